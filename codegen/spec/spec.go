@@ -1,0 +1,113 @@
+// Package spec is the contract of a library as plain data: what the annotations say, and nothing of Lua or Go.
+//
+// It is what `rlfunc describe --json` prints, so its JSON names are an interface: Format goes up when they change.
+package spec
+
+// Format is the version of the JSON form.
+const Format = 1
+
+// MaxInt is the greatest integer on any border: every integer up to it is exact in a Lua number.
+const MaxInt = 1 << 53
+
+// MaxDuration is the greatest duration in microseconds (100 years of 365 days): added to any clock it stays below MaxInt.
+const MaxDuration = 100 * 365 * 24 * 3600 * 1_000_000
+
+// A Library is one folder of functions.
+type Library struct {
+	Format    int        `json:"format"`
+	Name      string     `json:"name"`    // "ratelimit"
+	Version   string     `json:"version"` // semantic version, "1.0.0"
+	Server    string     `json:"server"`  // the name in Redis, "ratelimit_v1"
+	Doc       string     `json:"doc"`
+	File      string     `json:"file"` // where it is declared, "ratelimit/library.lua"
+	Functions []Function `json:"functions"`
+}
+
+// A Function is one public function of a library.
+type Function struct {
+	Name    string   `json:"name"`   // "sliding_log"
+	Server  string   `json:"server"` // "ratelimit_v1_sliding_log"
+	File    string   `json:"file"`   // "ratelimit/sliding_log.lua"
+	Line    int      `json:"line"`   // of `local function`
+	Summary string   `json:"summary"`
+	Doc     string   `json:"doc,omitempty"` // paragraphs after the summary
+	Flags   []string `json:"flags"`         // Redis's own: no-writes, allow-oom, ...
+	Params  []Field  `json:"params"`        // the Lua function's parameters, in order
+	Results []Field  `json:"results"`       // the Lua function's results, in order
+	Errors  []Error  `json:"errors"`
+	Uses    []string `json:"uses"`     // lib files, in the order they are named
+	Command []string `json:"commands"` // Redis commands that it may run, upper case, sorted
+}
+
+// Has tells whether the function carries a Redis flag.
+func (f *Function) Has(flag string) bool {
+	for _, g := range f.Flags {
+		if g == flag {
+			return true
+		}
+	}
+	return false
+}
+
+// Keys are the key parameters outside groups, in order. The first one's subject names the hash tag of all.
+func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }
+
+// A Kind is what a field carries, with its unit.
+type Kind string
+
+// The kinds. Only params have keys; only groups have fields.
+const (
+	KindKey      Kind = "key"
+	KindGroup    Kind = "group"
+	KindCount    Kind = "count"    // a whole number
+	KindMicros   Kind = "micros"   // millionths of a currency
+	KindDuration Kind = "duration" // microseconds
+	KindTime     Kind = "time"     // microseconds since 1970
+	KindBool     Kind = "bool"
+	KindText     Kind = "text" // bytes
+	KindEnum     Kind = "enum"
+)
+
+// Integer tells whether the kind is a whole number on the wire.
+func (k Kind) Integer() bool {
+	return k == KindCount || k == KindMicros || k == KindDuration || k == KindTime
+}
+
+// A Field is one parameter or result.
+type Field struct {
+	Name string `json:"name"` // "retry_after": no unit suffix
+	Lua  string `json:"lua"`  // "retry_after_us": the Lua name, with the unit as suffix
+	Kind Kind   `json:"kind"`
+	Doc  string `json:"doc"`
+	Line int    `json:"line"`
+	Col  int    `json:"col"`
+
+	Min      int64    `json:"min"`                 // integers: least legal value; text: least bytes; group: least rows
+	Max      int64    `json:"max"`                 // integers: greatest legal value; text: most bytes; group: most rows
+	Optional bool     `json:"optional,omitempty"`  // absent is nil in Lua
+	Default  *int64   `json:"default,omitempty"`   // what absent means, where the header says so
+	Values   []string `json:"values,omitempty"`    // enum
+	Redis    string   `json:"redis,omitempty"`     // key: string, hash, list, set, zset, stream
+	Suffix   string   `json:"suffix,omitempty"`    // key: what stands behind the tag, "log"
+	SuffixOf string   `json:"suffix_of,omitempty"` // key in a group: the text field whose value ends the suffix
+	Fields   []Field  `json:"fields,omitempty"`    // group: one row
+}
+
+// Keys are the keys of a group's row.
+func (f *Field) Keys() []Field { return ofKind(f.Fields, KindKey) }
+
+// An Error is one declared error reply.
+type Error struct {
+	Code string `json:"code"` // "RLARG"
+	Doc  string `json:"doc"`
+}
+
+func ofKind(fields []Field, k Kind) []Field {
+	var out []Field
+	for _, f := range fields {
+		if f.Kind == k {
+			out = append(out, f)
+		}
+	}
+	return out
+}
