@@ -1,0 +1,164 @@
+package annotation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/diag"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// fieldReader turns @key, @arg and @result rows into fields.
+type fieldReader struct {
+	path  string
+	found *diag.List
+}
+
+func (r *fieldReader) add(line, col int, rule, format string, args ...any) {
+	r.found.Add(r.path, line, col, rule, format, args...)
+}
+
+// read reads one row and puts the field where it belongs: into fields, or into the group that its name begins with.
+func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
+	name, rest, nameCol, restCol := word(rw.text, rw.textCol)
+	if name == "" {
+		r.add(rw.line, rw.col, RuleRow, "@%s needs a name, a type and a text", rw.tag)
+		return fields
+	}
+	group, field, inGroup := strings.Cut(name, ".")
+	if !inGroup {
+		field = group
+	}
+	if !r.checkName(rw, field, nameCol) || inGroup && !r.checkName(rw, group, nameCol) {
+		return fields
+	}
+	f := spec.Field{Name: field, Line: rw.line, Col: nameCol}
+	w, doc, typeCol, _ := word(rest, restCol)
+	if !r.readType(rw, w, typeCol, inGroup, &f) {
+		return fields
+	}
+	f.Doc = rw.doc(doc)
+	if f.Doc == "" {
+		r.add(rw.line, typeCol, RuleRow, "@%s %s has no text: say what it is, in its unit", rw.tag, name)
+	}
+	f.Lua = luaName(f)
+	if !inGroup {
+		return r.insert(rw, fields, f, nameCol)
+	}
+	i := slices.IndexFunc(fields, func(g spec.Field) bool { return g.Name == group && g.Kind == spec.KindGroup })
+	if i < 0 {
+		r.add(rw.line, nameCol, RuleGroup, "no group %s stands above: declare it with @%s %s group[1..16] text", group, strings.Replace(rw.tag, tagKey, tagArg, 1), group)
+		return fields
+	}
+	if f.Kind == spec.KindGroup {
+		r.add(rw.line, typeCol, RuleGroup, "groups do not nest")
+		return fields
+	}
+	fields[i].Fields = r.insert(rw, fields[i].Fields, f, nameCol)
+	return fields
+}
+
+func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.Field) bool {
+	if w == "" || rw.tag != tagKey && !looksLikeType(w) {
+		example := "count, micros, duration, time, bool, text[256], enum(a,b) or group[1..16]"
+		if rw.tag == tagKey {
+			example = "string[state], list[log], zset[seen], ..."
+		}
+		if strings.HasPrefix(w, "[") {
+			w = ""
+		}
+		message := "%s has no type, and so no unit: write one of " + example
+		if w != "" && nearest(w, kinds) != "" {
+			r.add(rw.line, col, RuleUnknownType, "unknown type %q%s", w, didYouMean(w, kinds))
+			return false
+		}
+		r.add(rw.line, col, RuleMissingType, message, f.Name)
+		return false
+	}
+	var bad *typeError
+	if rw.tag == tagKey {
+		if !strings.ContainsAny(w, "[(") && !slices.Contains(redisTypes, w) {
+			r.add(rw.line, col, RuleMissingType, "%s has no type: a key names its Redis type and the suffix behind the tag: string[state], list[log], ...", f.Name)
+			return false
+		}
+		bad = readKeyType(w, inGroup, f)
+	} else {
+		bad = readType(w, f)
+	}
+	if bad != nil {
+		r.add(rw.line, col+bad.offset, bad.rule, "%s", bad.message)
+		return false
+	}
+	if rw.tag == tagResult && f.Optional {
+		r.add(rw.line, col, RuleOptional, "a result is always there: document a zero, or add a bool beside %s", f.Name)
+	}
+	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindText && f.Min == 0 {
+		r.add(rw.line, col, RuleOptional, "an absent text is the empty one: give %s a lower bound of 1", f.Name)
+	}
+	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindGroup {
+		r.add(rw.line, col, RuleOptional, "a group is optional when its lower bound is 0")
+	}
+	return true
+}
+
+func (r *fieldReader) insert(rw row, fields []spec.Field, f spec.Field, col int) []spec.Field {
+	for _, other := range fields {
+		if other.Name == f.Name {
+			r.add(rw.line, col, RuleDuplicate, "%s stands already on line %d", f.Name, other.Line)
+			return fields
+		}
+		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && other.Suffix == f.Suffix {
+			r.add(rw.line, col, RuleDuplicate, "%s and %s have the suffix %s: they would be one key", other.Name, f.Name, f.Suffix)
+		}
+	}
+	return append(fields, f)
+}
+
+func (r *fieldReader) checkName(rw row, name string, col int) bool {
+	switch {
+	case !nameForm.MatchString(name):
+		r.add(rw.line, col, RuleName, "%q is not a name of whole words in snake_case", name)
+	case isKeyword(name):
+		r.add(rw.line, col, RuleName, "%s is a Lua keyword", name)
+	default:
+		for _, suffix := range unitSuffixes {
+			if base, ok := strings.CutSuffix(name, suffix); ok && base != "" {
+				r.add(rw.line, col, RuleUnit, "the unit belongs to the type: call it %s (Lua sees the unit's suffix)", base)
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// luaName is the field's name in Lua, where the unit is a suffix.
+func luaName(f spec.Field) string {
+	switch f.Kind {
+	case spec.KindDuration, spec.KindTime:
+		return f.Name + "_us"
+	case spec.KindMicros:
+		return f.Name + "_micros"
+	}
+	return f.Name
+}
+
+// checkGroups finds groups without fields and suffixes that name no text field.
+func (r *fieldReader) checkGroups(fields []spec.Field) {
+	for _, g := range fields {
+		if g.Kind != spec.KindGroup {
+			continue
+		}
+		if len(g.Fields) == 0 {
+			r.add(g.Line, g.Col, RuleGroup, "group %s has no fields: add rows named %s.<field>", g.Name, g.Name)
+		}
+		for _, key := range g.Keys() {
+			ok := slices.ContainsFunc(g.Fields, func(f spec.Field) bool {
+				return f.Name == key.SuffixOf && f.Kind == spec.KindText && !f.Optional
+			})
+			if !ok {
+				r.add(key.Line, key.Col, RuleGroup, "%s.%s is no text field of the group that is always there", g.Name, key.SuffixOf)
+			}
+		}
+	}
+}

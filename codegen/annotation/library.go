@@ -1,0 +1,157 @@
+package annotation
+
+import (
+	"path"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/diag"
+	"github.com/rlfunc/rlfunc/codegen/luasrc"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// Library reads library.lua: the name, the version and the doc of the library that a folder is.
+func Library(f *luasrc.File) (spec.Library, diag.List) {
+	var found diag.List
+	lib := spec.Library{Format: spec.Format, File: f.Path}
+	if len(f.Chunk) > 0 {
+		line := f.Chunk[0].Line()
+		found.Add(f.Path, line, f.Indent(line), RuleFile, "library.lua holds only the library's header: shared Lua goes into lib/")
+	}
+	h := lastHeader(f, &found)
+	stray(f, h, &found)
+	if h == nil {
+		found.Add(f.Path, 1, 1, RuleVersion, "library.lua holds the library's header: a sentence, and `--- @library %s 1.0.0`", path.Base(path.Dir(f.Path)))
+		return lib, found
+	}
+	lib.Doc = h.summary
+	if h.doc != "" {
+		lib.Doc += "\n\n" + h.doc
+	}
+	if h.summary == "" {
+		found.Add(f.Path, h.first, 1, RuleHeader, "the header begins with a sentence that says what the library is for")
+	}
+	r := &fieldReader{path: f.Path, found: &found}
+	seen := false
+	for _, rw := range h.rows {
+		switch {
+		case rw.tag != tagLibrary && isTag(rw.tag):
+			r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong into library.lua", rw.tag)
+		case rw.tag != tagLibrary:
+			unknownTag(r, rw)
+		case seen:
+			r.add(rw.line, rw.col, RuleDuplicate, "@library stands twice")
+		default:
+			seen = true
+			readLibraryRow(r, rw, &lib)
+		}
+	}
+	if !seen {
+		found.Add(f.Path, h.first, 1, RuleVersion, "no @library row: `--- @library %s 1.0.0`", path.Base(path.Dir(f.Path)))
+	}
+	return lib, found
+}
+
+func readLibraryRow(r *fieldReader, rw row, lib *spec.Library) {
+	name, rest, col, restCol := word(rw.text, rw.textCol)
+	version, extra, versionCol, extraCol := word(rest, restCol)
+	folder := path.Base(path.Dir(r.path))
+	switch {
+	case !nameForm.MatchString(name):
+		r.add(rw.line, col, RuleName, "library name %q is not a name of whole words in snake_case", name)
+	case name != folder:
+		r.add(rw.line, col, RuleFile, "library %s stands in the folder %s: one folder is one library, and is named after it", name, folder)
+	}
+	if !semverForm.MatchString(version) {
+		r.add(rw.line, versionCol, RuleVersion, "%q is not a semantic version, as 1.0.0", version)
+	}
+	if w, _, wCol, _ := word(extra, extraCol); w != "" {
+		r.add(rw.line, wCol, RuleVersion, "unexpected %q after the version", w)
+	}
+	lib.Name, lib.Version = name, version
+}
+
+// A Lib is a file of lib/: shared Lua, which functions and other lib files name with @use.
+type Lib struct {
+	Name string
+	Doc  string
+	File *luasrc.File
+	Uses []string
+}
+
+// LibFile reads a file of lib/.
+func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
+	var found diag.List
+	lib := Lib{Name: name, File: f, Uses: []string{}}
+	h := firstHeader(f, &found)
+	stray(f, h, &found)
+	r := &fieldReader{path: f.Path, found: &found}
+	declared := false
+	if h != nil {
+		lib.Doc = h.summary
+		for _, rw := range h.rows {
+			switch {
+			case rw.tag == tagUse:
+				readUse(r, rw, &lib.Uses)
+			case rw.tag == tagLib:
+				declared = true
+				got, _, col, _ := word(rw.text, rw.textCol)
+				if got != name {
+					r.add(rw.line, col, RuleFile, "lib file %s declares itself as %q", name, got)
+				}
+			case isTag(rw.tag):
+				r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong into a lib file", rw.tag)
+			default:
+				unknownTag(r, rw)
+			}
+		}
+	}
+	if !declared {
+		found.Add(f.Path, 1, 1, RuleHeader, "a lib file begins with a header: a sentence, and `--- @lib %s`", name)
+	}
+	if !endsInReturn(f.Chunk) {
+		last := len(f.Lines)
+		found.Add(f.Path, max(last-1, 1), 1, RuleFile, "a lib file ends by returning its table: `return %s`", name)
+	}
+	return lib, found
+}
+
+func endsInReturn(chunk []ast.Stmt) bool {
+	if len(chunk) == 0 {
+		return false
+	}
+	ret, ok := chunk[len(chunk)-1].(*ast.ReturnStmt)
+	return ok && len(ret.Exprs) == 1
+}
+
+func isTag(tag string) bool {
+	for _, t := range tags {
+		if t == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// firstHeader is the block of --- lines that begins the file.
+func firstHeader(f *luasrc.File, found *diag.List) *header {
+	last := 0
+	for _, c := range f.Comments {
+		if c.Own && !c.Long && isHeaderLine(c.Text) && (last == 0 || c.Line == last+1) {
+			last = c.Line
+		}
+	}
+	if last == 0 {
+		return nil
+	}
+	return readHeader(f, last, found)
+}
+
+func lastHeader(f *luasrc.File, found *diag.List) *header {
+	for i := len(f.Comments) - 1; i >= 0; i-- {
+		if c := f.Comments[i]; c.Own && !c.Long && isHeaderLine(c.Text) {
+			return readHeader(f, c.Line, found)
+		}
+	}
+	return nil
+}

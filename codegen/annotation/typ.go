@@ -1,0 +1,243 @@
+package annotation
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+var kinds = []string{"count", "micros", "duration", "time", "bool", "text", "enum", "group"}
+
+var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
+
+// foreign types that authors bring from elsewhere, and what they mean here.
+var foreign = map[string]string{
+	"int": "count", "integer": "count", "number": "count, micros, duration or time", "num": "count", "long": "count",
+	"float": "micros", "double": "micros", "money": "micros", "decimal": "micros",
+	"string": "text", "str": "text", "bytes": "text", "boolean": "bool", "flag": "bool",
+	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "group",
+}
+
+// A typeError says what is wrong with a type, how far into its text, and by which rule.
+type typeError struct {
+	offset  int
+	rule    string
+	message string
+}
+
+func badType(offset int, rule, format string, args ...any) *typeError {
+	return &typeError{offset, rule, fmt.Sprintf(format, args...)}
+}
+
+// looksLikeType tells a type from the first word of a text: a known word, a near-miss, or brackets.
+func looksLikeType(w string) bool {
+	base := w
+	if i := strings.IndexAny(w, "[(?="); i >= 0 {
+		return true
+	}
+	_, alien := foreign[base]
+	return slices.Contains(kinds, base) || alien || (len(base) > 3 && nearest(base, kinds) != "")
+}
+
+// readType reads `kind[bounds]?=default` or `enum(a,b)?=default` into a field.
+func readType(text string, f *spec.Field) *typeError {
+	end := strings.IndexAny(text, "[(?=")
+	if end < 0 {
+		end = len(text)
+	}
+	base := text[:end]
+	if !slices.Contains(kinds, base) {
+		if meant, ok := foreign[base]; ok {
+			return badType(0, RuleUnknownType, "%s has no unit or bounds here: use %s", base, meant)
+		}
+		return badType(0, RuleUnknownType, "unknown type %q%s (types: %s)", base, didYouMean(base, kinds), strings.Join(kinds, ", "))
+	}
+	f.Kind = spec.Kind(base)
+	at := end
+	var err *typeError
+	if at, err = readBracket(text, at, f); err != nil {
+		return err
+	}
+	if at < len(text) && text[at] == '?' {
+		f.Optional = true
+		at++
+	}
+	if at < len(text) && text[at] == '=' {
+		if err := readDefault(text[at+1:], at+1, f); err != nil {
+			return err
+		}
+		at = len(text)
+	}
+	if at != len(text) {
+		return badType(at, RuleUnknownType, "unexpected %q in type %s", text[at:], text)
+	}
+	return nil
+}
+
+// readBracket reads what stands in brackets behind the kind and sets the bounds, or the bounds that hold without.
+func readBracket(text string, at int, f *spec.Field) (int, *typeError) {
+	switch f.Kind {
+	case spec.KindCount, spec.KindMicros, spec.KindTime:
+		f.Max = spec.MaxInt
+	case spec.KindDuration:
+		f.Max = spec.MaxDuration
+	case spec.KindEnum:
+		return readEnum(text, at, f)
+	}
+	if at >= len(text) || text[at] != '[' {
+		if f.Kind == spec.KindText || f.Kind == spec.KindGroup {
+			return at, badType(0, RuleBounds, "%s needs a bound: %s[%s]", f.Kind, f.Kind, map[spec.Kind]string{spec.KindText: "256", spec.KindGroup: "1..16"}[f.Kind])
+		}
+		if at < len(text) && text[at] == '(' {
+			return at, badType(at, RuleBounds, "bounds stand in square brackets: %s[1..100]", f.Kind)
+		}
+		return at, nil
+	}
+	end := strings.IndexByte(text[at:], ']')
+	if end < 0 {
+		return at, badType(at, RuleBounds, "the bracket is not closed")
+	}
+	inner := text[at+1 : at+end]
+	if f.Kind == spec.KindBool {
+		return at, badType(at, RuleBounds, "bool has no bounds")
+	}
+	low, high, both := strings.Cut(inner, "..")
+	if !both {
+		if f.Kind != spec.KindText {
+			return at, badType(at+1, RuleBounds, "bounds are written low..high, got %q", inner)
+		}
+		low, high = "1", inner // text[256]: 1 to 256 bytes
+	}
+	if low != "" {
+		n, message := readNumber(low, f.Kind)
+		if message != "" {
+			return at, badType(at+1, RuleBounds, "%s", message)
+		}
+		f.Min = n
+	}
+	if high != "" {
+		n, message := readNumber(high, f.Kind)
+		if message != "" {
+			return at, badType(at+end-len(high), RuleBounds, "%s", message)
+		}
+		if (f.Kind.Integer()) && n > f.Max {
+			return at, badType(at+end-len(high), RuleBounds, "%s is above %d, the greatest %s that stays exact", high, f.Max, f.Kind)
+		}
+		f.Max = n
+	} else if f.Kind == spec.KindText || f.Kind == spec.KindGroup {
+		return at, badType(at+1, RuleBounds, "%s needs an upper bound", f.Kind)
+	}
+	if f.Min > f.Max {
+		return at, badType(at+1, RuleBounds, "the lower bound %s is above the upper bound %s", low, high)
+	}
+	if f.Kind == spec.KindGroup && f.Max < 1 {
+		return at, badType(at+1, RuleBounds, "a group holds at least one row at most: its upper bound is 0")
+	}
+	return at + end + 1, nil
+}
+
+func readEnum(text string, at int, f *spec.Field) (int, *typeError) {
+	if at >= len(text) || text[at] != '(' {
+		return at, badType(0, RuleBounds, "enum needs its values: enum(first,second)")
+	}
+	end := strings.IndexByte(text[at:], ')')
+	if end < 0 {
+		return at, badType(at, RuleBounds, "the parenthesis is not closed (values are separated by commas, without blanks)")
+	}
+	for _, v := range strings.Split(text[at+1:at+end], ",") {
+		if !nameForm.MatchString(v) {
+			return at, badType(at+1, RuleName, "enum value %q is not a word in snake_case", v)
+		}
+		if slices.Contains(f.Values, v) {
+			return at, badType(at+1, RuleDuplicate, "enum value %s stands twice", v)
+		}
+		f.Values = append(f.Values, v)
+	}
+	return at + end + 1, nil
+}
+
+func readDefault(text string, offset int, f *spec.Field) *typeError {
+	f.Optional = true
+	switch {
+	case f.Kind.Integer():
+		n, message := readNumber(text, f.Kind)
+		if message != "" {
+			return badType(offset, RuleOptional, "default: %s", message)
+		}
+		if n < f.Min || n > f.Max {
+			return badType(offset, RuleOptional, "the default %s is outside the bounds", text)
+		}
+		f.Default = &n
+	case f.Kind == spec.KindEnum:
+		i := slices.Index(f.Values, text)
+		if i < 0 {
+			return badType(offset, RuleOptional, "the default %q is none of the values", text)
+		}
+		n := int64(i)
+		f.Default = &n
+	default:
+		return badType(offset, RuleOptional, "%s takes no default: mark it optional with ? and handle nil", f.Kind)
+	}
+	return nil
+}
+
+var durationUnits = map[string]int64{
+	"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6, "d": 86400e6,
+}
+
+// readNumber reads a bound; a duration's carries its unit, and comes back in microseconds.
+func readNumber(text string, k spec.Kind) (int64, string) {
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
+	unit := text[len(digits):]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Sprintf("%q is not a whole number", text)
+	}
+	if k != spec.KindDuration {
+		if unit != "" {
+			return 0, fmt.Sprintf("%s takes no unit, got %q", k, text)
+		}
+		if n > spec.MaxInt {
+			return 0, fmt.Sprintf("%s is above 2^53, the greatest exact integer", text)
+		}
+		return n, ""
+	}
+	scale, ok := durationUnits[unit]
+	if !ok && (unit != "" || n != 0) {
+		return 0, fmt.Sprintf("a duration's bound carries its unit (us, ms, s, m, h, d), got %q", text)
+	}
+	if n != 0 && n > math.MaxInt64/scale {
+		return 0, fmt.Sprintf("%s is too long", text)
+	}
+	return n * max(scale, 1), ""
+}
+
+// readKeyType reads `list[log]` or, in a group, `list[log:<name>]`.
+func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
+	base, inner, ok := strings.Cut(text, "[")
+	if !ok || !strings.HasSuffix(inner, "]") {
+		return badType(0, RuleKeys, "a key names its Redis type and the suffix behind the tag: string[state], list[log], ...")
+	}
+	if !slices.Contains(redisTypes, base) {
+		return badType(0, RuleKeys, "unknown Redis type %q%s (types: %s)", base, didYouMean(base, redisTypes), strings.Join(redisTypes, ", "))
+	}
+	f.Kind, f.Redis = spec.KindKey, base
+	suffix, of, dynamic := strings.Cut(strings.TrimSuffix(inner, "]"), ":")
+	if !suffixForm.MatchString(suffix) {
+		return badType(len(base)+1, RuleKeys, "the suffix %q is not a word in snake_case", suffix)
+	}
+	f.Suffix = suffix
+	if dynamic {
+		if !inGroup || !strings.HasPrefix(of, "<") || !strings.HasSuffix(of, ">") {
+			return badType(len(base)+1, RuleKeys, "only a group's key takes a field behind its suffix, written %s:<field>", suffix)
+		}
+		f.SuffixOf = of[1 : len(of)-1]
+	} else if inGroup {
+		return badType(len(base)+1, RuleKeys, "a group's key ends in a text field of its row, or all rows would share one key: %s[%s:<name>]", base, suffix)
+	}
+	return nil
+}
