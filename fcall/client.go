@@ -1,0 +1,131 @@
+package fcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Caller sends one command and waits for its reply: *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn, the
+// AutoPipeliner of go-redis, or an embedded server. A Pipeliner only queues: it goes to Queue.
+type Caller interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
+// Options of a Client; the zero value is useful.
+type Options struct {
+	// Namespace starts every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name.
+	Namespace string
+	// MaxAttempts is how often a call is sent at most while each outcome proves that nothing ran; 1 means never again.
+	// Defaults to 3.
+	MaxAttempts int
+	// OnNotLoaded is called once in a call that finds the library absent; if it returns nil the call is sent once more.
+	// Defaults to none: the call returns ErrNotLoaded.
+	OnNotLoaded func(ctx context.Context) error
+}
+
+// A Client calls the functions of one library. It is safe for concurrent use if its Caller is.
+type Client struct {
+	caller      Caller
+	lib         *Library
+	namespace   string
+	maxAttempts int
+	onNotLoaded func(ctx context.Context) error
+}
+
+// NewClient returns a client; it sends nothing.
+func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
+	if caller == nil || lib == nil {
+		return nil, errors.New("new client: caller and library must not be nil")
+	}
+	if _, ok := caller.(redis.Pipeliner); ok {
+		return nil, fmt.Errorf("new client of %s: a Pipeliner only queues; give the client that made it, and the pipeline to Queue", lib.Name)
+	}
+	if o.Namespace == "" {
+		o.Namespace = lib.Name
+	}
+	if err := CheckNamespace(o.Namespace); err != nil {
+		return nil, fmt.Errorf("new client of %s: %w", lib.Name, err)
+	}
+	if o.MaxAttempts < 0 {
+		return nil, fmt.Errorf("new client of %s: MaxAttempts must be 0 or more, got %d", lib.Name, o.MaxAttempts)
+	}
+	if o.MaxAttempts == 0 {
+		o.MaxAttempts = 3
+	}
+	return &Client{caller: caller, lib: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts, onNotLoaded: o.OnNotLoaded}, nil
+}
+
+// Library returns the library whose functions the client calls.
+func (c *Client) Library() *Library { return c.lib }
+
+// Namespace returns what starts every key.
+func (c *Client) Namespace() string { return c.namespace }
+
+// Call sends one call with keys and arguments as they stand; generated code goes through Args, which checks them.
+func (c *Client) Call(ctx context.Context, fn *Function, keys []string, args []any) (*Reply, error) {
+	return c.send(ctx, fn, rawCommand(fn, keys, args))
+}
+
+// Queue adds a call to a pipeline; Pending.Reply has the answer after Exec. A queued call is sent at most once.
+func (c *Client) Queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, keys []string, args []any) *Pending {
+	return queue(ctx, pipe, fn, rawCommand(fn, keys, args))
+}
+
+func rawCommand(fn *Function, keys []string, args []any) []any {
+	cmd := make([]any, 0, cmdHead+len(keys)+len(args))
+	cmd = append(cmd, fn.command(), fn.ServerName, len(keys))
+	for _, k := range keys {
+		cmd = append(cmd, k)
+	}
+	return append(cmd, args...)
+}
+
+// send repeats a call only while the outcome proves that nothing ran.
+func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, error) {
+	asked := false
+	for attempt := 1; ; attempt++ {
+		if err := ctx.Err(); err != nil {
+			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
+		}
+		cmd := newCommand(ctx, fn, args)
+		err := c.caller.Process(ctx, cmd)
+		// The deferred face of the auto-pipeliner returns at once; the command's own error waits for the reply.
+		if cmdErr := cmd.Err(); cmdErr != nil || err == nil {
+			err = cmdErr
+		}
+		if err == nil {
+			return newReply(fn, cmd.Val())
+		}
+		err, again := judge(fn, err, attempt)
+		if errors.Is(err, ErrNotLoaded) && c.onNotLoaded != nil && !asked {
+			asked = true
+			if cause := c.onNotLoaded(ctx); cause != nil {
+				return nil, &NotLoadedError{Function: fn.String(), Library: fn.Library.ServerName, Cause: cause}
+			}
+			attempt--
+			continue
+		}
+		if !again || attempt >= c.maxAttempts || !pause(ctx, attempt) {
+			return nil, err
+		}
+	}
+}
+
+// pause waits 5 to 10 ms before the second attempt, twice as long before each further one, at most 160 ms; false when
+// the context ends first.
+func pause(ctx context.Context, attempt int) bool {
+	most := 10 * time.Millisecond << min(attempt-1, 4)
+	t := time.NewTimer(most/2 + rand.N(most/2))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

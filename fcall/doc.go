@@ -1,0 +1,10 @@
+// Package fcall is what a generated client runs on: it builds keys and arguments, sends one FCALL, decides what a failure
+// proves, and decodes the flat reply.
+//
+// A call that may have run is never sent again. When the outcome proves that nothing ran, the call is sent again a few
+// times; otherwise the caller gets ErrOutcomeUnknown and decides.
+//
+// go-redis does not bound a socket read by the context's deadline unless Options.ContextTimeoutEnabled is set, and a
+// cancel never interrupts a call in flight: with the default options a call can take as long as ReadTimeout although its
+// context is done. A context that is done before the call is sent stops it.
+package fcall

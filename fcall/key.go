@@ -1,0 +1,81 @@
+package fcall
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// A Subject is whom a key is about: a user, an address, a fingerprint. Any bytes are safe.
+type Subject string
+
+const (
+	maxPlain  = 64  // bytes of a subject that stays readable
+	foldMark  = '~' // not plain, so no plain subject looks like a folded one
+	foldBytes = 16
+)
+
+// Tag returns what stands between the braces of a subject's keys; never empty, at most 64 bytes.
+//
+// A plain subject, 1 to 64 of the characters A-Z a-z 0-9 - _ . @ + / =, is its own tag. Any other becomes `~` and 32
+// hexadecimal digits: the first 128 bits of its SHA-256. `~` is not plain, so the two forms never meet, and two subjects
+// share a tag only if their hashes collide.
+func Tag(s Subject) string {
+	if isPlain(string(s)) {
+		return string(s)
+	}
+	sum := sha256.Sum256([]byte(s))
+	var tag [1 + 2*foldBytes]byte
+	tag[0] = foldMark
+	hex.Encode(tag[1:], sum[:foldBytes])
+	return string(tag[:])
+}
+
+// Key returns `<namespace>:{<tag>}:<suffix>`. All keys of a subject share its tag, so on a cluster they share a hash
+// slot. The namespace must satisfy CheckNamespace; the suffix is an identifier out of a function's header.
+func Key(namespace string, subject Subject, suffix string) string {
+	return namespace + ":{" + Tag(subject) + "}:" + suffix
+}
+
+// KeyOf returns `<namespace>:{<tag>}:<suffix>:<name>`: the key of one row of a group, where the row's text value ends the
+// suffix. tag is a result of Tag; the name is any text and is folded as a subject is.
+func KeyOf(namespace, tag, suffix, name string) string {
+	return namespace + ":{" + tag + "}:" + suffix + ":" + Tag(Subject(name))
+}
+
+// CheckNamespace tells why a namespace can not start a key: it has 1 to 64 of the characters A-Z a-z 0-9 _ - .
+func CheckNamespace(namespace string) error {
+	ok := len(namespace) > 0 && len(namespace) <= maxPlain
+	for i := 0; ok && i < len(namespace); i++ {
+		c := namespace[i]
+		ok = isAlnum(c) || c == '_' || c == '-' || c == '.'
+	}
+	if !ok {
+		return fmt.Errorf("namespace must be 1 to %d of the characters A-Z a-z 0-9 _ - . , got %s", maxPlain, quote(namespace))
+	}
+	return nil
+}
+
+func isPlain(s string) bool {
+	if len(s) == 0 || len(s) > maxPlain {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if !isPlainByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isPlainByte(c byte) bool {
+	switch c {
+	case '-', '_', '.', '@', '+', '/', '=':
+		return true
+	}
+	return isAlnum(c)
+}
+
+func isAlnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}

@@ -1,0 +1,77 @@
+package fcall
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sort"
+)
+
+// A Library is one bundle that a server holds, and where its lines come from.
+type Library struct {
+	Name       string    // "ratelimit"
+	Version    string    // semantic version, "1.0.0"
+	ServerName string    // the name in Redis, "ratelimit_v1"
+	Code       string    // the bundle, byte for byte what the server holds
+	Files      []Section // sorted by Line
+}
+
+// A Section says where a run of the bundle's lines comes from: bundle line Line is line FileLine of File, and so on until
+// the next Section. An empty File means generated code.
+type Section struct {
+	Line     int // 1 is the bundle's first line
+	File     string
+	FileLine int
+}
+
+// Digest returns the SHA-256 of Code, 64 lower-case hexadecimal digits.
+func (l *Library) Digest() string {
+	sum := sha256.Sum256([]byte(l.Code))
+	return hex.EncodeToString(sum[:])
+}
+
+// Locate returns the author's file and line of a line of the bundle. For generated code, and for a line before the first
+// Section, file is "" and line is the bundle's line.
+func (l *Library) Locate(bundleLine int) (file string, line int) {
+	next := sort.Search(len(l.Files), func(i int) bool { return l.Files[i].Line > bundleLine })
+	if next == 0 {
+		return "", bundleLine
+	}
+	s := l.Files[next-1]
+	if s.File == "" {
+		return "", bundleLine
+	}
+	return s.File, s.FileLine + bundleLine - s.Line
+}
+
+// A Function is one public function of a Library.
+type Function struct {
+	Library    *Library
+	Name       string   // "sliding_log"
+	ServerName string   // "ratelimit_v1_sliding_log"
+	ReadOnly   bool     // registered with no-writes: sent as FCALL_RO, and may be repeated freely
+	Codes      []string // error codes of its own that it declares, besides RLARG and RLSTATE
+}
+
+// String returns the name that messages use, "ratelimit.sliding_log".
+func (f *Function) String() string {
+	if f.Library == nil {
+		return f.Name
+	}
+	return f.Library.Name + "." + f.Name
+}
+
+func (f *Function) command() string {
+	if f.ReadOnly {
+		return "FCALL_RO"
+	}
+	return "FCALL"
+}
+
+func (f *Function) declares(code string) bool {
+	for _, c := range f.Codes {
+		if c == code {
+			return true
+		}
+	}
+	return false
+}
