@@ -221,7 +221,7 @@ func (a *Args) Queue(ctx context.Context, pipe redis.Pipeliner) *Pending {
 	if err := a.Err(); err != nil {
 		return &Pending{fn: a.fn, err: err}
 	}
-	return queue(ctx, pipe, a.fn, a.command())
+	return a.client.queue(ctx, pipe, a.fn, a.command())
 }
 
 func (a *Args) command() []any {

@@ -35,6 +35,7 @@ type Client struct {
 	namespace   string
 	maxAttempts int
 	onNotLoaded func(ctx context.Context) error
+	trust       trust
 }
 
 // NewClient returns a client; it sends nothing.
@@ -73,7 +74,7 @@ func (c *Client) Call(ctx context.Context, fn *Function, keys []string, args []a
 
 // Queue adds a call to a pipeline; Pending.Reply has the answer after Exec. A queued call is sent at most once.
 func (c *Client) Queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, keys []string, args []any) *Pending {
-	return queue(ctx, pipe, fn, rawCommand(fn, keys, args))
+	return c.queue(ctx, pipe, fn, rawCommand(fn, keys, args))
 }
 
 func rawCommand(fn *Function, keys []string, args []any) []any {
@@ -92,20 +93,23 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 		if err := ctx.Err(); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
 		}
-		cmd := newCommand(ctx, fn, args)
+		cmd := newCommand(ctx, fn, &c.trust, args)
 		err := c.caller.Process(ctx, cmd)
 		// The deferred face of the auto-pipeliner returns at once; the command's own error waits for the reply.
-		if cmdErr := cmd.Err(); cmdErr != nil || err == nil {
+		if cmdErr := cmd.Err(); cmdErr != nil {
 			err = cmdErr
+		} else if err != nil {
+			cmd.SetErr(err)
 		}
 		if err == nil {
+			cmd.answered()
 			return newReply(fn, cmd.Val())
 		}
-		err, again := judge(fn, err, attempt)
+		err, again := judge(fn, cmd, err, attempt)
 		if errors.Is(err, ErrNotLoaded) && c.onNotLoaded != nil && !asked {
 			asked = true
 			if cause := c.onNotLoaded(ctx); cause != nil {
-				return nil, &NotLoadedError{Function: fn.String(), Library: fn.Library.ServerName, Cause: cause}
+				return nil, &NotLoadedError{Function: fn.String(), Library: fn.serverLibrary(), Cause: cause}
 			}
 			attempt--
 			continue

@@ -1,22 +1,139 @@
 package fcall
 
 import (
+	"errors"
+	"net"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
+// A proof is what a reply's first word says about a call of which nothing ran.
+type proof struct {
+	again bool // worth sending again soon
+	kind  error
+	hint  string
+}
+
+// proofs are the codes that Redis answers before it starts a function. Inside a function the same words carry a suffix.
+var proofs = map[string]proof{
+	"MOVED":       {again: true, hint: "if this is a cluster, use redis.NewClusterClient"},
+	"ASK":         {again: true, hint: "if this is a cluster, use redis.NewClusterClient"},
+	"TRYAGAIN":    {again: true},
+	"CLUSTERDOWN": {again: true, hint: "the cluster does not serve this slot"},
+	"READONLY":    {again: true, hint: "this is a replica; call the primary"},
+	"LOADING":     {again: true},
+	"MASTERDOWN":  {again: true},
+	"BUSY":        {again: true, hint: "another script runs too long; see FUNCTION KILL"},
+	"OOM":         {hint: "the server is over maxmemory"},
+	"NOREPLICAS":  {hint: "the server has fewer replicas than min-replicas-to-write"},
+	"MISCONF":     {hint: "the server can not persist and refuses writes"},
+	"CROSSSLOT":   {hint: "all keys of a call must have one tag"},
+	"EXECABORT":   {hint: "another command of the transaction was refused"},
+	"NOPERM":      {kind: ErrRefused, hint: "the user needs FCALL, the function's commands and its keys"},
+	"NOAUTH":      {kind: ErrRefused, hint: "give the client a user and a password"},
+	"WRONGPASS":   {kind: ErrRefused, hint: "check the client's user and password"},
+	"DENIED":      {kind: ErrRefused, hint: "the server is in protected mode"},
+}
+
+// errProofs are replies that share the word ERR: only their text tells them apart, and it is the same on all servers.
+var errProofs = []struct {
+	prefix string
+	proof
+}{
+	{"max number of clients reached", proof{again: true}},
+	{"unknown command", proof{kind: ErrUnsupported, hint: "the server has no FCALL: functions need Redis 7 or Valkey"}},
+}
+
+const notFound = "ERR Function not found"
+
 // judge says what an error proves, and whether the call may be sent again.
-func judge(fn *Function, err error, attempt int) (error, bool) {
-	return &OutcomeError{Function: fn.String(), Cause: err}, false
-}
-
-func newReply(fn *Function, val any) (*Reply, error) {
-	vals, ok := val.([]any)
-	if !ok {
-		return nil, &ReplyError{Function: fn.String(), Must: "be an array", Got: describe(val)}
+func judge(fn *Function, cmd *command, err error, attempt int) (error, bool) {
+	var reply redis.Error
+	if errors.Is(err, redis.Nil) {
+		return &ReplyError{Function: fn.String(), Must: "be an array", Got: "nothing"}, false
 	}
-	return &Reply{fn: fn, vals: vals}, nil
+	if errors.As(err, &reply) {
+		return judgeReply(fn, cmd, err, reply.Error(), attempt)
+	}
+	switch {
+	case cmd.stale():
+		return unknown(fn, "", "", err, attempt), fn.ReadOnly
+	case neverSent(err):
+		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}, true
+	case cmd.unread() || errors.Is(err, redis.ErrClosed) && cmd.reads.Load() == 0:
+		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}, false
+	}
+	return unknown(fn, "", "", err, attempt), fn.ReadOnly
 }
 
-func oneLine(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
+func judgeReply(fn *Function, cmd *command, err error, text string, attempt int) (error, bool) {
+	code, rest, _ := strings.Cut(text, " ")
+	inside := strings.Contains(text, " script: ") || strings.Contains(text, "user_function:")
+	switch {
+	case code == "RLARG":
+		return argumentError(fn, clean(fn, rest)), false
+	case code == "RLSTATE":
+		return stateError(fn, clean(fn, rest)), false
+	case fn.declares(code):
+		return &CodeError{Function: fn.String(), Code: code, Text: clean(fn, rest)}, false
+	case inside:
+		return scriptError(fn, code, rest, text, err), false
+	case cmd.stale():
+		return unknown(fn, code, text, err, attempt), fn.ReadOnly
+	case text == notFound:
+		return &NotLoadedError{Function: fn.String(), Library: fn.serverLibrary()}, false
+	}
+	if p, ok := lookup(code, rest); ok {
+		return &UnavailableError{
+			Function: fn.String(), Code: code, Server: text, Attempts: attempt,
+			Hint: p.hint, Cause: err, kind: p.kind,
+		}, p.again
+	}
+	return unknown(fn, code, text, err, attempt), false
+}
 
-func shortKey(key string) string { return key }
+func lookup(code, rest string) (proof, bool) {
+	if code != "ERR" {
+		p, ok := proofs[code]
+		return p, ok
+	}
+	for _, p := range errProofs {
+		if strings.HasPrefix(rest, p.prefix) {
+			return p.proof, true
+		}
+	}
+	return proof{}, false
+}
+
+// unknown is the outcome where nothing is proved; of a function that can not write, nothing needs to be.
+func unknown(fn *Function, code, server string, err error, attempt int) error {
+	if fn.ReadOnly {
+		return &UnavailableError{Function: fn.String(), Code: code, Server: server, Attempts: attempt, Cause: err, readOnly: true}
+	}
+	return &OutcomeError{Function: fn.String(), Code: code, Server: server, Cause: err}
+}
+
+// neverSent tells errors that come before a command reaches a connection.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
+		errors.Is(err, redis.ErrAutoPipelineQueueFull)
+}
+
+func argumentError(fn *Function, rest string) error {
+	name, must, ok := strings.Cut(rest, " must ")
+	if !ok {
+		name, must = "an argument", "be what the server says: "+rest
+	}
+	return &ArgumentError{Function: fn.String(), Name: oneLine(name), Must: oneLine(must)}
+}
+
+func stateError(fn *Function, rest string) error {
+	key, problem, ok := strings.Cut(rest, ": ")
+	if !ok {
+		problem = "unreadable"
+	}
+	return &StateError{Function: fn.String(), Key: key, Problem: oneLine(problem)}
+}

@@ -67,6 +67,13 @@ func (f *Function) command() string {
 	return "FCALL"
 }
 
+func (f *Function) serverLibrary() string {
+	if f.Library == nil {
+		return "the library of " + f.ServerName
+	}
+	return f.Library.ServerName
+}
+
 func (f *Function) declares(code string) bool {
 	for _, c := range f.Codes {
 		if c == code {

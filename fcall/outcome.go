@@ -13,11 +13,15 @@ type UnavailableError struct {
 	Hint     string // what to do, or ""
 	Cause    error  // what go-redis or the context said
 	kind     error  // ErrRefused, ErrUnsupported or nil
+	readOnly bool   // it may have run, but can not have written
 }
 
 // Error says why, and what to do where that is known.
 func (e *UnavailableError) Error() string {
 	s := e.Function + ": nothing ran"
+	if e.readOnly {
+		s = e.Function + ": no answer, and nothing written"
+	}
 	if e.Attempts > 1 {
 		s = fmt.Sprintf("%s in %d attempts", s, e.Attempts)
 	}

@@ -18,8 +18,8 @@ type Pending struct {
 	err error
 }
 
-func queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any) *Pending {
-	p := &Pending{fn: fn, cmd: newCommand(ctx, fn, args)}
+func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any) *Pending {
+	p := &Pending{fn: fn, cmd: newCommand(ctx, fn, &c.trust, args)}
 	// Process of a pipeline only queues; what it returns is not the reply's error.
 	if err := pipe.Process(ctx, p.cmd); err != nil {
 		p.err = &UnavailableError{Function: fn.String(), Cause: err}
@@ -33,11 +33,12 @@ func (p *Pending) Reply() (*Reply, error) {
 		return nil, p.err
 	}
 	if err := p.cmd.Err(); err != nil {
-		err, _ = judge(p.fn, err, 1)
+		err, _ = judge(p.fn, p.cmd, err, 1)
 		return nil, err
 	}
 	if p.cmd.Val() == nil {
 		return nil, &UnavailableError{Function: p.fn.String(), Cause: errNotExecuted}
 	}
+	p.cmd.answered()
 	return newReply(p.fn, p.cmd.Val())
 }

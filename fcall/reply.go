@@ -17,6 +17,14 @@ type Reply struct {
 	err   error
 }
 
+func newReply(fn *Function, val any) (*Reply, error) {
+	vals, ok := val.([]any)
+	if !ok {
+		return nil, &ReplyError{Function: fn.String(), Must: "be an array", Got: describe(val)}
+	}
+	return &Reply{fn: fn, vals: vals}, nil
+}
+
 // Bool reads 1 or 0.
 func (r *Reply) Bool(field string) bool {
 	n, ok := r.int(field)
