@@ -1,0 +1,344 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A way is one of the ways in which a call reaches a server.
+type way struct {
+	name string
+	open func(t *testing.T, addr string) fcall.Caller
+}
+
+const readTimeout = 300 * time.Millisecond
+
+func standalone(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: readTimeout, DialerRetries: 1})
+}
+
+func cluster(addr string) *redis.ClusterClient {
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{addr}, ReadTimeout: readTimeout,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+		},
+	})
+}
+
+func auto(t *testing.T, ap *redis.AutoPipeliner, err error) fcall.Caller {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ap.Close() })
+	return ap
+}
+
+var ways = []way{
+	{"client", func(t *testing.T, addr string) fcall.Caller {
+		c := standalone(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}},
+	{"conn", func(t *testing.T, addr string) fcall.Caller {
+		c := standalone(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		return c.Conn()
+	}},
+	{"cluster", func(t *testing.T, addr string) fcall.Caller {
+		c := cluster(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}},
+	{"ring", func(t *testing.T, addr string) fcall.Caller {
+		c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": addr}, ReadTimeout: readTimeout})
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}},
+	{"autopipeline", func(t *testing.T, addr string) fcall.Caller {
+		c := standalone(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		ap, err := c.AutoPipeline()
+		return auto(t, ap, err)
+	}},
+	{"autopipeline deferred", func(t *testing.T, addr string) fcall.Caller {
+		c := standalone(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		ap, err := c.AsyncAutoPipeline()
+		return auto(t, ap, err)
+	}},
+	{"autopipeline full duplex", func(t *testing.T, addr string) fcall.Caller {
+		c := standalone(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		ap, err := c.AutoPipelineWithOptions(&redis.AutoPipelineOptions{FullDuplex: true})
+		return auto(t, ap, err)
+	}},
+	{"autopipeline cluster", func(t *testing.T, addr string) fcall.Caller {
+		c := cluster(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		ap, err := c.AutoPipeline()
+		return auto(t, ap, err)
+	}},
+	{"pipeline", func(t *testing.T, addr string) fcall.Caller {
+		c := standalone(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		return &piped{c.Pipeline}
+	}},
+	{"pipeline cluster", func(t *testing.T, addr string) fcall.Caller {
+		c := cluster(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		return &piped{c.Pipeline}
+	}},
+	{"transaction", func(t *testing.T, addr string) fcall.Caller {
+		c := standalone(addr)
+		t.Cleanup(func() { _ = c.Close() })
+		return &piped{c.TxPipeline}
+	}},
+}
+
+// piped makes a test's call go through Queue and Exec.
+type piped struct{ open func() redis.Pipeliner }
+
+func (p *piped) Process(context.Context, redis.Cmder) error { panic("goes through Queue") }
+
+func callOnce(ctx context.Context, c *fcall.Client, caller fcall.Caller, fn *fcall.Function, key string) (int64, error) {
+	var r *fcall.Reply
+	var err error
+	if p, ok := caller.(*piped); ok {
+		pipe := p.open()
+		pending := c.Queue(ctx, pipe, fn, []string{key}, nil)
+		_, _ = pipe.Exec(ctx)
+		r, err = pending.Reply()
+	} else {
+		r, err = c.Call(ctx, fn, []string{key}, nil)
+	}
+	if err != nil {
+		return 0, err
+	}
+	n := r.Count("n")
+	return n, r.Close()
+}
+
+func servers(t *testing.T) (plain, clustered string) {
+	t.Helper()
+	plain, clustered = startRedis(t), startCluster(t)
+	loadCount(t, plain)
+	loadCount(t, clustered)
+	return plain, clustered
+}
+
+func (w way) isCluster() bool {
+	return w.name == "cluster" || w.name == "autopipeline cluster" || w.name == "pipeline cluster"
+}
+
+func count(t *testing.T, addr, key string) int {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	n, err := c.Get(context.Background(), key).Int()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestCall_runsAtMostOnceWhateverIsLost(t *testing.T) {
+	plain, clustered := servers(t)
+	steps := []struct {
+		name string
+		mode int32
+		want int // executions on the server
+		err  error
+	}{
+		{"nothing is lost", pass, 1, nil},
+		{"the reply is lost", loseReply, 1, fcall.ErrOutcomeUnknown},
+		{"the reply never comes", holdReply, 1, fcall.ErrOutcomeUnknown},
+		{"the request is lost", cutBefore, 0, fcall.ErrOutcomeUnknown},
+	}
+	for _, w := range ways {
+		for _, s := range steps {
+			t.Run(w.name+"/"+s.name, func(t *testing.T) {
+				backend := plain
+				if w.isCluster() {
+					backend = clustered
+				}
+				p := newProxy(t, backend)
+				p.mode.Store(s.mode)
+				caller := w.open(t, p.addr)
+				c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				key := fcall.Key("fcalltest", fcall.Subject(t.Name()), "n")
+				n, err := callOnce(context.Background(), c, caller, countFunction("hit"), key)
+				if !errors.Is(err, s.err) {
+					t.Errorf("error is %v, want %v", err, s.err)
+				}
+				if s.err == nil && n != 1 {
+					t.Errorf("reply is %d, want 1", n)
+				}
+				if got := count(t, backend, key); got != s.want {
+					t.Errorf("ran %d times on the server, want %d", got, s.want)
+				}
+				if got := p.seen.Load(); got != 1 {
+					t.Errorf("was sent %d times, want 1", got)
+				}
+			})
+		}
+	}
+}
+
+// The control: go-redis's own command runs several times through the same proxy, so the proxy proves something.
+func TestCall_plainCommandRunsSeveralTimes(t *testing.T) {
+	addr := startRedis(t)
+	loadCount(t, addr)
+	p := newProxy(t, addr)
+	p.mode.Store(loseReply)
+	c := standalone(p.addr)
+	defer c.Close()
+	_ = c.FCall(context.Background(), "fcalltest_v1_hit", []string{"plain"}).Err()
+	if got := count(t, addr, "plain"); got < 2 {
+		t.Errorf("ran %d times, want several: does go-redis still repeat commands?", got)
+	}
+}
+
+// A read-only call may be repeated, and one that never gets an answer has written nothing.
+func TestCall_readOnlyIsRepeated(t *testing.T) {
+	addr := startRedis(t)
+	loadCount(t, addr)
+	p := newProxy(t, addr)
+	p.mode.Store(loseReply)
+	c := standalone(p.addr)
+	defer c.Close()
+	fc, err := fcall.NewClient(c, countLibrary, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fc.Call(context.Background(), countFunction("look"), []string{"k"}, nil)
+	if !errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrOutcomeUnknown) {
+		t.Errorf("error is %v, want ErrUnavailable", err)
+	}
+	if got := p.seen.Load(); got < 3 {
+		t.Errorf("was sent %d times, want at least 3", got)
+	}
+}
+
+// Many callers share a connection that breaks: no call runs twice, and each caller that got a number was counted.
+func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
+	plain, clustered := servers(t)
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			backend := plain
+			if w.isCluster() {
+				backend = clustered
+			}
+			p := newProxy(t, backend)
+			caller := w.open(t, p.addr)
+			if w.name == "conn" {
+				t.Skip("a single connection is not for concurrent use")
+			}
+			c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const callers, each = 16, 20
+			type tally struct{ Answered, Unknown, Nothing, Other int }
+			var mu sync.Mutex
+			var got tally
+			key := fcall.Key("fcalltest", fcall.Subject(t.Name()), "n")
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					for j := range each {
+						if (i*each+j)%16 == 7 {
+							p.mode.Store(loseReply)
+						} else if (i*each+j)%16 == 9 {
+							p.mode.Store(pass)
+						}
+						_, err := callOnce(context.Background(), c, caller, countFunction("hit"), key)
+						mu.Lock()
+						switch {
+						case err == nil:
+							got.Answered++
+						case errors.Is(err, fcall.ErrOutcomeUnknown):
+							got.Unknown++
+						case errors.Is(err, fcall.ErrUnavailable):
+							got.Nothing++
+						default:
+							got.Other++
+							t.Log(err)
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			wg.Wait()
+			ran := count(t, backend, key)
+			t.Logf("%+v, ran %d", got, ran)
+			if got.Other != 0 {
+				t.Errorf("%d errors prove neither", got.Other)
+			}
+			if ran < got.Answered || ran > got.Answered+got.Unknown {
+				t.Errorf("ran %d times, want from %d (answered) to %d (with unknown)", ran, got.Answered, got.Answered+got.Unknown)
+			}
+		})
+	}
+}
+
+func TestCall_nothingListens(t *testing.T) {
+	addr := freeAddr(t)
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			if w.name == "autopipeline full duplex" || w.name == "transaction" || w.name == "conn" {
+				t.Log("also covered, slower")
+			}
+			caller := w.open(t, addr)
+			c, err := fcall.NewClient(caller, countLibrary, fcall.Options{MaxAttempts: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = callOnce(context.Background(), c, caller, countFunction("hit"), "k")
+			if !errors.Is(err, fcall.ErrUnavailable) {
+				t.Errorf("error is %v, want ErrUnavailable", err)
+			}
+			var u *fcall.UnavailableError
+			if !errors.As(err, &u) {
+				t.Fatalf("error is a %T", err)
+			}
+		})
+	}
+}
+
+func TestCall_doneContextSendsNothing(t *testing.T) {
+	addr := startRedis(t)
+	loadCount(t, addr)
+	p := newProxy(t, addr)
+	c := standalone(p.addr)
+	defer c.Close()
+	fc, err := fcall.NewClient(c, countLibrary, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = fc.Call(ctx, countFunction("hit"), []string{"k"}, nil)
+	if !errors.Is(err, fcall.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want ErrUnavailable and context.Canceled", err)
+	}
+	if diff := cmp.Diff("fcalltest.hit: nothing ran: context canceled", fmt.Sprint(err)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := p.seen.Load(); got != 0 {
+		t.Errorf("was sent %d times, want 0", got)
+	}
+}

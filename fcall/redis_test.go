@@ -1,0 +1,143 @@
+package fcall_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// countLibrary counts what really ran: each hit is one INCR that no lost reply can undo.
+const countCode = `#!lua name=fcalltest_v1
+local function hit(keys, args)
+  local n = redis.call('INCR', keys[1])
+  redis.call('PEXPIRE', keys[1], 60000)
+  return {n}
+end
+redis.register_function('fcalltest_v1_hit', hit)
+redis.register_function{function_name='fcalltest_v1_look', flags={'no-writes'}, callback=function(keys, args)
+  return {tonumber(redis.call('GET', keys[1]) or 0)}
+end}
+redis.register_function('fcalltest_v1_arg', function(keys, args)
+  return {err='RLARG limit must be a whole number from 1 to 10'}
+end)
+redis.register_function('fcalltest_v1_state', function(keys, args)
+  return {err='RLSTATE ' .. keys[1] .. ': holds a list'}
+end)
+redis.register_function('fcalltest_v1_quota', function(keys, args)
+  return {err='QUOTA is used up'}
+end)
+redis.register_function('fcalltest_v1_crash', function(keys, args)
+  redis.call('SET', keys[1], 'x', 'PX', 60000)
+  local none = nil
+  return none.field
+end)
+redis.register_function('fcalltest_v1_wrongtype', function(keys, args)
+  redis.call('SET', keys[1], 'x', 'PX', 60000)
+  return redis.call('LPUSH', keys[1], '1')
+end)
+redis.register_function('fcalltest_v1_nested', function(keys, args)
+  return {1, redis.error_reply('RLARG hidden')}
+end)
+redis.register_function('fcalltest_v1_nothing', function(keys, args) return nil end)
+`
+
+var countLibrary = &fcall.Library{
+	Name: "fcalltest", Version: "1.0.0", ServerName: "fcalltest_v1", Code: countCode,
+	Files: []fcall.Section{{Line: 1}, {Line: 2, File: "fcalltest/hit.lua", FileLine: 1}, {Line: 20, File: "fcalltest/crash.lua", FileLine: 101}},
+}
+
+func countFunction(name string) *fcall.Function {
+	return &fcall.Function{Library: countLibrary, Name: name, ServerName: "fcalltest_v1_" + name, ReadOnly: name == "look", Codes: []string{"QUOTA"}}
+}
+
+// startRedis runs a redis-server of its own on a free loopback port with the counting library, and returns its address.
+func startRedis(t testing.TB, args ...string) string {
+	t.Helper()
+	bin, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("redis-server is not on PATH, and CI is set")
+		}
+		t.Skip("SKIPPED: redis-server is not on PATH; nothing of this test ran")
+	}
+	addr := freeAddr(t)
+	_, port, _ := net.SplitHostPort(addr)
+	dir := t.TempDir()
+	args = append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir,
+		"--logfile", filepath.Join(dir, "log"),
+	}, args...)
+	cmd := exec.Command(bin, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer c.Close()
+	eventually(t, "redis-server answers", func() error { return c.Ping(context.Background()).Err() })
+	return addr
+}
+
+func loadCount(t testing.TB, addr string) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	if err := c.FunctionLoadReplace(context.Background(), countCode).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startCluster runs a cluster of one node that holds all slots.
+func startCluster(t testing.TB) string {
+	t.Helper()
+	addr := startRedis(t, "--cluster-enabled", "yes")
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.ClusterAddSlotsRange(ctx, 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the cluster is up", func() error {
+		info, err := c.ClusterInfo(ctx).Result()
+		if err == nil && !strings.Contains(info, "cluster_state:ok") {
+			err = fmt.Errorf("cluster info: %s", info)
+		}
+		return err
+	})
+	return addr
+}
+
+// eventually polls a server that starts; it is for set-up only.
+func eventually(t testing.TB, what string, f func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err = f(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("not in 20 s: %s: %v", what, err)
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
