@@ -87,7 +87,8 @@ func write(w io.Writer, all []engine, required []string) bool {
 	fmt.Fprintln(w, "engines that the tests ran on:")
 	for _, e := range all {
 		if e.tests > 0 {
-			fmt.Fprintf(w, "  %-26s %-14s %4d tests in %d packages (%s)\n", e.name, e.version, e.tests, e.packages, e.how)
+			fmt.Fprintf(w, "  %-26s %-14s %s in %s (%s)\n",
+				e.name, e.version, plural(e.tests, "test"), plural(e.packages, "package"), e.how)
 		}
 	}
 	fmt.Fprintln(w, "engines that they did not run on:")
@@ -116,4 +117,11 @@ func write(w io.Writer, all []engine, required []string) bool {
 		fmt.Fprintln(w, "  none")
 	}
 	return ok
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

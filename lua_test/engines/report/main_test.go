@@ -30,8 +30,8 @@ func TestReport_oneBlockForAllProcesses(t *testing.T) {
 		t.Error("write is content although no test used valkey-8")
 	}
 	want := `engines that the tests ran on:
-  embedded                   Redis 8.0.0       7 tests in 2 packages (in the process)
-  redis-7.0                  Redis 7.0.15      2 tests in 1 packages (container redis:7.0)
+  embedded                   Redis 8.0.0    7 tests in 2 packages (in the process)
+  redis-7.0                  Redis 7.0.15   2 tests in 1 package (container redis:7.0)
 engines that they did not run on:
   redis-7.0                  NOT IN EVERY PACKAGE: -short
   valkey-8                   NOT RUN: docker does not answer

@@ -1,0 +1,47 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-race lint fmt generate check bench fuzz ci images clean
+
+# The packages to test: make test PKG=./fcall/... ARGS='-run Reply -v'
+PKG ?= ./...
+ARGS ?=
+
+help: ## say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: ## show the limiters at work, on the embedded engine (REDIS_URL or ARGS='--redis URL' for a real one)
+	go run ./cmd/rlfunc demo $(ARGS)
+
+test: ## run the tests on every engine that can be reached, and say which those were (PKG=, ARGS=)
+	@.ci/test $(ARGS) $(PKG)
+
+test-race: ## the same under the race detector
+	@.ci/test -race $(ARGS) $(PKG)
+
+lint: ## go vet, staticcheck, gofumpt, shellcheck
+	@.ci/lint
+
+fmt: ## format the Go files with gofumpt
+	go tool -modfile=.ci/tools/go.mod gofumpt -w .
+
+generate: ## make gen/ anew from functions/
+	go run ./cmd/rlfunc generate
+
+check: ## fail if gen/ is not what functions/ make
+	go run ./cmd/rlfunc generate --check
+
+bench: ## measure what a call costs, at the server and at the caller, beside other limiters
+	go run ./bench $(ARGS)
+
+fuzz: ## run each fuzz test for FUZZTIME (10s)
+	@.ci/fuzz
+
+ci: ## all that CI checks, setting up what it needs (root on Debian installs packages)
+	@.ci/run
+
+images: ## put the server images of the tests on this Docker engine: pulled, or made from Debian's packages
+	@.ci/images
+
+clean: ## remove built files, and the containers of killed test runs
+	git clean -qfdX -- bin '*.test' '*.prof' '*.out'
+	-@command -v docker >/dev/null && docker ps -aq --filter label=rlfunc.engines 2>/dev/null | xargs -r docker rm -f
