@@ -1,0 +1,115 @@
+package fcall_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// hangUp is the answer of a server that breaks the connection.
+const hangUp = ""
+
+// A fakeServer speaks RESP and answers FCALL and FCALL_RO from a script: its last answer repeats.
+type fakeServer struct {
+	addr string
+
+	mu      sync.Mutex
+	answers []string
+	calls   int
+}
+
+func newFakeServer(t testing.TB, answers ...string) *fakeServer {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &fakeServer{addr: l.Addr().String(), answers: answers}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.serve(c)
+		}
+	}()
+	return s
+}
+
+func (s *fakeServer) serve(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	for {
+		words, err := readCommand(r)
+		if err != nil {
+			return
+		}
+		answer := "+OK\r\n"
+		switch strings.ToUpper(words[0]) {
+		case "HELLO":
+			answer = "-ERR unknown command 'HELLO'\r\n"
+		case "FCALL", "FCALL_RO":
+			if answer = s.nextAnswer(); answer == hangUp {
+				return
+			}
+		}
+		if _, err := io.WriteString(c, answer); err != nil {
+			return
+		}
+	}
+}
+
+func (s *fakeServer) nextAnswer() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	answer := s.answers[0]
+	if len(s.answers) > 1 {
+		s.answers = s.answers[1:]
+	}
+	return answer
+}
+
+func (s *fakeServer) served() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+func readCommand(r *bufio.Reader) ([]string, error) {
+	n, err := readLength(r, '*')
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, n)
+	for i := range words {
+		size, err := readLength(r, '$')
+		if err != nil {
+			return nil, err
+		}
+		word := make([]byte, size+2)
+		if _, err := io.ReadFull(r, word); err != nil {
+			return nil, err
+		}
+		words[i] = string(word[:size])
+	}
+	return words, nil
+}
+
+func readLength(r *bufio.Reader, mark byte) (int, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	if line[0] != mark {
+		return 0, fmt.Errorf("want %c, got %q", mark, line)
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}

@@ -1,0 +1,282 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+var sentinels = []struct {
+	name string
+	err  error
+}{
+	{"ErrArgument", fcall.ErrArgument}, {"ErrState", fcall.ErrState}, {"ErrNotLoaded", fcall.ErrNotLoaded},
+	{"ErrReply", fcall.ErrReply}, {"ErrUnavailable", fcall.ErrUnavailable}, {"ErrRefused", fcall.ErrRefused},
+	{"ErrUnsupported", fcall.ErrUnsupported}, {"ErrOutcomeUnknown", fcall.ErrOutcomeUnknown}, {"ErrScript", fcall.ErrScript},
+}
+
+// kinds names every sentinel that an error is.
+func kinds(err error) string {
+	var names []string
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			names = append(names, s.name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func fakeClient(t *testing.T, s *fakeServer, o fcall.Options) *fcall.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: s.addr})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c, err := fcall.NewClient(rdb, countLibrary, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const subject = "someone@example.org"
+
+func TestCall_whatAReplyProves(t *testing.T) {
+	const script = " script: fcalltest_v1_hit, on @user_function:22."
+	key := fcall.Key("fcalltest", subject, "n")
+	steps := []struct {
+		reply string
+		sent  int
+		kinds string
+		text  string
+	}{
+		{"MOVED 1 127.0.0.1:7001", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: MOVED 1 127.0.0.1:7001; if this is a cluster, use redis.NewClusterClient"},
+		{"ASK 1 127.0.0.1:7001", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: ASK 1 127.0.0.1:7001; if this is a cluster, use redis.NewClusterClient"},
+		{"TRYAGAIN later", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: TRYAGAIN later"},
+		{"CLUSTERDOWN Hash slot not served", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: CLUSTERDOWN Hash slot not served; the cluster does not serve this slot"},
+		{"READONLY You can't write against a read only replica.", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: READONLY You can't write against a read only replica.; this is a replica; call the primary"},
+		{"LOADING Redis is loading the dataset in memory", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: LOADING Redis is loading the dataset in memory"},
+		{"MASTERDOWN Link with MASTER is down", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: MASTERDOWN Link with MASTER is down"},
+		{"BUSY Redis is busy running a script.", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: BUSY Redis is busy running a script.; another script runs too long; see FUNCTION KILL"},
+		{"ERR max number of clients reached", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: ERR max number of clients reached"},
+		{"OOM command not allowed when used memory > 'maxmemory'.", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: OOM command not allowed when used memory > 'maxmemory'.; the server is over maxmemory"},
+		{"NOREPLICAS Not enough good replicas to write.", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: NOREPLICAS Not enough good replicas to write.; the server has fewer replicas than min-replicas-to-write"},
+		{"MISCONF can not persist", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: MISCONF can not persist; the server can not persist and refuses writes"},
+		{"CROSSSLOT Keys in request don't hash to the same slot", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: CROSSSLOT Keys in request don't hash to the same slot; all keys of a call must have one tag"},
+		{"NOPERM this user has no permissions to run the 'fcall' command", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: NOPERM this user has no permissions to run the 'fcall' command; the user needs FCALL, the function's commands and its keys"},
+		{"NOAUTH Authentication required.", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: NOAUTH Authentication required.; give the client a user and a password"},
+		{"WRONGPASS invalid username-password pair", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: WRONGPASS invalid username-password pair; check the client's user and password"},
+		{"ERR unknown command 'FCALL', with args beginning with: 'fcalltest_v1_hit' '1' '" + key + "'", 1, "ErrUnavailable ErrUnsupported", "fcalltest.hit: nothing ran; the server has no FCALL: functions need Redis 7 or Valkey"},
+		{"ERR Function not found", 1, "ErrNotLoaded", "fcalltest.hit: fcalltest_v1 is not loaded on this server; run `rlfunc deploy`"},
+
+		{"RLARG limit must be a whole number from 1 to 10", 1, "ErrArgument", "fcalltest.hit: limit must be a whole number from 1 to 10"},
+		{"RLARG limit must be 1" + script, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
+		{"RLARG odd", 1, "ErrArgument", "fcalltest.hit: an argument must be what the server says: odd"},
+		{"RLSTATE " + key + ": holds a list", 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to start anew"},
+		{"RLSTATE odd", 1, "ErrState", `fcalltest.hit: key "o...": unreadable; delete the key to start anew`},
+		{"QUOTA is used up", 1, "", "fcalltest.hit: QUOTA is used up"},
+
+		{"ERR user_function:22: attempt to index local 'x' (a nil value)" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: attempt to index local 'x' (a nil value) (outcome unknown, it may have written)"},
+		{"ERR user_function:2: boom script: fcalltest_v1_hit, on @user_function:22.", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/hit.lua:1: boom (outcome unknown, it may have written)"},
+		{"ERR @user_function:22: boom", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: boom (outcome unknown, it may have written)"},
+		{"ERR user_function:1: boom", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: bundle line 1: boom (outcome unknown, it may have written)"},
+		{"ERR user_function:99999999999999999999: boom", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: boom (outcome unknown, it may have written)"},
+		{"WRONGTYPE Operation against a key" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: WRONGTYPE Operation against a key (outcome unknown, it may have written)"},
+		{"OOM command not allowed" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: OOM command not allowed (outcome unknown, it may have written)"},
+		{"READONLY You can't write" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: READONLY You can't write (outcome unknown, it may have written)"},
+		{"BUSY from inside" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: BUSY from inside (outcome unknown, it may have written)"},
+		{"ERR The user executing the script can't run this command script: other", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: The user executing the script can't run this command script: other (outcome unknown, it may have written)"},
+
+		{"WRONGTYPE Operation against a key", 1, "ErrOutcomeUnknown", "fcalltest.hit: outcome unknown, it may have run: WRONGTYPE Operation against a key"},
+		{"ERR something new", 1, "ErrOutcomeUnknown", "fcalltest.hit: outcome unknown, it may have run: ERR something new"},
+		{"", 1, "ErrOutcomeUnknown", "fcalltest.hit: outcome unknown, it may have run: "},
+	}
+	for _, s := range steps {
+		t.Run(s.reply, func(t *testing.T) {
+			server := newFakeServer(t, "-"+s.reply+"\r\n")
+			c := fakeClient(t, server, fcall.Options{})
+			_, err := c.Call(context.Background(), countFunction("hit"), []string{key}, nil)
+			if diff := cmp.Diff(s.text, fmt.Sprint(err)); diff != "" {
+				t.Errorf("error (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(s.kinds, kinds(err)); diff != "" {
+				t.Errorf("kinds (-want +got)\n%s", diff)
+			}
+			if strings.Contains(fmt.Sprint(err), subject) {
+				t.Errorf("the message tells the subject: %v", err)
+			}
+			if got := server.served(); got != s.sent {
+				t.Errorf("sent %d times, want %d", got, s.sent)
+			}
+		})
+	}
+}
+
+func TestCall_otherRepliesAreUnreadable(t *testing.T) {
+	steps := []struct{ name, raw, text string }{
+		{"null", "$-1\r\n", "fcalltest.hit: the reply must be an array, got nothing"},
+		{"null array", "*-1\r\n", "fcalltest.hit: the reply must be an array, got nothing"},
+		{"integer", ":1\r\n", "fcalltest.hit: the reply must be an array, got 1"},
+		{"text", "$3\r\nabc\r\n", "fcalltest.hit: the reply must be an array, got text of 3 bytes"},
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			c := fakeClient(t, newFakeServer(t, s.raw), fcall.Options{})
+			_, err := c.Call(context.Background(), countFunction("hit"), nil, nil)
+			want := s.text + "; does the server hold the library that this client was generated from?"
+			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff("ErrReply", kinds(err)); diff != "" {
+				t.Errorf("kinds (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCall_sendsAgainUntilItRuns(t *testing.T) {
+	const loading, busy, ok = "-LOADING wait\r\n", "-BUSY wait\r\n", "*1\r\n:7\r\n"
+	steps := []struct {
+		name     string
+		attempts int
+		answers  []string
+		sent     int
+		kinds    string
+	}{
+		{"the first answer", 0, []string{ok}, 1, ""},
+		{"the third of three", 0, []string{loading, busy, ok}, 3, ""},
+		{"the fourth of three", 0, []string{loading, busy, loading, ok}, 3, "ErrUnavailable"},
+		{"the second of one", 1, []string{loading, ok}, 1, "ErrUnavailable"},
+		{"the fifth of five", 5, []string{loading, busy, loading, busy, ok}, 5, ""},
+		{"a lost reply after a proof", 0, []string{loading, hangUp, ok}, 2, "ErrOutcomeUnknown"},
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			server := newFakeServer(t, s.answers...)
+			c := fakeClient(t, server, fcall.Options{MaxAttempts: s.attempts})
+			_, err := c.Call(context.Background(), countFunction("hit"), nil, nil)
+			if diff := cmp.Diff(s.kinds, kinds(err)); diff != "" {
+				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+			}
+			if got := server.served(); got != s.sent {
+				t.Errorf("sent %d times, want %d", got, s.sent)
+			}
+		})
+	}
+}
+
+func TestCall_onNotLoadedIsAskedOnce(t *testing.T) {
+	const absent, ok = "-ERR Function not found\r\n", "*1\r\n:7\r\n"
+	refuse := errors.New("no permission\r\nto load")
+	steps := []struct {
+		name    string
+		answers []string
+		load    error
+		sent    int
+		text    string
+	}{
+		{"loaded", []string{absent, ok}, nil, 2, ""},
+		{"still absent", []string{absent}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server; run `rlfunc deploy`"},
+		{"can not load", []string{absent}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and loading it failed: no permission to load"},
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			server := newFakeServer(t, s.answers...)
+			asked := 0
+			// One attempt: the call after a load is not one more try of the same thing.
+			c := fakeClient(t, server, fcall.Options{MaxAttempts: 1, OnNotLoaded: func(context.Context) error { asked++; return s.load }})
+			_, err := c.Call(context.Background(), countFunction("hit"), nil, nil)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(s.text, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if s.load != nil && !errors.Is(err, s.load) {
+				t.Errorf("%v does not wrap the hook's error", err)
+			}
+			if asked != 1 || server.served() != s.sent {
+				t.Errorf("asked %d times and sent %d times, want 1 and %d", asked, server.served(), s.sent)
+			}
+		})
+	}
+}
+
+// go-redis keeps the first error of a command in a cluster pipeline. Both commands are MOVED, then run on the new node,
+// which breaks the connection: the second command still says MOVED, and may have run.
+func TestQueue_aMovedCommandThatRanIsUnknown(t *testing.T) {
+	steps := []struct{ name, second, want string }{
+		{"the new node breaks the connection", hangUp, "ErrOutcomeUnknown"},
+		{"the new node answers", "*1\r\n:7\r\n", ""},
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			target := newFakeServer(t, s.second)
+			source := newFakeServer(t, "-MOVED 1 "+target.addr+"\r\n")
+			rdb := cluster(source.addr)
+			defer rdb.Close()
+			c, err := fcall.NewClient(rdb, countLibrary, fcall.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pipe := rdb.Pipeline()
+			ctx := context.Background()
+			first := c.Queue(ctx, pipe, countFunction("hit"), []string{"k"}, nil)
+			second := c.Queue(ctx, pipe, countFunction("hit"), []string{"k"}, nil)
+			_, _ = pipe.Exec(ctx)
+			_, err1 := first.Reply()
+			_, err2 := second.Reply()
+			if diff := cmp.Diff([]string{s.want, s.want}, []string{kinds(err1), kinds(err2)}); diff != "" {
+				t.Errorf("%v and %v (-want +got)\n%s", err1, err2, diff)
+			}
+		})
+	}
+}
+
+func TestQueue_withoutExecNothingRan(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	c, err := fcall.NewClient(rdb, countLibrary, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Queue(context.Background(), rdb.Pipeline(), countFunction("hit"), nil, nil).Reply()
+	if diff := cmp.Diff("fcalltest.hit: nothing ran: the pipeline was not executed", fmt.Sprint(err)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Waiting for a free connection until the context ends sends nothing, once the client has seen how go-redis writes.
+func TestCall_contextEndsBeforeAConnectionIsFree(t *testing.T) {
+	server := newFakeServer(t, "*1\r\n:7\r\n")
+	rdb := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: 1})
+	defer rdb.Close()
+	c, err := fcall.NewClient(rdb, countLibrary, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := c.Call(ctx, countFunction("hit"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	held := rdb.Conn()
+	defer held.Close()
+	if err := held.Ping(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 30_000_000)
+	defer cancel()
+	_, err = c.Call(short, countFunction("hit"), nil, nil)
+	if !errors.Is(err, fcall.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v, want ErrUnavailable and context.DeadlineExceeded", err)
+	}
+	if got := server.served(); got != 1 {
+		t.Errorf("sent %d times, want 1", got)
+	}
+}
