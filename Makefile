@@ -42,6 +42,5 @@ ci: ## all that CI checks, setting up what it needs (root on Debian installs pac
 images: ## put the server images of the tests on this Docker engine: pulled, or made from Debian's packages
 	@.ci/images
 
-clean: ## remove built files, and the containers of killed test runs
+clean: ## remove built files
 	git clean -qfdX -- bin '*.test' '*.prof' '*.out'
-	-@command -v docker >/dev/null && docker ps -aq --filter label=rlfunc.engines 2>/dev/null | xargs -r docker rm -f

@@ -89,13 +89,15 @@ func inContainer(program string, images ...string) func(context.Context, []strin
 func localImage(ctx context.Context, images []string) (string, error) {
 	docker, err := testcontainers.NewDockerClientWithOpts(ctx)
 	if err != nil {
-		return "", fmt.Errorf("docker: %w", err)
+		// The first line of several says it; the others are about places where Docker is not, either.
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		return "", fmt.Errorf("no Docker engine answers: %s", line[strings.LastIndex(line, ": ")+1:])
 	}
 	defer docker.Close()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if _, err := docker.Ping(ctx, client.PingOptions{}); err != nil {
-		return "", fmt.Errorf("docker does not answer: %w", err)
+		return "", fmt.Errorf("no Docker engine answers: %w", err)
 	}
 	for _, image := range images {
 		if _, err := docker.ImageInspect(ctx, image); err == nil {

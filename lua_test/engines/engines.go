@@ -36,8 +36,8 @@ type Engine struct {
 	server *server
 }
 
-// All returns the engines that can be reached, the embedded one first. Those that can not be are named in the test's
-// log and in the report, with the reason; one that RLFUNC_REQUIRE_ENGINES names fails the test.
+// All returns the engines that can be reached, the embedded one first. Those that can not be are named in the report
+// and in the log of the first test, with the reason; one that RLFUNC_REQUIRE_ENGINES names fails the test.
 func All(t testing.TB) []Engine {
 	t.Helper()
 	if !process.hasMain.Load() {
@@ -49,7 +49,7 @@ func All(t testing.TB) []Engine {
 			if s.required {
 				t.Errorf("engines: %s is required and was not reached: %s", s.name, s.reason)
 			} else {
-				t.Logf("engines: %s is not used: %s", s.name, s.reason)
+				s.said.Do(func() { t.Logf("engines: %s is not used: %s", s.name, s.reason) })
 			}
 			continue
 		}

@@ -25,6 +25,7 @@ type slot struct {
 	server   *server // nil: not reached
 	reason   string  // why not
 	required bool
+	said     sync.Once // that it is not used
 
 	mu    sync.Mutex
 	tests map[string]bool
