@@ -1,0 +1,130 @@
+package command
+
+import (
+	"math/bits"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+var (
+	errBitOffset = failure("ERR bit offset is not an integer or out of range")
+	errBit       = failure("ERR bit is not an integer or out of range")
+)
+
+var bitCommands = []Command{
+	{Name: "setbit", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setbit},
+	{Name: "getbit", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: getbit},
+	{Name: "bitcount", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: bitcount},
+}
+
+func bitOffset(s string) (int, bool) {
+	n, valid := parseInt(s)
+	return int(n), valid && n >= 0 && n>>3 < maxString
+}
+
+func bitAt(text string, at int) int {
+	if at>>3 >= len(text) {
+		return 0
+	}
+	return int(text[at>>3]>>(7-at&7)) & 1
+}
+
+func getbit(c *Call) reply.Value {
+	at, valid := bitOffset(c.Args[2])
+	if !valid {
+		return errBitOffset
+	}
+	e, fits := c.find(c.Args[1], store.String)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	return number(bitAt(e.Str, at))
+}
+
+func setbit(c *Call) reply.Value {
+	at, valid := bitOffset(c.Args[2])
+	if !valid {
+		return errBitOffset
+	}
+	if c.Args[3] != "0" && c.Args[3] != "1" {
+		return errBit
+	}
+	e, fits := c.find(c.Args[1], store.String)
+	if !fits {
+		return errWrongType
+	}
+	text, expire := "", store.Never
+	if e != nil {
+		text, expire = e.Str, e.Expire
+	}
+	old := bitAt(text, at)
+	var b byte
+	if at>>3 < len(text) {
+		b = text[at>>3]
+	}
+	mask := byte(1) << (7 - at&7)
+	if b &^= mask; c.Args[3] == "1" {
+		b |= mask
+	}
+	c.DB.SetString(c.Args[1], overwrite(text, at>>3, string([]byte{b})), expire)
+	return number(old)
+}
+
+func bitcount(c *Call) reply.Value {
+	words := c.Args[2:]
+	if len(words) == 1 || len(words) > 3 {
+		return errSyntax
+	}
+	e, fits := c.find(c.Args[1], store.String)
+	if !fits {
+		return errWrongType
+	}
+	var text string
+	if e != nil {
+		text = e.Str
+	}
+	unit := int64(1)
+	start, end := int64(0), int64(len(text))-1
+	if len(words) > 0 {
+		var first, second bool
+		start, first = parseInt(words[0])
+		end, second = parseInt(words[1])
+		if !first || !second {
+			return errNotInt
+		}
+		if len(words) == 3 {
+			switch {
+			case is(words[2], "bit"):
+				unit = 8
+			case !is(words[2], "byte"):
+				return errSyntax
+			}
+		}
+	}
+	if start < 0 && end < 0 && start > end {
+		return zero
+	}
+	size := int64(len(text)) * unit
+	if start < 0 {
+		start = max(start+size, 0)
+	}
+	if end < 0 {
+		end = max(end+size, 0)
+	}
+	end = min(end, size-1)
+	n := 0
+	if unit == 8 {
+		for i := start; i <= end; i++ {
+			n += bitAt(text, int(i))
+		}
+		return number(n)
+	}
+	for i := start; i <= end; i++ {
+		n += bits.OnesCount8(text[i])
+	}
+	return number(n)
+}

@@ -1,0 +1,163 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+var connectionCommands = []Command{
+	{Name: "ping", Arity: -1, Flags: Fast, Run: ping},
+	{Name: "echo", Arity: 2, Flags: Fast, Run: func(c *Call) reply.Value { return bulk(c.Args[1]) }},
+	{Name: "select", Arity: 2, Flags: Fast | Stateful, Run: selectDB},
+	{Name: "auth", Arity: -2, Flags: NoScript | Fast, Run: auth},
+	{Name: "hello", Arity: -1, Flags: NoScript | Fast, Run: hello},
+	{Name: "quit", Arity: -1, Flags: NoScript | Fast | AtOnce | Stateful, Run: quit},
+	{Name: "reset", Arity: 1, Flags: NoScript | Fast | AtOnce | Stateful, Run: reset},
+	{Name: "client", Arity: -2, Flags: NoScript},
+	{Name: "client|setname", Arity: 3, Flags: NoScript, Run: clientSetName},
+	{Name: "client|getname", Arity: 2, Flags: NoScript, Run: clientGetName},
+	{Name: "client|setinfo", Arity: 4, Flags: NoScript, Run: clientSetInfo},
+	{Name: "client|id", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return integer(c.Session.ID) }},
+	{Name: "client|list", Arity: -2, Flags: NoScript | Admin, Run: clientList},
+	{Name: "client|info", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return bulk(c.Session.describe()) }},
+	{Name: "client|no-evict", Arity: 3, Flags: NoScript | Admin, Run: func(*Call) reply.Value { return okay }},
+	{Name: "client|no-touch", Arity: 3, Flags: NoScript, Run: func(*Call) reply.Value { return okay }},
+}
+
+func ping(c *Call) reply.Value {
+	switch len(c.Args) {
+	case 1:
+		return status("PONG")
+	case 2:
+		return bulk(c.Args[1])
+	}
+	return c.arity()
+}
+
+func selectDB(c *Call) reply.Value {
+	n, valid := parseInt(c.Args[1])
+	switch {
+	case !valid:
+		return errNotInt
+	case n < 0 || n >= Databases:
+		return failure("ERR DB index is out of range")
+	}
+	c.Session.DB = int(n)
+	return okay
+}
+
+func auth(c *Call) reply.Value {
+	switch {
+	case len(c.Args) > 3:
+		return errSyntax
+	case len(c.Args) == 2:
+		return failure("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	case c.Args[1] == "default":
+		return okay // the default user has no password: any will do
+	}
+	return failure("WRONGPASS invalid username-password pair or user is disabled.")
+}
+
+func hello(c *Call) reply.Value {
+	words := c.Args[1:]
+	if len(words) > 0 {
+		n, valid := parseInt(words[0])
+		switch {
+		case !valid:
+			return failure("ERR Protocol version is not an integer or out of range")
+		case n != 2:
+			return failure("NOPROTO unsupported protocol version")
+		}
+		words = words[1:]
+	}
+	name, named := "", false
+	for len(words) > 0 {
+		switch {
+		case is(words[0], "auth") && len(words) > 2:
+			if words[1] != "default" {
+				return failure("WRONGPASS invalid username-password pair or user is disabled.")
+			}
+			words = words[3:]
+		case is(words[0], "setname") && len(words) > 1:
+			name, named = words[1], true
+			words = words[2:]
+		default:
+			return failure("ERR Syntax error in HELLO option '" + words[0] + "'")
+		}
+	}
+	if named {
+		c.Session.Name = name
+	}
+	return array([]reply.Value{
+		bulk("server"), bulk("redis"), bulk("version"), bulk(Version), bulk("proto"), integer(2), bulk("id"), integer(c.Session.ID),
+		bulk("mode"), bulk("standalone"), bulk("role"), bulk("master"), bulk("modules"), none,
+	})
+}
+
+func quit(c *Call) reply.Value {
+	c.Session.Closing = true
+	return okay
+}
+
+func reset(c *Call) reply.Value {
+	c.Session.discard(c.State)
+	c.Session.DB, c.Session.Name = 0, ""
+	return status("RESET")
+}
+
+func plainName(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
+}
+
+func clientSetName(c *Call) reply.Value {
+	if !plainName(c.Args[2]) {
+		return failure("ERR Client names cannot contain spaces, newlines or special characters.")
+	}
+	c.Session.Name = c.Args[2]
+	return okay
+}
+
+func clientGetName(c *Call) reply.Value {
+	if c.Session.Name == "" {
+		return null
+	}
+	return bulk(c.Session.Name)
+}
+
+func clientSetInfo(c *Call) reply.Value {
+	var field *string
+	switch lower(c.Args[2]) {
+	case "lib-name":
+		field = &c.Session.Library
+	case "lib-ver":
+		field = &c.Session.Version
+	default:
+		return failure("ERR Unrecognized option '" + c.Args[2] + "'")
+	}
+	if !plainName(c.Args[3]) {
+		return failure("ERR " + lower(c.Args[2]) + " cannot contain spaces, newlines or special characters.")
+	}
+	*field = c.Args[3]
+	return okay
+}
+
+func clientList(c *Call) reply.Value {
+	all := make([]*Session, 0, len(c.State.sessions))
+	for _, session := range c.State.sessions {
+		all = append(all, session)
+	}
+	slices.SortFunc(all, func(a, b *Session) int { return int(a.ID - b.ID) })
+	var b strings.Builder
+	for _, session := range all {
+		b.WriteString(session.describe())
+	}
+	return bulk(b.String())
+}
+
+func (session *Session) describe() string {
+	return fmt.Sprintf("id=%d addr=%s name=%s db=%d multi=%d watch=%d lib-name=%s lib-ver=%s resp=2\n",
+		session.ID, session.Addr, session.Name, session.DB, len(session.queue), len(session.watched), session.Library, session.Version)
+}

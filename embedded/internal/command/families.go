@@ -1,0 +1,5 @@
+package command
+
+var (
+	listCommands, hashCommands, setCommands, zsetCommands, zrangeCommands []Command
+)

@@ -1,0 +1,115 @@
+package command
+
+import (
+	"slices"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+// fcall is FCALL and FCALL_RO.
+func fcall(c *Call) reply.Value {
+	s := c.State
+	f := s.Functions.Find(c.Args[1])
+	if f == nil {
+		return failure("ERR Function not found")
+	}
+	n, valid := parseInt(c.Args[2])
+	switch {
+	case !valid:
+		return failure("ERR Bad number of keys provided")
+	case n > int64(len(c.Args)-3):
+		return failure("ERR Number of keys can't be greater than number of args")
+	case n < 0:
+		return failure("ERR Number of keys can't be negative")
+	}
+	if !f.NoWrites {
+		switch {
+		case len(c.Args[0]) == len("fcall_ro"):
+			return failure("ERR Can not execute a script with write flag using *_ro command.")
+		case !f.AllowOOM && s.overMemory():
+			return errOOM
+		}
+	}
+	keys, args := c.Args[3:3+n], c.Args[3+n:]
+	s.script = script{
+		call:     Call{State: s, Session: c.Session, DB: c.DB, Micros: c.Micros, Now: c.Now},
+		keys:     keys,
+		readOnly: f.NoWrites,
+		denyOOM:  f.NoWrites && s.overMemory(),
+	}
+	v := f.Library.Call(f.Name, keys, args, &s.script)
+	s.script = script{}
+	return v
+}
+
+// A script is the host of the function that runs: it carries out the commands that the function calls.
+type script struct {
+	call     Call
+	keys     []string
+	readOnly bool
+	denyOOM  bool
+}
+
+// Call runs one command for the function.
+func (h *script) Call(args []string) reply.Value {
+	cmd := Lookup(args[0])
+	if cmd != nil && cmd.Sub != nil {
+		sub := (*Command)(nil)
+		if len(args) > 1 {
+			if sub = cmd.Sub[lower(args[1])]; sub == nil {
+				return failure("ERR Unknown Redis command called from script")
+			}
+			cmd = sub
+		}
+	}
+	switch {
+	case cmd == nil:
+		return failure("ERR Unknown Redis command called from script")
+	case !cmd.accepts(len(args)):
+		return failure("ERR Wrong number of args calling Redis command from script")
+	case cmd.Flags&NoScript != 0:
+		return failure("ERR This Redis command is not allowed from script")
+	case h.readOnly && cmd.Flags&Write != 0:
+		return failure("ERR Write commands are not allowed from read-only scripts.")
+	case h.denyOOM && cmd.Flags&DenyOOM != 0:
+		return errOOM
+	}
+	if key, found := h.undeclared(cmd, args); found {
+		return failure("RLUNDECLARED key '" + clip(key) + "' is not among the KEYS of this call")
+	}
+	h.call.State.calls[cmd.index]++
+	h.call.Args = args
+	if cmd.Flags&Stateful != 0 {
+		return h.stateful(cmd)
+	}
+	return cmd.Run(&h.call)
+}
+
+// undeclared finds a key of the command that the caller of the function did not name.
+func (h *script) undeclared(cmd *Command, args []string) (key string, found bool) {
+	if cmd.First == 1 && cmd.Last == 1 {
+		return args[1], !slices.Contains(h.keys, args[1])
+	}
+	cmd.keys(args, func(k string) bool {
+		key, found = k, !slices.Contains(h.keys, k)
+		return !found
+	})
+	return key, found
+}
+
+// stateful runs a command that acts on the connection: SELECT holds until the end of the function.
+func (h *script) stateful(cmd *Command) reply.Value {
+	session := h.call.Session
+	before := session.DB
+	v := cmd.Run(&h.call)
+	h.call.DB = &h.call.State.DBs[session.DB]
+	session.DB = before
+	return v
+}
+
+// Log takes what redis.log writes. There is no log file: it goes to the State's logger.
+func (h *script) Log(level int, text string) {
+	if log := h.call.State.log; log != nil {
+		log(level, text)
+	}
+}

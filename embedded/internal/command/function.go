@@ -1,0 +1,173 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/functions"
+	"github.com/rlfunc/rlfunc/embedded/internal/glob"
+	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+var functionCommands = []Command{
+	{Name: "fcall", Arity: -3, Flags: NoScript, KeysAt: 2, Run: fcall},
+	{Name: "fcall_ro", Arity: -3, Flags: NoScript | ReadOnly, KeysAt: 2, Run: fcall},
+	{Name: "function", Arity: -2, Flags: NoScript},
+	{Name: "function|load", Arity: -3, Flags: NoScript | Write | DenyOOM, Run: functionLoad},
+	{Name: "function|list", Arity: -2, Flags: NoScript, Run: functionList},
+	{Name: "function|delete", Arity: 3, Flags: NoScript | Write, Run: functionDelete},
+	{Name: "function|flush", Arity: -2, Flags: NoScript | Write, Run: functionFlush},
+	{Name: "function|dump", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return bulk(c.State.Functions.Dump()) }},
+	{Name: "function|restore", Arity: -3, Flags: NoScript | Write | DenyOOM, Run: functionRestore},
+	{Name: "function|stats", Arity: 2, Flags: NoScript, Run: functionStats},
+	{Name: "function|kill", Arity: 2, Flags: NoScript, Run: functionKill},
+	{Name: "function|help", Arity: 2, Run: functionHelp},
+}
+
+func functionLoad(c *Call) reply.Value {
+	replace := false
+	for _, word := range c.Args[2 : len(c.Args)-1] {
+		if !is(word, "replace") {
+			return failure("ERR Unknown option given: " + word)
+		}
+		replace = true
+	}
+	name, err := c.State.Functions.Load(c.Args[len(c.Args)-1], replace)
+	if err != nil {
+		return refusal(err)
+	}
+	return bulk(name)
+}
+
+// refusal turns an error whose text is Redis's own into a reply.
+func refusal(err error) reply.Value {
+	text := err.Error()
+	if !strings.HasPrefix(text, "ERR ") {
+		text = "ERR " + text
+	}
+	return failure(text)
+}
+
+func functionList(c *Call) reply.Value {
+	pattern, named, withCode := "", false, false
+	for i := 2; i < len(c.Args); i++ {
+		switch word := c.Args[i]; {
+		case is(word, "withcode") && !withCode:
+			withCode = true
+		case is(word, "libraryname") && !named:
+			if i++; i == len(c.Args) {
+				return failure("ERR library name argument was not given")
+			}
+			pattern, named = c.Args[i], true
+		default:
+			return failure("ERR Unknown argument " + word)
+		}
+	}
+	var values []reply.Value
+	for _, l := range c.State.Functions.Libraries() {
+		if named && !glob.Match(lower(pattern), lower(l.Name)) {
+			continue
+		}
+		values = append(values, describeLibrary(l, withCode))
+	}
+	return array(values)
+}
+
+func describeLibrary(l *luahost.Library, withCode bool) reply.Value {
+	var list []reply.Value
+	for _, f := range l.Functions {
+		description := null
+		if f.Description != "" {
+			description = bulk(f.Description)
+		}
+		var flags []reply.Value
+		for _, flag := range f.Flags {
+			flags = append(flags, status(flag))
+		}
+		list = append(list, array([]reply.Value{
+			bulk("name"), bulk(f.Name), bulk("description"), description, bulk("flags"), array(flags),
+		}))
+	}
+	values := []reply.Value{bulk("library_name"), bulk(l.Name), bulk("engine"), bulk("LUA"), bulk("functions"), array(list)}
+	if withCode {
+		values = append(values, bulk("library_code"), bulk(l.Code))
+	}
+	return array(values)
+}
+
+func functionDelete(c *Call) reply.Value {
+	if err := c.State.Functions.Delete(c.Args[2]); err != nil {
+		return refusal(err)
+	}
+	return okay
+}
+
+func functionFlush(c *Call) reply.Value {
+	if len(c.Args) > 3 || len(c.Args) == 3 && !is(c.Args[2], "sync") && !is(c.Args[2], "async") {
+		return failure("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
+	}
+	c.State.Functions.Flush()
+	return okay
+}
+
+func functionRestore(c *Call) reply.Value {
+	if len(c.Args) > 4 {
+		return failure("ERR unknown subcommand or wrong number of arguments for 'restore'. Try FUNCTION HELP.")
+	}
+	policy := functions.Append
+	if len(c.Args) == 4 {
+		i := slices.IndexFunc([]string{"append", "replace", "flush"}, func(word string) bool { return is(c.Args[3], word) })
+		if i < 0 {
+			return failure("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.")
+		}
+		policy = functions.Policy(i)
+	}
+	if err := c.State.Functions.Restore(c.Args[2], policy); err != nil {
+		return refusal(err)
+	}
+	return okay
+}
+
+// functionStats never shows a running script: nobody can ask while one runs.
+func functionStats(c *Call) reply.Value {
+	return array([]reply.Value{
+		bulk("running_script"), null,
+		bulk("engines"), array([]reply.Value{bulk("LUA"), array([]reply.Value{
+			bulk("libraries_count"), number(len(c.State.Functions.Libraries())),
+			bulk("functions_count"), number(c.State.Functions.Len()),
+		})}),
+	})
+}
+
+func functionKill(*Call) reply.Value {
+	return failure("NOTBUSY No scripts in execution right now.")
+}
+
+func functionHelp(*Call) reply.Value {
+	var values []reply.Value
+	for _, text := range []string{
+		"FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+		"LOAD [REPLACE] <FUNCTION CODE>",
+		"    Create a new library with the given library name and code.",
+		"DELETE <LIBRARY NAME>",
+		"    Delete the given library.",
+		"LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+		"    Return general information on all the libraries.",
+		"STATS",
+		"    Return information about the current function running.",
+		"KILL",
+		"    Kill the current running function.",
+		"FLUSH [ASYNC|SYNC]",
+		"    Delete all the libraries.",
+		"DUMP",
+		"    Return a serialized payload representing the current libraries.",
+		"RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
+		"    Restore the libraries represented by the given payload.",
+		"HELP",
+		"    Prints this help.",
+	} {
+		values = append(values, status(text))
+	}
+	return array(values)
+}

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+type infoSection struct {
+	name  string
+	write func(c *Call, b *strings.Builder)
+}
+
+// infoSections are the sections of INFO. Commandstats is not among those that a plain INFO shows.
+var infoSections = []infoSection{
+	{"Server", func(c *Call, b *strings.Builder) {
+		line(b, "redis_version", Version)
+		line(b, "redis_mode", "standalone")
+		line(b, "rlfunc_embedded", 1)
+		line(b, "process_id", 0)
+		line(b, "run_id", strings.Repeat("0", 40))
+		line(b, "tcp_port", 0)
+		line(b, "server_time_usec", c.Micros)
+		line(b, "uptime_in_seconds", (c.Micros-c.State.started.UnixMicro())/1_000_000)
+	}},
+	{"Clients", func(c *Call, b *strings.Builder) {
+		line(b, "connected_clients", len(c.State.sessions))
+		line(b, "blocked_clients", 0)
+	}},
+	{"Memory", func(c *Call, b *strings.Builder) {
+		used := c.State.UsedMemory()
+		line(b, "used_memory", used)
+		line(b, "used_memory_dataset", used-baseMemory)
+		line(b, "maxmemory", c.State.maxMemory)
+		line(b, "maxmemory_policy", "noeviction")
+		line(b, "number_of_functions", c.State.Functions.Len())
+		line(b, "number_of_libraries", len(c.State.Functions.Libraries()))
+	}},
+	{"Persistence", func(_ *Call, b *strings.Builder) {
+		line(b, "loading", 0)
+		line(b, "rdb_bgsave_in_progress", 0)
+		line(b, "aof_enabled", 0)
+	}},
+	{"Stats", func(c *Call, b *strings.Builder) {
+		expired := int64(0)
+		for i := range c.State.DBs {
+			expired += c.State.DBs[i].Expired()
+		}
+		line(b, "total_connections_received", c.State.nextID)
+		line(b, "total_commands_processed", c.State.processed)
+		line(b, "expired_keys", expired)
+		line(b, "evicted_keys", 0)
+	}},
+	{"Replication", func(_ *Call, b *strings.Builder) {
+		line(b, "role", "master")
+		line(b, "connected_slaves", 0)
+		line(b, "master_repl_offset", 0)
+	}},
+	{"Commandstats", func(c *Call, b *strings.Builder) {
+		for _, cmd := range rows {
+			if n := c.State.calls[cmd.index]; n > 0 {
+				line(b, "cmdstat_"+cmd.Name, fmt.Sprintf("calls=%d", n))
+			}
+		}
+	}},
+	{"Cluster", func(_ *Call, b *strings.Builder) { line(b, "cluster_enabled", 0) }},
+	{"Keyspace", func(c *Call, b *strings.Builder) {
+		for i := range c.State.DBs {
+			if db := &c.State.DBs[i]; db.Len() > 0 {
+				line(b, fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", db.Len(), db.Volatile()))
+			}
+		}
+	}},
+}
+
+func line(b *strings.Builder, name string, value any) {
+	fmt.Fprintf(b, "%s:%v\r\n", name, value)
+}
+
+func info(c *Call) reply.Value {
+	wanted := make([]string, 0, len(c.Args))
+	for _, section := range c.Args[1:] {
+		wanted = append(wanted, lower(section))
+	}
+	all := slices.Contains(wanted, "all") || slices.Contains(wanted, "everything")
+	usual := len(wanted) == 0 || slices.Contains(wanted, "default")
+	var b strings.Builder
+	for _, section := range infoSections {
+		if !all && !slices.Contains(wanted, lower(section.name)) && (!usual || section.name == "Commandstats") {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString("# " + section.name + "\r\n")
+		section.write(c, &b)
+	}
+	return bulk(b.String())
+}

@@ -1,0 +1,185 @@
+package command
+
+import (
+	"github.com/rlfunc/rlfunc/embedded/internal/glob"
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+var keyCommands = []Command{
+	{Name: "del", Arity: -2, Flags: Write, First: 1, Last: -1, Step: 1, Run: del},
+	{Name: "unlink", Arity: -2, Flags: Write | Fast, First: 1, Last: -1, Step: 1, Run: del},
+	{Name: "exists", Arity: -2, Flags: ReadOnly | Fast, First: 1, Last: -1, Step: 1, Run: exists},
+	{Name: "touch", Arity: -2, Flags: ReadOnly | Fast, First: 1, Last: -1, Step: 1, Run: exists},
+	{Name: "type", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: typeOf},
+	{Name: "keys", Arity: 2, Flags: ReadOnly, Run: keys},
+	{Name: "scan", Arity: -2, Flags: ReadOnly, Run: scan},
+	{Name: "rename", Arity: 3, Flags: Write, First: 1, Last: 2, Step: 1, Run: rename},
+	{Name: "renamenx", Arity: 3, Flags: Write | Fast, First: 1, Last: 2, Step: 1, Run: rename},
+	{Name: "copy", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 2, Step: 1, Run: copyKey},
+	{Name: "randomkey", Arity: 1, Flags: ReadOnly, Run: randomKey},
+	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Run: func(c *Call) reply.Value { return number(c.DB.Len()) }},
+	{Name: "flushdb", Arity: -1, Flags: Write, Run: flush},
+	{Name: "flushall", Arity: -1, Flags: Write, Run: flush},
+	{Name: "object", Arity: -2, Run: nil},
+	{Name: "object|encoding", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: encoding},
+	{Name: "object|refcount", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: objectNumber},
+	{Name: "object|idletime", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: objectNumber},
+}
+
+func del(c *Call) reply.Value {
+	n := 0
+	for _, key := range c.Args[1:] {
+		if c.DB.Get(key, c.Now) != nil && c.DB.Delete(key) {
+			n++
+		}
+	}
+	return number(n)
+}
+
+func exists(c *Call) reply.Value {
+	n := 0
+	for _, key := range c.Args[1:] {
+		if c.DB.Get(key, c.Now) != nil {
+			n++
+		}
+	}
+	return number(n)
+}
+
+func typeOf(c *Call) reply.Value {
+	kind := store.None
+	if e := c.DB.Get(c.Args[1], c.Now); e != nil {
+		kind = e.Kind
+	}
+	return status(kind.String())
+}
+
+func keys(c *Call) reply.Value {
+	var found []reply.Value
+	c.DB.Each(c.Now, func(key string, _ *store.Entry) {
+		if glob.Match(c.Args[1], key) {
+			found = append(found, bulk(key))
+		}
+	})
+	return array(found)
+}
+
+// rename is RENAME and RENAMENX.
+func rename(c *Call) reply.Value {
+	from, to := c.Args[1], c.Args[2]
+	onlyNew := is(c.Args[0], "renamenx")
+	e := c.DB.Get(from, c.Now)
+	switch {
+	case e == nil:
+		return errNoKey
+	case onlyNew && c.DB.Get(to, c.Now) != nil:
+		return zero
+	}
+	if from != to {
+		moved := *e
+		c.DB.Delete(from)
+		c.DB.Put(to, moved)
+	}
+	if onlyNew {
+		return one
+	}
+	return okay
+}
+
+func copyKey(c *Call) reply.Value {
+	target, replace := c.DB, false
+	for i := 3; i < len(c.Args); i++ {
+		switch {
+		case is(c.Args[i], "replace"):
+			replace = true
+		case is(c.Args[i], "db") && i+1 < len(c.Args):
+			n, valid := parseInt(c.Args[i+1])
+			switch {
+			case !valid:
+				return errNotInt
+			case n < 0 || n >= Databases:
+				return failure("ERR DB index is out of range")
+			}
+			target = &c.State.DBs[n]
+			i++
+		default:
+			return errSyntax
+		}
+	}
+	if target == c.DB && c.Args[1] == c.Args[2] {
+		return failure("ERR source and destination objects are the same")
+	}
+	e := c.DB.Get(c.Args[1], c.Now)
+	if e == nil || target.Get(c.Args[2], c.Now) != nil && !replace {
+		return zero
+	}
+	target.Put(c.Args[2], e.Clone())
+	return one
+}
+
+func randomKey(c *Call) reply.Value {
+	if key, any := c.DB.Random(c.Now); any {
+		return bulk(key)
+	}
+	return null
+}
+
+// flush is FLUSHDB and FLUSHALL. Libraries of functions stay.
+func flush(c *Call) reply.Value {
+	if len(c.Args) > 2 || len(c.Args) == 2 && !is(c.Args[1], "sync") && !is(c.Args[1], "async") {
+		return errSyntax
+	}
+	if is(c.Args[0], "flushdb") {
+		c.DB.Flush()
+		return okay
+	}
+	for i := range c.State.DBs {
+		c.State.DBs[i].Flush()
+	}
+	return okay
+}
+
+func objectNumber(c *Call) reply.Value {
+	switch {
+	case c.DB.Get(c.Args[2], c.Now) == nil:
+		return null
+	case is(c.Args[1], "refcount"):
+		return one
+	}
+	return zero
+}
+
+// encoding names what Redis 7.2 would use, with its settings of delivery.
+func encoding(c *Call) reply.Value {
+	e := c.DB.Get(c.Args[2], c.Now)
+	if e == nil {
+		return null
+	}
+	compact := func(is bool, otherwise string) reply.Value {
+		if is {
+			return bulk("listpack")
+		}
+		return bulk(otherwise)
+	}
+	switch e.Kind {
+	case store.List:
+		return compact(e.List.Compact(), "quicklist")
+	case store.Hash:
+		return compact(e.Hash.Compact(), "hashtable")
+	case store.ZSet:
+		return compact(e.ZSet.Compact(), "skiplist")
+	case store.Set:
+		if e.Set.Ints() {
+			return bulk("intset")
+		}
+		return compact(e.Set.Compact(), "hashtable")
+	}
+	if _, whole := parseInt(e.Str); whole {
+		return bulk("int")
+	}
+	if len(e.Str) <= 44 {
+		return bulk("embstr")
+	}
+	return bulk("raw")
+}

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// parseInt reads a canonical decimal integer: no plus sign, no leading zeros or blanks.
+func parseInt(s string) (int64, bool) {
+	if len(s) == 0 || len(s) > 20 {
+		return 0, false
+	}
+	digits := s
+	if s[0] == '-' {
+		digits = s[1:]
+	}
+	if len(digits) == 0 || digits[0] == '0' && len(s) > 1 {
+		return 0, false
+	}
+	if len(digits) < 19 {
+		var n int64
+		for i := range len(digits) {
+			d := digits[i] - '0'
+			if d > 9 {
+				return 0, false
+			}
+			n = n*10 + int64(d)
+		}
+		if len(digits) != len(s) {
+			n = -n
+		}
+		return n, true
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && s[0] != '+'
+}
+
+// parseFloat reads what C's strtod reads, but no NaN, nothing beyond the range of a double and no blanks before it.
+func parseFloat(s string) (float64, bool) {
+	if s == "" || strings.Contains(s, "_") {
+		return 0, false
+	}
+	digits := strings.TrimLeft(s, "+-")
+	if len(digits) > 1 && (digits[:2] == "0x" || digits[:2] == "0X") && !strings.ContainsAny(digits, "pP") {
+		s += "p0"
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil && !math.IsNaN(f)
+}
+
+// formatFloat prints the shortest text that reads back as the same double, as Redis does from 7.2 on.
+func formatFloat(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case f == math.Trunc(f) && math.Abs(f) < 1<<52:
+		if f == 0 && math.Signbit(f) {
+			return "-0"
+		}
+		return strconv.FormatInt(int64(f), 10)
+	}
+	e := strconv.FormatFloat(f, 'e', -1, 64)
+	mantissa, exponent, _ := strings.Cut(e, "e")
+	digits := len(strings.TrimLeft(strings.ReplaceAll(mantissa, ".", ""), "-"))
+	exp, _ := strconv.Atoi(exponent) // of the first digit
+	switch tail := exp - digits + 1; {
+	case tail >= 0 && exp < digits+7, tail < 0 && (tail > -7 || exp >= 0 || -tail < digits):
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	sign := "+"
+	if exp < 0 {
+		sign, exp = "-", -exp
+	}
+	return mantissa + "e" + sign + strconv.Itoa(exp)
+}
+
+// extended is a number of 64 bits of mantissa, as the long double that INCRBYFLOAT and HINCRBYFLOAT compute with.
+func extended(s string) (*big.Float, bool) {
+	if len(s) == 0 || len(s) > 255 || strings.ContainsAny(s, "_ ") {
+		return nil, false
+	}
+	f, _, err := big.ParseFloat(s, 10, 64, big.ToNearestEven)
+	return f, err == nil
+}
+
+// addExtended adds, and prints with up to 17 decimals. It is false for a sum that is not finite.
+func addExtended(a, b *big.Float) (string, bool) {
+	if a.IsInf() || b.IsInf() {
+		return "", false
+	}
+	sum := new(big.Float).SetPrec(64).Add(a, b)
+	text := sum.Text('f', 17)
+	text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	if text == "-0" {
+		text = "0"
+	}
+	return text, true
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

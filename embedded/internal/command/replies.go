@@ -1,0 +1,79 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+var (
+	okay     = reply.OK
+	queued   = reply.Simple("QUEUED")
+	null     = reply.Null
+	nilArray = reply.NullArray
+	zero     = reply.Integer(0)
+	one      = reply.Integer(1)
+	none     = reply.List()
+
+	errWrongType = failure("WRONGTYPE Operation against a key holding the wrong kind of value")
+	errSyntax    = failure("ERR syntax error")
+	errNotInt    = failure("ERR value is not an integer or out of range")
+	errNotFloat  = failure("ERR value is not a valid float")
+	errNoKey     = failure("ERR no such key")
+	errIndex     = failure("ERR index out of range")
+	errPositive  = failure("ERR value is out of range, must be positive")
+	errMinMax    = failure("ERR min or max is not a float")
+	errLex       = failure("ERR min or max not valid string range item")
+)
+
+func failure(text string) reply.Value { return reply.Err(text) }
+
+func bulk(s string) reply.Value { return reply.Text(s) }
+
+func status(s string) reply.Value { return reply.Simple(s) }
+
+func integer(n int64) reply.Value { return reply.Integer(n) }
+
+func number(n int) reply.Value { return integer(int64(n)) }
+
+func array(values []reply.Value) reply.Value {
+	return reply.Value{Kind: reply.Array, Array: values}
+}
+
+func bulks(texts ...string) reply.Value {
+	values := make([]reply.Value, len(texts))
+	for i, s := range texts {
+		values[i] = bulk(s)
+	}
+	return array(values)
+}
+
+func truth(b bool) reply.Value {
+	if b {
+		return one
+	}
+	return zero
+}
+
+func wrongArity(name string) reply.Value {
+	return failure("ERR wrong number of arguments for '" + name + "' command")
+}
+
+func badExpire(name string) reply.Value {
+	return failure("ERR invalid expire time in '" + lower(name) + "' command")
+}
+
+func unknown(args []string) reply.Value {
+	var b strings.Builder
+	b.WriteString("ERR unknown command '" + clip(args[0]) + "', with args beginning with: ")
+	start := b.Len()
+	for _, a := range args[1:] {
+		if b.Len()-start >= 128 {
+			break
+		}
+		b.WriteString("'" + clip(a) + "' ")
+	}
+	return failure(b.String())
+}
+
+func clip(s string) string { return s[:min(len(s), 128)] }

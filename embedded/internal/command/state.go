@@ -1,0 +1,120 @@
+package command
+
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/functions"
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+// Databases is how many numbered databases there are.
+const Databases = 16
+
+// baseMemory is what an empty server is said to use, about as much as a real one.
+const baseMemory = 1 << 20
+
+var errOOM = failure("OOM command not allowed when used memory > 'maxmemory'.")
+
+// State is everything that a server holds. It is not safe for concurrent use.
+type State struct {
+	DBs       [Databases]store.DB
+	Functions functions.Registry
+
+	now       func() time.Time
+	config    map[string]string
+	maxMemory int64
+	sessions  map[int64]*Session
+	nextID    int64
+	started   time.Time
+	log       func(level int, text string)
+	calls     []int64 // by the command's index
+	processed int64
+	call      Call   // the command being run, kept to spare an allocation for each
+	script    script // likewise
+}
+
+// NewState returns an empty server on the given clock. What functions log goes to log, unless that is nil.
+func NewState(now func() time.Time, log func(level int, text string)) *State {
+	return &State{now: now, config: defaultConfig(), sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
+}
+
+// UsedMemory is the approximate number of bytes in use.
+func (s *State) UsedMemory() int64 {
+	n := int64(baseMemory) + s.Functions.Bytes()
+	for i := range s.DBs {
+		n += s.DBs[i].Used()
+	}
+	return n
+}
+
+func (s *State) overMemory() bool { return s.maxMemory > 0 && s.UsedMemory() > s.maxMemory }
+
+// resolve finds the row for args, or says why there is none.
+func resolve(args []string) (*Command, reply.Value) {
+	cmd := Lookup(args[0])
+	if cmd == nil {
+		return nil, unknown(args)
+	}
+	if cmd.Sub != nil && len(args) > 1 {
+		sub := cmd.Sub[lower(args[1])]
+		if sub == nil {
+			return nil, failure("ERR unknown subcommand '" + clip(args[1]) + "'. Try " + upper(args[0]) + " HELP.")
+		}
+		cmd = sub
+	}
+	if !cmd.accepts(len(args)) {
+		return nil, wrongArity(cmd.Name)
+	}
+	return cmd, okay
+}
+
+// Do runs one command of a session and returns its reply. args hold at least a name and are not kept.
+func (s *State) Do(session *Session, args []string) reply.Value {
+	cmd, problem := resolve(args)
+	if problem.Kind == reply.Error {
+		session.abort()
+		return problem
+	}
+	s.processed++
+	s.calls[cmd.index]++
+	queues := session.multi && cmd.Flags&AtOnce == 0
+	if s.maxMemory > 0 && (cmd.Flags&DenyOOM != 0 || queues || cmd.Name == "exec" && session.writes()) && s.overMemory() {
+		return s.refuse(session, cmd, errOOM)
+	}
+	if queues {
+		return session.enqueue(cmd, args)
+	}
+	v := s.run(session, cmd, args, s.now().UnixMicro())
+	if cmd.Flags&Write != 0 || cmd.KeysAt != 0 || cmd.Name == "exec" {
+		s.sweep(session.DB)
+	}
+	return v
+}
+
+func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Value {
+	if cmd.Name == "exec" {
+		session.discard(s)
+		return failure("EXECABORT Transaction discarded because of: " + why.Str)
+	}
+	session.abort()
+	return why
+}
+
+// run runs a command, which may be one of an EXEC, at the given time.
+func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
+	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000}
+	return cmd.Run(&s.call)
+}
+
+// Every sweepEvery writes, sweepKeys keys are looked at: more than can have been made meanwhile by writes of one key each.
+const (
+	sweepEvery = 16
+	sweepKeys  = 32
+)
+
+func (s *State) sweep(db int) {
+	if s.processed%sweepEvery == 0 {
+		s.DBs[db].Sweep(sweepKeys, s.call.Now)
+	}
+}

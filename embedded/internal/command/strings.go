@@ -1,0 +1,265 @@
+package command
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+// maxString is proto-max-bulk-len.
+const maxString = 512 << 20
+
+var (
+	errOverflow = failure("ERR increment or decrement would overflow")
+	errTooLong  = failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
+	errOffset   = failure("ERR offset is out of range")
+	errNotSum   = failure("ERR increment would produce NaN or Infinity")
+)
+
+var stringCommands = []Command{
+	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: get},
+	{Name: "set", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: set},
+	{Name: "setex", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setex},
+	{Name: "psetex", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setex},
+	{Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: setnx},
+	{Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: getset},
+	{Name: "getdel", Arity: 2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: getdel},
+	{Name: "getex", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: getex},
+	{Name: "mget", Arity: -2, Flags: ReadOnly | Fast, First: 1, Last: -1, Step: 1, Run: mget},
+	{Name: "mset", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 2, Run: mset},
+	{Name: "msetnx", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 2, Run: mset},
+	{Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.add(1) }},
+	{Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.add(-1) }},
+	{Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: incrby},
+	{Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: decrby},
+	{Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: incrbyfloat},
+	{Name: "append", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: appendTo},
+	{Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: strlen},
+	{Name: "getrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
+	{Name: "substr", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
+	{Name: "setrange", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setrange},
+}
+
+func get(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.String)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return null
+	}
+	return bulk(e.Str)
+}
+
+func getset(c *Call) reply.Value {
+	old := get(c)
+	if old.Kind != reply.Error {
+		c.DB.SetString(c.Args[1], c.Args[2], store.Never)
+	}
+	return old
+}
+
+func getdel(c *Call) reply.Value {
+	old := get(c)
+	if old.Kind == reply.Bulk {
+		c.DB.Delete(c.Args[1])
+	}
+	return old
+}
+
+func mget(c *Call) reply.Value {
+	values := make([]reply.Value, len(c.Args)-1)
+	for i, key := range c.Args[1:] {
+		values[i] = null
+		if e := c.DB.Get(key, c.Now); e != nil && e.Kind == store.String {
+			values[i] = bulk(e.Str)
+		}
+	}
+	return array(values)
+}
+
+// mset is MSET and MSETNX.
+func mset(c *Call) reply.Value {
+	if len(c.Args)%2 == 0 {
+		return c.arity()
+	}
+	onlyNew := is(c.Args[0], "msetnx")
+	if onlyNew {
+		for i := 1; i < len(c.Args); i += 2 {
+			if c.DB.Get(c.Args[i], c.Now) != nil {
+				return zero
+			}
+		}
+	}
+	for i := 1; i < len(c.Args); i += 2 {
+		c.DB.SetString(c.Args[i], c.Args[i+1], store.Never)
+	}
+	if onlyNew {
+		return one
+	}
+	return okay
+}
+
+func incrby(c *Call) reply.Value {
+	n, valid := parseInt(c.Args[2])
+	if !valid {
+		return errNotInt
+	}
+	return c.add(n)
+}
+
+func decrby(c *Call) reply.Value {
+	n, valid := parseInt(c.Args[2])
+	switch {
+	case !valid:
+		return errNotInt
+	case n == math.MinInt64:
+		return failure("ERR decrement would overflow")
+	}
+	return c.add(-n)
+}
+
+func (c *Call) add(by int64) reply.Value {
+	key := c.Args[1]
+	e, fits := c.find(key, store.String)
+	if !fits {
+		return errWrongType
+	}
+	var n int64
+	expire := store.Never
+	if e != nil {
+		if n, fits = parseInt(e.Str); !fits {
+			return errNotInt
+		}
+		expire = e.Expire
+	}
+	if by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
+		return errOverflow
+	}
+	n += by
+	c.DB.SetString(key, strconv.FormatInt(n, 10), expire)
+	return integer(n)
+}
+
+func incrbyfloat(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.String)
+	if !fits {
+		return errWrongType
+	}
+	text, expire := "0", store.Never
+	if e != nil {
+		text, expire = e.Str, e.Expire
+	}
+	old, valid := extended(text)
+	by, numeric := extended(c.Args[2])
+	if !valid || !numeric {
+		return errNotFloat
+	}
+	sum, finite := addExtended(old, by)
+	if !finite {
+		return errNotSum
+	}
+	c.DB.SetString(c.Args[1], sum, expire)
+	return bulk(sum)
+}
+
+func appendTo(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.String)
+	if !fits {
+		return errWrongType
+	}
+	text, expire := "", store.Never
+	if e != nil {
+		text, expire = e.Str, e.Expire
+	}
+	if len(text)+len(c.Args[2]) > maxString {
+		return errTooLong
+	}
+	text += c.Args[2]
+	c.DB.SetString(c.Args[1], text, expire)
+	return number(len(text))
+}
+
+func strlen(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.String)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	return number(len(e.Str))
+}
+
+func getrange(c *Call) reply.Value {
+	start, first := parseInt(c.Args[2])
+	end, second := parseInt(c.Args[3])
+	if !first || !second {
+		return errNotInt
+	}
+	e, fits := c.find(c.Args[1], store.String)
+	if !fits {
+		return errWrongType
+	}
+	if e == nil || start < 0 && end < 0 && start > end {
+		return bulk("")
+	}
+	n := int64(len(e.Str))
+	if start < 0 {
+		start = max(start+n, 0)
+	}
+	if end < 0 {
+		end = max(end+n, 0)
+	}
+	end = min(end, n-1)
+	if start > end {
+		return bulk("")
+	}
+	return bulk(e.Str[start : end+1])
+}
+
+func setrange(c *Call) reply.Value {
+	at, valid := parseInt(c.Args[2])
+	if !valid {
+		return errNotInt
+	}
+	if at < 0 {
+		return errOffset
+	}
+	e, fits := c.find(c.Args[1], store.String)
+	if !fits {
+		return errWrongType
+	}
+	text, expire := "", store.Never
+	if e != nil {
+		text, expire = e.Str, e.Expire
+	}
+	value := c.Args[3]
+	if value == "" {
+		return number(len(text))
+	}
+	if at > maxString-int64(len(value)) {
+		return errTooLong
+	}
+	text = overwrite(text, int(at), value)
+	c.DB.SetString(c.Args[1], text, expire)
+	return number(len(text))
+}
+
+// overwrite puts value into text from byte at on, after NULs where text is shorter.
+func overwrite(text string, at int, value string) string {
+	var b strings.Builder
+	b.Grow(max(len(text), at+len(value)))
+	b.WriteString(text[:min(at, len(text))])
+	for b.Len() < at {
+		b.WriteByte(0)
+	}
+	b.WriteString(value)
+	if b.Len() < len(text) {
+		b.WriteString(text[b.Len():])
+	}
+	return b.String()
+}

@@ -1,0 +1,131 @@
+// Package functions keeps the libraries of a server: which there are, which functions they have, and their dump.
+package functions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
+)
+
+// ErrNoLibrary is the answer to deleting a library that is not there.
+var ErrNoLibrary = errors.New("Library not found") //nolint:staticcheck // Redis's own text
+
+// A Function is one function of a loaded library.
+type Function struct {
+	Library *luahost.Library
+	Name    string
+	Flags   []string
+
+	NoWrites bool
+	AllowOOM bool
+}
+
+// Registry holds the libraries of a server. Its zero value is empty and ready.
+type Registry struct {
+	libraries map[string]*luahost.Library
+	functions map[string]*Function // by name in lower case: names are compared without case
+}
+
+// Len is the number of functions.
+func (r *Registry) Len() int { return len(r.functions) }
+
+// Bytes is the size of the code.
+func (r *Registry) Bytes() int64 {
+	n := 0
+	for _, l := range r.libraries {
+		n += len(l.Code)
+	}
+	return int64(n)
+}
+
+// Find returns the function of this name, or nil.
+func (r *Registry) Find(name string) *Function {
+	if f := r.functions[name]; f != nil {
+		return f
+	}
+	return r.functions[strings.ToLower(name)]
+}
+
+// Libraries returns all libraries by name.
+func (r *Registry) Libraries() []*luahost.Library {
+	all := make([]*luahost.Library, 0, len(r.libraries))
+	for _, l := range r.libraries {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b *luahost.Library) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Load compiles a library and adds it, in place of one of the same name if replace is set. After an error nothing has changed.
+func (r *Registry) Load(code string, replace bool) (name string, err error) {
+	l, err := luahost.Load(code)
+	if err != nil {
+		return "", err
+	}
+	if err := r.add(l, replace); err != nil {
+		return "", err
+	}
+	return l.Name, nil
+}
+
+func (r *Registry) add(l *luahost.Library, replace bool) error {
+	old := r.libraries[l.Name]
+	if old != nil && !replace {
+		return fmt.Errorf("Library '%s' already exists", l.Name) //nolint:staticcheck // Redis's own text
+	}
+	for _, f := range l.Functions {
+		if held := r.functions[strings.ToLower(f.Name)]; held != nil && held.Library != old {
+			return fmt.Errorf("Function %s already exists", f.Name) //nolint:staticcheck // Redis's own text
+		}
+	}
+	if old != nil {
+		r.remove(old)
+	}
+	if r.libraries == nil {
+		r.libraries, r.functions = make(map[string]*luahost.Library), make(map[string]*Function)
+	}
+	r.libraries[l.Name] = l
+	for _, f := range l.Functions {
+		r.functions[strings.ToLower(f.Name)] = &Function{
+			Library: l, Name: f.Name, Flags: f.Flags,
+			NoWrites: slices.Contains(f.Flags, "no-writes"),
+			AllowOOM: slices.Contains(f.Flags, "allow-oom"),
+		}
+	}
+	return nil
+}
+
+func (r *Registry) remove(l *luahost.Library) {
+	for _, f := range l.Functions {
+		delete(r.functions, strings.ToLower(f.Name))
+	}
+	delete(r.libraries, l.Name)
+}
+
+// Delete removes a library.
+func (r *Registry) Delete(name string) error {
+	l := r.libraries[name]
+	if l == nil {
+		return ErrNoLibrary
+	}
+	r.remove(l)
+	return nil
+}
+
+// Flush removes all libraries.
+func (r *Registry) Flush() { *r = Registry{} }
+
+// clone copies the registry, so that several libraries can be added all or none.
+func (r *Registry) clone() Registry {
+	c := Registry{libraries: make(map[string]*luahost.Library), functions: make(map[string]*Function)}
+	for k, v := range r.libraries {
+		c.libraries[k] = v
+	}
+	for k, v := range r.functions {
+		c.functions[k] = v
+	}
+	return c
+}

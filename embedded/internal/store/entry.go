@@ -1,0 +1,111 @@
+package store
+
+import "math"
+
+// Kind is the type of a key's value.
+type Kind uint8
+
+// The kinds of values. None is what a missing key has.
+const (
+	None Kind = iota
+	String
+	List
+	Hash
+	Set
+	ZSet
+)
+
+// String gives the kind as TYPE reports it.
+func (k Kind) String() string {
+	return [...]string{"none", "string", "list", "hash", "set", "zset"}[k]
+}
+
+// Never is the expiry of a key without one.
+const Never = int64(math.MaxInt64)
+
+// An Entry is one key's value and expiry. Of its values only the one of its Kind is set.
+type Entry struct {
+	Kind   Kind
+	Str    string
+	List   *Deque
+	Hash   *Fields
+	Set    *Members
+	ZSet   *Sorted
+	Expire int64 // milliseconds since the Unix epoch, or Never
+
+	size int64 // bytes that the key was last counted with
+}
+
+// Rough costs of one key and of one element beside its bytes, as Redis's own are in the mean.
+const (
+	keyOverhead     = 64
+	elementOverhead = 16
+)
+
+func (e *Entry) bytes(key string) int64 {
+	n := int64(len(key)) + keyOverhead
+	switch e.Kind {
+	case String:
+		n += int64(len(e.Str))
+	case List:
+		n += e.List.bytes + int64(e.List.Len())*elementOverhead
+	case Hash:
+		n += e.Hash.bytes + int64(e.Hash.Len())*2*elementOverhead
+	case Set:
+		n += e.Set.bytes + int64(e.Set.Len())*elementOverhead
+	case ZSet:
+		n += e.ZSet.bytes + int64(e.ZSet.Len())*4*elementOverhead
+	}
+	return n
+}
+
+// Empty tells whether a collection has no elements left, so that its key has to go.
+func (e *Entry) Empty() bool {
+	switch e.Kind {
+	case List:
+		return e.List.Len() == 0
+	case Hash:
+		return e.Hash.Len() == 0
+	case Set:
+		return e.Set.Len() == 0
+	case ZSet:
+		return e.ZSet.Len() == 0
+	}
+	return false
+}
+
+func newEntry(kind Kind) Entry {
+	e := Entry{Kind: kind, Expire: Never}
+	switch kind {
+	case List:
+		e.List = &Deque{}
+	case Hash:
+		e.Hash = &Fields{}
+	case Set:
+		e.Set = &Members{}
+	case ZSet:
+		e.ZSet = NewSorted()
+	}
+	return e
+}
+
+// Clone gives a deep copy, as COPY needs.
+func (e *Entry) Clone() Entry {
+	c := newEntry(e.Kind)
+	c.Str, c.Expire = e.Str, e.Expire
+	switch e.Kind {
+	case List:
+		for i := range e.List.Len() {
+			c.List.PushBack(e.List.At(i))
+		}
+	case Hash:
+		e.Hash.Each(func(field, value string) { c.Hash.Set(field, value) })
+	case Set:
+		e.Set.Each(func(member string) { c.Set.Add(member) })
+	case ZSet:
+		for n := e.ZSet.At(0); n != nil; n = n.Next() {
+			c.ZSet.Set(n.Member, n.Score)
+		}
+	}
+	return c
+}

@@ -1,0 +1,148 @@
+package store
+
+import "math/rand/v2"
+
+const maxLevel = 24
+
+// A Node is one member of a sorted set.
+type Node struct {
+	Member string
+	Score  float64
+	prev   *Node
+	levels []level
+}
+
+type level struct {
+	next *Node
+	span int // members that next is ahead of this node
+}
+
+// Next returns the node with the next higher score, or nil.
+func (n *Node) Next() *Node { return n.levels[0].next }
+
+// Prev returns the node with the next lower score, or nil.
+func (n *Node) Prev() *Node { return n.prev }
+
+func (n *Node) before(score float64, member string) bool {
+	return n.Score < score || n.Score == score && n.Member < member
+}
+
+// Sorted is a sorted set's content: a map, and a skip list whose links know how far they reach.
+type Sorted struct {
+	nodes  map[string]*Node
+	head   *Node // before the first; holds no member
+	tail   *Node
+	height int
+	bytes  int64
+	long   bool
+}
+
+// NewSorted returns an empty sorted set.
+func NewSorted() *Sorted {
+	return &Sorted{nodes: make(map[string]*Node), head: &Node{levels: make([]level, maxLevel)}, height: 1}
+}
+
+// Len is the number of members.
+func (z *Sorted) Len() int { return len(z.nodes) }
+
+// Score returns a member's score.
+func (z *Sorted) Score(member string) (score float64, ok bool) {
+	if n := z.nodes[member]; n != nil {
+		return n.Score, true
+	}
+	return 0, false
+}
+
+// Set stores a member with its score, which is not NaN.
+func (z *Sorted) Set(member string, score float64) {
+	if n := z.nodes[member]; n != nil {
+		if n.Score == score {
+			return
+		}
+		z.unlink(n)
+		delete(z.nodes, member)
+	} else {
+		z.bytes += int64(len(member))
+		z.long = z.long || len(member) > compactLen
+	}
+	z.link(member, score)
+}
+
+// Delete removes a member and tells whether it was there.
+func (z *Sorted) Delete(member string) bool {
+	n := z.nodes[member]
+	if n == nil {
+		return false
+	}
+	z.unlink(n)
+	delete(z.nodes, member)
+	z.bytes -= int64(len(member))
+	return true
+}
+
+func (z *Sorted) link(member string, score float64) {
+	var path [maxLevel]*Node
+	var rank [maxLevel]int
+	at, passed := z.head, 0
+	for l := z.height - 1; l >= 0; l-- {
+		for next := at.levels[l].next; next != nil && next.before(score, member); next = at.levels[l].next {
+			passed += at.levels[l].span
+			at = next
+		}
+		path[l], rank[l] = at, passed
+	}
+	height := 1
+	for height < maxLevel && rand.Uint32()&3 == 0 {
+		height++
+	}
+	for l := z.height; l < height; l++ {
+		path[l], rank[l] = z.head, 0
+		z.head.levels[l].span = len(z.nodes)
+	}
+	z.height = max(z.height, height)
+
+	n := &Node{Member: member, Score: score, levels: make([]level, height)}
+	for l := range height {
+		link := &path[l].levels[l]
+		n.levels[l] = level{next: link.next, span: link.span - (passed - rank[l])}
+		*link = level{next: n, span: passed - rank[l] + 1}
+	}
+	for l := height; l < z.height; l++ {
+		path[l].levels[l].span++
+	}
+	if at != z.head {
+		n.prev = at
+	}
+	if next := n.Next(); next != nil {
+		next.prev = n
+	} else {
+		z.tail = n
+	}
+	z.nodes[member] = n
+}
+
+func (z *Sorted) unlink(n *Node) {
+	at := z.head
+	for l := z.height - 1; l >= 0; l-- {
+		for next := at.levels[l].next; next != nil && next != n && next.before(n.Score, n.Member); next = at.levels[l].next {
+			at = next
+		}
+		link := &at.levels[l]
+		if link.next == n {
+			*link = level{next: n.levels[l].next, span: link.span + n.levels[l].span - 1}
+		} else {
+			link.span--
+		}
+	}
+	if next := n.Next(); next != nil {
+		next.prev = n.prev
+	} else {
+		z.tail = n.prev
+	}
+	for z.height > 1 && z.head.levels[z.height-1].next == nil {
+		z.height--
+	}
+}
+
+// Compact tells whether Redis would keep the sorted set as a listpack.
+func (z *Sorted) Compact() bool { return !z.long && len(z.nodes) <= 128 }

@@ -1,0 +1,99 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/wire"
+)
+
+// Listen accepts connections until Close. addr is host:port, where port 0 is any free one, or the path of a unix socket (with a slash in it, or behind "unix:").
+// It returns the address that was taken.
+func (s *Server) Listen(addr string) (net.Addr, error) {
+	network := "tcp"
+	if path, found := strings.CutPrefix(addr, "unix:"); found || strings.Contains(addr, "/") {
+		network, addr = "unix", strings.TrimPrefix(path, "//")
+	}
+	l, err := net.Listen(network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.closed {
+		_ = l.Close() // nobody knows of it yet
+		return nil, fmt.Errorf("listen on %s: %w", addr, redis.ErrClosed)
+	}
+	s.listeners = append(s.listeners, l)
+	s.serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				s.start(conn)
+			}
+		}
+	})
+	return l.Addr(), nil
+}
+
+// start serves conn, or closes it if the server is closed.
+func (s *Server) start(conn net.Conn) {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.closed {
+		_ = conn.Close() // the client sees the end either way
+		return
+	}
+	s.conns[conn] = struct{}{}
+	s.serving.Go(func() {
+		s.serve(conn)
+		s.life.Lock()
+		defer s.life.Unlock()
+		delete(s.conns, conn)
+	})
+}
+
+// Replies of pipelined commands are held back until this many bytes, or until no more input is there.
+const flushAt = 64 << 10
+
+func (s *Server) serve(conn net.Conn) {
+	defer conn.Close()
+	s.mu.Lock()
+	session := s.state.Connect(conn.RemoteAddr().String())
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.state.Disconnect(session)
+	}()
+
+	r := wire.NewReader(conn)
+	var out []byte
+	for {
+		args, err := r.Command()
+		if err != nil {
+			if refused := wire.ProtocolError(""); errors.As(err, &refused) {
+				out = append(out, "-"+refused.Error()+"\r\n"...)
+			}
+			_, _ = conn.Write(out) // the connection ends here whether or not this arrives
+			return
+		}
+		out = wire.Append(out, s.do(session, args))
+		if r.Waiting() && len(out) < flushAt && !session.Closing {
+			continue
+		}
+		if _, err := conn.Write(out); err != nil || session.Closing {
+			return
+		}
+		if out = out[:0]; cap(out) > 16*flushAt {
+			out = nil
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package embedded
+
+import (
+	"context"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/command"
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+var scratch = sync.Pool{New: func() any { return new([]string) }}
+
+// Process runs one command without a connection, sets its value or its error, and returns that error, as redis.Client's method of this name does.
+// It works on database 0. Commands that act on a connection, such as MULTI, WATCH and SELECT, are refused: they need a client from
+// Client or Listen. ctx is looked at before the command and not during it.
+func (s *Server) Process(ctx context.Context, cmd redis.Cmder) error {
+	err := s.process(ctx, cmd)
+	if err != nil {
+		cmd.SetErr(err)
+	}
+	return err
+}
+
+func (s *Server) process(ctx context.Context, cmd redis.Cmder) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !settable(cmd) {
+		return s.decode(ctx, cmd)
+	}
+	buffer := scratch.Get().(*[]string) //nolint:forcetypeassert // nothing else is put there
+	defer func() {
+		clear(*buffer)
+		scratch.Put(buffer)
+	}()
+	args, err := appendArgs((*buffer)[:0], cmd.Args())
+	if err != nil {
+		return err
+	}
+	*buffer = args
+	if len(args) == 0 {
+		return serverError("ERR unknown command ''")
+	}
+	if row := command.Lookup(args[0]); row != nil && row.Flags&command.Stateful != 0 {
+		return serverError("ERR " + row.Name + " needs a connection: use Client or Listen")
+	}
+	s.life.Lock()
+	closed := s.closed
+	s.life.Unlock()
+	if closed {
+		return redis.ErrClosed
+	}
+	return setValue(cmd, s.do(s.own, args))
+}
+
+// settable tells whether setValue knows cmd's type.
+func settable(cmd redis.Cmder) bool {
+	switch cmd.(type) {
+	case interface{ SetVal(any) }, *redis.IntCmd, *redis.StatusCmd, *redis.StringCmd:
+		return true
+	}
+	return false
+}
+
+// setValue gives cmd the value, or returns the error that it is to get. A reply of another shape is left to go-redis to refuse.
+func setValue(cmd redis.Cmder, v reply.Value) error {
+	switch v.Kind {
+	case reply.Error:
+		return serverError(v.Str)
+	case reply.Nil, reply.NilArray:
+		return redis.Nil
+	}
+	switch cmd := cmd.(type) {
+	case interface{ SetVal(any) }: // redis.Cmd, and types that embed it
+		cmd.SetVal(plain(v))
+		return nil
+	case *redis.IntCmd:
+		if v.Kind == reply.Int {
+			cmd.SetVal(v.Int)
+			return nil
+		}
+	case *redis.StatusCmd:
+		if v.Kind == reply.Status || v.Kind == reply.Bulk {
+			cmd.SetVal(v.Str)
+			return nil
+		}
+	case *redis.StringCmd:
+		if v.Kind == reply.Status || v.Kind == reply.Bulk {
+			cmd.SetVal(v.Str)
+			return nil
+		}
+	}
+	return unexpected(cmd, v)
+}
+
+// plain gives a value as go-redis gives it for a redis.Cmd: int64, string, nil, or a slice of these and of errors.
+func plain(v reply.Value) any {
+	switch v.Kind {
+	case reply.Int:
+		return v.Int
+	case reply.Bulk, reply.Status:
+		return v.Str
+	case reply.Error:
+		return serverError(v.Str)
+	case reply.Array:
+		values := make([]any, len(v.Array))
+		for i, element := range v.Array {
+			values[i] = plain(element)
+		}
+		return values
+	}
+	return nil
+}
+
+// decode runs a command whose type only go-redis itself can fill, over an in-memory connection.
+func (s *Server) decode(ctx context.Context, cmd redis.Cmder) error {
+	s.life.Lock()
+	if s.closed {
+		s.life.Unlock()
+		return redis.ErrClosed
+	}
+	if s.client == nil {
+		s.client = s.Client()
+	}
+	client := s.client
+	s.life.Unlock()
+	return client.Process(ctx, cmd)
+}

@@ -1,0 +1,88 @@
+package embedded
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/command"
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+// Options of a Server.
+type Options struct {
+	// Clock is the time of the server: of TIME and of every expiry. Defaults to the real time.
+	Clock Clock
+	// Logger takes what functions write with redis.log. Defaults to none.
+	Logger *slog.Logger
+}
+
+// A Server is one Redis inside the process. It is safe for concurrent use.
+type Server struct {
+	mu    sync.Mutex // held for each command, and for the whole of an FCALL or an EXEC
+	state *command.State
+	own   *command.Session // of Process
+
+	life      sync.Mutex
+	closed    bool
+	listeners []net.Listener
+	conns     map[net.Conn]struct{}
+	serving   sync.WaitGroup
+	client    *redis.Client // of Process, for replies that only go-redis can decode
+}
+
+// New starts an empty server. Close frees what it opens.
+func New(o Options) *Server {
+	if o.Clock == nil {
+		o.Clock = realClock{}
+	}
+	var log func(level int, text string)
+	if o.Logger != nil {
+		log = func(level int, text string) {
+			// redis.LOG_DEBUG, LOG_VERBOSE, LOG_NOTICE and LOG_WARNING are 0 to 3.
+			levels := [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}
+			o.Logger.Log(context.Background(), levels[min(max(level, 0), 3)], text)
+		}
+	}
+	s := &Server{state: command.NewState(o.Clock.Now, log), conns: make(map[net.Conn]struct{})}
+	s.own = &command.Session{Addr: "process"}
+	return s
+}
+
+// do runs one command of a session.
+func (s *Server) do(session *command.Session, args []string) reply.Value {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Do(session, args)
+}
+
+// Close stops listening and ends all connections. Process answers redis.ErrClosed from then on. What the server held is gone once it is no longer referred to.
+func (s *Server) Close() error {
+	s.life.Lock()
+	if s.closed {
+		s.life.Unlock()
+		return nil
+	}
+	s.closed = true
+	var first error
+	keep := func(err error) {
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	for _, l := range s.listeners {
+		keep(l.Close())
+	}
+	if s.client != nil {
+		keep(s.client.Close())
+	}
+	for conn := range s.conns {
+		_ = conn.Close() // the other end may have closed it already
+	}
+	s.life.Unlock()
+	s.serving.Wait()
+	return first
+}
