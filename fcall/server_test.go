@@ -1,0 +1,169 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// What a real server says, through every way that leads to it.
+func TestCall_errorsOfARealServer(t *testing.T) {
+	plain, clustered := servers(t)
+	steps := []struct{ function, kinds, text string }{
+		{"hit", "", "<nil>"},
+		{"look", "", "<nil>"},
+		{"arg", "ErrArgument", "fcalltest.arg: limit must be a whole number from 1 to 10"},
+		{"state", "ErrState", "fcalltest.state: key fcalltest:{some...}:n: holds a list; delete the key to start anew"},
+		{"quota", "", "fcalltest.quota: QUOTA is used up"},
+		{"crash", "ErrOutcomeUnknown ErrScript", "fcalltest.crash: fcalltest/crash.lua:104: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"},
+		{"wrongtype", "ErrOutcomeUnknown ErrScript", "fcalltest.wrongtype: fcalltest/crash.lua:108: WRONGTYPE Operation against a key holding the wrong kind of value (outcome unknown, it may have written)"},
+		{"nested", "ErrReply", `fcalltest.nested: the reply must have 1 elements, got 2; does the server hold the library that this client was generated from?`},
+		{"nothing", "ErrReply", "fcalltest.nothing: the reply must be an array, got nothing; does the server hold the library that this client was generated from?"},
+		{"absent", "ErrNotLoaded", "fcalltest.absent: fcalltest_v1 is not loaded on this server; run `rlfunc deploy`"},
+	}
+	for _, w := range ways {
+		addr := plain
+		if w.isCluster() {
+			addr = clustered
+		}
+		caller := w.open(t, addr)
+		c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range steps {
+			t.Run(w.name+"/"+s.function, func(t *testing.T) {
+				key := fcall.Key("fcalltest", subject, "n")
+				rdb := redis.NewClient(&redis.Options{Addr: addr})
+				defer rdb.Close()
+				if err := rdb.Del(context.Background(), key).Err(); err != nil {
+					t.Fatal(err)
+				}
+				_, err := callOnce(context.Background(), c, caller, countFunction(s.function), key)
+				if diff := cmp.Diff(s.text, fmt.Sprint(err)); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+				if diff := cmp.Diff(s.kinds, kinds(err)); diff != "" {
+					t.Errorf("kinds (-want +got)\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestCall_usersAndMemoryOfARealServer(t *testing.T) {
+	addr := startRedis(t)
+	loadCount(t, addr)
+	ctx := context.Background()
+	admin := redis.NewClient(&redis.Options{Addr: addr})
+	defer admin.Close()
+	for _, cmd := range [][]any{
+		{"ACL", "SETUSER", "nokeys", "on", ">pw", "+@all"},
+		{"ACL", "SETUSER", "nofcall", "on", ">pw", "~*", "+@all", "-fcall"},
+		{"ACL", "SETUSER", "noincr", "on", ">pw", "~*", "+@all", "-incr"},
+		{"ACL", "SETUSER", "default", "on", ">pw", "~*", "+@all"},
+	} {
+		if err := admin.Do(ctx, cmd...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []struct{ name, user, password, maxmemory, kinds string }{
+		{"no right to the key", "nokeys", "pw", "0", "ErrUnavailable ErrRefused"},
+		{"no right to FCALL", "nofcall", "pw", "0", "ErrUnavailable ErrRefused"},
+		{"no right to a command inside", "noincr", "pw", "0", "ErrOutcomeUnknown ErrScript"},
+		{"a wrong password", "nofcall", "x", "0", "ErrUnavailable ErrRefused"},
+		{"over maxmemory", "default", "pw", "1", "ErrUnavailable"},
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			if err := admin.ConfigSet(ctx, "maxmemory", s.maxmemory).Err(); err != nil {
+				t.Fatal(err)
+			}
+			rdb := redis.NewClient(&redis.Options{Addr: addr, Username: s.user, Password: s.password})
+			defer rdb.Close()
+			c, err := fcall.NewClient(rdb, countLibrary, fcall.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Call(ctx, countFunction("hit"), []string{"k"}, nil)
+			if diff := cmp.Diff(s.kinds, kinds(err)); diff != "" {
+				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+	if n := count(t, addrWithPassword(t, addr), "k"); n != 0 {
+		t.Errorf("ran %d times, want 0", n)
+	}
+}
+
+// addrWithPassword lets the default user in again without a password, for count.
+func addrWithPassword(t *testing.T, addr string) string {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: addr, Password: "pw"})
+	defer rdb.Close()
+	for _, cmd := range [][]any{{"CONFIG", "SET", "maxmemory", "0"}, {"ACL", "SETUSER", "default", "nopass"}} {
+		if err := rdb.Do(context.Background(), cmd...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return addr
+}
+
+func TestNewClient_refuses(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	steps := []struct {
+		name   string
+		caller fcall.Caller
+		lib    *fcall.Library
+		o      fcall.Options
+		want   string
+	}{
+		{"no caller", nil, countLibrary, fcall.Options{}, "new client: caller and library must not be nil"},
+		{"no library", rdb, nil, fcall.Options{}, "new client: caller and library must not be nil"},
+		{"a pipeline", rdb.Pipeline(), countLibrary, fcall.Options{}, "new client of fcalltest: a Pipeliner only queues; give the client that made it, and the pipeline to Queue"},
+		{"a namespace with a brace", rdb, countLibrary, fcall.Options{Namespace: "a{b"}, `new client of fcalltest: namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got "a{b"`},
+		{"negative attempts", rdb, countLibrary, fcall.Options{MaxAttempts: -1}, "new client of fcalltest: MaxAttempts must be 0 or more, got -1"},
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			_, err := fcall.NewClient(s.caller, s.lib, s.o)
+			if diff := cmp.Diff(s.want, fmt.Sprint(err)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// A Caller that writes without asking for Args is never trusted to have sent nothing.
+func TestCall_aCallerThatHidesItsWritesProvesNothing(t *testing.T) {
+	caller := &hidden{}
+	c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := c.Call(ctx, countFunction("hit"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	caller.err = errors.New("some failure")
+	_, err = c.Call(ctx, countFunction("hit"), nil, nil)
+	if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
+		t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+	}
+}
+
+type hidden struct{ err error }
+
+func (h *hidden) Process(_ context.Context, cmd redis.Cmder) error {
+	if h.err == nil {
+		cmd.(interface{ SetVal(any) }).SetVal([]any{})
+	}
+	return h.err
+}
