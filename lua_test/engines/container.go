@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -32,13 +33,7 @@ func inContainer(program string, images ...string) func(context.Context, []strin
 				err = fmt.Errorf("docker: %v", p)
 			}
 		}()
-		setDefault("TESTCONTAINERS_RYUK_DISABLED", "true")
-		remote := strings.HasPrefix(os.Getenv("DOCKER_HOST"), "tcp://")
-		if !remote {
-			setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
-		}
-		tclog.SetDefault(tclog.NewNoopLogger())
-
+		remote := prepareDocker()
 		ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 		defer cancel()
 		image, err := localImage(ctx, images)
@@ -84,6 +79,17 @@ func inContainer(program string, images ...string) func(context.Context, []strin
 		}, nil
 	}
 }
+
+// prepareDocker sets up testcontainers, once for the process, and tells whether the Docker engine is on another machine.
+var prepareDocker = sync.OnceValue(func() (remote bool) {
+	remote = strings.HasPrefix(os.Getenv("DOCKER_HOST"), "tcp://")
+	setDefault("TESTCONTAINERS_RYUK_DISABLED", "true")
+	if !remote {
+		setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
+	}
+	tclog.SetDefault(tclog.NewNoopLogger())
+	return remote
+})
 
 // localImage returns the first image that needs no pull. A test does not pull: that takes from a second to forever.
 func localImage(ctx context.Context, images []string) (string, error) {
