@@ -62,7 +62,7 @@ func commandInfo(c *Call) reply.Value {
 		if cmd := Lookup(name); cmd != nil {
 			values = append(values, cmd.describe())
 		} else {
-			values = append(values, nilArray)
+			values = append(values, null)
 		}
 	}
 	return array(values)

@@ -34,7 +34,7 @@ var serverCommands = []Command{
 	{Name: "command|docs", Arity: -2, Run: func(*Call) reply.Value { return none }},
 	{Name: "command|list", Arity: -2, Run: commandList},
 	{Name: "command|info", Arity: -2, Run: commandInfo},
-	{Name: "command|getkeys", Arity: -3, Run: commandGetKeys},
+	{Name: "command|getkeys", Arity: -4, Run: commandGetKeys},
 }
 
 func timeNow(c *Call) reply.Value {

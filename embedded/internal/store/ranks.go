@@ -4,11 +4,11 @@ import "math/rand/v2"
 
 // Rank returns how many members come before this one, or false if it is not there.
 func (z *Sorted) Rank(member string) (int, bool) {
-	n := z.nodes[member]
-	if n == nil {
+	c := z.nodes.get(member)
+	if c == nil {
 		return 0, false
 	}
-	return z.rank(n), true
+	return z.rank(c.val), true
 }
 
 func (z *Sorted) rank(n *Node) int {
@@ -24,7 +24,7 @@ func (z *Sorted) rank(n *Node) int {
 
 // At returns the node with this rank, or nil.
 func (z *Sorted) At(rank int) *Node {
-	if rank < 0 || rank >= len(z.nodes) {
+	if rank < 0 || rank >= z.nodes.len() {
 		return nil
 	}
 	at, left := z.head, rank+1
@@ -38,7 +38,7 @@ func (z *Sorted) At(rank int) *Node {
 }
 
 // Random returns any node of a sorted set that is not empty.
-func (z *Sorted) Random() *Node { return z.At(rand.IntN(len(z.nodes))) }
+func (z *Sorted) Random() *Node { return z.At(rand.IntN(z.nodes.len())) }
 
 // A Range selects neighbouring members.
 type Range interface {
@@ -130,4 +130,18 @@ func (x Lexes) Above(n *Node) bool {
 		return x.Max.Infinite < 0
 	}
 	return n.Member > x.Max.Member || x.Max.Exclusive && n.Member == x.Max.Member
+}
+
+// Highest returns the last node, or nil.
+func (z *Sorted) Highest() *Node { return z.tail }
+
+// Scan visits up to count members from cursor on and returns the next cursor, 0 at the end. A small set is returned whole, by rank.
+func (z *Sorted) Scan(cursor uint64, count int, visit func(*Node)) uint64 {
+	if cursor == 0 && z.Len() <= smallTable {
+		for n := z.At(0); n != nil; n = n.Next() {
+			visit(n)
+		}
+		return 0
+	}
+	return z.nodes.scan(cursor, count, func(c *cell[*Node]) { visit(c.val) })
 }

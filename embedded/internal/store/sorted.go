@@ -29,7 +29,7 @@ func (n *Node) before(score float64, member string) bool {
 
 // Sorted is a sorted set's content: a map, and a skip list whose links know how far they reach.
 type Sorted struct {
-	nodes  map[string]*Node
+	nodes  table[*Node]
 	head   *Node // before the first; holds no member
 	tail   *Node
 	height int
@@ -39,48 +39,49 @@ type Sorted struct {
 
 // NewSorted returns an empty sorted set.
 func NewSorted() *Sorted {
-	return &Sorted{nodes: make(map[string]*Node), head: &Node{levels: make([]level, maxLevel)}, height: 1}
+	return &Sorted{head: &Node{levels: make([]level, maxLevel)}, height: 1}
 }
 
 // Len is the number of members.
-func (z *Sorted) Len() int { return len(z.nodes) }
+func (z *Sorted) Len() int { return z.nodes.len() }
 
 // Score returns a member's score.
 func (z *Sorted) Score(member string) (score float64, ok bool) {
-	if n := z.nodes[member]; n != nil {
-		return n.Score, true
+	if c := z.nodes.get(member); c != nil {
+		return c.val.Score, true
 	}
 	return 0, false
 }
 
 // Set stores a member with its score, which is not NaN.
 func (z *Sorted) Set(member string, score float64) {
-	if n := z.nodes[member]; n != nil {
-		if n.Score == score {
-			return
-		}
-		z.unlink(n)
-		delete(z.nodes, member)
-	} else {
+	c, created := z.nodes.put(member)
+	switch {
+	case created:
 		z.bytes += int64(len(member))
 		z.long = z.long || len(member) > compactLen
+	case c.val.Score == score:
+		return
+	default:
+		z.unlink(c.val)
 	}
-	z.link(member, score)
+	c.val = z.link(member, score)
 }
 
 // Delete removes a member and tells whether it was there.
 func (z *Sorted) Delete(member string) bool {
-	n := z.nodes[member]
-	if n == nil {
+	c := z.nodes.get(member)
+	if c == nil {
 		return false
 	}
-	z.unlink(n)
-	delete(z.nodes, member)
+	z.unlink(c.val)
+	z.nodes.delete(member)
 	z.bytes -= int64(len(member))
 	return true
 }
 
-func (z *Sorted) link(member string, score float64) {
+// link puts a new node in its place; nodes has its member already.
+func (z *Sorted) link(member string, score float64) *Node {
 	var path [maxLevel]*Node
 	var rank [maxLevel]int
 	at, passed := z.head, 0
@@ -97,7 +98,7 @@ func (z *Sorted) link(member string, score float64) {
 	}
 	for l := z.height; l < height; l++ {
 		path[l], rank[l] = z.head, 0
-		z.head.levels[l].span = len(z.nodes)
+		z.head.levels[l].span = z.nodes.len() - 1
 	}
 	z.height = max(z.height, height)
 
@@ -118,7 +119,7 @@ func (z *Sorted) link(member string, score float64) {
 	} else {
 		z.tail = n
 	}
-	z.nodes[member] = n
+	return n
 }
 
 func (z *Sorted) unlink(n *Node) {
@@ -145,4 +146,4 @@ func (z *Sorted) unlink(n *Node) {
 }
 
 // Compact tells whether Redis would keep the sorted set as a listpack.
-func (z *Sorted) Compact() bool { return !z.long && len(z.nodes) <= 128 }
+func (z *Sorted) Compact() bool { return !z.long && z.nodes.len() <= 128 }

@@ -1,5 +1,0 @@
-package command
-
-var (
-	listCommands, hashCommands, setCommands, zsetCommands, zrangeCommands []Command
-)

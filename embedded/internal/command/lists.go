@@ -1,0 +1,305 @@
+package command
+
+import (
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+var listCommands = []Command{
+	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "lpushx", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "lpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
+	{Name: "rpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
+	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: llen},
+	{Name: "lindex", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lindex},
+	{Name: "lrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lrange},
+	{Name: "ltrim", Arity: 4, Flags: Write, First: 1, Last: 1, Step: 1, Run: ltrim},
+	{Name: "lset", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: lset},
+	{Name: "lrem", Arity: 4, Flags: Write, First: 1, Last: 1, Step: 1, Run: lrem},
+	{Name: "linsert", Arity: 5, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: linsert},
+	{Name: "lpos", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lpos},
+	{Name: "lmove", Arity: 5, Flags: Write | DenyOOM, First: 1, Last: 2, Step: 1, Run: lmove},
+	{Name: "rpoplpush", Arity: 3, Flags: Write | DenyOOM, First: 1, Last: 2, Step: 1, Run: rpoplpush},
+}
+
+// atHead tells the side of LPUSH, LPOP and their like.
+func (c *Call) atHead() bool { return c.Args[0][0]|0x20 == 'l' }
+
+func push(c *Call) reply.Value {
+	key, head := c.Args[1], c.atHead()
+	e, fits := c.find(key, store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil && len(c.Args[0]) == len("lpushx"):
+		return zero
+	case e == nil:
+		e = c.DB.Create(key, store.List)
+	}
+	for _, value := range c.Args[2:] {
+		put(e.List, head, value)
+	}
+	c.DB.Changed(key, e)
+	return number(e.List.Len())
+}
+
+func put(q *store.Deque, head bool, value string) {
+	if head {
+		q.PushFront(value)
+	} else {
+		q.PushBack(value)
+	}
+}
+
+func take(q *store.Deque, head bool) string {
+	if head {
+		return q.PopFront()
+	}
+	return q.PopBack()
+}
+
+func pop(c *Call) reply.Value {
+	if len(c.Args) > 3 {
+		return c.arity()
+	}
+	key, head := c.Args[1], c.atHead()
+	count, many := int64(1), len(c.Args) == 3
+	if many {
+		n, valid := parseInt(c.Args[2])
+		if !valid || n < 0 {
+			return errPositive
+		}
+		count = n
+	}
+	e, fits := c.find(key, store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil && many:
+		return nilArray
+	case e == nil:
+		return null
+	case !many:
+		value := take(e.List, head)
+		c.DB.Written(key, e)
+		return bulk(value)
+	}
+	values := make([]reply.Value, min(count, int64(e.List.Len())))
+	for i := range values {
+		values[i] = bulk(take(e.List, head))
+	}
+	if len(values) > 0 {
+		c.DB.Written(key, e)
+	}
+	return array(values)
+}
+
+func llen(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	return number(e.List.Len())
+}
+
+func lindex(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return null
+	}
+	i, valid := parseInt(c.Args[2])
+	if !valid {
+		return errNotInt
+	}
+	if i < 0 {
+		i += int64(e.List.Len())
+	}
+	if i < 0 || i >= int64(e.List.Len()) {
+		return null
+	}
+	return bulk(e.List.At(int(i)))
+}
+
+// bounds turns the start and stop of a range, which may count from the end, into [from, to) within n elements.
+func bounds(start, stop int64, n int) (from, to int) {
+	size := int64(n)
+	if start < 0 {
+		start = max(start+size, 0)
+	}
+	if stop < 0 {
+		stop += size
+	}
+	stop = min(stop, size-1)
+	if start > stop || start >= size {
+		return 0, 0
+	}
+	return int(start), int(stop) + 1
+}
+
+// rangeArgs reads the start and stop of a range at the third and fourth argument.
+func (c *Call) rangeArgs() (start, stop int64, valid bool) {
+	start, first := parseInt(c.Args[2])
+	stop, second := parseInt(c.Args[3])
+	return start, stop, first && second
+}
+
+func lrange(c *Call) reply.Value {
+	start, stop, valid := c.rangeArgs()
+	if !valid {
+		return errNotInt
+	}
+	e, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return none
+	}
+	from, to := bounds(start, stop, e.List.Len())
+	values := make([]reply.Value, to-from)
+	for i := range values {
+		values[i] = bulk(e.List.At(from + i))
+	}
+	return array(values)
+}
+
+func ltrim(c *Call) reply.Value {
+	start, stop, valid := c.rangeArgs()
+	if !valid {
+		return errNotInt
+	}
+	e, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return okay
+	}
+	from, to := bounds(start, stop, e.List.Len())
+	if from == to {
+		c.DB.Delete(c.Args[1])
+		return okay
+	}
+	for range e.List.Len() - to {
+		e.List.PopBack()
+	}
+	for range from {
+		e.List.PopFront()
+	}
+	c.DB.Written(c.Args[1], e)
+	return okay
+}
+
+func lset(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return errNoKey
+	}
+	i, valid := parseInt(c.Args[2])
+	if !valid {
+		return errNotInt
+	}
+	if i < 0 {
+		i += int64(e.List.Len())
+	}
+	if i < 0 || i >= int64(e.List.Len()) {
+		return errIndex
+	}
+	e.List.Set(int(i), c.Args[3])
+	c.DB.Changed(c.Args[1], e)
+	return okay
+}
+
+func lrem(c *Call) reply.Value {
+	count, valid := parseInt(c.Args[2])
+	if !valid {
+		return errNotInt
+	}
+	e, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	limit, fromTail := count, false
+	if count < 0 {
+		limit, fromTail = -count, true
+	}
+	n := e.List.Remove(c.Args[3], int(limit), fromTail)
+	if n > 0 {
+		c.DB.Written(c.Args[1], e)
+	}
+	return number(n)
+}
+
+func linsert(c *Call) reply.Value {
+	behind := is(c.Args[2], "after")
+	if !behind && !is(c.Args[2], "before") {
+		return errSyntax
+	}
+	e, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	for i := range e.List.Len() {
+		if e.List.At(i) != c.Args[3] {
+			continue
+		}
+		if behind {
+			i++
+		}
+		e.List.Insert(i, c.Args[4])
+		c.DB.Changed(c.Args[1], e)
+		return number(e.List.Len())
+	}
+	return integer(-1)
+}
+
+func rpoplpush(c *Call) reply.Value { return c.move(false, true) }
+
+func lmove(c *Call) reply.Value {
+	var heads [2]bool
+	for i, word := range c.Args[3:] {
+		switch {
+		case is(word, "left"):
+			heads[i] = true
+		case !is(word, "right"):
+			return errSyntax
+		}
+	}
+	return c.move(heads[0], heads[1])
+}
+
+func (c *Call) move(fromHead, toHead bool) reply.Value {
+	from, fits := c.find(c.Args[1], store.List)
+	switch {
+	case !fits:
+		return errWrongType
+	case from == nil:
+		return null
+	}
+	to, fits := c.obtain(c.Args[2], store.List)
+	if !fits {
+		return errWrongType
+	}
+	value := take(from.List, fromHead)
+	put(to.List, toHead, value)
+	c.DB.Changed(c.Args[2], to)
+	c.DB.Written(c.Args[1], from)
+	return bulk(value)
+}

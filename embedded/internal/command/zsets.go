@@ -1,0 +1,161 @@
+package command
+
+import (
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+var zsetCommands = []Command{
+	{Name: "zadd", Arity: -4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: zadd},
+	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: zincrby},
+	{Name: "zrem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: zrem},
+	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: zcard},
+	{Name: "zscore", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: zscore},
+	{Name: "zmscore", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: zmscore},
+	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.rank(false) }},
+	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.rank(true) }},
+	{Name: "zpopmin", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.zpop(false) }},
+	{Name: "zpopmax", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.zpop(true) }},
+	{Name: "zrandmember", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: zrandmember},
+	{Name: "zscan", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: zscan},
+}
+
+func zrem(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.ZSet)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	n := 0
+	for _, member := range c.Args[2:] {
+		if e.ZSet.Delete(member) {
+			n++
+		}
+	}
+	if n > 0 {
+		c.DB.Written(c.Args[1], e)
+	}
+	return number(n)
+}
+
+func zcard(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.ZSet)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	return number(e.ZSet.Len())
+}
+
+func score(e *store.Entry, member string) reply.Value {
+	if e != nil {
+		if f, there := e.ZSet.Score(member); there {
+			return bulk(formatFloat(f))
+		}
+	}
+	return null
+}
+
+func zscore(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.ZSet)
+	if !fits {
+		return errWrongType
+	}
+	return score(e, c.Args[2])
+}
+
+func zmscore(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.ZSet)
+	if !fits {
+		return errWrongType
+	}
+	values := make([]reply.Value, len(c.Args)-2)
+	for i, member := range c.Args[2:] {
+		values[i] = score(e, member)
+	}
+	return array(values)
+}
+
+func (c *Call) rank(reverse bool) reply.Value {
+	withScore := false
+	if len(c.Args) > 3 {
+		if withScore = len(c.Args) == 4 && is(c.Args[3], "withscore"); !withScore {
+			return errSyntax
+		}
+	}
+	e, fits := c.find(c.Args[1], store.ZSet)
+	if !fits {
+		return errWrongType
+	}
+	rank, there := 0, false
+	if e != nil {
+		rank, there = e.ZSet.Rank(c.Args[2])
+	}
+	switch {
+	case !there && withScore:
+		return nilArray
+	case !there:
+		return null
+	}
+	if reverse {
+		rank = e.ZSet.Len() - 1 - rank
+	}
+	if withScore {
+		return array([]reply.Value{number(rank), score(e, c.Args[2])})
+	}
+	return number(rank)
+}
+
+func (c *Call) zpop(highest bool) reply.Value {
+	if len(c.Args) > 3 {
+		return errSyntax
+	}
+	count := int64(1)
+	if len(c.Args) == 3 {
+		n, valid := parseInt(c.Args[2])
+		if !valid || n < 0 {
+			return errPositive
+		}
+		count = n
+	}
+	e, fits := c.find(c.Args[1], store.ZSet)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil || count == 0:
+		return none
+	}
+	count = min(count, int64(e.ZSet.Len()))
+	values := make([]reply.Value, 0, 2*count)
+	for range count {
+		n := e.ZSet.At(0)
+		if highest {
+			n = e.ZSet.Highest()
+		}
+		values = append(values, bulk(n.Member), bulk(formatFloat(n.Score)))
+		e.ZSet.Delete(n.Member)
+	}
+	c.DB.Written(c.Args[1], e)
+	return array(values)
+}
+
+func zrandmember(c *Call) reply.Value {
+	return c.sample(store.ZSet, "withscores", func(e *store.Entry) source {
+		pair := func(n *store.Node) (string, string) { return n.Member, formatFloat(n.Score) }
+		return source{
+			size: e.ZSet.Len(),
+			any:  func() (string, string) { return pair(e.ZSet.Random()) },
+			at:   func(i int) (string, string) { return pair(e.ZSet.At(i)) },
+		}
+	})
+}
+
+func zscan(c *Call) reply.Value {
+	return c.scanElements(store.ZSet, func(e *store.Entry, o scanOptions, add func(string, ...string)) uint64 {
+		return e.ZSet.Scan(o.cursor, o.count, func(n *store.Node) { add(n.Member, formatFloat(n.Score)) })
+	})
+}
