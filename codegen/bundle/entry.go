@@ -1,0 +1,267 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// maxInt is spec.MaxInt as Lua reads it.
+var maxInt = strconv.FormatInt(spec.MaxInt, 10)
+
+// An entryWriter writes what stands between Redis and one function.
+type entryWriter struct {
+	*writer
+	fn     *spec.Function
+	indent string
+}
+
+func writeEntry(w *writer, fn *spec.Function) {
+	e := &entryWriter{writer: w, fn: fn, indent: "  "}
+	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
+	e.expected()
+	w.printf("local function %s(keys, args)\n", fn.Server)
+	e.arity()
+	call := e.params()
+	e.call(call)
+	e.reply()
+	w.printf("end\n")
+	w.printf("redis.register_function{function_name = '%s', callback = %s, description = %s", fn.Server, fn.Server, quote(fn.Summary))
+	if len(fn.Flags) > 0 {
+		w.printf(", flags = {%s}", "'"+strings.Join(fn.Flags, "', '")+"'")
+	}
+	w.printf("}\n")
+}
+
+// expected writes the function that tells which Redis type the i-th key of a call has by the header.
+func (e *entryWriter) expected() {
+	fixed := e.fn.Keys()
+	e.printf("local function %s_expected(i)\n", e.fn.Server)
+	for i, k := range fixed {
+		e.printf("  if i == %d then\n    return '%s'\n  end\n", i+1, k.Redis)
+	}
+	groups := groupsWithKeys(e.fn)
+	switch {
+	case len(groups) == 1:
+		keys := groups[0].Keys()
+		names := make([]string, len(keys))
+		for i, k := range keys {
+			names[i] = k.Redis
+		}
+		e.printf("  return ({'%s'})[(i - %d) %% %d + 1]\n", strings.Join(names, "', '"), len(fixed)+1, len(keys))
+	default:
+		e.printf("  return '%s'\n", fixed[0].Redis)
+	}
+	e.printf("end\n")
+}
+
+func (e *entryWriter) arity() {
+	keys, args, groups := len(e.fn.Keys()), 0, 0
+	for _, p := range e.fn.Params {
+		switch p.Kind {
+		case spec.KindKey:
+		case spec.KindGroup:
+			args++
+			groups++
+		default:
+			args++
+		}
+	}
+	if groups == 0 {
+		e.printf("  if #keys ~= %d or #args ~= %d then\n", keys, args)
+		e.printf("    return {err = 'RLARG %s must be called with %s and %s'}\n  end\n", e.fn.Name, plural(keys, "key"), plural(args, "argument"))
+		return
+	}
+	e.printf("  if #keys < %d or #args < %d then\n", keys, args)
+	e.printf("    return {err = 'RLARG %s must be called with at least %s and %s'}\n  end\n", e.fn.Name, plural(keys, "key"), plural(args, "argument"))
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func groupsWithKeys(fn *spec.Function) []spec.Field {
+	var out []spec.Field
+	for _, p := range fn.Params {
+		if p.Kind == spec.KindGroup && len(p.Keys()) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// params decodes keys and arguments and returns the expressions that the function is called with.
+func (e *entryWriter) params() []string {
+	var call []string
+	key, arg := 1, 1
+	grouped := false // from the first group on, positions are known at run time only
+	for _, p := range e.fn.Params {
+		switch {
+		case p.Kind == spec.KindKey:
+			call = append(call, fmt.Sprintf("keys[%d]", key))
+			key++
+		case p.Kind == spec.KindGroup:
+			if !grouped {
+				e.printf("  local rlfunc_key, rlfunc_arg = %d, %d\n", len(e.fn.Keys()), arg-1)
+				grouped = true
+			}
+			e.group(p)
+			call = append(call, p.Lua)
+		case grouped:
+			e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
+			e.missing()
+			e.value(p, "local "+p.Lua, "args[rlfunc_arg]", quote("RLARG "+must(p, p.Name)))
+			call = append(call, p.Lua)
+		default:
+			e.value(p, "local "+p.Lua, fmt.Sprintf("args[%d]", arg), quote("RLARG "+must(p, p.Name)))
+			call = append(call, p.Lua)
+			arg++
+		}
+	}
+	if grouped {
+		e.printf("  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then\n")
+		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
+	}
+	return call
+}
+
+func (e *entryWriter) missing() {
+	e.printf("%sif not args[rlfunc_arg] then\n", e.indent)
+	e.printf("%s  return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n%send\n", e.indent, e.fn.Name, e.indent)
+}
+
+// value writes the check and decoding of one argument; refusal is a Lua expression of the error's text.
+func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
+	in := e.indent
+	refuse := func(condition string) {
+		e.printf("%sif %s then\n%s  return {err = %s}\n%send\n", in, condition, in, refusal, in)
+	}
+	name := strings.TrimPrefix(target, "local ")
+	if p.Optional {
+		e.printf("%s%s\n", in, absent(p, target))
+		e.printf("%sif %s ~= '' then\n", in, from)
+		e.indent += "  "
+		required := p
+		required.Optional = false
+		e.value(required, name, from, refusal)
+		e.indent = in
+		e.printf("%send\n", in)
+		return
+	}
+	switch p.Kind {
+	case spec.KindBool:
+		e.printf("%s%s = %s == '1'\n", in, target, from)
+		refuse(fmt.Sprintf("not %s and %s ~= '0'", name, from))
+	case spec.KindText:
+		e.printf("%s%s = %s\n", in, target, from)
+		refuse(fmt.Sprintf("#%s < %d or #%s > %d", name, p.Min, name, p.Max))
+	case spec.KindEnum:
+		e.printf("%s%s = %s\n", in, target, from)
+		tests := make([]string, len(p.Values))
+		for i, v := range p.Values {
+			tests[i] = fmt.Sprintf("%s ~= '%s'", name, v)
+		}
+		refuse(strings.Join(tests, " and "))
+	default:
+		e.printf("%s%s = rlfunc_integer(%s, %d, %d)\n", in, target, from, p.Min, p.Max)
+		refuse("not " + name)
+	}
+}
+
+// absent declares an optional argument with what its absence means.
+func absent(p spec.Field, target string) string {
+	switch {
+	case p.Kind == spec.KindBool:
+		return target + " = false"
+	case p.Default != nil && p.Kind == spec.KindEnum:
+		return target + " = '" + p.Values[*p.Default] + "'"
+	case p.Default != nil:
+		return target + " = " + strconv.FormatInt(*p.Default, 10)
+	case strings.HasPrefix(target, "local "):
+		return target
+	}
+	return target + " = nil"
+}
+
+// group decodes a count and that many rows into an array of tables.
+func (e *entryWriter) group(g spec.Field) {
+	refusal := quote("RLARG " + must(g, g.Name))
+	e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
+	e.missing()
+	e.printf("  local rlfunc_rows = rlfunc_integer(args[rlfunc_arg], %d, %d)\n", g.Min, g.Max)
+	e.printf("  if not rlfunc_rows then\n    return {err = %s}\n  end\n", refusal)
+	keys := g.Keys()
+	values := slices.DeleteFunc(slices.Clone(g.Fields), func(f spec.Field) bool { return f.Kind == spec.KindKey })
+	e.printf("  if #args < rlfunc_arg + rlfunc_rows * %d or #keys < rlfunc_key + rlfunc_rows * %d then\n", len(values), len(keys))
+	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
+	e.printf("  local %s = {}\n", g.Lua)
+	e.printf("  for rlfunc_row = 1, rlfunc_rows do\n")
+	e.printf("    local row = {}\n")
+	e.indent = "    "
+	key, arg := 0, 0
+	for _, f := range g.Fields {
+		if f.Kind == spec.KindKey {
+			key++
+			e.printf("    row.%s = keys[rlfunc_key + %d]\n", f.Lua, key)
+			continue
+		}
+		arg++
+		text := fmt.Sprintf("string.format('RLARG %s.%%d.%%s', rlfunc_row - 1, %s)", g.Name, quote(must(f, f.Name)))
+		e.value(f, "row."+f.Lua, fmt.Sprintf("args[rlfunc_arg + %d]", arg), text)
+	}
+	e.indent = "  "
+	e.printf("    rlfunc_key, rlfunc_arg = rlfunc_key + %d, rlfunc_arg + %d\n", len(keys), len(values))
+	e.printf("    %s[rlfunc_row] = row\n", g.Lua)
+	e.printf("  end\n")
+}
+
+// must is the sentence of a refusal, as `limit must be a whole number from 1 to 10`.
+func must(p spec.Field, name string) string { return name + " must " + Must(p) }
+
+// Must says what a legal value is: "be a whole number from 1 to 10".
+func Must(p spec.Field) string {
+	switch p.Kind {
+	case spec.KindCount:
+		return fmt.Sprintf("be a whole number from %d to %d", p.Min, p.Max)
+	case spec.KindMicros:
+		return fmt.Sprintf("be from %d to %d micros", p.Min, p.Max)
+	case spec.KindDuration:
+		return fmt.Sprintf("be from %d to %d microseconds", p.Min, p.Max)
+	case spec.KindTime:
+		return fmt.Sprintf("be from %d to %d microseconds since 1970", p.Min, p.Max)
+	case spec.KindBool:
+		return "be 1 or 0"
+	case spec.KindText:
+		return fmt.Sprintf("be %d to %d bytes", p.Min, p.Max)
+	case spec.KindEnum:
+		return "be one of " + strings.Join(p.Values, ", ")
+	case spec.KindGroup:
+		return fmt.Sprintf("have %d to %d rows", p.Min, p.Max)
+	}
+	return "be a key"
+}
+
+// quote writes a Lua string literal of printable ASCII; anything else is escaped by its decimal code.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('\'')
+	for _, c := range []byte(s) {
+		switch {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 32 || c > 126:
+			fmt.Fprintf(&b, "\\%03d", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}

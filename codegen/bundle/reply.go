@@ -1,0 +1,70 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// call writes the call of the author's function. Its errors are caught: a key of the wrong type is told as state.
+func (e *entryWriter) call(args []string) {
+	names := make([]string, len(e.fn.Results))
+	for i, r := range e.fn.Results {
+		names[i] = result(r)
+	}
+	if len(names) == 1 {
+		names = append(names, "rlfunc_refusal")
+	}
+	e.printf("  local rlfunc_ok, %s = pcall(%s, %s)\n", strings.Join(names, ", "), e.fn.Name, strings.Join(args, ", "))
+	e.printf("  if not rlfunc_ok then\n    return rlfunc_failed(%s, keys, %s_expected)\n  end\n", names[0], e.fn.Server)
+	e.printf("  if %s == nil then\n    return %s\n  end\n", names[0], names[1])
+}
+
+// result is the local that holds a result; the prefix keeps it apart from the parameters.
+func result(f spec.Field) string { return "out_" + f.Lua }
+
+// reply writes the flat array that the client decodes.
+func (e *entryWriter) reply() {
+	grouped := slices.ContainsFunc(e.fn.Results, func(f spec.Field) bool { return f.Kind == spec.KindGroup })
+	for _, r := range e.fn.Results {
+		e.clamp(r, result(r), "  ")
+	}
+	if !grouped {
+		values := make([]string, len(e.fn.Results))
+		for i, r := range e.fn.Results {
+			values[i] = encode(r, result(r))
+		}
+		e.printf("  return {%s}\n", strings.Join(values, ", "))
+		return
+	}
+	e.printf("  local reply = {}\n")
+	for _, r := range e.fn.Results {
+		if r.Kind != spec.KindGroup {
+			e.printf("  reply[#reply + 1] = %s\n", encode(r, result(r)))
+			continue
+		}
+		e.printf("  reply[#reply + 1] = #%s\n", result(r))
+		e.printf("  for i = 1, #%s do\n    local row = %s[i]\n", result(r), result(r))
+		for _, f := range r.Fields {
+			e.clamp(f, "row."+f.Lua, "    ")
+			e.printf("    reply[#reply + 1] = %s\n", encode(f, "row."+f.Lua))
+		}
+		e.printf("  end\n")
+	}
+	e.printf("  return reply\n")
+}
+
+func (e *entryWriter) clamp(f spec.Field, name, indent string) {
+	if f.Kind.Integer() {
+		e.printf("%sif not (%s >= 0 and %s <= %s) then\n%s  %s = rlfunc_clamp(%s)\n%send\n", indent, name, name, maxInt, indent, name, name, indent)
+	}
+}
+
+func encode(f spec.Field, name string) string {
+	if f.Kind == spec.KindBool {
+		return fmt.Sprintf("%s and 1 or 0", name)
+	}
+	return name
+}

@@ -1,0 +1,53 @@
+package bundle
+
+// wire is the Lua that every entry shares. Its names begin with rlfunc_, so an author's names can not meet them; it
+// touches math, string and tonumber only inside functions, as they do not exist while Redis loads a library.
+const wire = `-- A canonical whole number from least to most, or nil: no sign, blank, exponent, hex, NaN or leading zero.
+local function rlfunc_integer(text, least, most)
+  if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
+    return nil
+  end
+  local number = tonumber(text)
+  if number >= least and number <= most then
+    return number
+  end
+  return nil
+end
+
+-- What a reply can carry: a result outside 0 .. 2^53 is cut to it, NaN is 0.
+local function rlfunc_clamp(number)
+  if number > 9007199254740992 then
+    return 9007199254740992
+  end
+  return 0
+end
+
+-- A key or text as one line of a reply.
+local function rlfunc_line(text)
+  return (string.gsub(string.sub(text, 1, 200), '[^\32-\126]', '?'))
+end
+
+-- The reply to an error inside a function. A key of another type than the header says is unreadable state.
+local function rlfunc_failed(failure, keys, expected)
+  local text = failure
+  if type(failure) == 'table' then
+    text = failure.err
+  end
+  if type(text) ~= 'string' then
+    return {err = 'ERR error without a text'}
+  end
+  if string.find(text, '^WRONGTYPE') then
+    for i = 1, #keys do
+      local found = redis.call('TYPE', keys[i]).ok
+      local wanted = expected(i)
+      if found ~= 'none' and found ~= wanted then
+        return {err = 'RLSTATE ' .. rlfunc_line(keys[i]) .. ': holds a ' .. found .. ', not a ' .. wanted}
+      end
+    end
+  end
+  if type(failure) == 'table' then
+    return {err = text}
+  end
+  return {err = 'ERR ' .. rlfunc_line(text)}
+end
+`

@@ -1,0 +1,57 @@
+// Package codegen turns a tree of annotated Lua into the files of gen/: bundles, Go clients and reference pages.
+//
+// It is a pure function from source to a map of files. It touches no disk and no Redis: the command writes the files, and
+// generate, check and the tests share one path.
+package codegen
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/rlfunc/rlfunc/codegen/bundle"
+	"github.com/rlfunc/rlfunc/codegen/diag"
+	"github.com/rlfunc/rlfunc/codegen/goclient"
+	"github.com/rlfunc/rlfunc/codegen/reference"
+	"github.com/rlfunc/rlfunc/codegen/source"
+)
+
+// Load reads a tree and vets it. The tree is usable only when nothing was found.
+func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
+	tree, found := source.Load(fsys, root, o)
+	if len(found) > 0 {
+		return tree, found
+	}
+	for _, lib := range tree.Libraries {
+		for range lib.Spec.Functions {
+		}
+	}
+	return tree, found
+}
+
+// Generate returns every generated file by its slash-separated path below gen/.
+func Generate(tree *source.Tree) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, lib := range tree.Libraries {
+		files, err := Library(lib)
+		if err != nil {
+			return nil, err
+		}
+		for name, content := range files {
+			out[path.Join(lib.Spec.Name, name)] = content
+		}
+	}
+	return out, nil
+}
+
+// Library returns the generated files of one library by name.
+func Library(lib *source.Library) (map[string][]byte, error) {
+	b := bundle.Write(lib)
+	out, err := goclient.Files(lib, b)
+	if err != nil {
+		return nil, fmt.Errorf("generate %s: %w", lib.Spec.Name, err)
+	}
+	out[lib.Spec.Name+".lua"] = []byte(b.Code)
+	out["README.md"] = reference.Page(lib)
+	return out, nil
+}

@@ -1,0 +1,160 @@
+package goclient
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// argFields are the fields of a params struct: derived keys are made from the first key's subject and have none.
+func argFields(fields []spec.Field) []spec.Field {
+	var out []spec.Field
+	subject := false
+	for _, f := range fields {
+		if f.Kind == spec.KindKey {
+			if subject {
+				continue
+			}
+			subject = true
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// rowFields are the fields of a group's row struct.
+func rowFields(g spec.Field) []spec.Field {
+	var out []spec.Field
+	for _, f := range g.Fields {
+		if f.Kind != spec.KindKey {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func groups(fields []spec.Field) []spec.Field {
+	var out []spec.Field
+	for _, f := range fields {
+		if f.Kind == spec.KindGroup {
+			g := f
+			g.Fields = rowFields(f)
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// pointer tells whether absent needs a nil, because the zero value is a legal argument.
+func pointer(f spec.Field) bool {
+	return f.Optional && f.Kind.Integer() && f.Kind != spec.KindTime && f.Min == 0
+}
+
+// goType is the Go type of a params field; owner is the function's Go name, with the group's when in a row.
+func goType(owner string, f spec.Field) string {
+	if f.Kind == spec.KindKey {
+		return "fcall.Subject"
+	}
+	t := resultType(owner, f)
+	if pointer(f) {
+		return "*" + t
+	}
+	return t
+}
+
+// resultType is the Go type of a results field.
+func resultType(owner string, f spec.Field) string {
+	switch f.Kind {
+	case spec.KindCount:
+		return "int64"
+	case spec.KindMicros:
+		return "fcall.Micros"
+	case spec.KindDuration:
+		return "time.Duration"
+	case spec.KindTime:
+		return "time.Time"
+	case spec.KindBool:
+		return "bool"
+	case spec.KindEnum:
+		return owner + goName(f.Name)
+	case spec.KindGroup:
+		return "[]" + owner + goName(f.Name)
+	}
+	return "string"
+}
+
+// fieldDoc is a field's comment: the author's text, then what is legal and what absence means.
+func fieldDoc(f spec.Field, param bool) string {
+	text := goName(f.Name) + ": " + f.Doc
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	if !param {
+		return paragraphs(text)
+	}
+	switch f.Kind {
+	case spec.KindCount, spec.KindTime, spec.KindMicros:
+		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
+	case spec.KindDuration:
+		text += fmt.Sprintf(" From %s to %s, rounded up to a microsecond.", number(f, f.Min), number(f, f.Max))
+	case spec.KindText:
+		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
+	case spec.KindGroup:
+		text += fmt.Sprintf(" %d to %d of them.", f.Min, f.Max)
+	}
+	switch {
+	case f.Default != nil && f.Kind == spec.KindEnum:
+		text += " Defaults to " + f.Values[*f.Default] + "."
+	case f.Default != nil && pointer(f):
+		text += " Nil defaults to " + number(f, *f.Default) + "."
+	case f.Default != nil:
+		text += " Defaults to " + number(f, *f.Default) + "."
+	case pointer(f):
+		text += " Nil is absent."
+	case f.Optional && f.Kind != spec.KindBool:
+		text += " Optional: the zero value is absent."
+	}
+	return paragraphs(text)
+}
+
+// number writes a bound as a person reads it.
+func number(f spec.Field, n int64) string {
+	if f.Kind != spec.KindDuration {
+		return strconv.FormatInt(n, 10)
+	}
+	const day = 24 * 3600 * 1_000_000
+	if n >= day && n%day == 0 {
+		return fmt.Sprintf("%d days", n/day)
+	}
+	return (time.Duration(n) * time.Microsecond).String()
+}
+
+// An enum is one Go string type with its values.
+type enum struct {
+	Type   string
+	Of     string
+	Values []string
+}
+
+// enums are the enum types of a function, those of its groups included.
+func enums(d data) []enum {
+	var out []enum
+	seen := map[string]bool{}
+	var visit func(owner string, fields []spec.Field)
+	visit = func(owner string, fields []spec.Field) {
+		for _, f := range fields {
+			name := owner + goName(f.Name)
+			if f.Kind == spec.KindEnum && !seen[name] {
+				seen[name] = true
+				out = append(out, enum{name, f.Name, f.Values})
+			}
+			visit(name, f.Fields)
+		}
+	}
+	visit(d.Go, d.Params)
+	visit(d.Go, d.Results)
+	return out
+}

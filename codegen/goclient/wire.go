@@ -1,0 +1,148 @@
+package goclient
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// countKeys is the Go expression of how many keys a call has.
+func countKeys(fields []spec.Field) string {
+	n, rows := 0, ""
+	for _, f := range fields {
+		switch {
+		case f.Kind == spec.KindKey:
+			n++
+		case f.Kind == spec.KindGroup && len(f.Keys()) > 0:
+			rows += fmt.Sprintf(" + %d*len(p.%s)", len(f.Keys()), goName(f.Name))
+		}
+	}
+	return fmt.Sprint(n) + rows
+}
+
+// countArgs is the Go expression of how many arguments a call has.
+func countArgs(fields []spec.Field) string {
+	n, rows := 0, ""
+	for _, f := range fields {
+		switch f.Kind {
+		case spec.KindKey:
+		case spec.KindGroup:
+			n++
+			rows += fmt.Sprintf(" + %d*len(p.%s)", len(rowFields(f)), goName(f.Name))
+		default:
+			n++
+		}
+	}
+	return fmt.Sprint(n) + rows
+}
+
+// keyFields writes the statements that build the keys: all of them stand before the first argument.
+func keyFields(fields []spec.Field) string {
+	var b strings.Builder
+	subject := ""
+	for _, f := range fields {
+		if f.Kind == spec.KindKey {
+			if subject == "" {
+				subject = "p." + goName(f.Name)
+			}
+			fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
+		}
+	}
+	for _, g := range fields {
+		if g.Kind != spec.KindGroup || len(g.Keys()) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "for i := range p.%s {\n", goName(g.Name))
+		for _, k := range g.Keys() {
+			fmt.Fprintf(&b, "a.RowKey(%q, %s, %q, p.%s[i].%s)\n", k.Name, subject, k.Suffix, goName(g.Name), goName(k.SuffixOf))
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// encode writes the statement that adds one argument; from is the struct it is read from.
+func encode(from string, f spec.Field) string {
+	value := from + "." + goName(f.Name)
+	opt := ""
+	if f.Optional {
+		opt = "Opt"
+	}
+	ptr := ""
+	if pointer(f) {
+		ptr = "Ptr"
+	}
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("a.Bool(%q, %s)", f.Name, value)
+	case spec.KindText:
+		return fmt.Sprintf("a.%sText(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
+	case spec.KindEnum:
+		return fmt.Sprintf("a.%sEnum(%q, string(%s), %s)", opt, f.Name, value, quoted(f.Values))
+	case spec.KindCount:
+		return fmt.Sprintf("a.%sInt%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+	case spec.KindMicros:
+		return fmt.Sprintf("a.%sMicros%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+	case spec.KindDuration:
+		return fmt.Sprintf("a.%sDuration%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+	case spec.KindTime:
+		return fmt.Sprintf("a.%sTime(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
+	case spec.KindGroup:
+		var b strings.Builder
+		fmt.Fprintf(&b, "a.Rows(%q, len(%s), %d, %d)\n", f.Name, value, f.Min, f.Max)
+		fmt.Fprintf(&b, "for i, row := range %s {\na.Row(i)\n", value)
+		for _, inner := range rowFields(f) {
+			b.WriteString(encode("row", inner) + "\n")
+		}
+		b.WriteString("}\na.EndRows()")
+		return b.String()
+	}
+	return ""
+}
+
+// decode is the expression that reads one result.
+func decode(owner string, f spec.Field) string {
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("reply.Bool(%q)", f.Name)
+	case spec.KindText:
+		return fmt.Sprintf("reply.Text(%q)", f.Name)
+	case spec.KindEnum:
+		return fmt.Sprintf("%s(reply.Enum(%q, %s))", owner+goName(f.Name), f.Name, quoted(f.Values))
+	case spec.KindMicros:
+		return fmt.Sprintf("reply.Micros(%q)", f.Name)
+	case spec.KindDuration:
+		return fmt.Sprintf("reply.Duration(%q)", f.Name)
+	case spec.KindTime:
+		return fmt.Sprintf("reply.Time(%q)", f.Name)
+	}
+	return fmt.Sprintf("reply.Count(%q)", f.Name)
+}
+
+// returnValues writes the statements that fill r from the reply, in order.
+func returnValues(owner string, fields []spec.Field) string {
+	var b strings.Builder
+	for _, f := range fields {
+		if f.Kind != spec.KindGroup {
+			fmt.Fprintf(&b, "r.%s = %s\n", goName(f.Name), decode(owner, f))
+			continue
+		}
+		row := owner + goName(f.Name)
+		fmt.Fprintf(&b, "r.%s = make([]%s, reply.Rows(%q, %d))\n", goName(f.Name), row, f.Name, len(f.Fields))
+		fmt.Fprintf(&b, "for i := range r.%s {\nreply.Row(i)\n", goName(f.Name))
+		for _, inner := range f.Fields {
+			fmt.Fprintf(&b, "r.%s[i].%s = %s\n", goName(f.Name), goName(inner.Name), decode(row, inner))
+		}
+		b.WriteString("}\nreply.EndRows()\n")
+	}
+	return b.String()
+}
+
+func quoted(values []string) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = fmt.Sprintf("%q", v)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,29 @@
+--- Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds burst at most.
+---
+--- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0 only
+--- looks. The tick of retry_after is a microsecond; where period / limit is whole milliseconds the key's expiry is the
+--- state, and the tick is a millisecond. A clock that is set back refuses for as much longer at most; a bucket that would
+--- take longer than burst to fill was written by a broken clock, and starts full.
+--- @use clock token_bucket
+--- @key    bucket      string[gcra]        the subject's bucket: when it will be full
+--- @arg    limit       count[1..1000000]   tokens gained in a period
+--- @arg    period      duration[1us..3650d] time in which limit tokens are gained
+--- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
+--- @arg    cost        count[0..1000000]=1 tokens to take; 0 only looks
+--- @result allowed     bool                whether cost was taken
+--- @result remaining   count               whole tokens left after the call: 7 when 3 of 10 are taken
+--- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
+--- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
+--- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
+local function gcra(bucket, limit, period_us, burst, cost)
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(bucket, limit, period_us, burst or limit, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed and cost > 0 then
+    clock.store(bucket, value, math.ceil(next_full_us / 1000))
+    return true, left, 0, next_full_us
+  end
+  return allowed, left, wait_us, full_us
+end

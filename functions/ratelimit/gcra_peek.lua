@@ -1,0 +1,24 @@
+--- Tells what gcra would answer, and changes nothing.
+--- @use token_bucket
+--- @flags  no-writes
+--- @key    bucket      string[gcra]        the subject's bucket: when it will be full
+--- @arg    limit       count[1..1000000]   tokens gained in a period
+--- @arg    period      duration[1us..3650d] time in which limit tokens are gained
+--- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
+--- @arg    cost        count[0..1000000]=1 tokens that would be taken
+--- @result allowed     bool                whether cost would be taken
+--- @result remaining   count               whole tokens in the bucket now: 10 in an untouched bucket of 10
+--- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
+--- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
+--- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
+local function gcra_peek(bucket, limit, period_us, burst, cost)
+  local allowed, left, wait_us, full_us = token_bucket.judge(bucket, limit, period_us, burst or limit, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    return true, left + cost, 0, full_us
+  end
+  return false, left, wait_us, full_us
+end

@@ -1,0 +1,71 @@
+--- Admits a request while fewer than limit were admitted in the window that ends now.
+---
+--- Exact: no window of that length, wherever it begins, ever holds more than limit admissions. A refused call writes
+--- nothing.
+---
+--- A receipt is the request's own ID. One that was seen less than dedup ago is allowed and not counted again, so a double
+--- click or a network retry costs one; also when the window is full. A call forgets the receipts that are older than
+--- its own dedup.
+--- @use clock window_log
+--- @key    bucket      list[log]           the subject's admissions, oldest first
+--- @key    receipts    zset[receipts]      the receipts that were counted, by time
+--- @arg    limit       count[1..1000000]   most admissions in a window
+--- @arg    window      duration[1us..3650d] length of the window
+--- @arg    receipt     text[256]?          the request's own ID; without one each call counts
+--- @arg    dedup       duration[1us..3650d]? how long a receipt is known; the window when absent
+--- @arg    refresh     bool?               whether a duplicate renews its receipt: one receipt could then pass for ever
+--- @result allowed     bool                whether the request may pass
+--- @result duplicate   bool                whether its receipt was known, so that it was not counted
+--- @result count       count               admissions inside the window after the call: 3 after the third request
+--- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when refused
+--- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
+--- @result reset_after duration            wait until the window is empty: the whole window right after an admission; 0 when empty
+--- @error  RLSTATE                         the log holds an entry that is not a time
+local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us, refresh)
+  local known_us = dedup_us or window_us
+  local clock_us = clock.now_us()
+  local log, failure = window_log.read(bucket, window_us, clock_us)
+  if not log then
+    return nil, failure
+  end
+  local now_us, count = log.now_us, log.count
+  local ahead_us = now_us - clock_us
+  local reset_us = 0
+  if count > 0 then
+    reset_us = log.newest_us + window_us - clock_us
+  end
+
+  if receipt then
+    local seen_us = tonumber(redis.call('ZSCORE', receipts, receipt))
+    -- A receipt from further ahead than dedup is a broken clock's.
+    if seen_us and seen_us > now_us - known_us and seen_us - now_us <= known_us then
+      if refresh then
+        redis.call('ZADD', receipts, now_us, receipt)
+        clock.expire(receipts, known_us + ahead_us)
+      end
+      return true, true, count, math.max(limit - count, 0), 0, reset_us
+    end
+  end
+
+  local wait_us, unreadable = window_log.wait_us(bucket, log, limit, window_us, clock_us)
+  if not wait_us then
+    return nil, unreadable
+  end
+  if wait_us > 0 then
+    return false, false, count, 0, wait_us, reset_us
+  end
+
+  if log.broken then
+    redis.call('DEL', bucket)
+  elseif log.expired > 0 then
+    redis.call('LTRIM', bucket, log.expired, -1)
+  end
+  redis.call('RPUSH', bucket, now_us)
+  clock.expire(bucket, window_us + ahead_us)
+  if receipt then
+    redis.call('ZREMRANGEBYSCORE', receipts, '-inf', now_us - known_us)
+    redis.call('ZADD', receipts, now_us, receipt)
+    clock.expire(receipts, known_us + ahead_us)
+  end
+  return true, false, count + 1, limit - count - 1, 0, window_us + ahead_us
+end
