@@ -9,7 +9,8 @@ import (
 )
 
 // Args builds the keys and arguments of one call, in header order, and collects every argument that is out of bounds.
-// Client.Args makes one; Call or Queue ends it. All keys come before the first argument. Not safe for concurrent use.
+// Client.Args makes one; Call or Queue ends it. All keys come before the first argument, those of a group's rows too: what
+// comes too late is an error of Err. Not safe for concurrent use.
 type Args struct {
 	client *Client
 	fn     *Function

@@ -159,8 +159,17 @@ func TestArgDuration_roundsUp(t *testing.T) {
 		d    time.Duration
 		want int64
 	}{
-		{0, 0}, {1, 1}, {999, 1}, {1000, 1}, {1001, 2}, {time.Second, 1_000_000},
-		{-1, 0}, {-1000, -1}, {-1001, -1}, {math.MaxInt64, math.MaxInt64/1000 + 1}, {math.MinInt64, math.MinInt64 / 1000},
+		{0, 0},
+		{1, 1},
+		{999, 1},
+		{1000, 1},
+		{1001, 2},
+		{time.Second, 1_000_000},
+		{-1, 0},
+		{-1000, -1},
+		{-1001, -1},
+		{math.MaxInt64, math.MaxInt64/1000 + 1},
+		{math.MinInt64, math.MinInt64 / 1000},
 	}
 	for _, s := range steps {
 		if got := fcall.ArgDuration(s.d); got != s.want {

@@ -17,9 +17,15 @@ var sentinels = []struct {
 	name string
 	err  error
 }{
-	{"ErrArgument", fcall.ErrArgument}, {"ErrState", fcall.ErrState}, {"ErrNotLoaded", fcall.ErrNotLoaded},
-	{"ErrReply", fcall.ErrReply}, {"ErrUnavailable", fcall.ErrUnavailable}, {"ErrRefused", fcall.ErrRefused},
-	{"ErrUnsupported", fcall.ErrUnsupported}, {"ErrOutcomeUnknown", fcall.ErrOutcomeUnknown}, {"ErrScript", fcall.ErrScript},
+	{"ErrArgument", fcall.ErrArgument},
+	{"ErrState", fcall.ErrState},
+	{"ErrNotLoaded", fcall.ErrNotLoaded},
+	{"ErrReply", fcall.ErrReply},
+	{"ErrUnavailable", fcall.ErrUnavailable},
+	{"ErrRefused", fcall.ErrRefused},
+	{"ErrUnsupported", fcall.ErrUnsupported},
+	{"ErrOutcomeUnknown", fcall.ErrOutcomeUnknown},
+	{"ErrScript", fcall.ErrScript},
 }
 
 // kinds names every sentinel that an error is.

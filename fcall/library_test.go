@@ -22,8 +22,15 @@ func TestLibrary_Locate(t *testing.T) {
 		line int
 		want place
 	}{
-		{-1, place{"", -1}}, {0, place{"", 0}}, {2, place{"", 2}}, {3, place{"lib/clock.lua", 1}}, {9, place{"lib/clock.lua", 7}},
-		{10, place{"", 10}}, {11, place{"", 11}}, {12, place{"ratelimit/gcra.lua", 20}}, {100, place{"ratelimit/gcra.lua", 108}},
+		{-1, place{"", -1}},
+		{0, place{"", 0}},
+		{2, place{"", 2}},
+		{3, place{"lib/clock.lua", 1}},
+		{9, place{"lib/clock.lua", 7}},
+		{10, place{"", 10}},
+		{11, place{"", 11}},
+		{12, place{"ratelimit/gcra.lua", 20}},
+		{100, place{"ratelimit/gcra.lua", 108}},
 	}
 	for _, s := range steps {
 		file, line := lib.Locate(s.line)

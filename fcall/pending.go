@@ -27,7 +27,7 @@ func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, 
 	return p
 }
 
-// Reply returns the reply or what the failure proves. It may be called once per Pending.
+// Reply returns the reply, to be read from its first element, or what the failure proves.
 func (p *Pending) Reply() (*Reply, error) {
 	if p.err != nil {
 		return nil, p.err
