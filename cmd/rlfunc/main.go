@@ -1,0 +1,8 @@
+// Command rlfunc makes, deploys, verifies and calls rate limit functions that live in Redis.
+package main
+
+import "os"
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
