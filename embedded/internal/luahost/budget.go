@@ -1,0 +1,77 @@
+package luahost
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// loadTime is what the top level of a library may take.
+const loadTime = 500 * time.Millisecond
+
+const (
+	killedText  = "Script killed by user with SCRIPT KILL..."
+	timeoutText = "FUNCTION LOAD timeout"
+)
+
+// budget makes a running call stoppable. To the interpreter it is a context whose
+// Done is asked before each instruction; it counts these and looks at the flag
+// and the clock only now and then, so an instruction pays for a counter.
+//
+// Once it stops a call it stops every further instruction, so that a pcall in
+// the script can not catch it and go on.
+type budget struct {
+	steps    uint32
+	stopped  string // why, empty while running
+	killed   atomic.Bool
+	deadline time.Time // zero: none
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// start begins a call or, with a limit, a load.
+func (b *budget) start(limit time.Duration) {
+	b.steps, b.stopped, b.deadline = 0, "", time.Time{}
+	b.killed.Store(false)
+	if limit > 0 {
+		b.deadline = time.Now().Add(limit)
+	}
+}
+
+// Done is asked before each instruction.
+func (b *budget) Done() <-chan struct{} {
+	if b.steps++; b.steps&0x3ff != 0 {
+		return nil
+	}
+	return b.look()
+}
+
+func (b *budget) look() <-chan struct{} {
+	switch {
+	case b.stopped != "":
+	case b.killed.Load():
+		b.stopped = killedText
+	case !b.deadline.IsZero() && time.Now().After(b.deadline):
+		b.stopped = timeoutText
+	default:
+		return nil
+	}
+	b.steps = 0x3ff // look again before the next instruction
+	return closed
+}
+
+// Err, Deadline and Value complete the context.
+func (b *budget) Err() error { return errors.New(b.stopped) }
+
+// Deadline is not told to anybody.
+func (b *budget) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value holds nothing.
+func (b *budget) Value(any) any { return nil }
+
+var _ context.Context = (*budget)(nil)

@@ -1,0 +1,126 @@
+package luahost
+
+import (
+	"errors"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+// chunkName is the name of every library's source in messages; the lines are the
+// library's.
+const chunkName = "user_function"
+
+// runTopLevel compiles the source and runs it, so that it registers its functions.
+func (l *Library) runTopLevel(body string) error {
+	L := l.state
+	chunk, err := l.compile(body, chunkName)
+	if err != nil {
+		return errors.New("Error compiling function: " + err.Error())
+	}
+	l.loading = true
+	l.budget.start(loadTime)
+	defer func() {
+		l.loading = false
+		l.env.see(l.env.globals)
+	}()
+	L.Push(chunk)
+	if err := L.PCall(0, 0, nil); err != nil {
+		return errors.New("Error registering functions: " + l.errorText(err))
+	}
+	return nil
+}
+
+// Call runs a function as FCALL does. fn is the registered name. Errors are error
+// replies; the text of a raised one ends in " script: <fn>, on @user_function:<line>."
+func (l *Library) Call(fn string, keys, args []string, h Host) reply.Value {
+	f := l.callbacks[fn]
+	if f == nil {
+		return reply.Err("ERR Function not found")
+	}
+	L := l.state
+	l.host, l.inHost = h, false
+	l.statuses.used = 0
+	l.budget.start(0)
+	L.Push(f.fn)
+	L.Push(list(L, keys))
+	L.Push(list(L, args))
+	err := L.PCall(2, 1, nil)
+	l.host = nil
+	if err != nil {
+		if l.inHost { // the host's own bug: it is not the script's error
+			panic(err)
+		}
+		return l.raised(f.name, err)
+	}
+	result := L.Get(-1)
+	L.Pop(1)
+	return l.toReply(result, 0)
+}
+
+func list(L *lua.LState, texts []string) *lua.LTable {
+	t := L.CreateTable(len(texts), 0)
+	for _, s := range texts {
+		t.Append(lua.LString(s))
+	}
+	return t
+}
+
+// raised is the reply for an error that nobody caught.
+func (l *Library) raised(fn string, err error) reply.Value {
+	text := l.errorText(err)
+	var fault *lua.ApiError
+	if errors.As(err, &fault) {
+		if source, line, ok := origin(fault.StackTrace); ok {
+			text += " script: " + fn + ", on @" + source + ":" + line + "."
+		}
+	}
+	return reply.Err(oneLine(text))
+}
+
+// errorText is the text of a raised error, with its code.
+func (l *Library) errorText(err error) string {
+	if l.budget.stopped != "" {
+		return "ERR " + l.budget.stopped
+	}
+	var fault *lua.ApiError
+	if !errors.As(err, &fault) {
+		return "ERR " + err.Error()
+	}
+	if t, ok := fault.Object.(*lua.LTable); ok {
+		if text, ok := toText(l.env.behind(t).RawGetString("err")); ok {
+			return text
+		}
+		return "ERR unknown error"
+	}
+	return "ERR " + l.tostring(l.state, fault.Object)
+}
+
+// origin finds the innermost line of Lua in a stack trace of gopher-lua, whose
+// lines look like "\tuser_function:3: in function 'f'".
+func origin(trace string) (source, line string, ok bool) {
+	for _, frame := range strings.Split(trace, "\n") {
+		where, _, found := strings.Cut(frame, ": in ")
+		if !found {
+			continue
+		}
+		where = strings.TrimPrefix(where, "\t")
+		i := strings.LastIndexByte(where, ':')
+		if i < 0 || digits(where[i+1:]) != len(where)-i-1 || where[i+1:] == "" {
+			continue
+		}
+		return where[:i], where[i+1:], true
+	}
+	return "", "", false
+}
+
+// oneLine keeps a text from breaking the protocol, as Redis 8 does.
+func oneLine(text string) string {
+	text = strings.Trim(text, "\r\n")
+	if strings.ContainsAny(text, "\r\n") {
+		text = strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
+	}
+	return text
+}

@@ -1,0 +1,56 @@
+package luahost
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+// openCoroutine takes gopher-lua's coroutines; new ones are stoppable like the
+// function that made them.
+func (l *Library) openCoroutine(globals *lua.LTable) {
+	L := l.state
+	lua.OpenCoroutine(L)
+	opened := L.Get(-1).(*lua.LTable)
+	L.SetTop(0)
+	module := L.CreateTable(0, 6)
+	for k, v := opened.Next(lua.LNil); k != lua.LNil; k, v = opened.Next(k) {
+		module.RawSet(k, v)
+	}
+	create := opened.RawGetString("create").(*lua.LFunction)
+	module.RawSetString("create", function(L, "create", func(c call) int {
+		f := c.function(1)
+		if f.IsG {
+			c.badArgument(1, "Lua function expected")
+		}
+		c.Push(create)
+		c.Push(f)
+		c.Call(1, 1)
+		if thread, ok := c.Get(-1).(*lua.LState); ok {
+			thread.SetContext(&l.budget)
+		}
+		return 1
+	}))
+	resume := opened.RawGetString("resume").(*lua.LFunction)
+	module.RawSetString("wrap", function(L, "wrap", func(c call) int {
+		c.Push(module.RawGetString("create"))
+		c.Push(c.Get(1))
+		c.Call(1, 1)
+		thread := c.Get(-1)
+		return c.one(function(c.LState, "wrap", func(c call) int { return wrapped(c, resume, thread) }))
+	}))
+	globals.RawSetString("coroutine", l.env.protect(module))
+}
+
+// wrapped resumes a thread and raises what it raises.
+func wrapped(c call, resume *lua.LFunction, thread lua.LValue) int {
+	n := c.GetTop()
+	c.Push(resume)
+	c.Push(thread)
+	for i := 1; i <= n; i++ {
+		c.Push(c.Get(i))
+	}
+	c.Call(n+1, lua.MultRet)
+	if c.Get(n+1) == lua.LFalse {
+		c.Error(c.Get(n+2), 0)
+	}
+	return c.GetTop() - n - 1
+}

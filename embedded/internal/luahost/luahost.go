@@ -1,0 +1,118 @@
+// Package luahost is the Lua side of Redis Functions: it loads a library's
+// source as FUNCTION LOAD does, and runs its functions as FCALL does.
+//
+// The interpreter is gopher-lua. Where it differs from the Lua 5.1 inside Redis
+// it is mended, by library functions written anew and by rewriting the syntax
+// tree before it is compiled; what is left is listed in [Differences].
+//
+// Nothing here knows of keys, commands or clocks: those are the [Host]'s.
+package luahost
+
+import (
+	"errors"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+// Version is what a script sees as redis.REDIS_VERSION. The behaviour is that
+// of 7.2: numbers given to redis.call are printed in their shortest form.
+const (
+	Version    = "7.2.0"
+	VersionNum = 7<<16 | 2<<8
+)
+
+// The levels of redis.log.
+const (
+	LogDebug = iota
+	LogVerbose
+	LogNotice
+	LogWarning
+)
+
+// Host is the server that a function runs on. It is given for each call.
+type Host interface {
+	// Call runs one command for redis.call or redis.pcall. args[0] is the command's
+	// name; the slice is valid during the call only, its strings for ever. An error
+	// reply carries its code; the texts for unknown commands and wrong arity inside
+	// of scripts are the host's too.
+	Call(args []string) reply.Value
+	// Log takes one line of redis.log, at one of the levels LogDebug to LogWarning.
+	Log(level int, text string)
+}
+
+// CommandChecker is what a Host has if it can answer redis.acl_check_cmd. Without
+// it every command is allowed.
+type CommandChecker interface {
+	// Allowed tells whether the caller may run args; known is false if there is
+	// no such command.
+	Allowed(args []string) (allowed, known bool)
+}
+
+// Function is one registered function of a library.
+type Function struct {
+	Name        string
+	Description string   // empty if none was given
+	Flags       []string // of no-writes, allow-oom, allow-stale, no-cluster, allow-cross-slot-keys, in this order
+}
+
+// Library is one loaded library with its own Lua state, which lives as long as
+// the library: what its top-level locals hold persists from call to call, as on
+// a real node. It is not safe for concurrent use, except for Kill.
+type Library struct {
+	Name      string
+	Engine    string // "LUA"
+	Code      string // the source as it was given, byte for byte
+	Functions []Function
+
+	state     *lua.LState
+	callbacks map[string]*callback
+	env       *environment
+	budget    budget
+	random    rand48
+
+	host     Host      // of the running call, else nil
+	inHost   bool      // Host.Call is running; still set after it panicked
+	argv     []string  // reused by redis.call
+	statuses statuses  // reused by replies such as OK
+	json     jsonState // what cjson's options are set to
+	handler  *lua.LFunction
+	loading  bool
+}
+
+type callback struct {
+	name string
+	fn   *lua.LFunction
+}
+
+// Load runs the top level of a library. The error's text is what Redis answers
+// after "ERR ". A name that another library has already taken is the server's to
+// refuse, not Load's.
+func Load(code string) (*Library, error) {
+	head, err := parseMetadata(code)
+	if err != nil {
+		return nil, err
+	}
+	if !validName(head.name) {
+		return nil, errBadName
+	}
+	if !strings.EqualFold(head.engine, "lua") {
+		return nil, errors.New("Engine '" + head.engine + "' not found")
+	}
+	l := &Library{Name: head.name, Engine: "LUA", Code: code, callbacks: map[string]*callback{}, random: newRand48(), json: newJSONState()}
+	l.open()
+	if err := l.runTopLevel(head.body); err != nil {
+		return nil, err
+	}
+	if len(l.Functions) == 0 {
+		return nil, errors.New("No functions registered")
+	}
+	return l, nil
+}
+
+// Kill stops the running call, as FUNCTION KILL does; the call then answers an
+// error. It may be called from any goroutine, and does nothing between calls.
+// Whether the call has already written is the server's to know.
+func (l *Library) Kill() { l.budget.killed.Store(true) }

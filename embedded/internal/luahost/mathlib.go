@@ -1,0 +1,111 @@
+package luahost
+
+import (
+	"math"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+func (l *Library) newMath() *lua.LTable {
+	functions := map[string]func(c call) int{
+		"fmod":       func(c call) int { return c.oneNumber(math.Mod(c.number(1), c.number(2))) },
+		"frexp":      mathFrexp,
+		"ldexp":      func(c call) int { return c.oneNumber(math.Ldexp(c.number(1), int(int32(c.int(2))))) },
+		"atan2":      func(c call) int { return c.oneNumber(math.Atan2(c.number(1), c.number(2))) },
+		"max":        mathMax,
+		"min":        mathMin,
+		"modf":       mathModf,
+		"pow":        func(c call) int { return c.oneNumber(math.Pow(c.number(1), c.number(2))) },
+		"random":     l.mathRandom,
+		"randomseed": l.mathRandomSeed,
+	}
+	functions["mod"] = functions["fmod"]
+	for name, f := range map[string]func(float64) float64{
+		"abs": math.Abs, "acos": math.Acos, "asin": math.Asin, "atan": math.Atan, "ceil": math.Ceil,
+		"cos": math.Cos, "cosh": math.Cosh, "exp": math.Exp, "floor": math.Floor, "log": math.Log,
+		"log10": math.Log10, "sin": math.Sin, "sinh": math.Sinh, "sqrt": math.Sqrt, "tan": math.Tan, "tanh": math.Tanh,
+		"deg": func(x float64) float64 { return x / (math.Pi / 180) },
+		"rad": func(x float64) float64 { return x * (math.Pi / 180) },
+	} {
+		functions[name] = func(c call) int { return c.oneNumber(f(c.number(1))) }
+	}
+	t := l.module(functions)
+	t.RawSetString("huge", lua.LNumber(math.Inf(1)))
+	t.RawSetString("pi", lua.LNumber(math.Pi))
+	return t
+}
+
+func mathFrexp(c call) int {
+	fraction, exponent := math.Frexp(c.number(1))
+	c.Push(lua.LNumber(fraction))
+	c.Push(lua.LNumber(exponent))
+	return 2
+}
+
+func mathModf(c call) int {
+	n := c.number(1)
+	whole := math.Trunc(n)
+	fraction := math.Copysign(n-whole, n)
+	if math.IsInf(n, 0) {
+		fraction = math.Copysign(0, n)
+	}
+	c.Push(lua.LNumber(whole))
+	c.Push(lua.LNumber(fraction))
+	return 2
+}
+
+func mathMax(c call) int {
+	most := c.number(1)
+	for i := 2; i <= c.GetTop(); i++ {
+		if n := c.number(i); n > most {
+			most = n
+		}
+	}
+	return c.oneNumber(most)
+}
+
+func mathMin(c call) int {
+	least := c.number(1)
+	for i := 2; i <= c.GetTop(); i++ {
+		if n := c.number(i); n < least {
+			least = n
+		}
+	}
+	return c.oneNumber(least)
+}
+
+func (l *Library) mathRandom(c call) int {
+	r := l.random.fraction()
+	switch c.GetTop() {
+	case 0:
+		return c.oneNumber(r)
+	case 1:
+		high := int32(c.int(1))
+		if high < 1 {
+			c.badArgument(1, "interval is empty")
+		}
+		return c.oneNumber(math.Floor(r*float64(high)) + 1)
+	case 2:
+		low, high := int32(c.int(1)), int32(c.int(2))
+		if low > high {
+			c.badArgument(2, "interval is empty")
+		}
+		return c.oneNumber(math.Floor(r*float64(high-low+1)) + float64(low))
+	}
+	c.fail("wrong number of arguments")
+	return 0
+}
+
+func (l *Library) mathRandomSeed(c call) int {
+	l.random.seed(int32(c.int(1)))
+	return 0
+}
+
+// newOS is what is left of os since Redis 7.2.
+func (l *Library) newOS() *lua.LTable {
+	start := time.Now()
+	return l.module(map[string]func(c call) int{
+		"clock": func(c call) int { return c.oneNumber(time.Since(start).Seconds()) },
+	})
+}

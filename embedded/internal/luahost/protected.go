@@ -1,0 +1,120 @@
+package luahost
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// basePCall is Redis's pcall: an error table with a text arrives as the text.
+func (l *Library) basePCall(c call) int {
+	v := c.any(1)
+	if v.Type() != lua.LTFunction && c.GetMetaField(v, "__call").Type() != lua.LTFunction {
+		c.Push(lua.LFalse)
+		c.Push(lua.LString("attempt to call a " + v.Type().String() + " value"))
+		return 2
+	}
+	// With a handler gopher-lua leaves the locals of the callers alone; without one
+	// closures lose their connection to them when an error is raised.
+	if err := c.PCall(c.GetTop()-1, lua.MultRet, l.handler); err != nil {
+		v := l.caught(err)
+		if t, ok := v.(*lua.LTable); ok {
+			if text := l.env.behind(t).RawGetString("err"); lua.LVCanConvToString(text) {
+				v = text
+			}
+		}
+		c.Push(lua.LFalse)
+		c.Push(v)
+		return 2
+	}
+	c.Insert(lua.LTrue, 1)
+	return c.GetTop()
+}
+
+func (l *Library) baseXPCall(c call) int {
+	f, handler := c.any(1), c.any(2)
+	h, ok := handler.(*lua.LFunction)
+	if !ok {
+		h = l.handler
+	}
+	c.SetTop(2)
+	c.Push(f)
+	if err := c.PCall(0, lua.MultRet, h); err != nil {
+		c.Push(lua.LFalse)
+		c.Push(l.caught(err))
+		return 2
+	}
+	c.Insert(lua.LTrue, 3)
+	return c.GetTop() - 2
+}
+
+// caught is the value that was raised. A fault of the host is passed on.
+func (l *Library) caught(err error) lua.LValue {
+	if l.inHost {
+		panic(err)
+	}
+	if e, ok := err.(*lua.ApiError); ok {
+		return e.Object
+	}
+	return lua.LString(err.Error())
+}
+
+func (l *Library) baseLoadString(c call) int {
+	source := c.text(1)
+	return l.loadChunk(c, source, c.optText(2, source))
+}
+
+func (l *Library) baseLoad(c call) int {
+	f := c.function(1)
+	name := c.optText(2, "=(load)")
+	var b strings.Builder
+	for {
+		c.Push(f)
+		c.Call(0, 1)
+		piece := c.Get(-1)
+		c.Pop(1)
+		if piece == lua.LNil {
+			break
+		}
+		s, ok := toText(piece)
+		if !ok {
+			c.Push(lua.LNil)
+			c.Push(lua.LString("reader function must return a string"))
+			return 2
+		}
+		if s == "" {
+			break
+		}
+		b.WriteString(s)
+	}
+	return l.loadChunk(c, b.String(), name)
+}
+
+func (l *Library) loadChunk(c call, source, name string) int {
+	f, err := l.compile(source, shortName(name))
+	if err != nil {
+		c.Push(lua.LNil)
+		c.Push(lua.LString(err.Error()))
+		return 2
+	}
+	return c.one(f)
+}
+
+// shortName is how a chunk is called in messages, 60 bytes at most.
+func shortName(name string) string {
+	const limit = 60
+	switch {
+	case strings.HasPrefix(name, "="):
+		return name[1:min(len(name), limit)]
+	case strings.HasPrefix(name, "@"):
+		if name = name[1:]; len(name) > limit-8 {
+			name = "..." + name[len(name)-(limit-8):]
+		}
+		return name
+	}
+	line, _, more := strings.Cut(strings.ReplaceAll(name, "\r", "\n"), "\n")
+	if room := limit - 17; more || len(line) > room {
+		return `[string "` + line[:min(len(line), room)] + `..."]`
+	}
+	return `[string "` + line + `"]`
+}

@@ -1,0 +1,124 @@
+package luahost
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+func (l *Library) newTable() *lua.LTable {
+	return l.module(map[string]func(c call) int{
+		"concat":   l.tableConcat,
+		"foreach":  l.tableForEach,
+		"foreachi": l.tableForEachI,
+		"getn":     func(c call) int { return c.oneNumber(float64(l.env.behind(c.table(1)).Len())) },
+		"insert":   l.tableInsert,
+		"maxn":     l.tableMaxN,
+		"remove":   l.tableRemove,
+		"setn": func(c call) int {
+			c.fail("'setn' is obsolete")
+			return 0
+		},
+		"sort": l.tableSort,
+	})
+}
+
+func (l *Library) tableConcat(c call) int {
+	t := l.env.behind(c.table(1))
+	separator, i := c.optText(2, ""), c.optInt(3, 1)
+	last := 0
+	if c.absent(4) {
+		last = t.Len()
+	} else {
+		last = c.int(4)
+	}
+	var b strings.Builder
+	for first := i; i <= last; i++ {
+		v := t.RawGet(lua.LNumber(i))
+		s, ok := toText(v)
+		if !ok {
+			c.fail("invalid value (%s) at index %d in table for 'concat'", v.Type().String(), i)
+		}
+		if i > first {
+			b.WriteString(separator)
+		}
+		b.WriteString(s)
+	}
+	return c.oneText(b.String())
+}
+
+func (l *Library) tableForEach(c call) int {
+	t, f := l.env.behind(c.table(1)), c.function(2)
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		if stop := call2(c, f, k, v); stop != lua.LNil {
+			return c.one(stop)
+		}
+	}
+	return 0
+}
+
+func (l *Library) tableForEachI(c call) int {
+	t, f := l.env.behind(c.table(1)), c.function(2)
+	for i := 1; i <= t.Len(); i++ {
+		if stop := call2(c, f, lua.LNumber(i), t.RawGetInt(i)); stop != lua.LNil {
+			return c.one(stop)
+		}
+	}
+	return 0
+}
+
+func call2(c call, f *lua.LFunction, a, b lua.LValue) lua.LValue {
+	c.Push(f)
+	c.Push(a)
+	c.Push(b)
+	c.Call(2, 1)
+	v := c.Get(-1)
+	c.Pop(1)
+	return v
+}
+
+func (l *Library) tableMaxN(c call) int {
+	t, most := l.env.behind(c.table(1)), lua.LNumber(0)
+	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+		if n, ok := k.(lua.LNumber); ok && n > most {
+			most = n
+		}
+	}
+	return c.one(most)
+}
+
+func (l *Library) tableInsert(c call) int {
+	t := c.table(1)
+	l.env.writable(c, t)
+	end := t.Len() + 1
+	switch c.GetTop() {
+	case 2:
+		t.RawSetInt(end, c.Get(2))
+	case 3:
+		at := c.int(2)
+		end = max(end, at)
+		for i := end; i > at; i-- {
+			t.RawSet(lua.LNumber(i), t.RawGet(lua.LNumber(i-1)))
+		}
+		t.RawSet(lua.LNumber(at), c.Get(3))
+	default:
+		c.fail("wrong number of arguments to 'insert'")
+	}
+	return 0
+}
+
+func (l *Library) tableRemove(c call) int {
+	t := c.table(1)
+	l.env.writable(c, t)
+	end := t.Len()
+	at := c.optInt(2, end)
+	if at < 1 || at > end {
+		return 0
+	}
+	removed := t.RawGetInt(at)
+	for ; at < end; at++ {
+		t.RawSetInt(at, t.RawGetInt(at+1))
+	}
+	t.RawSetInt(end, lua.LNil)
+	return c.one(removed)
+}
