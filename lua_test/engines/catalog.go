@@ -3,6 +3,7 @@ package engines
 // catalog lists every engine that there could be, in the order in which tests run on them.
 func catalog() []*slot {
 	slots := []*slot{
+		{name: "embedded", start: inProcess},
 		{name: "redis-7.0", real: true, start: inContainer("redis-server", "redis:7.0")},
 		{name: "redis-8.0", real: true, start: inContainer("redis-server", "redis:8.0")},
 		{name: "valkey-8", real: true, start: inContainer("valkey-server", "valkey/valkey:8.1", "valkey/valkey:8.0", "valkey/valkey:8")},

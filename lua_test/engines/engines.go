@@ -22,6 +22,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
 )
 
 // Engine is a running server. It is a handle: copies mean the same server.
@@ -31,6 +33,9 @@ type Engine struct {
 	Real    bool   // false for the embedded engine
 	Addr    string // host:port, or the path of a unix socket
 	URL     string // for --redis; redis:// or as REDIS_URL has it
+
+	Embedded *embedded.Server      // the embedded engine itself, for calls without a connection; nil for the others
+	Clock    *embedded.ManualClock // its clock, at [Start] when a test gets its client; nil for the others
 
 	slot   *slot
 	server *server
@@ -73,6 +78,7 @@ func Real(t testing.TB) []Engine {
 func engineOf(s *slot, srv *server) Engine {
 	return Engine{
 		Name: s.name, Version: srv.version, Real: s.real, Addr: srv.options.Addr, URL: srv.url,
+		Embedded: srv.embedded, Clock: srv.clock,
 		slot: s, server: srv,
 	}
 }
@@ -86,6 +92,9 @@ func (e Engine) Client(t testing.TB) *redis.Client {
 	e.slot.used(t)
 	c := redis.NewClient(e.server.clientOptions())
 	t.Cleanup(func() { c.Close() })
+	if e.Clock != nil {
+		e.Clock.Set(Start)
+	}
 	if err := e.server.wipe(t.Context(), c); err != nil {
 		t.Fatalf("engines: %s: %v%s", e.Name, err, e.server.lastWords())
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
 )
 
 // server is a running server and what to do with it.
@@ -21,6 +23,9 @@ type server struct {
 	shared  bool          // somebody else's: only its own database is emptied
 	end     func()        // ends the server
 	log     func() string // its last lines, for the message when it died; may be nil
+
+	embedded *embedded.Server // nil but for the embedded engine
+	clock    *embedded.ManualClock
 
 	mu     sync.Mutex
 	holder testing.TB
