@@ -1,0 +1,59 @@
+--- The clock of tests on real servers: it stands in for lib/clock.lua, and its time moves only when the test says so.
+---
+--- The time is a library-level local, so it is the node's own and never replicated. An expiry is stored a hundred years
+--- late: the real time then expires nothing while a test runs. What has expired by the test's time is deleted when
+--- the clock is moved, so a function never meets a key that it would not meet in production.
+--- @lib clock
+local clock = {}
+
+local test_us = 0
+local late_ms = 3153600000000
+
+local function now_ms()
+  return math.floor(test_us / 1000)
+end
+
+function clock.now_us()
+  return test_us
+end
+
+function clock.parse_us(text)
+  local time_us = tonumber(text)
+  if time_us and time_us >= 0 and time_us <= 9007199254740992 and time_us % 1 == 0 then
+    return time_us
+  end
+  return nil
+end
+
+function clock.left_ms(key)
+  local end_ms = redis.call('PEXPIRETIME', key)
+  if end_ms < 0 then
+    return end_ms
+  end
+  return end_ms - late_ms - now_ms()
+end
+
+function clock.store(key, value, ttl_ms)
+  redis.call('SET', key, value, 'PXAT', now_ms() + ttl_ms + late_ms)
+end
+
+function clock.expire(key, ttl_us)
+  redis.call('PEXPIREAT', key, now_ms() + math.ceil(ttl_us / 1000) + late_ms)
+end
+
+-- A key is there in the millisecond in which it expires, and gone in the next one: so does Redis.
+local function set_clock(_, args)
+  test_us = tonumber(args[1]) -- rlfunc:ignore upvalue-assignment the test's time is meant to stay between calls
+  local keys = redis.call('KEYS', '*')
+  for i = 1, #keys do
+    local end_ms = redis.call('PEXPIRETIME', keys[i]) -- rlfunc:ignore key-loop a test has few keys
+    if end_ms >= 0 and end_ms - late_ms < now_ms() then
+      redis.call('DEL', keys[i]) -- rlfunc:ignore undeclared-key every key of the test's server
+    end
+  end
+  return #keys
+end
+
+redis.register_function('LIBRARY_set_clock', set_clock)
+
+return clock

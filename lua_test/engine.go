@@ -1,0 +1,60 @@
+package luatest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+// An Engine is a kind of server that tests run on.
+type Engine struct {
+	// Name is the subtest's name: "embedded", "redis-8.0".
+	Name string
+	// Client returns a client of an empty server, whose keys and functions are the test's alone until it ends. Defaults to
+	// one of a new embedded server.
+	Client func(t testing.TB) *redis.Client
+	// Embedded is the server that Client reaches, where it is in the process, and Clock its clock. Defaults to none: the
+	// server is a real one.
+	Embedded *embedded.Server
+	Clock    *embedded.ManualClock
+}
+
+// Engines returns what a project has at hand without further setup: the embedded engine, and the server that REDIS_URL
+// names. That server's database must be empty.
+func Engines(testing.TB) []Engine {
+	all := []Engine{{Name: "embedded"}}
+	if url := os.Getenv("REDIS_URL"); url != "" {
+		all = append(all, Engine{Name: "redis-url", Client: func(t testing.TB) *redis.Client { return dial(t, url) }})
+	}
+	return all
+}
+
+// dial takes somebody's server for the length of a test: it must hold no keys before, and holds none after.
+func dial(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatalf("REDIS_URL: %v", err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	keys, err := client.DBSize(t.Context()).Result()
+	if err == nil && keys > 0 {
+		err = fmt.Errorf("database %d holds %d keys, which the tests would delete; name an empty one", options.DB, keys)
+	}
+	if err != nil {
+		t.Fatalf("REDIS_URL: %s: %v", options.Addr, err)
+	}
+	t.Cleanup(func() {
+		// The test's context has ended.
+		if err := client.FlushDB(context.Background()).Err(); err != nil {
+			t.Errorf("REDIS_URL: remove the test's keys: %v", err)
+		}
+	})
+	return client
+}

@@ -1,0 +1,35 @@
+package luatest_test
+
+import (
+	"testing"
+
+	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+// step is one step of a table of library ratelimit.
+type step = luatest.Step[*ratelimit.Client]
+
+var limiters = luatest.Suite[*ratelimit.Client]{
+	Library: ratelimit.Library,
+	Client:  ratelimit.New,
+	Source:  functions.FS,
+	Root:    functions.Root,
+	Engines: everywhere,
+}
+
+// everywhere is every engine that is at hand.
+func everywhere(t testing.TB) []luatest.Engine {
+	var all []luatest.Engine
+	for _, e := range engines.All(t) {
+		all = append(all, luatest.Engine{Name: e.Name, Client: e.Client, Embedded: e.Embedded, Clock: e.Clock})
+	}
+	return all
+}
+
+// key is a key of a plain subject.
+func key(subject, suffix string) string { return "ratelimit:{" + subject + "}:" + suffix }

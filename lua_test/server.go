@@ -1,0 +1,111 @@
+package luatest
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// Start is when the clock of each test begins. It is no whole millisecond, as no real call is.
+var Start = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
+
+// late is how much later the test's clock stores an expiry, as clock.lua says.
+const late = 3_153_600_000_000 * time.Millisecond
+
+// A Server is one server that holds one library, for the length of a test.
+type Server struct {
+	Engine string        // the engine's name
+	Caller fcall.Caller  // what the generated client calls
+	Redis  *redis.Client // to prepare and to look at keys
+
+	lib    *fcall.Library
+	manual *embedded.ManualClock // the embedded engine's; nil on real servers
+	late   time.Duration         // of every expiry on the server
+	now    time.Time             // zero where the clock is the real one
+}
+
+// inProcess is an engine of the test's own; without a clock its time is the real one.
+func inProcess(t testing.TB, name string, clock *embedded.ManualClock) Engine {
+	var o embedded.Options
+	if clock != nil {
+		o.Clock = clock
+	}
+	server := embedded.New(o)
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	connect := func(t testing.TB) *redis.Client {
+		client := server.Client()
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+	return Engine{Name: name, Client: connect, Embedded: server, Clock: clock}
+}
+
+// load puts the library on the server until the test ends. One that is there already is somebody's: it stays, and the
+// test fails.
+func (s *Server) load(t testing.TB, e Engine, code string) {
+	t.Helper()
+	s.Caller = s.Redis
+	if e.Embedded != nil {
+		s.Caller = e.Embedded
+	}
+	name, err := s.Redis.FunctionLoad(t.Context(), code).Result()
+	if err != nil {
+		t.Fatalf("%s: load %s: %v", s.Engine, s.lib.ServerName, err)
+	}
+	t.Cleanup(func() {
+		// The test's context has ended.
+		if err := s.Redis.FunctionDelete(context.Background(), name).Err(); err != nil {
+			t.Errorf("%s: delete %s: %v", s.Engine, name, err)
+		}
+	})
+}
+
+// Now is the time of the test's clock.
+func (s *Server) Now() time.Time { return s.now }
+
+// Advance moves the clock by d, back if d is negative. Keys expire as they would on their own.
+func (s *Server) Advance(t testing.TB, d time.Duration) { t.Helper(); s.Set(t, s.now.Add(d)) }
+
+// Set moves the clock to a time.
+func (s *Server) Set(t testing.TB, to time.Time) {
+	t.Helper()
+	if s.now.IsZero() {
+		t.Fatalf("%s: the clock is the real one: it can not be moved", s.Engine)
+	}
+	s.now = to
+	if s.manual != nil {
+		s.manual.Set(to)
+		return
+	}
+	us := strconv.FormatInt(to.UnixMicro(), 10)
+	if err := s.Redis.Do(t.Context(), "FCALL", s.lib.ServerName+"_set_clock", 0, us).Err(); err != nil {
+		t.Fatalf("%s: move the clock of %s, which has to use lib/clock: %v", s.Engine, s.lib.ServerName, err)
+	}
+}
+
+// Expire gives a key that the test has made an expiry by the test's clock.
+func (s *Server) Expire(t testing.TB, key string, ttl time.Duration) {
+	t.Helper()
+	at := s.now.Add(ttl).UnixMilli() + s.late.Milliseconds()
+	if err := s.Redis.Do(t.Context(), "PEXPIREAT", key, at).Err(); err != nil {
+		t.Fatalf("%s: expire %s: %v", s.Engine, key, err)
+	}
+}
+
+// Do runs a command that prepares a step, and fails the test if it fails.
+func (s *Server) Do(t testing.TB, args ...any) {
+	t.Helper()
+	if err := s.Redis.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatalf("%s: %v: %v", s.Engine, args[0], err)
+	}
+}

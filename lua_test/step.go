@@ -1,0 +1,101 @@
+package luatest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A Step is one call of a table and all that it does. C is the generated client's type.
+type Step[C any] struct {
+	// Name says what the step shows. Defaults to its number alone.
+	Name string
+	// Advance moves the clock first, back if negative. Defaults to the time of the step before.
+	Advance time.Duration
+	// Given prepares the server behind the library's back, after the clock has moved. Defaults to nothing.
+	Given func(t testing.TB, s *Server)
+	// Call calls the library; [Call] makes it from a method and its parameters. Defaults to no call.
+	Call func(ctx context.Context, client C) (any, error)
+	// Want is the whole result. Defaults to any, where there is no call or an error is wanted.
+	Want any
+	// WantErr is what the call's error must be, by errors.Is. Defaults to no error.
+	WantErr error
+	// Writes says that the call changes a key or an expiry. Without it nothing at all may change.
+	Writes bool
+	// TTLs is what every key has left after the call. Defaults to any expiry, but one each.
+	TTLs map[string]time.Duration
+}
+
+// Call makes a step's call: luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{...}).
+func Call[C, P, R any](method func(C, context.Context, P) (R, error), params P) func(context.Context, C) (any, error) {
+	return func(ctx context.Context, client C) (any, error) { return method(client, ctx, params) }
+}
+
+// run runs one step. A step that fails ends the test: those after it begin from another state.
+func (st Step[C]) run(t *testing.T, s *Server, client C, number int) {
+	t.Helper()
+	ctx := t.Context()
+	fail := func(format string, args ...any) {
+		t.Helper()
+		t.Fatalf("step %d (%s) at %s after the start: "+format,
+			append([]any{number, st.Name, s.now.Sub(Start)}, args...)...)
+	}
+	if st.Advance != 0 {
+		s.Advance(t, st.Advance)
+	}
+	if st.Given != nil {
+		st.Given(t, s)
+	}
+	if st.Call == nil {
+		return
+	}
+	before, err := s.Snapshot(ctx)
+	if err != nil {
+		fail("%v", err)
+	}
+	got, err := st.Call(ctx, client)
+	switch {
+	case st.WantErr != nil && !errors.Is(err, st.WantErr):
+		fail("error is %v, want %v", err, st.WantErr)
+	case st.WantErr == nil && err != nil:
+		fail("%v", err)
+	case st.WantErr == nil:
+		if diff := cmp.Diff(st.Want, got); diff != "" {
+			fail("result (-want +got):\n%s", diff)
+		}
+	}
+	after, err := s.Snapshot(ctx)
+	if err != nil {
+		fail("%v", err)
+	}
+	if problem := st.keys(before, after); problem != "" {
+		fail("%s", problem)
+	}
+}
+
+// keys tells what is wrong with the keys after a call.
+func (st Step[C]) keys(before, after map[string]Key) string {
+	diff := cmp.Diff(before, after)
+	if diff != "" && !st.Writes {
+		return "the call was to leave every key as it was (-before +after):\n" + diff
+	}
+	if diff == "" && st.Writes {
+		return "the call was to write, and every key is as it was"
+	}
+	ttls := map[string]time.Duration{}
+	for name, k := range after {
+		ttls[name] = k.TTL
+		if k.TTL == Immortal && before[name].TTL != Immortal {
+			return "the call left " + name + " without an expiry"
+		}
+	}
+	if st.TTLs != nil {
+		if diff := cmp.Diff(st.TTLs, ttls); diff != "" {
+			return "expiries (-want +got):\n" + diff
+		}
+	}
+	return ""
+}

@@ -1,0 +1,89 @@
+package luatest
+
+import (
+	"io/fs"
+	"testing"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A Suite is a library under test. C is the generated client's type.
+type Suite[C any] struct {
+	// Library is the generated package's.
+	Library *fcall.Library
+	// Client is the generated package's New.
+	Client func(fcall.Caller, fcall.Options) (C, error)
+	// Source has the folders lib and that of the library; real servers need it. Defaults to none.
+	Source fs.FS
+	// Root is what the generator calls Source, as rlfunc.yaml has it: "functions".
+	Root string
+	// Engines says where to run. Defaults to [Engines].
+	Engines func(testing.TB) []Engine
+}
+
+// Run runs a table on each engine, each beginning with an empty server and the clock at [Start].
+func (su Suite[C]) Run(t *testing.T, steps ...Step[C]) {
+	t.Helper()
+	su.Each(t, func(t *testing.T, s *Server, client C) {
+		t.Helper()
+		for i, st := range steps {
+			st.run(t, s, client, i+1)
+		}
+	})
+}
+
+// Each runs a test on each engine, as a subtest of its name, with an empty server and the clock at [Start].
+func (su Suite[C]) Each(t *testing.T, test func(t *testing.T, s *Server, client C)) {
+	t.Helper()
+	su.each(t, func(t *testing.T, e Engine) *Server {
+		if e.Client == nil {
+			e = inProcess(t, e.Name, embedded.NewManualClock(Start))
+		}
+		s := &Server{Engine: e.Name, Redis: e.Client(t), lib: su.Library, manual: e.Clock}
+		code := su.Library.Code
+		if e.Clock == nil {
+			s.late = late
+			var err error
+			if code, err = testBundle(su.Library, su.Source, su.Root); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.load(t, e, code)
+		s.now = Start
+		s.Set(t, Start)
+		return s
+	}, test)
+}
+
+// EachOnRealTime is [Suite.Each] with the library that ships and the server's own clock, which no test can move: for
+// expiries in real units ([Server.CheckTTLs]) and for concurrency.
+func (su Suite[C]) EachOnRealTime(t *testing.T, test func(t *testing.T, s *Server, client C)) {
+	t.Helper()
+	su.each(t, func(t *testing.T, e Engine) *Server {
+		if e.Client == nil || e.Clock != nil {
+			e = inProcess(t, e.Name, nil)
+		}
+		s := &Server{Engine: e.Name, Redis: e.Client(t), lib: su.Library}
+		s.load(t, e, su.Library.Code)
+		return s
+	}, test)
+}
+
+func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, test func(*testing.T, *Server, C)) {
+	t.Helper()
+	engines := Engines
+	if su.Engines != nil {
+		engines = su.Engines
+	}
+	for _, e := range engines(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			s := start(t, e)
+			client, err := su.Client(s.Caller, fcall.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, s, client)
+		})
+	}
+}
