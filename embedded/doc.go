@@ -18,7 +18,7 @@
 //   - No EVAL: functions only.
 //   - No replication, no persistence, no cluster, no ACLs, no eviction: over maxmemory a write is refused.
 //     Used memory is an estimate from the sizes of keys, values and code.
-//   - One function runs at a time and nothing interrupts it: there is no BUSY, and FUNCTION KILL never finds anything to kill.
+//   - While a function runs too long, others wait: there is no BUSY. FUNCTION KILL stops it, unless it has written.
 //   - Time stands still within a function, as in Redis from 7.2 on (in 7.0 TIME moves).
 //   - Replies that Redis gives in the random order of a hash table come in an order of our own here.
 package embedded

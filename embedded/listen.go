@@ -60,7 +60,7 @@ func (s *Server) start(conn net.Conn) {
 	})
 }
 
-// Replies of pipelined commands are held back until this many bytes, or until no more input is there.
+// Replies of pipelined commands are held back up to this many bytes, or until no more input is there.
 const flushAt = 64 << 10
 
 func (s *Server) serve(conn net.Conn) {
@@ -75,6 +75,8 @@ func (s *Server) serve(conn net.Conn) {
 	}()
 
 	r := wire.NewReader(conn)
+	box := wire.NewOutbox(conn)
+	defer box.Close()
 	var out []byte
 	for {
 		args, err := r.Command()
@@ -82,14 +84,14 @@ func (s *Server) serve(conn net.Conn) {
 			if refused := wire.ProtocolError(""); errors.As(err, &refused) {
 				out = append(out, "-"+refused.Error()+"\r\n"...)
 			}
-			_, _ = conn.Write(out) // the connection ends here whether or not this arrives
+			_, _ = box.Write(out) // the connection ends here whether or not this arrives
 			return
 		}
 		out = wire.Append(out, s.do(session, args))
 		if r.Waiting() && len(out) < flushAt && !session.Closing {
 			continue
 		}
-		if _, err := conn.Write(out); err != nil || session.Closing {
+		if _, err := box.Write(out); err != nil || session.Closing {
 			return
 		}
 		if out = out[:0]; cap(out) > 16*flushAt {

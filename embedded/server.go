@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -54,6 +55,9 @@ func New(o Options) *Server {
 
 // do runs one command of a session.
 func (s *Server) do(session *command.Session, args []string) reply.Value {
+	if len(args) == 2 && strings.EqualFold(args[0], "function") && strings.EqualFold(args[1], "kill") && !session.Queues() {
+		return s.state.Kill() // not behind the function that it is to stop
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Do(session, args)

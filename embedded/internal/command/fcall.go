@@ -37,9 +37,25 @@ func fcall(c *Call) reply.Value {
 		readOnly: f.NoWrites,
 		denyOOM:  f.NoWrites && s.overMemory(),
 	}
+	s.wrote.Store(false)
+	s.running.Store(f.Library)
 	v := f.Library.Call(f.Name, keys, args, &s.script)
+	s.running.Store(nil)
 	s.script = script{}
 	return v
+}
+
+// Kill is FUNCTION KILL: it stops the function that runs, if it has not written yet. Unlike everything else it may be called while another command runs.
+func (s *State) Kill() reply.Value {
+	library := s.running.Load()
+	switch {
+	case library == nil:
+		return failure("NOTBUSY No scripts in execution right now.")
+	case s.wrote.Load():
+		return failure("UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.")
+	}
+	library.Kill()
+	return okay
 }
 
 // A script is the host of the function that runs: it carries out the commands that the function calls.
@@ -48,6 +64,7 @@ type script struct {
 	keys     []string
 	readOnly bool
 	denyOOM  bool
+	wrote    bool
 }
 
 // Call runs one command for the function.
@@ -76,6 +93,10 @@ func (h *script) Call(args []string) reply.Value {
 	}
 	if key, found := h.undeclared(cmd, args); found {
 		return failure("RLUNDECLARED key '" + clip(key) + "' is not among the KEYS of this call")
+	}
+	if cmd.Flags&Write != 0 && !h.wrote {
+		h.wrote = true
+		h.call.State.wrote.Store(true)
 	}
 	h.call.State.calls[cmd.index]++
 	h.call.Args = args

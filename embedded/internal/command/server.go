@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/glob"
+	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
 // Version is the release of Redis that INFO and HELLO claim: the one whose functions behave most like the ones here.
-const Version = "7.2.0"
+const Version = luahost.Version
 
 var serverCommands = []Command{
 	{Name: "time", Arity: 1, Flags: Fast, Run: timeNow},

@@ -48,6 +48,9 @@ func (s *State) Disconnect(session *Session) {
 	delete(s.sessions, session.ID)
 }
 
+// Queues tells whether commands are queued for EXEC.
+func (session *Session) Queues() bool { return session.multi }
+
 func (session *Session) enqueue(cmd *Command, args []string) reply.Value {
 	session.queue = append(session.queue, pending{cmd, slices.Clone(args)})
 	return queued

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/functions"
+	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
@@ -32,6 +34,9 @@ type State struct {
 	processed int64
 	call      Call   // the command being run, kept to spare an allocation for each
 	script    script // likewise
+
+	running atomic.Pointer[luahost.Library] // whose function runs
+	wrote   atomic.Bool                     // it has run a command that writes
 }
 
 // NewState returns an empty server on the given clock. What functions log goes to log, unless that is nil.

@@ -3,6 +3,7 @@ package functions
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc64"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
@@ -77,11 +78,14 @@ func (r *Registry) Restore(payload string, policy Policy) error {
 		}
 	}
 	// Those to be replaced go first: their functions may come back in another library.
-	if policy == Replace {
-		for name := range incoming.libraries {
-			if old := next.libraries[name]; old != nil {
-				next.remove(old)
-			}
+	for _, l := range incoming.Libraries() {
+		old := next.libraries[l.Name]
+		switch {
+		case old == nil:
+		case policy == Append:
+			return fmt.Errorf("Library %s already exists", l.Name) //nolint:staticcheck // Redis's own text, here without quotes
+		default:
+			next.remove(old)
 		}
 	}
 	for _, l := range incoming.Libraries() {

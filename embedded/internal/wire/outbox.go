@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"io"
+	"sync"
+)
+
+// An Outbox writes replies in the background. A client may send a whole pipeline before it reads the first reply:
+// whoever waited for a write to be taken would no longer read, and both sides would stand still.
+type Outbox struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	waiting []byte
+	closed  bool
+	err     error
+	done    chan struct{}
+}
+
+// NewOutbox writes to w until Close.
+func NewOutbox(w io.Writer) *Outbox {
+	o := &Outbox{done: make(chan struct{})}
+	o.changed.L = &o.mu
+	go o.run(w)
+	return o
+}
+
+// Write takes a copy of p. The error is that of an earlier write.
+func (o *Outbox) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	o.waiting = append(o.waiting, p...)
+	o.changed.Signal()
+	return len(p), nil
+}
+
+// Close waits until all has been written, or a write has failed.
+func (o *Outbox) Close() {
+	o.mu.Lock()
+	o.closed = true
+	o.changed.Signal()
+	o.mu.Unlock()
+	<-o.done
+}
+
+func (o *Outbox) run(w io.Writer) {
+	defer close(o.done)
+	var writing []byte
+	for {
+		o.mu.Lock()
+		for len(o.waiting) == 0 && !o.closed {
+			o.changed.Wait()
+		}
+		// The two buffers change places, unless one has grown large.
+		if cap(writing) > maxIdle {
+			writing = nil
+		}
+		writing, o.waiting = o.waiting, writing[:0]
+		o.mu.Unlock()
+		if len(writing) == 0 {
+			return
+		}
+		if _, err := w.Write(writing); err != nil {
+			o.mu.Lock()
+			o.err, o.waiting = err, nil
+			o.mu.Unlock()
+			return
+		}
+	}
+}
+
+// maxIdle is the largest buffer that is kept for later replies.
+const maxIdle = 1 << 20
