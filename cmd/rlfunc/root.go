@@ -91,7 +91,7 @@ Outside a project the libraries that rlfunc was built with stand in.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand())
+	root.AddCommand(a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand(), a.callCommand())
 	return root
 }
 

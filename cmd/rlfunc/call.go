@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+type callFlags struct {
+	namespace string
+	calls     int
+	workers   int
+}
+
+func (a *app) callCommand() *cobra.Command {
+	var f callFlags
+	cmd := &cobra.Command{
+		Use:   "call LIBRARY.FUNCTION name=value ...",
+		Short: "Call a function by its argument names and units",
+		Long: `Calls a function as a generated client does. Arguments go by their header names and carry their units: limit=10
+window=1m receipt=abc refresh=true; rows of a group are written limits.0.limit=10. A wrong, missing or repeated argument
+is told before anything is sent.
+
+Results are printed by their header names; with --json as one object, durations in seconds. The exit code is 2 when the
+call was refused. With -n many calls are made, and counted by outcome.`,
+		Example: `  rlfunc call ratelimit.sliding_log --redis embedded bucket=user42 limit=10 window=1m
+  rlfunc call ratelimit.gcra --redis redis://127.0.0.1:6379 bucket=user42 limit=100 period=1m cost=3 --json
+  rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 bucket=u1 limit=10 window=1m -n 50 -c 50`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.call(cmd.Context(), args, f)
+		},
+	}
+	cmd.Flags().StringVar(&f.namespace, "namespace", "", "what the keys begin with (default the library's name)")
+	cmd.Flags().IntVarP(&f.calls, "calls", "n", 1, "make so many calls")
+	cmd.Flags().IntVarP(&f.workers, "workers", "c", 1, "from so many workers at once")
+	return a.withRedis(cmd)
+}
+
+func (a *app) call(ctx context.Context, args []string, f callFlags) error {
+	if len(args) == 0 || strings.Contains(args[0], "=") {
+		return fmt.Errorf("call which function? write LIBRARY.FUNCTION first, as `rlfunc call ratelimit.gcra bucket=u1 ...`")
+	}
+	if f.calls < 1 || f.workers < 1 {
+		return fmt.Errorf("-n and -c must be 1 or more, got %d and %d", f.calls, f.workers)
+	}
+	tree, err := a.load()
+	if err != nil {
+		return err
+	}
+	lib, fn, err := findFunction(tree, args[0])
+	if err != nil {
+		return err
+	}
+	conn, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	held := runtime.Library(lib)
+	client, err := fcall.NewClient(conn.client, held, fcall.Options{Namespace: f.namespace})
+	if err != nil {
+		return err
+	}
+	call, err := dyncall.New(client, fn, args[1:])
+	if err != nil {
+		return err
+	}
+	if err := conn.ensure(ctx, held); err != nil {
+		return err
+	}
+	if f.calls > 1 {
+		return a.callMany(ctx, call, f)
+	}
+	result, err := call.Do(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(result)
+	} else {
+		_, err = fmt.Fprintln(a.out, strings.Join(result.Lines(), "\n"))
+	}
+	if err == nil && result.Refused() {
+		return exitCode(exitDifferences)
+	}
+	return err
+}
+
+func (a *app) callMany(ctx context.Context, call *dyncall.Call, f callFlags) error {
+	s := call.Many(ctx, f.calls, f.workers)
+	if a.json {
+		if err := a.printJSON(s); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(a.out, strings.Join(s.Lines(), "\n"))
+	}
+	if s.Errors > 0 {
+		return fmt.Errorf("%d of %d calls: %w", s.Errors, s.Calls, s.FirstError)
+	}
+	return nil
+}
+
+func findFunction(tree *source.Tree, name string) (*source.Library, *spec.Function, error) {
+	libName, fnName, ok := strings.Cut(name, ".")
+	if !ok {
+		return nil, nil, fmt.Errorf("%q is not LIBRARY.FUNCTION", name)
+	}
+	lib, err := library(tree, libName)
+	if err != nil {
+		return nil, nil, err
+	}
+	fn, err := function(lib, fnName)
+	return lib, fn, err
+}

@@ -1,0 +1,192 @@
+package dyncall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A Call is one call of a function with its arguments checked; it can be sent many times.
+type Call struct {
+	client *fcall.Client
+	spec   *spec.Function
+	fn     *fcall.Function
+	values values
+	rows   map[string]int
+}
+
+// New checks the words name=value against the contract. Every problem comes back at once, as Problems, before anything
+// is sent.
+func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error) {
+	v, rows, bad := split(fn, words)
+	codes := make([]string, len(fn.Errors))
+	for i, e := range fn.Errors {
+		codes[i] = e.Code
+	}
+	c := &Call{client: client, spec: fn, values: v, rows: rows, fn: &fcall.Function{
+		Library: client.Library(), Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
+	}}
+	for _, name := range c.missing() {
+		bad = append(bad, fmt.Sprintf("%s is missing: %s", name, c.doc(name)))
+	}
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	a, bad := c.args()
+	if err := a.Err(); err != nil && len(bad) == 0 {
+		return nil, err
+	}
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	return c, nil
+}
+
+// missing are the names of required arguments that no word gives.
+func (c *Call) missing() []string {
+	var out []string
+	need := func(name string, f spec.Field) {
+		if _, ok := c.values[name]; !ok && !f.Optional && f.Kind != spec.KindBool {
+			out = append(out, name)
+		}
+	}
+	subject := false
+	for _, p := range c.spec.Params {
+		switch p.Kind {
+		case spec.KindKey:
+			if !subject {
+				need(p.Name, p)
+			}
+			subject = true
+		case spec.KindGroup:
+			for i := range max(c.rows[p.Name], int(p.Min)) {
+				for _, f := range p.Fields {
+					if f.Kind != spec.KindKey {
+						need(fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
+					}
+				}
+			}
+		default:
+			need(p.Name, p)
+		}
+	}
+	return out
+}
+
+func (c *Call) doc(name string) string {
+	_, _, shape := groupName(name)
+	for _, p := range c.spec.Params {
+		if p.Name == shape {
+			return p.Doc
+		}
+		for _, f := range p.Fields {
+			if p.Name+".N."+f.Name == shape {
+				return f.Doc
+			}
+		}
+	}
+	return ""
+}
+
+// Do sends the call once.
+func (c *Call) Do(ctx context.Context) (Result, error) {
+	a, _ := c.args()
+	reply, err := a.Call(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	return decode(reply, c.spec)
+}
+
+// args builds keys and arguments as a generated client does.
+func (c *Call) args() (*fcall.Args, Problems) {
+	a := c.client.Args(c.fn, 0, 0)
+	var bad Problems
+	who := subject(c.spec, c.values)
+	for _, k := range c.spec.Keys() {
+		a.Key(k.Name, who, k.Suffix)
+	}
+	for _, g := range c.spec.Params {
+		for i := range c.rows[g.Name] {
+			for _, k := range g.Keys() {
+				a.RowKey(k.Name, who, k.Suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
+			}
+		}
+	}
+	add := func(name string, f spec.Field) {
+		if err := c.add(a, name, f); err != nil {
+			bad = append(bad, fmt.Sprintf("%s %v", name, err))
+		}
+	}
+	for _, p := range c.spec.Params {
+		switch p.Kind {
+		case spec.KindKey:
+		case spec.KindGroup:
+			a.Rows(p.Name, c.rows[p.Name], p.Min, p.Max)
+			for i := range c.rows[p.Name] {
+				a.Row(i)
+				for _, f := range p.Fields {
+					if f.Kind != spec.KindKey {
+						add(fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
+					}
+				}
+			}
+			a.EndRows()
+		default:
+			add(p.Name, p)
+		}
+	}
+	return a, bad
+}
+
+func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
+	text, given := c.values[name]
+	switch f.Kind {
+	case spec.KindBool:
+		b := false
+		if given {
+			var err error
+			if b, err = boolean(text); err != nil {
+				return err
+			}
+		}
+		a.Bool(f.Name, b)
+	case spec.KindText:
+		if !given {
+			a.OptText(f.Name, "", f.Min, f.Max)
+			return nil
+		}
+		a.Text(f.Name, text, f.Min, f.Max)
+	case spec.KindEnum:
+		if !given {
+			a.OptEnum(f.Name, "", f.Values...)
+			return nil
+		}
+		a.Enum(f.Name, text, f.Values...)
+	default:
+		if !given {
+			a.OptIntPtr(f.Name, nil, f.Min, f.Max)
+			return nil
+		}
+		n, err := number(f, text)
+		if err != nil {
+			return err
+		}
+		switch f.Kind {
+		case spec.KindDuration:
+			if n > int64(1<<63-1)/1000 {
+				return errors.New("is longer than 292 years")
+			}
+			a.Duration(f.Name, time.Duration(n)*time.Microsecond, f.Min, f.Max)
+		case spec.KindTime:
+			a.Time(f.Name, time.UnixMicro(n), f.Min, f.Max)
+		default:
+			a.Int(f.Name, n, f.Min, f.Max)
+		}
+	}
+	return nil
+}

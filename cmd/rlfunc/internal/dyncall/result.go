@@ -1,0 +1,164 @@
+package dyncall
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A Result is the answer of a call, in header order.
+type Result struct {
+	Fields []Value
+}
+
+// A Value is one result. In a group, Rows holds its rows.
+type Value struct {
+	Field spec.Field
+	Bool  bool
+	Int   int64
+	Text  string
+	Rows  []Result
+}
+
+func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
+	r := Result{Fields: make([]Value, len(fn.Results))}
+	for i, f := range fn.Results {
+		if f.Kind != spec.KindGroup {
+			r.Fields[i] = read(reply, f)
+			continue
+		}
+		group := Value{Field: f, Rows: make([]Result, reply.Rows(f.Name, len(f.Fields)))}
+		for n := range group.Rows {
+			reply.Row(n)
+			for _, inner := range f.Fields {
+				group.Rows[n].Fields = append(group.Rows[n].Fields, read(reply, inner))
+			}
+		}
+		reply.EndRows()
+		r.Fields[i] = group
+	}
+	return r, reply.Close()
+}
+
+func read(reply *fcall.Reply, f spec.Field) Value {
+	v := Value{Field: f}
+	switch f.Kind {
+	case spec.KindBool:
+		v.Bool = reply.Bool(f.Name)
+	case spec.KindText:
+		v.Text = reply.Text(f.Name)
+	case spec.KindEnum:
+		v.Text = reply.Enum(f.Name, f.Values...)
+	default:
+		v.Int = reply.Count(f.Name)
+	}
+	return v
+}
+
+// Outcome is the word that a call is counted under: for an enum its value, for the bool allowed "allowed" or "refused",
+// for another bool its name or "not_" and its name; "done" when the first result is neither.
+func (r Result) Outcome() string {
+	first := r.Fields[0]
+	switch {
+	case first.Field.Kind == spec.KindEnum:
+		return first.Text
+	case first.Field.Kind != spec.KindBool:
+		return "done"
+	case first.Bool:
+		return first.Field.Name
+	case first.Field.Name == "allowed":
+		return "refused"
+	}
+	return "not_" + first.Field.Name
+}
+
+// Refused tells whether the function said no.
+func (r Result) Refused() bool { return r.Outcome() == "refused" }
+
+// MarshalJSON writes one object in header order: durations as decimal seconds, times as RFC 3339, enums by name.
+func (r Result) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, v := range r.Fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:", v.Field.Name)
+		text, err := v.json()
+		if err != nil {
+			return nil, err
+		}
+		b.Write(text)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (v Value) json() ([]byte, error) {
+	switch v.Field.Kind {
+	case spec.KindBool:
+		return json.Marshal(v.Bool)
+	case spec.KindText, spec.KindEnum:
+		return json.Marshal(v.Text)
+	case spec.KindDuration:
+		return []byte(Seconds(v.Int)), nil
+	case spec.KindTime:
+		return json.Marshal(v.time())
+	case spec.KindGroup:
+		if len(v.Rows) == 0 {
+			return []byte("[]"), nil
+		}
+		return json.Marshal(v.Rows)
+	}
+	return json.Marshal(v.Int)
+}
+
+// Seconds writes microseconds as decimal seconds, exactly and without trailing zeros: 5987654 is 5.987654.
+func Seconds(us int64) string {
+	text := fmt.Sprintf("%d.%06d", us/1e6, us%1e6)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+func (v Value) time() string { return time.UnixMicro(v.Int).UTC().Format(time.RFC3339Nano) }
+
+// Lines writes the answer for a person: one name and value a line.
+func (r Result) Lines() []string { return r.lines("") }
+
+func (r Result) lines(prefix string) []string {
+	width := 0
+	for _, v := range r.Fields {
+		width = max(width, len(v.Field.Name))
+	}
+	var out []string
+	for _, v := range r.Fields {
+		if v.Field.Kind == spec.KindGroup {
+			for i, row := range v.Rows {
+				out = append(out, row.lines(fmt.Sprintf("%s%s.%d.", prefix, v.Field.Name, i))...)
+			}
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s%-*s  %s", prefix, width, v.Field.Name, v.String()))
+	}
+	return out
+}
+
+// String writes one value with its unit.
+func (v Value) String() string {
+	switch v.Field.Kind {
+	case spec.KindBool:
+		return strconv.FormatBool(v.Bool)
+	case spec.KindText, spec.KindEnum:
+		return v.Text
+	case spec.KindDuration:
+		return Seconds(v.Int) + "s"
+	case spec.KindTime:
+		return v.time()
+	}
+	return strconv.FormatInt(v.Int, 10)
+}
