@@ -83,7 +83,7 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 		}
 		bad = readKeyType(w, inGroup, f)
 	} else {
-		bad = readType(w, f)
+		bad = readType(w, rw.tag == tagResult, f)
 	}
 	if bad != nil {
 		r.add(rw.line, col+bad.offset, bad.rule, "%s", bad.message)
@@ -141,6 +141,21 @@ func luaName(f spec.Field) string {
 		return f.Name + "_micros"
 	}
 	return f.Name
+}
+
+// checkEnums finds an argument and a result of one name whose values differ: a client has one type for both.
+func (r *fieldReader) checkEnums(params, results []spec.Field) {
+	for _, p := range params {
+		for _, q := range results {
+			if p.Name != q.Name {
+				continue
+			}
+			r.checkEnums(p.Fields, q.Fields)
+			if p.Kind == spec.KindEnum && q.Kind == spec.KindEnum && !slices.Equal(p.Values, q.Values) {
+				r.add(q.Line, q.Col, RuleDuplicate, "%s is an argument with other values on line %d: give both the same, or another name", q.Name, p.Line)
+			}
+		}
+	}
 }
 
 // checkGroups finds groups without fields and suffixes that name no text field.

@@ -48,6 +48,7 @@ func Function(f *luasrc.File) (spec.Function, diag.List) {
 	}
 	r.checkGroups(fn.Params)
 	r.checkGroups(fn.Results)
+	r.checkEnums(fn.Params, fn.Results)
 	before := len(found)
 	if !slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindKey }) && before == 0 {
 		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleKeys, "%s has no @key: every function works on a subject's key", name)

@@ -43,8 +43,8 @@ func looksLikeType(w string) bool {
 	return slices.Contains(kinds, base) || alien || (len(base) > 3 && nearest(base, kinds) != "")
 }
 
-// readType reads `kind[bounds]?=default` or `enum(a,b)?=default` into a field.
-func readType(text string, f *spec.Field) *typeError {
+// readType reads `kind[bounds]?=default` or `enum(a,b)?=default` into a field. A result needs no bounds.
+func readType(text string, result bool, f *spec.Field) *typeError {
 	end := strings.IndexAny(text, "[(?=")
 	if end < 0 {
 		end = len(text)
@@ -59,7 +59,7 @@ func readType(text string, f *spec.Field) *typeError {
 	f.Kind = spec.Kind(base)
 	at := end
 	var err *typeError
-	if at, err = readBracket(text, at, f); err != nil {
+	if at, err = readBracket(text, at, result, f); err != nil {
 		return err
 	}
 	if at < len(text) && text[at] == '?' {
@@ -79,7 +79,7 @@ func readType(text string, f *spec.Field) *typeError {
 }
 
 // readBracket reads what stands in brackets behind the kind and sets the bounds, or the bounds that hold without.
-func readBracket(text string, at int, f *spec.Field) (int, *typeError) {
+func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeError) {
 	switch f.Kind {
 	case spec.KindCount, spec.KindMicros, spec.KindTime:
 		f.Max = spec.MaxInt
@@ -89,7 +89,7 @@ func readBracket(text string, at int, f *spec.Field) (int, *typeError) {
 		return readEnum(text, at, f)
 	}
 	if at >= len(text) || text[at] != '[' {
-		if f.Kind == spec.KindText || f.Kind == spec.KindGroup {
+		if !result && (f.Kind == spec.KindText || f.Kind == spec.KindGroup) {
 			return at, badType(0, RuleBounds, "%s needs a bound: %s[%s]", f.Kind, f.Kind, map[spec.Kind]string{spec.KindText: "256", spec.KindGroup: "1..16"}[f.Kind])
 		}
 		if at < len(text) && text[at] == '(' {

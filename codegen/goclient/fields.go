@@ -58,6 +58,9 @@ func goType(owner string, f spec.Field) string {
 	if f.Kind == spec.KindKey {
 		return "fcall.Subject"
 	}
+	if f.Kind == spec.KindGroup {
+		return "[]" + owner + goName(f.Name)
+	}
 	t := resultType(owner, f)
 	if pointer(f) {
 		return "*" + t
@@ -81,7 +84,7 @@ func resultType(owner string, f spec.Field) string {
 	case spec.KindEnum:
 		return owner + goName(f.Name)
 	case spec.KindGroup:
-		return "[]" + owner + goName(f.Name)
+		return "[]" + owner + goName(f.Name) + "Result"
 	}
 	return "string"
 }
@@ -139,7 +142,7 @@ type enum struct {
 	Values []string
 }
 
-// enums are the enum types of a function, those of its groups included.
+// enums are the enum types of a function, those of its groups included. An argument and a result of one name share a type.
 func enums(d data) []enum {
 	var out []enum
 	seen := map[string]bool{}

@@ -129,7 +129,7 @@ func returnValues(owner string, fields []spec.Field) string {
 			continue
 		}
 		row := owner + goName(f.Name)
-		fmt.Fprintf(&b, "r.%s = make([]%s, reply.Rows(%q, %d))\n", goName(f.Name), row, f.Name, len(f.Fields))
+		fmt.Fprintf(&b, "r.%s = make([]%sResult, reply.Rows(%q, %d))\n", goName(f.Name), row, f.Name, len(f.Fields))
 		fmt.Fprintf(&b, "for i := range r.%s {\nreply.Row(i)\n", goName(f.Name))
 		for _, inner := range f.Fields {
 			fmt.Fprintf(&b, "r.%s[i].%s = %s\n", goName(f.Name), goName(inner.Name), decode(row, inner))

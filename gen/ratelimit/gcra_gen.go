@@ -87,11 +87,11 @@ func (p PendingGCRA) Result() (GCRAResult, error) {
 func (c *Client) gcraArgs(p GCRAParams) *fcall.Args {
 	a := c.fcall.Args(gcraFunction, 1, 4)
 	a.Key("bucket", p.Bucket, "gcra")
-
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
+
 	return a
 }
 

@@ -45,10 +45,11 @@ local function rlfunc_failed(failure, keys, expected)
       end
     end
   end
+  -- Raised again, so that the server marks it as coming from inside: a caller must not take it for a refusal to run.
   if type(failure) == 'table' then
-    return {err = text}
+    error(failure)
   end
-  return {err = 'ERR ' .. rlfunc_line(text)}
+  error(rlfunc_line(text), 0)
 end
 
 local clock = (function()

@@ -95,12 +95,12 @@ func (c *Client) slidingLogArgs(p SlidingLogParams) *fcall.Args {
 	a := c.fcall.Args(slidingLogFunction, 2, 5)
 	a.Key("bucket", p.Bucket, "log")
 	a.Key("receipts", p.Bucket, "receipts")
-
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
 	a.Bool("refresh", p.Refresh)
+
 	return a
 }
 

@@ -78,9 +78,9 @@ func (p PendingSlidingLogPeek) Result() (SlidingLogPeekResult, error) {
 func (c *Client) slidingLogPeekArgs(p SlidingLogPeekParams) *fcall.Args {
 	a := c.fcall.Args(slidingLogPeekFunction, 1, 2)
 	a.Key("bucket", p.Bucket, "log")
-
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
+
 	return a
 }
 

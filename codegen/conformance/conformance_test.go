@@ -1,0 +1,212 @@
+package conformance
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/conformance/gen/everything"
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+var update = flag.Bool("update", false, "write the generated files anew")
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+func load(t *testing.T) *source.Tree {
+	t.Helper()
+	tree, found := source.Load(os.DirFS("functions"), "functions", source.Options{})
+	if len(found) > 0 {
+		t.Fatal(found.Error())
+	}
+	return tree
+}
+
+func TestGenerate_isWhatIsCommitted(t *testing.T) {
+	files, err := codegen.Generate(load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		file := filepath.Join("gen", filepath.FromSlash(name))
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		have, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(have)); diff != "" {
+			t.Errorf("%s differs; run go test -update (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+func TestGenerate_isDeterministic(t *testing.T) {
+	first, err := codegen.Generate(load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		again, err := codegen.Generate(load(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Fatalf("two runs differ (-first +again):\n%s", diff)
+		}
+	}
+}
+
+// each runs a test on every engine with the library loaded.
+func each(t *testing.T, test func(t *testing.T, rdb *redis.Client, c *everything.Client)) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			if err := rdb.FunctionLoad(t.Context(), everything.Library.Code).Err(); err != nil {
+				t.Fatal(err)
+			}
+			c, err := everything.New(rdb, fcall.Options{Namespace: "ns"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, rdb, c)
+		})
+	}
+}
+
+func TestBundle_isByteForByteWhatTheServerHolds(t *testing.T) {
+	each(t, func(t *testing.T, rdb *redis.Client, _ *everything.Client) {
+		libs, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(libs) != 1 || libs[0].Code != everything.Library.Code {
+			t.Errorf("the server holds other bytes than gen/: %d libraries", len(libs))
+		}
+	})
+}
+
+func TestEcho_everyTypeComesBackAsSent(t *testing.T) {
+	full := everything.EchoParams{
+		Bucket: "user42", Number: 100, Cost: new(int64(0)), Bonus: new(int64(0)), Level: 9, Price: 1_000_000_000, Tip: 1,
+		Window: 1001 * time.Nanosecond, Grace: time.Hour, Since: time.UnixMicro(1_763_706_467_123_584).UTC(),
+		Latest: time.UnixMicro(1).UTC(), On: true, Off: true, Note: "a\x00b\r\n\xff{}", Receipt: strings.Repeat("r", 256),
+		Kind: everything.EchoKindBucket, Mode: everything.EchoModeOpen,
+	}
+	fullWant := everything.EchoResult{
+		Bucket: "ns:{user42}:state", Second: "ns:{user42}:more", Number: 100, Level: 9, Price: 1_000_000_000, Tip: 1,
+		Window: 2 * time.Microsecond, Grace: time.Hour, Since: full.Since, Later: full.Latest, On: true, Off: true,
+		Note: full.Note, Receipt: full.Receipt, Kind: everything.EchoKindBucket, Mode: everything.EchoModeOpen,
+	}
+	least := everything.EchoParams{Bucket: "u", Number: 1, Window: time.Microsecond, Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
+	leastWant := everything.EchoResult{
+		Bucket: "ns:{u}:state", Second: "ns:{u}:more", Number: 1, Cost: 7, Window: time.Microsecond, Grace: 5 * time.Second,
+		Since: time.UnixMicro(0).UTC(), Later: time.UnixMicro(0).UTC(), Kind: everything.EchoKindLog, Mode: everything.EchoModeClosed,
+	}
+	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
+		for _, test := range []struct {
+			name   string
+			params everything.EchoParams
+			want   everything.EchoResult
+		}{{"all given", full, fullWant}, {"all absent", least, leastWant}} {
+			got, err := c.Echo(t.Context(), test.params)
+			if err != nil {
+				t.Fatalf("%s: %v", test.name, err)
+			}
+			if diff := cmp.Diff(test.want, got, utc); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.name, diff)
+			}
+			pipe := rdb.Pipeline()
+			pending := c.QueueEcho(t.Context(), pipe, test.params)
+			if _, err := pipe.Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, err = pending.Result(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got, utc); diff != "" {
+				t.Errorf("%s, pipelined (-want +got):\n%s", test.name, diff)
+			}
+		}
+	})
+}
+
+var utc = cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
+
+func TestRows_groupsGoInAndComeOutAsSlices(t *testing.T) {
+	params := everything.RowsParams{
+		Bucket: "u", Before: 5,
+		Limits: []everything.RowsLimits{
+			{Name: "minute", Window: time.Minute},
+			{Name: "odd name: {x}", Kind: everything.RowsLimitsKindBucket, Window: time.Hour, Cost: new(int64(0))},
+		},
+		Tiers: []everything.RowsTiers{{}, {Block: time.Minute}},
+		After: "end",
+	}
+	folded := fcall.KeyOf("ns", "u", "log", "odd name: {x}")
+	want := everything.RowsResult{
+		Total: 9,
+		Limits: []everything.RowsLimitsResult{
+			{Name: "minute", Log: "ns:{u}:log:minute", Seen: "ns:{u}:seen:minute", Kind: "log", Window: time.Minute, Cost: 1, Ok: true},
+			{Name: "odd name: {x}", Log: folded, Seen: strings.Replace(folded, ":log:", ":seen:", 1), Kind: "bucket", Window: time.Hour, Ok: true},
+		},
+		Tiers: []everything.RowsTiersResult{{}, {Block: time.Minute}},
+		After: "end",
+	}
+	each(t, func(t *testing.T, _ *redis.Client, c *everything.Client) {
+		got, err := c.Rows(t.Context(), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFail_errorsAreTypedAndNameTheAuthorsLine(t *testing.T) {
+	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
+		call := func(how everything.FailHow) error {
+			_, err := c.Fail(t.Context(), everything.FailParams{Bucket: "u", How: how})
+			return err
+		}
+		if err := call(everything.FailHowNot); err != nil {
+			t.Errorf("no failure: got %v", err)
+		}
+		var code *fcall.CodeError
+		if err := call(everything.FailHowDeclared); !errors.As(err, &code) {
+			t.Errorf("a declared code: got %v", err)
+		}
+		var script *fcall.ScriptError
+		if err := call(everything.FailHowRuntime); !errors.As(err, &script) || script.File != "functions/everything/fail.lua" || script.Line != 13 {
+			t.Errorf("a Lua error: got %v (%+v), want functions/everything/fail.lua:13", err, script)
+		}
+		if err := call(everything.FailHowCommand); !errors.Is(err, fcall.ErrOutcomeUnknown) {
+			t.Errorf("an error of a command: got %v, want one that says the outcome is unknown", err)
+		}
+		if _, err := c.Fail(t.Context(), everything.FailParams{Bucket: "u", How: everything.FailHowResult}); err != nil {
+			t.Errorf("a result above 2^53 is cut to it: got %v", err)
+		}
+		rdb.RPush(t.Context(), "ns:{u}:state", "x")
+		err := call(everything.FailHowRuntime)
+		if !errors.Is(err, fcall.ErrState) || !strings.Contains(err.Error(), "ns:{...}:state") {
+			t.Errorf("a key of another type: got %v, want ErrState that names the key without its subject", err)
+		}
+	})
+}
