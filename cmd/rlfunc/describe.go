@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -126,8 +127,18 @@ func exactly(name string) cobra.PositionalArgs {
 
 // printJSON prints one value, indented, with a newline.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
+	text, err := marshal(v)
+	if err == nil {
+		_, err = a.out.Write(text)
+	}
+	return err
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }

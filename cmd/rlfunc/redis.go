@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,23 +28,11 @@ func (a *app) connect() (*connection, error) {
 		server := embedded.New(embedded.Options{})
 		return &connection{client: server.Client(), embedded: server, name: "embedded"}, nil
 	}
-	client, err := loader.ParseURL(a.redis)
+	address, err := loader.ParseURL(a.redis)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{client: client, name: shown(a.redis)}, nil
-}
-
-// shown is a URL without its user and password.
-func shown(url string) string {
-	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return url
-	}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		rest = rest[i+1:]
-	}
-	return scheme + "://" + rest
+	return &connection{client: address.NewClient(), name: address.String()}, nil
 }
 
 func (c *connection) close() {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
@@ -42,6 +44,7 @@ type app struct {
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	redis.SetLogger(&logging.VoidLogger{}) // what it would log comes back as an error as well
 	a := &app{in: in, out: out, err: errOut}
 	root := a.root()
 	root.SetArgs(args)
@@ -91,7 +94,8 @@ Outside a project the libraries that rlfunc was built with stand in.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand(), a.callCommand())
+	root.AddCommand(a.initCommand(), a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand(),
+		a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.callCommand())
 	return root
 }
 

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/codegen/runtime"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// libraries are those that the words name, or all of the project.
+func (a *app) libraries(names []string) ([]*fcall.Library, error) {
+	tree, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, err := library(tree, name); err != nil {
+			return nil, err
+		}
+	}
+	var out []*fcall.Library
+	for _, lib := range tree.Libraries {
+		if len(names) == 0 || slices.Contains(names, lib.Spec.Name) {
+			out = append(out, runtime.Library(lib))
+		}
+	}
+	return out, nil
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "plan [LIBRARY ...]",
+		Short: "Say what a deploy would do, and change nothing",
+		Long: `Compares the libraries with what the server holds, and says for each what a deploy would do: load, upgrade, same, newer
+there (left alone), drifted (same version, other bytes), conflict (a function name is held by another library). Exit code
+0 when there is nothing to do, 2 when there is, 1 when the server can not be deployed to.
+
+With --out the plan is saved; deploy --plan refuses it when the server has changed since.`,
+		Example: "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis://127.0.0.1:6379 --out plan.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.plan(cmd.Context(), args, file)
+		},
+	}
+	cmd.Flags().StringVar(&file, "out", "", "save the plan in this file")
+	return a.withRedis(cmd)
+}
+
+func (a *app) plan(ctx context.Context, names []string, file string) error {
+	libs, err := a.libraries(names)
+	if err != nil {
+		return err
+	}
+	conn, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	plan, err := loader.NewTarget(conn.client).Plan(ctx, libs...)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if err := savePlan(file, plan); err != nil {
+			return err
+		}
+		a.talk("saved the plan in %s", file)
+	}
+	if err := a.printPlan(plan, conn.name); err != nil {
+		return err
+	}
+	for _, node := range plan.Nodes {
+		if node.Problem != nil {
+			return node.Problem
+		}
+	}
+	if len(plan.Changes())+len(plan.Blocked()) > 0 {
+		return exitCode(exitDifferences)
+	}
+	return nil
+}
+
+// savePlan writes the file in full or not at all.
+func savePlan(file string, plan *loader.Plan) error {
+	text, err := marshal(plan)
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), ".rlfunc-plan-*")
+	if err != nil {
+		return fmt.Errorf("save the plan: %w", err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("save the plan: %w", err)
+	}
+	return nil
+}
+
+func (a *app) printPlan(plan *loader.Plan, name string) error {
+	if a.json {
+		return a.printJSON(plan)
+	}
+	var rows [][]string
+	for _, node := range plan.Nodes {
+		for _, w := range node.Warnings {
+			a.talk("warning: %s: %s", node.Addr, w.Text)
+		}
+		for _, step := range node.Steps {
+			rows = append(rows, []string{node.Addr, node.Server.String(), step.Library, step.String(), step.Reason})
+		}
+	}
+	printTable(a.out, []string{"node", "server", "library", "action", ""}, rows)
+	a.talk("%s: %s", name, plan.Summary())
+	return nil
+}
+
+func (a *app) deployCommand() *cobra.Command {
+	var file string
+	var replaceDrifted bool
+	cmd := &cobra.Command{
+		Use:   "deploy [LIBRARY ...]",
+		Short: "Put the libraries on the server and prove that they are there",
+		Long: `Loads what is absent, upgrades what is older, leaves alone what is newer, and reads every library back byte for byte.
+It never goes down a version, and never touches a library that is not its own.`,
+		Example: "  rlfunc deploy --redis redis://127.0.0.1:6379\n  rlfunc deploy --redis redis://127.0.0.1:6379 --plan plan.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file != "" && len(args) > 0 {
+				return errors.New("a saved plan names its libraries: give --plan or library names, not both")
+			}
+			return a.deploy(cmd.Context(), args, file, loader.ApplyOptions{ReplaceDrifted: replaceDrifted})
+		},
+	}
+	cmd.Flags().StringVar(&file, "plan", "", "do what this saved plan says, and nothing if the server has changed since")
+	cmd.Flags().BoolVar(&replaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
+	return a.withRedis(cmd)
+}
+
+func (a *app) deploy(ctx context.Context, names []string, file string, o loader.ApplyOptions) error {
+	libs, err := a.libraries(names)
+	if err != nil {
+		return err
+	}
+	conn, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	target := loader.NewTarget(conn.client)
+	var plan *loader.Plan
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read the plan: %w", err)
+		}
+		if plan, err = loader.ReadPlan(text, libs...); err != nil {
+			return err
+		}
+	} else if plan, err = target.Plan(ctx, libs...); err != nil {
+		return err
+	}
+	a.talk("%s: %s", conn.name, plan.Summary())
+	result, err := target.Apply(ctx, plan, o)
+	if result != nil {
+		if printed := a.printResult(result); printed != nil {
+			return printed
+		}
+	}
+	return err
+}
+
+func (a *app) printResult(result *loader.Result) error {
+	if a.json {
+		return a.printJSON(result)
+	}
+	var rows [][]string
+	for _, node := range result.Nodes {
+		for _, step := range node.Steps {
+			rows = append(rows, []string{node.Addr, step.Library, string(step.Outcome), step.From, step.Found})
+		}
+	}
+	printTable(a.out, []string{"node", "library", "outcome", "was", "is"}, rows)
+	return nil
+}

@@ -1,0 +1,2 @@
+--- Quotas of a subject: so much in a period.
+--- @library quota 1.0.0

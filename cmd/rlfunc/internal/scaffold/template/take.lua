@@ -1,0 +1,36 @@
+--- Takes cost from a quota that starts anew when its period is over.
+---
+--- The period begins with the first take. A refused call writes nothing.
+--- @use clock refusal
+--- @key    bucket      string[used]         what the subject has used; it expires with the period
+--- @arg    limit       count[1..1000000]    most that can be taken in a period
+--- @arg    period      duration[1ms..366d]  from the first take until the quota starts anew
+--- @arg    cost        count[0..1000000]=1  how much to take; 0 only looks
+--- @result allowed     bool                 whether cost was taken
+--- @result remaining   count                what is left after the call: 7 when 3 of 10 are taken
+--- @result retry_after duration             wait until the quota starts anew, to the millisecond; 0 when allowed
+--- @error  RLARG                            cost exceeds limit: it could never be allowed
+--- @error  RLSTATE                          the key holds no count
+local function take(bucket, limit, period_us, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local stored = redis.call('GET', bucket)
+  local used = 0
+  local ttl_ms = math.ceil(period_us / 1000)
+  if stored then
+    local count = tonumber(stored)
+    if not count then
+      return nil, refusal.state(bucket, 'holds no count')
+    end
+    used = count
+    ttl_ms = math.max(clock.left_ms(bucket), 1)
+  end
+  if used + cost > limit then
+    return false, math.max(limit - used, 0), ttl_ms * 1000
+  end
+  if cost > 0 then
+    clock.store(bucket, used + cost, ttl_ms)
+  end
+  return true, limit - used - cost, 0
+end

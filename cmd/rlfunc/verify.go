@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+func (a *app) verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify [LIBRARY ...]",
+		Short: "Compare what the server holds with the libraries, byte for byte",
+		Long: `Reads every library back from the server and compares it byte for byte. Exit code 0 when all are the same, 2 when one is
+missing, older, newer, drifted or not ours.`,
+		Example: "  rlfunc verify --redis redis://127.0.0.1:6379",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.verify(cmd.Context(), args)
+		},
+	}
+	return a.withRedis(cmd)
+}
+
+func (a *app) verify(ctx context.Context, names []string) error {
+	libs, err := a.libraries(names)
+	if err != nil {
+		return err
+	}
+	conn, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	v, err := loader.NewTarget(conn.client).Verify(ctx, libs...)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(v); err != nil {
+			return err
+		}
+	} else {
+		var rows [][]string
+		for _, node := range v.Nodes {
+			for _, f := range node.Findings {
+				first := ""
+				if f.Difference != nil {
+					first = f.Difference.String()
+				}
+				rows = append(rows, []string{node.Addr, f.Library, string(f.State), f.Want, f.Found, first})
+			}
+		}
+		printTable(a.out, []string{"node", "library", "state", "want", "found", "first difference"}, rows)
+	}
+	for _, node := range v.Nodes {
+		if node.Problem != nil {
+			return node.Problem
+		}
+	}
+	if !v.Same() {
+		return exitCode(exitDifferences)
+	}
+	return nil
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "List the libraries that the server holds",
+		Long:    `Lists every node with its server, and every library that it holds: version, functions, and the digest of its bytes.`,
+		Example: "  rlfunc status --redis redis://127.0.0.1:6379\n  rlfunc status --redis redis://127.0.0.1:6379 --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.status(cmd.Context())
+		},
+	}
+	return a.withRedis(cmd)
+}
+
+func (a *app) status(ctx context.Context) error {
+	conn, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	nodes, err := loader.NewTarget(conn.client).Check(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(map[string]any{"format": 1, "nodes": nodes}); err != nil {
+			return err
+		}
+	} else {
+		a.printStatus(nodes)
+	}
+	for _, node := range nodes {
+		if node.Problem != nil && !node.Readable {
+			return node.Problem
+		}
+	}
+	return nil
+}
+
+func (a *app) printStatus(nodes []loader.NodeState) {
+	var rows [][]string
+	for _, node := range nodes {
+		for _, w := range node.Warnings {
+			a.talk("warning: %s: %s", node.Addr, w.Text)
+		}
+		if node.Problem != nil && node.Readable {
+			a.talk("warning: %v", node.Problem)
+		}
+		if len(node.Libraries) == 0 && node.Readable {
+			rows = append(rows, []string{node.Addr, node.Server.String(), "none", "", "", ""})
+		}
+		for _, lib := range node.Libraries {
+			version := lib.Version
+			if lib.Name == "" {
+				version = "not ours"
+			}
+			rows = append(rows, []string{node.Addr, node.Server.String(), lib.ServerName, version, lib.Digest[:12], strings.Join(lib.Functions, " ")})
+		}
+	}
+	printTable(a.out, []string{"node", "server", "library", "version", "digest", "functions"}, rows)
+}
