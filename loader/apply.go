@@ -1,0 +1,165 @@
+package loader
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// ApplyOptions of an Apply.
+type ApplyOptions struct {
+	// ReplaceDrifted replaces a library of the same version with other bytes. Defaults to refusing it.
+	ReplaceDrifted bool
+	// Partial loads what can be loaded although other steps of the plan are blocked. Defaults to refusing a plan that can not be done as a whole.
+	Partial bool
+}
+
+// Apply does what the plan says: it loads what is absent, replaces lower versions, and reads every library back.
+//
+// It first looks again. A node that does not hold any more what the plan found there refuses the whole plan with ErrMoved, except
+// where it holds the planned bytes already; nothing has been loaded then, and the Result is nil, as after every other refusal of the
+// whole plan. Otherwise the Result tells about each node and library, and the error is [Result.Err]: a failure on one node does
+// not keep the others from their end. Between the second look and the load of a replacement lies one round trip in which
+// another deployer could put something that is overwritten.
+func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
+	if p == nil || len(p.libs) == 0 {
+		return nil, &Error{Op: "apply", Reason: ErrPlan, Text: "the plan has no libraries; a saved plan is read with ReadPlan"}
+	}
+	if err := blockers(p, o); err != nil {
+		return nil, err
+	}
+	nodes, err := t.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states := checkNodes(ctx, nodes)
+	now := planFor(states, p.libs)
+	if err := moved(p, now, o); err != nil {
+		return nil, err
+	}
+	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(nodes))}
+	onEach(nodes, func(i int) {
+		r.Nodes[i] = nodes[i].apply(ctx, p.libs, states[i], now.Nodes[i], o)
+	})
+	return r, r.Err()
+}
+
+// wants tells whether the step puts a library on the node.
+func (o ApplyOptions) wants(s Step) bool {
+	return s.Action.Changes() || s.Action == Drift && o.ReplaceDrifted
+}
+
+// blockers refuses a plan that can not be done as a whole.
+func blockers(p *Plan, o ApplyOptions) error {
+	if o.Partial {
+		return nil
+	}
+	var first *Error
+	more := 0
+	for _, n := range p.Nodes {
+		for _, s := range n.Steps {
+			if !s.Action.Blocks() || o.wants(s) {
+				continue
+			}
+			if first == nil {
+				first = blocked(n, s)
+			} else {
+				more++
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	if more > 0 {
+		first.Text += "; and more steps of the plan are blocked"
+	}
+	return first
+}
+
+// blocked is the error of a step that can not be done.
+func blocked(n NodePlan, s Step) *Error {
+	switch s.Action {
+	case Drift:
+		return &Error{
+			Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrDrifted,
+			Text: s.Reason + "; give it a new version, or replace it on purpose",
+		}
+	case Collide:
+		return &Error{
+			Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrConflict,
+			Text: s.Reason + "; delete that library or rename this one",
+		}
+	}
+	if n.Problem == nil { // a plan that somebody wrote by hand
+		return &Error{Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrPlan, Text: "the plan does not say why the node is unfit"}
+	}
+	return n.Problem.at("load", s.Library)
+}
+
+// moved compares what was planned with what would be planned now.
+func moved(p, now *Plan, o ApplyOptions) error {
+	refuse := func(why string) error {
+		return &Error{Op: "apply", Reason: ErrMoved, Text: why + "; nothing was loaded; plan again"}
+	}
+	addrs := func(p *Plan) string {
+		all := make([]string, len(p.Nodes))
+		for i, n := range p.Nodes {
+			all[i] = n.Addr
+		}
+		slices.Sort(all)
+		return strings.Join(all, ", ")
+	}
+	if was, is := addrs(p), addrs(now); was != is {
+		return refuse("the plan is for " + was + ", and the target is " + is)
+	}
+	var changes []string
+	for _, n := range now.Nodes {
+		i := slices.IndexFunc(p.Nodes, func(was NodePlan) bool { return was.Addr == n.Addr })
+		was := p.Nodes[i]
+		if n.Problem != nil && was.Problem == nil && !o.Partial {
+			return n.Problem.at("apply", "")
+		}
+		for j, s := range n.Steps {
+			old := was.Steps[j]
+			if s.Action == Keep || s.Action == old.Action && s.FromDigest == old.FromDigest || s.Action == Unfit && o.Partial {
+				continue
+			}
+			changes = append(changes, s.Library+" on "+n.Addr+" was planned as "+old.String()+" and is now "+s.String())
+		}
+	}
+	if len(changes) > 0 {
+		return refuse(strings.Join(changes, ", "))
+	}
+	return nil
+}
+
+func (n node) apply(ctx context.Context, libs []*fcall.Library, state NodeState, plan NodePlan, o ApplyOptions) NodeResult {
+	r := NodeResult{Node: state.Node}
+	var stop *Error
+	for i, s := range plan.Steps {
+		step := StepResult{Library: s.Library, From: s.From, Found: s.From}
+		switch {
+		case s.Action == Keep:
+			step.Outcome = Already
+		case s.Action == KeepNewer:
+			step.Outcome = LeftNewer
+		case !o.wants(s):
+			step.Outcome, step.Problem = NotStarted, blocked(plan, s)
+		case stop != nil:
+			step.Outcome, step.Problem = NotStarted, stop.at("load", s.Library)
+		default:
+			step = n.load(ctx, libs[i], s.Action != Load, compare(libs[i], state.Libraries))
+			if step.Problem != nil && !step.Problem.answered() {
+				stop = &Error{
+					Node: n.Addr, Reason: ErrUnreachable, Cause: step.Problem,
+					Text: "not tried, because the node gave no answer to the load of " + s.Library,
+				}
+			}
+		}
+		r.Steps = append(r.Steps, step)
+	}
+	return r
+}

@@ -1,0 +1,103 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A State is how what a node holds under a library's name compares with the library.
+type State string
+
+// The states.
+const (
+	Same    State = "same"    // byte for byte
+	Missing State = "missing" // no library of that name
+	Older   State = "older"   // a lower version of the library
+	Newer   State = "newer"   // a higher version of the library
+	Drifted State = "drifted" // the same version, with other bytes
+	Foreign State = "foreign" // not ours: no metadata, or that of another library
+	Unknown State = "unknown" // the node could not be read
+)
+
+// A Finding is one library on one node.
+type Finding struct {
+	Library string `json:"library"` // "ratelimit_v1"
+	State   State  `json:"state"`
+	Want    string `json:"want"`            // the version that was given
+	Found   string `json:"found,omitempty"` // the version on the node, if it says one
+	Digest  string `json:"digest,omitempty"`
+	// Difference is where the bytes differ first, if they do.
+	Difference *Difference `json:"difference,omitempty"`
+}
+
+// A Difference is the first place at which a node's code is not the library's.
+type Difference struct {
+	Line     int    `json:"line"`                // of the bundle; 1 is the first
+	File     string `json:"file,omitempty"`      // the author's file, or empty for generated code
+	FileLine int    `json:"file_line,omitempty"` // its line
+	Want     string `json:"want"`                // the library's line, at most 160 bytes; empty if it has ended
+	Found    string `json:"found"`               // the node's
+}
+
+// String says where and what.
+func (d *Difference) String() string {
+	at := fmt.Sprintf("line %d of the bundle", d.Line)
+	if d.File != "" {
+		at = fmt.Sprintf("%s:%d", d.File, d.FileLine)
+	}
+	return fmt.Sprintf("%s should be %q and is %q", at, d.Want, d.Found)
+}
+
+// compare finds lib among the libraries of a node.
+func compare(lib *fcall.Library, loaded []LoadedLibrary) Finding {
+	f := Finding{Library: lib.ServerName, Want: lib.Version, State: Missing}
+	i := slices.IndexFunc(loaded, func(l LoadedLibrary) bool { return l.ServerName == lib.ServerName })
+	if i < 0 {
+		return f
+	}
+	held := loaded[i]
+	f.Found, f.Digest = held.Version, held.Digest
+	if held.Code == lib.Code {
+		f.State = Same
+		return f
+	}
+	f.Difference = difference(lib, held.Code)
+	order := semver.Compare("v"+held.Version, "v"+lib.Version)
+	switch {
+	case held.Name != lib.Name:
+		f.State = Foreign
+	case order < 0:
+		f.State = Older
+	case order > 0:
+		f.State = Newer
+	default:
+		f.State = Drifted
+	}
+	return f
+}
+
+func difference(lib *fcall.Library, found string) *Difference {
+	wantLines, foundLines := strings.SplitAfter(lib.Code, "\n"), strings.SplitAfter(found, "\n")
+	i := 0
+	for i < len(wantLines) && i < len(foundLines) && wantLines[i] == foundLines[i] {
+		i++
+	}
+	d := &Difference{Line: i + 1, Want: lineAt(wantLines, i), Found: lineAt(foundLines, i)}
+	if file, line := lib.Locate(d.Line); file != "" {
+		d.File, d.FileLine = file, line
+	}
+	return d
+}
+
+func lineAt(lines []string, i int) string {
+	if i >= len(lines) {
+		return ""
+	}
+	line := strings.TrimSuffix(lines[i], "\n")
+	return line[:min(len(line), 160)]
+}

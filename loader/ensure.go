@@ -1,0 +1,81 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// Ensure is for a service at its start: it loads the library where it is absent, and never replaces anything, so that an old pod
+// can not undo a deploy. Many replicas may call it at once: one loads, and all of them find it.
+//
+// A higher version of the same major serves as well and is no error. A lower one (ErrOlder), other bytes of the same version
+// (ErrDrifted) and a name that something else holds (ErrConflict) are errors: the first is for a deploy, the others for a person. The
+// Result tells what each node holds, also beside an error; it is nil if the library or the client can not be used at all.
+//
+// The user needs +function|list, and +function|load for what is absent.
+func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Result, error) {
+	if err := checkLibraries("ensure", []*fcall.Library{lib}); err != nil {
+		return nil, err
+	}
+	nodes, err := NewTarget(client).nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(nodes))}
+	onEach(nodes, func(i int) {
+		r.Nodes[i] = NodeResult{Node: nodes[i].Node, Steps: []StepResult{nodes[i].ensure(ctx, lib)}}
+	})
+	return r, r.Err()
+}
+
+func (n node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
+	loaded, err := n.list(ctx)
+	if err != nil {
+		return StepResult{
+			Library: lib.ServerName, Outcome: Failed,
+			Problem: n.judgeList(ctx, "ensure", err).at("ensure", lib.ServerName),
+		}
+	}
+	found := compare(lib, loaded)
+	r := settled(n, lib, found)
+	if found.State == Missing {
+		r = n.load(ctx, lib, false, found)
+		if r.Problem != nil && r.Problem.Reason == ErrMoved {
+			// Another replica of the service, of another version, was faster: what it loaded is what there is.
+			if loaded, err := n.list(ctx); err == nil {
+				found = compare(lib, loaded)
+				if found.State != Missing {
+					r = settled(n, lib, found)
+				}
+			}
+		}
+	}
+	if r.Problem != nil {
+		r.Problem = r.Problem.at("ensure", lib.ServerName)
+	}
+	return r
+}
+
+// settled is the end of an Ensure that finds the name taken.
+func settled(n node, lib *fcall.Library, found Finding) StepResult {
+	r := StepResult{Library: lib.ServerName, From: found.Found, Found: found.Found}
+	fail := func(reason Reason, text string) StepResult {
+		r.Outcome = Failed
+		r.Problem = &Error{Op: "ensure", Library: lib.ServerName, Node: n.Addr, Reason: reason, Text: text}
+		return r
+	}
+	switch found.State {
+	case Same:
+		r.Outcome = Already
+	case Newer:
+		r.Outcome = LeftNewer
+	case Older:
+		return fail(ErrOlder, "the node has "+found.Found+", and this client was generated from "+lib.Version+"; run `rlfunc deploy`")
+	case Drifted:
+		return fail(ErrDrifted, "version "+lib.Version+" is there with other bytes: "+found.Difference.String()+"; run `rlfunc plan`")
+	case Foreign:
+		return fail(ErrConflict, Conflict{Holder: lib.ServerName}.String())
+	}
+	return r
+}

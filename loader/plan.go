@@ -1,0 +1,200 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// An Action is what a deploy does about one library on one node.
+type Action string
+
+// The actions. A deploy loads for Load and Upgrade, is content with Same and Newer, and is blocked by the others.
+const (
+	Load      Action = "load"     // the node does not have it
+	Upgrade   Action = "upgrade"  // the node has a lower version, which is replaced
+	Keep      Action = "same"     // the node has it, byte for byte
+	KeepNewer Action = "newer"    // the node has a higher version, which is left alone
+	Drift     Action = "drifted"  // the node has the same version with other bytes
+	Collide   Action = "conflict" // a name is held by something that is not ours
+	Unfit     Action = "unfit"    // the node can not be read, or takes no loads
+)
+
+// Changes tells whether the action puts a library on the node.
+func (a Action) Changes() bool { return a == Load || a == Upgrade }
+
+// Blocks tells whether a person has to do something first.
+func (a Action) Blocks() bool { return a == Drift || a == Collide || a == Unfit }
+
+// PlanFormat is the version of a Plan's JSON. Another one can not be read.
+const PlanFormat = 1
+
+// A Plan is what a deploy would do, and what it found. Its JSON does not hold the code: [ReadPlan] takes the libraries.
+type Plan struct {
+	Format    int              `json:"format"`
+	Libraries []PlannedLibrary `json:"libraries"`
+	Nodes     []NodePlan       `json:"nodes"`
+
+	libs []*fcall.Library
+}
+
+// A PlannedLibrary is a library that a Plan was made for.
+type PlannedLibrary struct {
+	Name       string `json:"name"`
+	Version    string `json:"version"`
+	ServerName string `json:"server_name"`
+	Digest     string `json:"digest"`
+}
+
+// A NodePlan is a Plan for one node.
+type NodePlan struct {
+	Node
+	Server   Server    `json:"server"`
+	Problem  *Error    `json:"problem,omitempty"` // why the node takes no loads, or nil
+	Warnings []Warning `json:"warnings,omitempty"`
+	Steps    []Step    `json:"steps"` // one for each library, in the order in which they were given
+}
+
+// A Step is a Plan for one library on one node.
+type Step struct {
+	Library    string      `json:"library"` // "ratelimit_v1"
+	Action     Action      `json:"action"`
+	From       string      `json:"from,omitempty"`        // the version on the node, if it says one
+	FromDigest string      `json:"from_digest,omitempty"` // of the code on the node
+	To         string      `json:"to"`                    // the version that was given
+	Conflict   *Conflict   `json:"conflict,omitempty"`
+	Difference *Difference `json:"difference,omitempty"` // of Drift: where it begins
+	Reason     string      `json:"reason,omitempty"`     // why it blocks, in words
+}
+
+// String is the action with its versions, "upgrade 1.0.0 -> 1.1.0".
+func (s Step) String() string {
+	switch s.Action {
+	case Upgrade:
+		return fmt.Sprintf("upgrade %s -> %s", s.From, s.To)
+	case KeepNewer:
+		return fmt.Sprintf("newer %s", s.From)
+	}
+	return fmt.Sprintf("%s %s", s.Action, s.To)
+}
+
+// A Change is a Step and where it is.
+type Change struct {
+	Node Node
+	Step
+}
+
+// Changes lists the steps that load something.
+func (p *Plan) Changes() []Change { return p.pick(Action.Changes) }
+
+// Blocked lists the steps that keep the deploy from reaching its end.
+func (p *Plan) Blocked() []Change { return p.pick(Action.Blocks) }
+
+func (p *Plan) pick(wanted func(Action) bool) []Change {
+	var picked []Change
+	for _, n := range p.Nodes {
+		for _, s := range n.Steps {
+			if wanted(s.Action) {
+				picked = append(picked, Change{Node: n.Node, Step: s})
+			}
+		}
+	}
+	return picked
+}
+
+// Summary counts the steps of each action.
+func (p *Plan) Summary() Summary {
+	s := Summary{}
+	for _, n := range p.Nodes {
+		for _, step := range n.Steps {
+			s[step.Action]++
+		}
+	}
+	return s
+}
+
+// A Summary is a number of steps by action.
+type Summary map[Action]int
+
+// String is like "1 to load, 2 same, 1 drifted"; actions without a step are left out.
+func (s Summary) String() string {
+	var parts []string
+	for _, a := range []struct {
+		action Action
+		words  string
+	}{
+		{Load, "to load"}, {Upgrade, "to upgrade"}, {Keep, "same"}, {KeepNewer, "newer, left alone"},
+		{Drift, "drifted"}, {Collide, "in conflict"}, {Unfit, "unfit"},
+	} {
+		if n := s[a.action]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, a.words))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing to do"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Plan finds out what a deploy of the libraries would do. It changes nothing. What is wrong with a node is in the plan; the
+// error is about the target or the libraries as a whole.
+func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error) {
+	if err := checkLibraries("plan", libs); err != nil {
+		return nil, err
+	}
+	states, err := t.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return planFor(states, libs), nil
+}
+
+func planFor(states []NodeState, libs []*fcall.Library) *Plan {
+	p := &Plan{Format: PlanFormat, libs: libs}
+	for _, lib := range libs {
+		p.Libraries = append(p.Libraries, PlannedLibrary{Name: lib.Name, Version: lib.Version, ServerName: lib.ServerName, Digest: lib.Digest()})
+	}
+	for _, state := range states {
+		n := NodePlan{Node: state.Node, Server: state.Server, Problem: state.Problem, Warnings: state.Warnings}
+		for _, lib := range libs {
+			n.Steps = append(n.Steps, stepFor(state, lib))
+		}
+		p.Nodes = append(p.Nodes, n)
+	}
+	return p
+}
+
+func stepFor(state NodeState, lib *fcall.Library) Step {
+	if !state.Readable {
+		return Step{Library: lib.ServerName, Action: Unfit, To: lib.Version, Reason: state.Problem.Text}
+	}
+	found := compare(lib, state.Libraries)
+	step := Step{Library: lib.ServerName, From: found.Found, FromDigest: found.Digest, To: lib.Version}
+	switch found.State {
+	case Same:
+		step.Action = Keep
+	case Newer:
+		step.Action = KeepNewer
+	case Missing:
+		step.Action = Load
+	case Older:
+		step.Action = Upgrade
+	case Drifted:
+		step.Action, step.Difference = Drift, found.Difference
+		step.Reason = "version " + lib.Version + " is there with other bytes: " + found.Difference.String()
+	default:
+		step.Action, step.Conflict = Collide, &Conflict{Holder: lib.ServerName}
+		step.Reason = step.Conflict.String()
+	}
+	if step.Action.Changes() || step.Action == Drift {
+		if c := conflictOf(lib.ServerName, registered(lib.Code), state.Libraries); c != nil {
+			step.Action, step.Conflict, step.Reason = Collide, c, c.String()
+		}
+	}
+	if state.Problem != nil && step.Action.Changes() {
+		step.Action, step.Reason = Unfit, state.Problem.Text
+	}
+	return step
+}

@@ -1,0 +1,72 @@
+package loader
+
+import (
+	"errors"
+)
+
+// An Outcome is what became of one library on one node.
+type Outcome string
+
+// The outcomes.
+const (
+	Loaded     Outcome = "loaded"      // it was absent
+	Upgraded   Outcome = "upgraded"    // it took the place of a lower version
+	Replaced   Outcome = "replaced"    // it took the place of other bytes of the same version
+	Already    Outcome = "same"        // it was there, byte for byte
+	LeftNewer  Outcome = "newer"       // a higher version is there
+	Failed     Outcome = "failed"      // Problem says why
+	NotStarted Outcome = "not_started" // an earlier failure of the node, or the plan, stood in the way; Problem says which
+)
+
+// ResultFormat is the version of a Result's JSON.
+const ResultFormat = 1
+
+// A Result is what an Apply or an Ensure did.
+type Result struct {
+	Format int          `json:"format"`
+	Nodes  []NodeResult `json:"nodes"`
+}
+
+// A NodeResult is what was done on one node.
+type NodeResult struct {
+	Node
+	Steps []StepResult `json:"steps"`
+}
+
+// A StepResult is what was done about one library on one node. Unless Outcome is Failed or NotStarted, the bytes were read back, or left alone.
+type StepResult struct {
+	Library string  `json:"library"` // "ratelimit_v1"
+	Outcome Outcome `json:"outcome"`
+	From    string  `json:"from,omitempty"`  // the version before
+	Found   string  `json:"found,omitempty"` // the version afterwards, where it is known
+	Problem *Error  `json:"problem,omitempty"`
+}
+
+// Err is nil if every step came to a good end, and otherwise the error of the one that did not, or all of them joined.
+func (r *Result) Err() error {
+	var problems []error
+	for _, n := range r.Nodes {
+		for _, s := range n.Steps {
+			if s.Problem != nil {
+				problems = append(problems, s.Problem)
+			}
+		}
+	}
+	if len(problems) == 1 {
+		return problems[0]
+	}
+	return errors.Join(problems...)
+}
+
+// Changed counts the steps that put a library on a node.
+func (r *Result) Changed() int {
+	changed := 0
+	for _, n := range r.Nodes {
+		for _, s := range n.Steps {
+			if s.Outcome == Loaded || s.Outcome == Upgraded || s.Outcome == Replaced {
+				changed++
+			}
+		}
+	}
+	return changed
+}

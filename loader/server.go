@@ -1,0 +1,125 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Server is what a node says about itself. Fields that the user may not ask for are empty.
+type Server struct {
+	Kind    string `json:"kind,omitempty"`    // "Redis", "Valkey", "embedded", ...
+	Version string `json:"version,omitempty"` // "7.0.15"
+	RunID   string `json:"run_id,omitempty"`  // changes with each start of the process
+	// UsedMemory and MaxMemory are in bytes; a MaxMemory of 0 means no limit.
+	UsedMemory int64 `json:"used_memory_bytes,omitempty"`
+	MaxMemory  int64 `json:"max_memory_bytes,omitempty"`
+	// Primary is the address that a replica follows, or empty.
+	Primary string `json:"primary,omitempty"`
+	// Cluster tells that the server is a node of a cluster.
+	Cluster bool `json:"cluster,omitempty"`
+}
+
+// String is the kind and the version, "Redis 7.0.15".
+func (s Server) String() string {
+	if s.Kind == "" {
+		return "a server that does not tell its version"
+	}
+	return strings.TrimSpace(s.Kind + " " + s.Version)
+}
+
+// kinds are the products that INFO names by a field of their own, beside a redis_version for old clients.
+var kinds = []struct{ field, kind string }{
+	{"valkey_version", "Valkey"},
+	{"dragonfly_version", "Dragonfly"},
+	{"kvrocks_version", "Kvrocks"},
+	{"garnet_version", "Garnet"},
+}
+
+// ask finds out what the node is. A user who may not use INFO still may use HELLO, which every user may.
+func (n node) ask(ctx context.Context) (Server, Role, error) {
+	reply, err := n.do(ctx, false, "INFO")
+	if err == nil {
+		text, _ := reply.(string)
+		s, role := readInfo(text)
+		return s, role, nil
+	}
+	var answer redis.Error
+	if !errors.As(err, &answer) {
+		return Server{}, "", err
+	}
+	hello, helloErr := n.do(ctx, false, "HELLO")
+	if helloErr != nil {
+		return Server{}, "", err
+	}
+	s, role := readHello(hello)
+	return s, role, nil
+}
+
+func readInfo(text string) (Server, Role) {
+	field := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			field[name] = value
+		}
+	}
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(field[name], 10, 64) // a server without the field has no such limit
+		return n
+	}
+	s := Server{
+		RunID: field["run_id"], UsedMemory: number("used_memory"), MaxMemory: number("maxmemory"),
+		Cluster: field["cluster_enabled"] == "1",
+	}
+	if v := field["redis_version"]; v != "" {
+		s.Kind, s.Version = "Redis", v
+	}
+	for _, k := range kinds {
+		if v := field[k.field]; v != "" {
+			s.Kind, s.Version = k.kind, v
+		}
+	}
+	if field["rlfunc_embedded"] != "" {
+		s.Kind = "embedded"
+	}
+	role := roleOf(field["role"])
+	if role == Replica {
+		s.Primary = field["master_host"] + ":" + field["master_port"]
+	}
+	return s, role
+}
+
+func readHello(reply any) (Server, Role) {
+	m := readMap(reply)
+	text := func(name string) string { s, _ := m[name].(string); return s }
+	s := Server{Version: text("version"), Cluster: text("mode") == "cluster"}
+	switch kind := text("server"); kind {
+	case "redis":
+		s.Kind = "Redis"
+	case "valkey":
+		s.Kind = "Valkey"
+	default:
+		s.Kind = kind
+	}
+	return s, roleOf(text("role"))
+}
+
+func roleOf(name string) Role {
+	switch name {
+	case "master", "primary":
+		return Primary
+	case "slave", "replica":
+		return Replica
+	}
+	return ""
+}
+
+// tooOld tells a Redis from before Functions.
+func (s Server) tooOld() bool {
+	major, _, _ := strings.Cut(s.Version, ".")
+	n, err := strconv.Atoi(major)
+	return s.Kind == "Redis" && err == nil && n < 7
+}

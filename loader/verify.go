@@ -1,0 +1,66 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// VerificationFormat is the version of a Verification's JSON.
+const VerificationFormat = 1
+
+// A Verification is what the nodes hold, compared with the libraries.
+type Verification struct {
+	Format int                `json:"format"`
+	Nodes  []NodeVerification `json:"nodes"`
+}
+
+// A NodeVerification is what one node holds.
+type NodeVerification struct {
+	Node
+	Problem  *Error    `json:"problem,omitempty"` // why it could not be read, or nil
+	Findings []Finding `json:"findings"`          // one for each library, in the order in which they were given
+}
+
+// Same tells whether every node holds every library byte for byte.
+func (v *Verification) Same() bool {
+	for _, n := range v.Nodes {
+		for _, f := range n.Findings {
+			if f.State != Same {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Verify compares byte for byte what every node holds with the libraries. It changes nothing, and needs no other permission than
+// +function|list. What is wrong with a node is in the Verification; the error is about the target or the libraries as a whole.
+func (t *Target) Verify(ctx context.Context, libs ...*fcall.Library) (*Verification, error) {
+	if err := checkLibraries("verify", libs); err != nil {
+		return nil, err
+	}
+	nodes, err := t.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &Verification{Format: VerificationFormat, Nodes: make([]NodeVerification, len(nodes))}
+	onEach(nodes, func(i int) { v.Nodes[i] = nodes[i].verify(ctx, libs) })
+	return v, nil
+}
+
+func (n node) verify(ctx context.Context, libs []*fcall.Library) NodeVerification {
+	v := NodeVerification{Node: n.Node}
+	loaded, err := n.list(ctx)
+	if err != nil {
+		v.Problem = n.judgeList(ctx, "verify", err)
+	}
+	for _, lib := range libs {
+		f := Finding{Library: lib.ServerName, State: Unknown, Want: lib.Version}
+		if err == nil {
+			f = compare(lib, loaded)
+		}
+		v.Findings = append(v.Findings, f)
+	}
+	return v
+}
