@@ -74,7 +74,7 @@ func Plan(o Options) (map[string][]byte, error) {
 }
 
 func goMod(o Options) string {
-	text := fmt.Sprintf("module %s\n\ngo 1.26\n\nrequire github.com/rlfunc/rlfunc %s\n", o.Module, o.Version)
+	text := fmt.Sprintf("module %s\n\ngo 1.26\n\nrequire github.com/rlfunc/rlfunc %s\n\ntool github.com/rlfunc/rlfunc/cmd/rlfunc\n", o.Module, o.Version)
 	if o.Replace != "" {
 		text += fmt.Sprintf("\nreplace github.com/rlfunc/rlfunc => %s\n", o.Replace)
 	}
@@ -93,7 +93,11 @@ func Write(dir string, content map[string][]byte) error {
 	}
 	if len(taken) > 0 {
 		slices.Sort(taken)
-		return fmt.Errorf("%s holds %s already: nothing was written; choose an empty folder", dir, strings.Join(taken, ", "))
+		names := strings.Join(taken[:min(len(taken), 3)], ", ")
+		if len(taken) > 3 {
+			names += fmt.Sprintf(" and %d more", len(taken)-3)
+		}
+		return fmt.Errorf("%s holds %s already: nothing was written; choose an empty folder", dir, names)
 	}
 	for name, text := range content {
 		to := filepath.Join(dir, filepath.FromSlash(name))
