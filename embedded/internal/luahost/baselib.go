@@ -98,7 +98,9 @@ func whereIs(L *lua.LState, level int) string {
 
 func (l *Library) baseGetMetatable(c call) int {
 	v := c.any(1)
-	if t, ok := v.(*lua.LTable); ok && l.env.behind(t) != t {
+	if t, ok := v.(*lua.LTable); ok && t == l.env.table {
+		return c.one(l.env.protect(l.env.meta))
+	} else if ok && l.env.behind(t) != t {
 		return c.one(lua.LNil)
 	}
 	meta, ok := c.GetMetatable(v).(*lua.LTable)
@@ -174,8 +176,8 @@ func baseSelect(c call) int {
 	return n - i
 }
 
-// maxUnpack is how many values a real server's stack takes.
-const maxUnpack = 7990
+// stackSlots is how many values a C function may have on its stack.
+const stackSlots = 8000
 
 func (l *Library) baseUnpack(c call) int {
 	t := l.env.behind(c.table(1))
@@ -190,7 +192,7 @@ func (l *Library) baseUnpack(c call) int {
 		return 0
 	}
 	n := last - i + 1
-	if n <= 0 || n >= maxUnpack {
+	if n <= 0 || n+c.GetTop() > stackSlots {
 		c.fail("too many results to unpack")
 	}
 	for ; i <= last; i++ {
@@ -280,7 +282,7 @@ func (l *Library) tostring(L *lua.LState, v lua.LValue) string {
 		}
 	}
 	if v == lua.LValue(jsonNull) {
-		return "userdata: NULL"
+		return "userdata: (nil)"
 	}
 	return v.String()
 }

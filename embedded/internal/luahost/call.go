@@ -30,6 +30,7 @@ func (l *Library) runTopLevel(body string) error {
 	if err := L.PCall(0, 0, nil); err != nil {
 		return errors.New("Error registering functions: " + l.errorText(err))
 	}
+	l.bind(chunk.Proto)
 	return nil
 }
 

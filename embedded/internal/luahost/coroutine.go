@@ -50,7 +50,11 @@ func wrapped(c call, resume *lua.LFunction, thread lua.LValue) int {
 	}
 	c.Call(n+1, lua.MultRet)
 	if c.Get(n+1) == lua.LFalse {
-		c.Error(c.Get(n+2), 0)
+		v := c.Get(n + 2)
+		if s, ok := toText(v); ok {
+			v = lua.LString(whereIs(c.LState, 1) + s)
+		}
+		c.Error(v, 0)
 	}
 	return c.GetTop() - n - 1
 }

@@ -67,7 +67,7 @@ func (e *environment) behind(t *lua.LTable) *lua.LTable {
 func (e *environment) writable(c call, t *lua.LTable) {
 	if t.Metatable != lua.LNil {
 		if _, ok := e.real[t]; ok {
-			c.fail(readOnly)
+			c.Error(lua.LString(readOnly), 0)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func (l *Library) newMath() *lua.LTable {
 	functions := map[string]func(c call) int{
-		"fmod":       func(c call) int { return c.oneNumber(math.Mod(c.number(1), c.number(2))) },
+		"fmod":       mathFmod,
 		"frexp":      mathFrexp,
 		"ldexp":      func(c call) int { return c.oneNumber(math.Ldexp(c.number(1), int(int32(c.int(2))))) },
 		"atan2":      func(c call) int { return c.oneNumber(math.Atan2(c.number(1), c.number(2))) },
@@ -34,6 +34,15 @@ func (l *Library) newMath() *lua.LTable {
 	t.RawSetString("huge", lua.LNumber(math.Inf(1)))
 	t.RawSetString("pi", lua.LNumber(math.Pi))
 	return t
+}
+
+// mathFmod gives C's NaN where there is no answer, which on x86-64 prints as -nan.
+func mathFmod(c call) int {
+	a, b := c.number(1), c.number(2)
+	if b == 0 || math.IsInf(a, 0) {
+		return c.oneNumber((a * b) / (a * b))
+	}
+	return c.oneNumber(math.Mod(a, b))
 }
 
 func mathFrexp(c call) int {

@@ -25,6 +25,14 @@ func modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 func (l *Library) openOperators() {
 	l.env.table.RawSetString(concatName, l.state.NewFunction(concat))
 	l.env.table.RawSetString(moduloName, l.state.NewFunction(moduloOperator))
+	l.env.table.RawSetString(boundName, l.state.NewFunction(func(L *lua.LState) int {
+		n, ok := toNumber(L.Get(1))
+		if !ok {
+			L.RaiseError("'for' %s must be a number", L.Get(2).String())
+		}
+		L.Push(lua.LNumber(n))
+		return 1
+	}))
 }
 
 func moduloOperator(L *lua.LState) int {

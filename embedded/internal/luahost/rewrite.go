@@ -11,6 +11,7 @@ import (
 const (
 	concatName = "\x00concat"
 	moduloName = "\x00modulo"
+	boundName  = "\x00bound"
 )
 
 // rewriter changes a syntax tree where gopher-lua compiles it to something else
@@ -18,7 +19,7 @@ const (
 //
 //   - a, b = b, a evaluates all of the right side before anything is assigned;
 //   - x .. y prints numbers with 14 digits, and x % y is x - floor(x/y)*y;
-//   - 010 is ten.
+//   - 010 is ten, and for i = 1, '3' counts to three.
 //
 // It refuses goto and labels, which Lua 5.1 does not have.
 type rewriter struct {
@@ -62,7 +63,9 @@ func (r *rewriter) statement(s ast.Stmt) ast.Stmt {
 		s.Then = r.block(s.Then)
 		s.Else = r.block(s.Else)
 	case *ast.NumberForStmt:
-		s.Init, s.Limit, s.Step = r.expression(s.Init), r.expression(s.Limit), r.expression(s.Step)
+		s.Init = bound(r.expression(s.Init), "initial value")
+		s.Limit = bound(r.expression(s.Limit), "limit")
+		s.Step = bound(r.expression(s.Step), "step")
 		s.Stmts = r.block(s.Stmts)
 	case *ast.GenericForStmt:
 		r.list(s.Exprs)
@@ -141,6 +144,20 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		operands = append(operands, r.expression(link.Lhs))
 		chain = link.Rhs
 	}
+}
+
+// bound makes a number of what a numeric for begins with, ends at or steps by.
+func bound(e ast.Expr, name string) ast.Expr {
+	switch e.(type) {
+	case nil, *ast.NumberExpr, *ast.ArithmeticOpExpr, *ast.UnaryLenOpExpr:
+		return e
+	}
+	text := &ast.StringExpr{Value: name}
+	place(text, e)
+	if many, ok := e.(*ast.FuncCallExpr); ok {
+		many.AdjustRet = true
+	}
+	return hiddenCall(boundName, e, e, text)
 }
 
 // hiddenCall is an expression with one value; so is each of its arguments.

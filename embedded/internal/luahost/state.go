@@ -36,7 +36,7 @@ func (l *Library) open() {
 		"os":       l.newOS(),
 		"bit":      l.newBit(),
 		"struct":   l.newStruct(),
-		"cjson":    l.newCJSON(),
+		"cjson":    l.newCJSON(&l.json),
 		"cmsgpack": l.newMessagePack(),
 		"redis":    l.newRedis(),
 	}
@@ -44,7 +44,7 @@ func (l *Library) open() {
 		globals.RawSetString(name, l.env.protect(module))
 	}
 	l.env.library.RawSetString("redis", l.env.protect(l.newLibraryAPI()))
-	l.openStringType(modules["string"])
+	l.openStringType(globals.RawGetString("string"))
 	l.budget.start(0)
 	L.SetContext(&l.budget)
 }
@@ -59,7 +59,7 @@ func (l *Library) module(functions map[string]func(c call) int) *lua.LTable {
 }
 
 // openStringType makes s:method() and arithmetic on strings work as in Lua 5.1.
-func (l *Library) openStringType(module *lua.LTable) {
+func (l *Library) openStringType(module lua.LValue) {
 	meta := l.state.NewTable()
 	meta.RawSetString("__index", module)
 	for event, op := range arithmetic {

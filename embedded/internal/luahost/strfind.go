@@ -94,7 +94,7 @@ func stringMatch(c call) int {
 	return m.push(start, end, true)
 }
 
-func (l *Library) stringGMatch(c call) int {
+func stringGMatch(c call) int {
 	text, pattern, from := c.text(1), c.text(2), 0
 	return c.one(function(c.LState, "gmatch", func(c call) int {
 		m := &matcher{call: c, text: text, pattern: pattern}
@@ -115,7 +115,7 @@ func (l *Library) stringGMatch(c call) int {
 	}))
 }
 
-func (l *Library) stringGSub(c call) int {
+func stringGSub(c call) int {
 	text, pattern := c.text(1), c.text(2)
 	replacement := c.Get(3)
 	switch replacement.Type() {
@@ -137,7 +137,7 @@ func (l *Library) stringGSub(c call) int {
 		end := m.match(at, p)
 		if end >= 0 {
 			n++
-			l.replace(m, &out, replacement, at, end)
+			m.replace(&out, replacement, at, end)
 		}
 		switch {
 		case end > at:
@@ -161,7 +161,7 @@ func (l *Library) stringGSub(c call) int {
 }
 
 // replace writes what one match becomes.
-func (l *Library) replace(m *matcher, out *strings.Builder, replacement lua.LValue, start, end int) {
+func (m *matcher) replace(out *strings.Builder, replacement lua.LValue, start, end int) {
 	var v lua.LValue
 	switch r := replacement.(type) {
 	case *lua.LTable:

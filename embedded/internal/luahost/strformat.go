@@ -16,7 +16,7 @@ type directive struct {
 
 func (d directive) has(flag byte) bool { return strings.IndexByte(d.flags, flag) >= 0 }
 
-func (l *Library) stringFormat(c call) int {
+func stringFormat(c call) int {
 	format := c.text(1)
 	var out strings.Builder
 	arg := 1
@@ -32,10 +32,12 @@ func (l *Library) stringFormat(c call) int {
 			i++
 			continue
 		}
-		arg++
+		if arg++; arg > c.GetTop() {
+			c.badArgument(arg, "no value")
+		}
 		var d directive
 		d, i = parseDirective(c, format, i)
-		l.formatOne(c, &out, d, arg)
+		d.write(c, &out, arg)
 	}
 	return c.oneText(out.String())
 }
@@ -70,10 +72,11 @@ func parseDirective(c call, format string, i int) (directive, int) {
 	return d, i
 }
 
-func (l *Library) formatOne(c call, out *strings.Builder, d directive, arg int) {
+// write formats argument arg.
+func (d directive) write(c call, out *strings.Builder, arg int) {
 	switch d.verb {
 	case 'c':
-		out.WriteString(d.pad("", string([]byte{byte(c.int(arg))}), false))
+		out.WriteString(cString(d.pad("", string([]byte{byte(c.int(arg))}), false)))
 	case 'd', 'i':
 		n := toInteger(c.number(arg))
 		out.WriteString(d.integer(n < 0, strconv.FormatUint(magnitude(n), 10)))
@@ -84,7 +87,7 @@ func (l *Library) formatOne(c call, out *strings.Builder, d directive, arg int) 
 	case 'q':
 		quote(out, c.text(arg))
 	case 's':
-		s := l.tostring(c.LState, c.any(arg))
+		s := c.text(arg)
 		if d.precision < 0 && len(s) >= 100 {
 			out.WriteString(s)
 			return

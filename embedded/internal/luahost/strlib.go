@@ -20,9 +20,9 @@ func (l *Library) newString() *lua.LTable {
 			return 0
 		},
 		"find":    stringFind,
-		"format":  l.stringFormat,
-		"gmatch":  l.stringGMatch,
-		"gsub":    l.stringGSub,
+		"format":  stringFormat,
+		"gmatch":  stringGMatch,
+		"gsub":    stringGSub,
 		"len":     func(c call) int { return c.oneNumber(float64(len(c.text(1)))) },
 		"lower":   func(c call) int { return c.oneText(lower(c.text(1))) },
 		"match":   stringMatch,
@@ -31,10 +31,7 @@ func (l *Library) newString() *lua.LTable {
 		"sub":     stringSub,
 		"upper":   func(c call) int { return c.oneText(upper(c.text(1))) },
 	})
-	t.RawSetString("gfind", l.state.NewFunction(func(L *lua.LState) int {
-		L.RaiseError("'string.gfind' was renamed to 'string.gmatch'")
-		return 0
-	}))
+	t.RawSetString("gfind", t.RawGetString("gmatch"))
 	return t
 }
 
@@ -64,8 +61,8 @@ func stringByte(c call) int {
 	if i > j {
 		return 0
 	}
-	if j-i+1 >= maxUnpack {
-		c.fail("string slice too long")
+	if c.GetTop()+j-i+1 > stackSlots {
+		c.fail("stack overflow (string slice too long)")
 	}
 	for _, b := range []byte(s[i-1 : j]) {
 		c.Push(lua.LNumber(b))

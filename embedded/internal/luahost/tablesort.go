@@ -33,6 +33,9 @@ func (s *sorter) swap(i, j int) {
 
 func (s *sorter) before(a, b lua.LValue) bool {
 	if s.less == nil {
+		if a.Type() != b.Type() {
+			s.Error(lua.LString("attempt to compare "+a.Type().String()+" with "+b.Type().String()), 0)
+		}
 		return s.LessThan(a, b)
 	}
 	return lua.LVAsBool(call2(s.call, s.less, a, b))
