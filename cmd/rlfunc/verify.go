@@ -46,7 +46,7 @@ func (a *app) verify(ctx context.Context, names []string) error {
 		for _, node := range v.Nodes {
 			for _, f := range node.Findings {
 				first := ""
-				if f.Difference != nil {
+				if f.State == loader.Drifted && f.Difference != nil {
 					first = f.Difference.String()
 				}
 				rows = append(rows, []string{node.Addr, f.Library, string(f.State), f.Want, f.Found, first})

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(engines.Wrap(m), map[string]func(){"rlfunc": main})
+}
+
+// TestScript pins the command line where no server is needed, or the embedded one does.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Setup: goEnvironment})
+}
+
+// TestRedis pins the command line on each engine that can be reached.
+func TestRedis(t *testing.T) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			scripts, err := filepath.Glob("testdata/redis/*.txtar")
+			if err != nil || len(scripts) == 0 {
+				t.Fatalf("no scripts: %v", err)
+			}
+			for _, script := range scripts {
+				e.Client(t) // leaves the server empty
+				t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+					testscript.RunT(oneByOne{t}, testscript.Params{Files: []string{script}, Setup: func(env *testscript.Env) error {
+						env.Setenv("REDIS_URL", e.URL)
+						return nil
+					}})
+				})
+			}
+		})
+	}
+}
+
+// oneByOne runs the scripts of one server after each other.
+type oneByOne struct{ *testing.T }
+
+func (o oneByOne) Parallel() {}
+
+func (o oneByOne) Run(name string, f func(testscript.T)) {
+	o.T.Run(name, func(t *testing.T) { f(oneByOne{t}) })
+}
+
+func (o oneByOne) Verbose() bool { return testing.Verbose() }
+
+// goEnvironment lets a script use the Go tool with the caches of the machine.
+func goEnvironment(env *testscript.Env) error {
+	for _, name := range []string{"GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"} {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return err
+		}
+		env.Setenv(name, strings.TrimSpace(string(value)))
+	}
+	env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env.Setenv("REDIS_URL", "")
+	return nil
+}
