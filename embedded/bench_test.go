@@ -65,7 +65,7 @@ func BenchmarkProcess(b *testing.B) {
 			defer s.Close()
 			load(b, s, buckets)
 			for _, key := range keys {
-				call(s, "SET", key, "0", "EX", 1000)
+				call(s, "SET", key, "0", "EX", 30)
 			}
 			ctx := context.Background()
 			i := 0

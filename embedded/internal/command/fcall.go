@@ -2,6 +2,7 @@ package command
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
@@ -38,6 +39,7 @@ func fcall(c *Call) reply.Value {
 		denyOOM:  f.NoWrites && s.overMemory(),
 	}
 	s.wrote.Store(false)
+	s.began.Add(1)
 	s.running.Store(f.Library)
 	v := f.Library.Call(f.Name, keys, args, &s.script)
 	s.running.Store(nil)
@@ -45,7 +47,7 @@ func fcall(c *Call) reply.Value {
 	return v
 }
 
-// Kill is FUNCTION KILL: it stops the function that runs, if it has not written yet. Unlike everything else it may be called while another command runs.
+// Kill is FUNCTION KILL: it stops the function that runs, if it has not written yet, and waits until it has ended. Unlike everything else it may be called while another command runs.
 func (s *State) Kill() reply.Value {
 	library := s.running.Load()
 	switch {
@@ -54,7 +56,10 @@ func (s *State) Kill() reply.Value {
 	case s.wrote.Load():
 		return failure("UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.")
 	}
-	library.Kill()
+	// Asked once, a call that is about to begin would not hear it.
+	for call := s.began.Load(); s.began.Load() == call && s.running.Load() == library; time.Sleep(time.Millisecond) {
+		library.Kill()
+	}
 	return okay
 }
 

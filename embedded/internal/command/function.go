@@ -104,7 +104,10 @@ func functionDelete(c *Call) reply.Value {
 }
 
 func functionFlush(c *Call) reply.Value {
-	if len(c.Args) > 3 || len(c.Args) == 3 && !is(c.Args[2], "sync") && !is(c.Args[2], "async") {
+	if len(c.Args) > 3 {
+		return failure("ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION HELP.")
+	}
+	if len(c.Args) == 3 && !is(c.Args[2], "sync") && !is(c.Args[2], "async") {
 		return failure("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
 	}
 	c.State.Functions.Flush()

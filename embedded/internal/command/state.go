@@ -37,6 +37,7 @@ type State struct {
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	wrote   atomic.Bool                     // it has run a command that writes
+	began   atomic.Int64                    // calls of functions so far
 }
 
 // NewState returns an empty server on the given clock. What functions log goes to log, unless that is nil.

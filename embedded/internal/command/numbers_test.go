@@ -1,0 +1,46 @@
+package command
+
+import (
+	"math"
+	"strconv"
+	"testing"
+)
+
+func TestParseInt_takesOnlyCanonicalIntegers(t *testing.T) {
+	for _, s := range []string{"0", "1", "-1", "123456789012345678", "9223372036854775807", "-9223372036854775808"} {
+		want, _ := strconv.ParseInt(s, 10, 64)
+		if got, ok := parseInt(s); !ok || got != want {
+			t.Errorf("parseInt(%q) = %d, %v", s, got, ok)
+		}
+	}
+	for _, s := range []string{"", "-", "+1", "01", "-0", "-01", " 1", "1 ", "1.0", "1e3", "0x10", "nan", "1\x00", "9223372036854775808", "-9223372036854775809", "111111111111111111111"} {
+		if got, ok := parseInt(s); ok {
+			t.Errorf("parseInt(%q) = %d, want it refused", s, got)
+		}
+	}
+}
+
+// The texts are what Redis 8.0.2 answers to ZSCORE.
+func TestFormatFloat_isTheShortest(t *testing.T) {
+	tests := []struct {
+		f    float64
+		want string
+	}{
+		{0, "0"},
+		{math.Copysign(0, -1), "-0"},
+		{0.1, "0.1"},
+		{-0.25, "-0.25"},
+		{3, "3"},
+		{1 << 53, "9007199254740992"},
+		{1763706467123456, "1763706467123456"},
+		{1763706467123.456, "1763706467123.456"},
+		{1e20, "100000000000000000000"},
+		{math.Inf(1), "inf"},
+		{math.Inf(-1), "-inf"},
+	}
+	for _, test := range tests {
+		if got := formatFloat(test.f); got != test.want {
+			t.Errorf("formatFloat(%g) = %s, want %s", test.f, got, test.want)
+		}
+	}
+}
