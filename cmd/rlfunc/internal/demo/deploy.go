@@ -1,0 +1,89 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// deploy goes the author's way: source, bundle, plan, load, proof.
+func (r *run) deploy(ctx context.Context) error {
+	lib, err := r.generate()
+	if err != nil {
+		return err
+	}
+	target := loader.NewTarget(r.client)
+	plan, err := target.Plan(ctx, lib)
+	if err != nil {
+		return err
+	}
+	r.step("plan", "%s: %s", r.name, plan.Summary())
+	for _, c := range plan.Changes() {
+		if c.Action != loader.Load {
+			return fmt.Errorf("%s on %s is version %s, and the demo replaces nothing: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
+		}
+	}
+	result, err := target.Apply(ctx, plan, loader.ApplyOptions{})
+	if err != nil {
+		return err
+	}
+	if result.Changed() == 0 {
+		r.step("deploy", "%s was there already: nothing to load", lib.ServerName)
+	} else {
+		r.step("deploy", "%s %s loaded", lib.ServerName, lib.Version)
+	}
+	held, err := target.Verify(ctx, lib)
+	if err != nil {
+		return err
+	}
+	if held.Same() {
+		r.step("verify", "what the server holds is the bundle, byte for byte")
+		return nil
+	}
+	for _, n := range held.Nodes {
+		for _, f := range n.Findings {
+			if f.State != loader.Newer {
+				return fmt.Errorf("verify %s on %s: %s", f.Library, n.Addr, f.State)
+			}
+			r.step("verify", "the server holds the newer %s, which serves as well", f.Found)
+		}
+	}
+	return nil
+}
+
+func (r *run) generate() (*fcall.Library, error) {
+	tree, found := codegen.Load(r.source, functions.Root, source.Options{})
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	lib, ok := tree.Library(ratelimit.Library.Name)
+	if !ok {
+		return nil, fmt.Errorf("generate: no library %s", ratelimit.Library.Name)
+	}
+	files, err := codegen.Library(lib)
+	if err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	held := runtime.Library(lib)
+	text := fmt.Sprintf("%s/%s, %d functions -> %d files; the bundle %s %s has %d lines", functions.Root, lib.Spec.Name,
+		len(lib.Spec.Functions), len(files), held.ServerName, held.Version, strings.Count(held.Code, "\n"))
+	if held.Code != ratelimit.Library.Code {
+		text += "; not the one that this program's client was made with"
+	}
+	r.step("generate", "%s", text)
+	return held, nil
+}
+
+func (r *run) step(name, format string, args ...any) {
+	s := Step{Name: name, Text: fmt.Sprintf(format, args...)}
+	r.verdict.Steps = append(r.verdict.Steps, s)
+	r.page.step(s)
+}

@@ -1,0 +1,145 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+)
+
+const perPeriod = 7
+
+// longRun empties a bucket and then takes every token as soon as it is there.
+func (r *run) longRun(ctx context.Context, s *scene) error {
+	if r.clock != nil {
+		return r.longRunVirtual(ctx, s)
+	}
+	return r.longRunReal(ctx, s)
+}
+
+// longRunVirtual makes a call, waits as long as it is told, and calls again, for 10,000 minutes. The n-th token must come at n times
+// 60 s / 7, rounded up to a microsecond: then the sums are exact as well.
+func (r *run) longRunVirtual(ctx context.Context, s *scene) error {
+	const periods, inRow = 10_000, 2_000
+	limits, err := ratelimit.New(r.direct, fcall.Options{Namespace: r.ns})
+	if err != nil {
+		return err
+	}
+	p := ratelimit.GCRAParams{Bucket: r.subject("long-run"), Limit: perPeriod, Period: time.Minute}
+	if err := empty(ctx, limits, p); err != nil {
+		return err
+	}
+	start := r.clock.Now()
+	end := start.Add(periods * time.Minute)
+	passed, shown, row := 0, 0, 1
+	for {
+		a, err := limits.GCRA(ctx, p)
+		if err != nil {
+			return err
+		}
+		if a.Allowed {
+			passed++
+			at := time.Duration((int64(passed)*time.Minute.Microseconds()+perPeriod-1)/perPeriod) * time.Microsecond
+			s.must(r.clock.Now().Sub(start) == at, "token %d came at %s, and is due at %s", passed, r.clock.Now().Sub(start), at)
+			continue
+		}
+		if a.RetryAfter <= 0 {
+			s.fail("refused with a retry_after of %s", a.RetryAfter)
+			return nil
+		}
+		next := r.clock.Now().Add(a.RetryAfter)
+		for ; row <= periods/inRow && next.After(start.Add(time.Duration(row)*inRow*time.Minute)); row++ {
+			text := fmt.Sprintf("%d in %d minutes", passed-shown, inRow)
+			r.page.tally(fmt.Sprintf("to %d", row*inRow), passed-shown, inRow*perPeriod, text)
+			shown = passed
+		}
+		if next.After(end) {
+			break
+		}
+		r.clock.Set(next)
+	}
+	s.Rows = append(s.Rows, Row{Label: "passed", Passed: passed, Note: "10,000 minutes"})
+	s.must(passed == periods*perPeriod, "%d tokens in %d minutes, and %d are due", passed, periods, periods*perPeriod)
+	s.found("%d tokens in %d minutes, each at its exact microsecond", passed, periods)
+	return nil
+}
+
+func empty(ctx context.Context, limits *ratelimit.Client, p ratelimit.GCRAParams) error {
+	all := int64(perPeriod)
+	p.Cost = &all
+	a, err := limits.GCRA(ctx, p)
+	if err == nil && !a.Allowed {
+		err = fmt.Errorf("a fresh bucket does not hold %d tokens", perPeriod)
+	}
+	return err
+}
+
+// longRunReal does the same for 3 s of real time with 7 tokens in 100 ms. The server's clock is read around the first and the last
+// call, so the due number of tokens is known up to these readings.
+func (r *run) longRunReal(ctx context.Context, s *scene) error {
+	const period, run = 100 * time.Millisecond, 3 * time.Second
+	p := ratelimit.GCRAParams{Bucket: r.subject("long-run"), Limit: perPeriod, Period: period}
+	all := int64(perPeriod)
+	drain := p
+	drain.Cost = &all
+	began, answer, err := r.timedGCRA(ctx, drain)
+	if err != nil {
+		return err
+	}
+	s.must(answer.Allowed, "a fresh bucket does not hold %d tokens", perPeriod)
+	r.page.note("running for %s of real time at %d per %s", run, perPeriod, period)
+	passed, shown, row := 0, 0, 1
+	for {
+		now, a, err := r.timedGCRA(ctx, p)
+		if err != nil {
+			return err
+		}
+		if a.Allowed {
+			passed++
+			continue
+		}
+		if gone := now.first.Sub(began.first); gone >= time.Duration(row)*time.Second {
+			r.page.tally(fmt.Sprintf("second %d", row), passed-shown, 80, fmt.Sprintf("%d passed", passed-shown))
+			shown, row = passed, row+1
+		}
+		if now.first.Sub(began.last) < run {
+			if err := sleep(ctx, a.RetryAfter); err != nil {
+				return err
+			}
+			continue
+		}
+		least, most := due(now.first.Sub(began.last), period), due(now.last.Sub(began.first), period)
+		text := fmt.Sprintf("%d due", least)
+		if least != most {
+			text = fmt.Sprintf("%d to %d due", least, most)
+		}
+		s.Rows = append(s.Rows, Row{Label: "passed", Passed: passed, Note: text})
+		gone := now.first.Sub(began.last)
+		s.must(least <= passed && passed <= most, "%d tokens in %s, and %s", passed, gone, text)
+		s.found("%d tokens in %s, %s: none lost, none won", passed, gone, text)
+		return nil
+	}
+}
+
+// due is how many tokens are gained in d.
+func due(d, period time.Duration) int {
+	n := new(big.Int).Mul(big.NewInt(int64(d)), big.NewInt(perPeriod))
+	return int(n.Div(n, big.NewInt(int64(period))).Int64())
+}
+
+// timedGCRA makes a call between two readings of the server's clock.
+func (r *run) timedGCRA(ctx context.Context, p ratelimit.GCRAParams) (instant, ratelimit.GCRAResult, error) {
+	pipe := r.client.Pipeline()
+	before := pipe.Time(ctx)
+	pending := r.limits.QueueGCRA(ctx, pipe, p)
+	after := pipe.Time(ctx)
+	_, execErr := pipe.Exec(ctx)
+	answer, err := pending.Result()
+	if err == nil {
+		err = execErr
+	}
+	return instant{first: before.Val(), last: after.Val()}, answer, err
+}
