@@ -1,0 +1,42 @@
+// Package rlfunc_test holds the rules between the rooms of this module.
+package rlfunc_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestImports_flowOneWay lists what each room must not reach, by way of whatever it imports.
+func TestImports_flowOneWay(t *testing.T) {
+	const module = "github.com/rlfunc/rlfunc/"
+	forAuthors := []string{
+		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions",
+		"github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra", "github.com/goccy/go-yaml",
+	}
+	for _, rule := range []struct {
+		room string
+		not  []string
+	}{
+		// A service links these.
+		{"./fcall", append(forAuthors, module+"gen")},
+		{"./gen/...", forAuthors},
+		{"./loader", []string{module + "codegen", module + "gen", module + "embedded", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		// The generator is pure: source in, files out.
+		{"./codegen", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
+		{"./embedded", []string{module + "codegen", module + "gen", module + "loader", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		{"./lua_test", []string{"github.com/testcontainers/", "github.com/spf13/cobra"}},
+	} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", rule.room).Output()
+		if err != nil {
+			t.Fatalf("go list -deps %s: %v", rule.room, err)
+		}
+		for dep := range strings.Lines(string(out)) {
+			for _, not := range rule.not {
+				if dep = strings.TrimSpace(dep); dep == not || strings.HasPrefix(dep, strings.TrimSuffix(not, "/")+"/") {
+					t.Errorf("%s imports %s, by one way or another", rule.room, dep)
+				}
+			}
+		}
+	}
+}
