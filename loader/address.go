@@ -83,6 +83,9 @@ func wrongParts(u *url.URL) string {
 	if u.Hostname() == "" {
 		return "the host is missing"
 	}
+	if strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
+		return "an IPv6 address goes in brackets: redis://[::1]:6379"
+	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 			return "the port must be a number from 1 to 65535"

@@ -86,7 +86,7 @@ func plainText(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "out of time"
+		return "out of time (is the address right, and does the server speak TLS if the URL says rediss://?)"
 	}
 	text := strings.TrimPrefix(oneLine(err.Error()), "redis: ")
 	if text == "EOF" {
@@ -105,7 +105,7 @@ var bundlePosition = regexp.MustCompile(`@?user_function:(\d+)`)
 // author's.
 func rejected(op string, lib *fcall.Library, node string, err error) *Error {
 	e := &Error{Op: op, Library: lib.ServerName, Node: node, Reason: ErrRejected, Cause: err}
-	text := oneLine(err.Error())
+	text := strings.ReplaceAll(strings.TrimPrefix(oneLine(err.Error()), "ERR "), ": ERR ", ": ")
 	if strings.HasSuffix(text, loadTimeout) {
 		e.Reason = ErrTooSlow
 		e.Text = "the library did not load in the 500 ms that a server gives it; do less at the top of its files, or try again when the server is idle"

@@ -125,8 +125,13 @@ func (s Summary) String() string {
 		action Action
 		words  string
 	}{
-		{Load, "to load"}, {Upgrade, "to upgrade"}, {Keep, "same"}, {KeepNewer, "newer, left alone"},
-		{Drift, "drifted"}, {Collide, "in conflict"}, {Unfit, "unfit"},
+		{Load, "to load"},
+		{Upgrade, "to upgrade"},
+		{Keep, "same"},
+		{KeepNewer, "newer, left alone"},
+		{Drift, "drifted"},
+		{Collide, "in conflict"},
+		{Unfit, "unfit"},
 	} {
 		if n := s[a.action]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, a.words))

@@ -1,0 +1,114 @@
+package loader_test
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+func TestParseURL_readsWhatOperatorsWrite(t *testing.T) {
+	tests := []struct {
+		url, text, addr, user, password string
+		db                              int
+		tls                             bool
+	}{
+		{"redis://127.0.0.1:7001", "redis://127.0.0.1:7001/0", "127.0.0.1:7001", "", "", 0, false},
+		{" redis://localhost\n", "redis://localhost:6379/0", "localhost:6379", "", "", 0, false},
+		{"REDIS://h:1/3", "redis://h:1/3", "h:1", "", "", 3, false},
+		{"redis://h:1?db=3", "redis://h:1/3", "h:1", "", "", 3, false},
+		{"redis://u:p%40s%2F@h:1/", "redis://h:1/0", "h:1", "u", "p@s/", 0, false},
+		{"redis://:p@h", "redis://h:6379/0", "h:6379", "", "p", 0, false},
+		{"rediss://u:p@h:1/2?skip_verify=true", "rediss://h:1/2", "h:1", "u", "p", 2, true},
+		{"redis://[::1]:7001", "redis://[::1]:7001/0", "[::1]:7001", "", "", 0, false},
+		{"unix:///run/r.sock", "unix:///run/r.sock", "/run/r.sock", "", "", 0, false},
+		{"unix://u:p@/run/r.sock?db=2", "unix:///run/r.sock?db=2", "/run/r.sock", "u", "p", 2, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.url, func(t *testing.T) {
+			a, err := loader.ParseURL(tt.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := a.NewClient().(*redis.Client)
+			defer client.Close()
+			o := client.Options()
+			equal(t, "address", []any{tt.text, tt.addr, tt.user, tt.password, tt.db, tt.tls},
+				[]any{a.String(), o.Addr, o.Username, o.Password, o.DB, o.TLSConfig != nil})
+		})
+	}
+}
+
+func TestParseURL_refusesInOneLineWithoutThePassword(t *testing.T) {
+	tests := []struct {
+		url    string
+		reason loader.Reason
+		part   string
+	}{
+		{"", loader.ErrURL, "it is empty"},
+		{"localhost:6379", loader.ErrURL, "must begin with redis://"},
+		{"redis:localhost", loader.ErrURL, "must begin with redis://"},
+		{"http://h", loader.ErrURL, `scheme "http" is not one of`},
+		{"embedded://", loader.ErrURL, "is not one of"},
+		{"redis://", loader.ErrURL, "the host is missing"},
+		{"redis:///3", loader.ErrURL, "the host is missing"},
+		{"redis://:6379", loader.ErrURL, "the host is missing"},
+		{"redis://h:port", loader.ErrURL, "a port is a number"},
+		{"redis://h:0", loader.ErrURL, "port must be a number from 1 to 65535"},
+		{"redis://h:65536", loader.ErrURL, "port must be a number from 1 to 65535"},
+		{"redis://::1:6379", loader.ErrURL, "in brackets"},
+		{"redis://h/three", loader.ErrURL, "database"},
+		{"redis://h/-1", loader.ErrURL, "database"},
+		{"redis://h/1/2", loader.ErrURL, "database"},
+		{"redis://h?db=-1", loader.ErrURL, "database"},
+		{"redis://h?timeout=1s", loader.ErrURL, "unexpected option: timeout"},
+		{"redis://h?dial_timeout=soon", loader.ErrURL, "invalid dial_timeout duration"},
+		{"redis://h#1", loader.ErrURL, "%23"},
+		{"redis://u:secret@h:port", loader.ErrURL, "%2F"},
+		{"redis://u:sec/secret@h:1", loader.ErrURL, "%2F"},
+		{"redis://u:secret%zz@h:1", loader.ErrURL, "%25"},
+		{"redis://u:sec#secret@h:1", loader.ErrURL, ""},
+		{"redis://h\x00:1", loader.ErrURL, "host:port"},
+		{"unix://", loader.ErrURL, "unix:///run/redis.sock"},
+		{"unix://run/redis.sock", loader.ErrURL, "unix:///run/redis.sock"},
+		{"redis+sentinel://main@h1,h2", loader.ErrUnsupported, "redis+sentinel:// can not be deployed to yet"},
+		{"redis+cluster://u:secret@h1,h2", loader.ErrUnsupported, "redis+cluster:// can not be deployed to yet"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.url, func(t *testing.T) {
+			_, err := loader.ParseURL(tt.url)
+			says(t, err, tt.reason, "read the redis url: ", tt.part)
+			if strings.Contains(err.Error(), "sec") {
+				t.Errorf("error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestAddress_unixSocketIsATarget(t *testing.T) {
+	s := embedded.New(embedded.Options{})
+	defer s.Close()
+	path := filepath.Join(t.TempDir(), "s")
+	if len(path) > 100 {
+		t.Skipf("SKIPPED: the path of a socket can not be %d long", len(path))
+	}
+	var addr net.Addr
+	addr, err := s.Listen("unix:" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := loader.ParseURL("unix://" + addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := a.NewClient()
+	defer client.Close()
+	lib := bundle("shop", "1.0.0", "buy")
+	r, err := apply(client, plan(t, client, lib), loader.ApplyOptions{})
+	equal(t, "error and outcome", []any{nil, []string{"shop_v1 loaded"}}, []any{err, outcomes(r)})
+}

@@ -1,0 +1,133 @@
+package loader_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestEnsure_loadsOnlyWhatIsAbsent(t *testing.T) {
+	lib := bundle("shop", "1.2.0", "buy")
+	older, newer, drifted := bundle("shop", "1.1.0", "buy"), bundle("shop", "1.3.0", "buy"), edited(lib, "buy", "bid")
+	foreign := &fcall.Library{ServerName: "shop_v1", Code: "#!lua name=shop_v1\nredis.register_function('x', function() return 1 end)"}
+	holder := &fcall.Library{ServerName: "legacy", Code: "#!lua name=legacy\nredis.register_function('SHOP_V1_BUY', function() return 1 end)"}
+	tests := []struct {
+		name   string
+		before *fcall.Library
+		want   loader.StepResult // without its Problem
+		reason loader.Reason
+		part   string
+	}{
+		{"absent", nil, loader.StepResult{Outcome: loader.Loaded, Found: "1.2.0"}, "", ""},
+		{"same", lib, loader.StepResult{Outcome: loader.Already, From: "1.2.0", Found: "1.2.0"}, "", ""},
+		{"newer", newer, loader.StepResult{Outcome: loader.LeftNewer, From: "1.3.0", Found: "1.3.0"}, "", ""},
+		{"older", older, loader.StepResult{Outcome: loader.Failed, From: "1.1.0", Found: "1.1.0"}, loader.ErrOlder, "the node has 1.1.0, and this client was generated from 1.2.0; run `rlfunc deploy`"},
+		{"drifted", drifted, loader.StepResult{Outcome: loader.Failed, From: "1.2.0", Found: "1.2.0"}, loader.ErrDrifted, "functions/shop/shop.lua:11 should be"},
+		{"foreign", foreign, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "the name shop_v1 is held"},
+		{"a function is held", holder, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "function SHOP_V1_BUY is held by library legacy"},
+	}
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				client := e.Client(t)
+				if tt.before != nil {
+					put(t, client, tt.before.Code)
+				}
+				r, err := loader.Ensure(t.Context(), client, lib)
+				got := r.Nodes[0].Steps[0]
+				if tt.reason != "" {
+					says(t, err, tt.reason, "ensure shop_v1 on "+e.Addr+": ", tt.part)
+				} else if err != nil {
+					t.Error(err)
+				}
+				got.Problem, tt.want.Library = nil, "shop_v1"
+				equal(t, "result", tt.want, got)
+				after := lib
+				if tt.before != nil {
+					after = tt.before
+				}
+				equal(t, "code", after.Code, held(t, client, after.ServerName))
+			})
+		}
+	})
+}
+
+// inParallel runs f 20 times at once and returns the results.
+func inParallel(f func(i int) (*loader.Result, error)) (results []*loader.Result, errs []error) {
+	results, errs = make([]*loader.Result, 20), make([]error, 20)
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range results {
+		wg.Go(func() {
+			<-start
+			results[i], errs[i] = f(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+	return results, errs
+}
+
+func TestEnsure_twentyReplicasAtOnceAllSucceed(t *testing.T) {
+	lib := bundle("shop", "1.2.0", "buy")
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		clients := make([]*redis.Client, 20)
+		for i := range clients {
+			clients[i] = e.Connect(t, nil)
+			if err := clients[i].Ping(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		results, errs := inParallel(func(i int) (*loader.Result, error) { return loader.Ensure(t.Context(), clients[i], lib) })
+		loaded := 0
+		for i, err := range errs {
+			if err != nil {
+				t.Error(err)
+			}
+			loaded += results[i].Changed()
+		}
+		equal(t, "loads", 1, loaded)
+		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
+	})
+}
+
+func TestEnsure_twoVersionsAtOnceNeverReplace(t *testing.T) {
+	old, young := bundle("shop", "1.1.0", "buy"), bundle("shop", "1.2.0", "buy")
+	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
+		results, errs := inParallel(func(i int) (*loader.Result, error) {
+			return loader.Ensure(t.Context(), client, []*fcall.Library{old, young}[i%2])
+		})
+		winner := held(t, client, "shop_v1")
+		loaded := 0
+		for i, err := range errs {
+			switch {
+			case i%2 == 1 && winner == old.Code:
+				says(t, err, loader.ErrOlder, "run `rlfunc deploy`")
+			case err != nil:
+				t.Error(err)
+			}
+			loaded += results[i].Changed()
+		}
+		equal(t, "loads", 1, loaded)
+	})
+}
+
+func TestEnsure_takesAnEmbeddedServerDirectly(t *testing.T) {
+	s := embedded.New(embedded.Options{})
+	defer s.Close()
+	r, err := loader.Ensure(t.Context(), s, bundle("shop", "1.2.0", "buy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "result", &loader.Result{Format: 1, Nodes: []loader.NodeResult{{
+		Node:  loader.Node{Addr: "embedded"},
+		Steps: []loader.StepResult{{Library: "shop_v1", Outcome: loader.Loaded, Found: "1.2.0"}},
+	}}}, r)
+	equal(t, "kind", "embedded", check(t, s).Server.Kind)
+}

@@ -1,0 +1,139 @@
+package loader_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// hangUp is the answer of a server that breaks the connection.
+const hangUp = ""
+
+// A fakeServer answers what real servers do not at will.
+type fakeServer struct {
+	addr   string
+	answer func(command string, args []string) string
+
+	mu       sync.Mutex
+	commands []string // all but those of go-redis's own greeting
+}
+
+// newFakeServer answers with RESP text; a command is its first word, and of FUNCTION its first two.
+func newFakeServer(t *testing.T, answer func(command string, args []string) string) *fakeServer {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &fakeServer{addr: l.Addr().String(), answer: answer}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.serve(c)
+		}
+	}()
+	return s
+}
+
+func (s *fakeServer) serve(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	for {
+		args, err := readCommand(r)
+		if err != nil {
+			return
+		}
+		command := strings.ToUpper(args[0])
+		if command == "FUNCTION" {
+			command += " " + strings.ToUpper(args[1])
+		}
+		if command != "CLIENT" && (command != "HELLO" || len(args) == 1) {
+			s.mu.Lock()
+			s.commands = append(s.commands, command)
+			s.mu.Unlock()
+		}
+		answer := s.answer(command, args)
+		if answer == hangUp {
+			return
+		}
+		if _, err := io.WriteString(c, answer); err != nil {
+			return
+		}
+	}
+}
+
+// served returns the commands so far.
+func (s *fakeServer) served() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.commands...)
+}
+
+func readCommand(r *bufio.Reader) ([]string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(line[1:]))
+	if err != nil {
+		return nil, err
+	}
+	args := make([]string, n)
+	for i := range args {
+		if line, err = r.ReadString('\n'); err != nil {
+			return nil, err
+		}
+		size, err := strconv.Atoi(strings.TrimSpace(line[1:]))
+		if err != nil {
+			return nil, err
+		}
+		text := make([]byte, size+2)
+		if _, err := io.ReadFull(r, text); err != nil {
+			return nil, err
+		}
+		args[i] = string(text[:size])
+	}
+	return args, nil
+}
+
+func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
+
+// answers is a Redis with the given INFO, where the given commands have the given answers.
+func answers(info string, special map[string]string) func(string, []string) string {
+	return func(command string, args []string) string {
+		if answer, ok := special[command]; ok {
+			return answer
+		}
+		switch command {
+		case "HELLO":
+			return "-ERR unknown command 'HELLO'\r\n"
+		case "INFO":
+			return bulk(info)
+		case "FUNCTION LIST":
+			return "*0\r\n"
+		case "FUNCTION LOAD":
+			if args[len(args)-1] == "" {
+				return "-ERR Missing library metadata\r\n"
+			}
+		}
+		return "+OK\r\n"
+	}
+}
+
+// impatient is a client that does not try again.
+func impatient(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { c.Close() })
+	return c
+}

@@ -1,0 +1,212 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func isReason(err error, reason loader.Reason) bool { return errors.Is(err, reason) }
+
+func TestPlan_tellsWhatADeployWouldDo(t *testing.T) {
+	lib := bundle("shop", "1.2.0", "buy", "sell")
+	foreign := "#!lua name=shop_v1\nredis.register_function('shop_v1_x', function() return 1 end)"
+	tests := []struct {
+		name   string
+		before []string // code on the server
+		want   loader.Action
+		text   string
+		reason string // part of it
+	}{
+		{"absent", nil, loader.Load, "load 1.2.0", ""},
+		{"other libraries there", []string{bundle("other", "1.0.0", "buy").Code}, loader.Load, "load 1.2.0", ""},
+		{"the same bytes", []string{lib.Code}, loader.Keep, "same 1.2.0", ""},
+		{"an older version", []string{bundle("shop", "1.1.9", "buy").Code}, loader.Upgrade, "upgrade 1.1.9 -> 1.2.0", ""},
+		{"an older version by number and not by letter", []string{bundle("shop", "1.2.0-rc.1", "buy").Code}, loader.Upgrade, "upgrade 1.2.0-rc.1 -> 1.2.0", ""},
+		{"a newer version", []string{bundle("shop", "1.10.0", "buy").Code}, loader.KeepNewer, "newer 1.10.0", ""},
+		{
+			"the same version with other bytes",
+			[]string{edited(lib, "_sell'", "_sold'").Code},
+			loader.Drift, "drifted 1.2.0", "functions/shop/shop.lua:12 should be",
+		},
+		{
+			"a function held by another library",
+			[]string{"#!lua name=legacy\nredis.register_function('shop_v1_sell', function() return 1 end)"},
+			loader.Collide, "conflict 1.2.0", "function shop_v1_sell is held by library legacy",
+		},
+		{
+			"a function held in other letters",
+			[]string{"#!lua name=legacy\nredis.register_function('SHOP_v1_Sell', function() return 1 end)"},
+			loader.Collide, "conflict 1.2.0", "function SHOP_v1_Sell is held by library legacy",
+		},
+		{
+			"an upgrade adds a function that another library holds",
+			[]string{bundle("shop", "1.1.0", "buy").Code, "#!lua name=legacy\nredis.register_function('shop_v1_sell', function() return 1 end)"},
+			loader.Collide, "conflict 1.2.0", "function shop_v1_sell is held by library legacy",
+		},
+		{"the name held by a library of somebody else", []string{foreign}, loader.Collide, "conflict 1.2.0", "did not make"},
+		{
+			"the name held by another library of ours",
+			[]string{strings.Replace(lib.Code, "library=shop", "library=shops", 1)},
+			loader.Collide, "conflict 1.2.0", "the name shop_v1 is held",
+		},
+		{
+			"a version that is none",
+			[]string{strings.Replace(lib.Code, "version=1.2.0", "version=latest", 1)},
+			loader.Collide, "conflict 1.2.0", "the name shop_v1 is held",
+		},
+	}
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				client := e.Client(t)
+				for _, code := range tt.before {
+					put(t, client, code)
+				}
+				p := plan(t, client, lib)
+				step := p.Nodes[0].Steps[0]
+				if step.Action != tt.want || step.String() != tt.text || !strings.Contains(step.Reason, tt.reason) {
+					t.Errorf("step %q, %s, reason %q; want %s, %q, reason with %q", step, step.Action, step.Reason, tt.want, tt.text, tt.reason)
+				}
+				equal(t, "summary", loader.Summary{tt.want: 1}, p.Summary())
+				equal(t, "changes", tt.want.Changes(), len(p.Changes()) == 1)
+				equal(t, "blocked", tt.want.Blocks(), len(p.Blocked()) == 1)
+			})
+		}
+	})
+}
+
+func TestPlan_refusesALibraryThatContradictsItself(t *testing.T) {
+	lib := bundle("shop", "1.2.0", "buy")
+	renamed, other, upper := *lib, *lib, bundle("other", "1.0.0", "buy")
+	renamed.ServerName = "shop_v2"
+	other.Version = "1.3.0"
+	upper.Code = strings.Replace(upper.Code, "other_v1_buy", "SHOP_V1_BUY", 1)
+	tests := []struct {
+		name   string
+		libs   []*fcall.Library
+		reason loader.Reason
+		part   string
+	}{
+		{"none", nil, loader.ErrLibrary, "no library"},
+		{"nil", []*fcall.Library{nil}, loader.ErrLibrary, "nil"},
+		{"another server name", []*fcall.Library{&renamed}, loader.ErrLibrary, "plan shop_v2: the code does not begin with `#!lua name=shop_v2`"},
+		{"another version", []*fcall.Library{&other}, loader.ErrLibrary, "version=1.3.0"},
+		{"no metadata", []*fcall.Library{edited(lib, "-- rlfunc:", "-- rlfun:")}, loader.ErrLibrary, "head"},
+		{"twice", []*fcall.Library{lib, lib}, loader.ErrLibrary, "twice"},
+		{"two libraries with one function", []*fcall.Library{lib, upper}, loader.ErrConflict, "function SHOP_V1_BUY is also in library shop_v1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			// Nothing is asked of the server: there is none.
+			_, err := loader.NewTarget(impatient(t, "127.0.0.1:1")).Plan(t.Context(), tt.libs...)
+			says(t, err, tt.reason, tt.part)
+		})
+	}
+}
+
+func TestReadPlan_isThePlanThatWasSaved(t *testing.T) {
+	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
+		lib, second := bundle("shop", "1.2.0", "buy"), bundle("other", "1.0.0", "look")
+		put(t, client, bundle("shop", "1.1.0", "buy").Code)
+		p := plan(t, client, lib, second)
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "register_function") {
+			t.Error("the saved plan holds code")
+		}
+		read, err := loader.ReadPlan(text, second, lib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "plan", string(text), string(again))
+		r, err := apply(client, read, loader.ApplyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "outcomes", []string{"shop_v1 upgraded", "other_v1 loaded"}, outcomes(r))
+	})
+}
+
+func TestReadPlan_refusesWhatItWasNotMadeFor(t *testing.T) {
+	lib := bundle("shop", "1.2.0", "buy")
+	good := `{"format":1,"libraries":[{"name":"shop","version":"1.2.0","server_name":"shop_v1","digest":"` + lib.Digest() + `"}],` +
+		`"nodes":[{"addr":"a:1","steps":[{"library":"shop_v1","action":"load","to":"1.2.0"}]}]}`
+	if _, err := loader.ReadPlan([]byte(good), lib); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		text   string
+		libs   []*fcall.Library
+		reason loader.Reason
+		part   string
+	}{
+		{"empty", "", []*fcall.Library{lib}, loader.ErrPlan, "not a saved plan"},
+		{"not JSON", "nodes: []", []*fcall.Library{lib}, loader.ErrPlan, "not a saved plan"},
+		{"no format", "{}", []*fcall.Library{lib}, loader.ErrPlan, "its format is 0"},
+		{"a later format", `{"format":2}`, []*fcall.Library{lib}, loader.ErrPlan, "its format is 2, and this version reads format 1"},
+		{"no libraries", `{"format":1}`, []*fcall.Library{lib}, loader.ErrLibrary, "no library"},
+		{"another shape", `{"format":1,"nodes":7}`, []*fcall.Library{lib}, loader.ErrPlan, "not a saved plan"},
+		{"a step too few", strings.Replace(good, `{"library":"shop_v1","action":"load","to":"1.2.0"}`, "", 1), []*fcall.Library{lib}, loader.ErrPlan, "one step for each library"},
+		{"a library is gone", good, nil, loader.ErrMoved, "not here any more"},
+		{"a library has changed", good, []*fcall.Library{edited(lib, "buy", "bid")}, loader.ErrMoved, "has changed since"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := loader.ReadPlan([]byte(tt.text), tt.libs...)
+			says(t, err, tt.reason, tt.part)
+		})
+	}
+}
+
+func TestPlan_takesTheGeneratedLibrary(t *testing.T) {
+	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
+		p := plan(t, client, ratelimit.Library)
+		if _, err := apply(client, p, loader.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		state := check(t, client)
+		got := state.Libraries[0]
+		equal(t, "code", ratelimit.Library.Code, got.Code)
+		equal(t, "digest", ratelimit.Library.Digest(), got.Digest)
+		equal(t, "name and version", "ratelimit 1.0.0", got.Name+" "+got.Version)
+		if state.Server.Version == "" || state.Role != loader.Primary || state.Problem != nil {
+			t.Errorf("node is %+v", state)
+		}
+		// All names that the server knows were found by reading, so a collision is seen before the deploy.
+		for _, f := range got.Functions {
+			holder := "#!lua name=legacy\nredis.register_function('" + strings.ToUpper(f) + "', function() return 1 end)"
+			if err := client.FunctionDelete(t.Context(), got.ServerName).Err(); err != nil {
+				t.Fatal(err)
+			}
+			put(t, client, holder)
+			equal(t, f, loader.Collide, plan(t, client, ratelimit.Library).Nodes[0].Steps[0].Action)
+			if err := client.FunctionDelete(t.Context(), "legacy").Err(); err != nil {
+				t.Fatal(err)
+			}
+			put(t, client, ratelimit.Library.Code)
+		}
+	})
+}
+
+func TestSummary_countsInWords(t *testing.T) {
+	equal(t, "summary", "1 to load, 2 to upgrade, 3 same, 1 drifted", loader.Summary{
+		loader.Drift: 1, loader.Keep: 3, loader.Upgrade: 2, loader.Load: 1,
+	}.String())
+	equal(t, "empty", "nothing to do", loader.Summary{}.String())
+}

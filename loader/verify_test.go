@@ -1,0 +1,114 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestVerify_comparesByteForByte(t *testing.T) {
+	lib := bundle("shop", "1.2.0", "buy", "sell")
+	lines := strings.Split(strings.TrimSuffix(lib.Code, "\n"), "\n")
+	change := func(old, by string) *fcall.Library { return edited(lib, old, by) }
+	older, newer := bundle("shop", "1.1.0", "buy"), bundle("shop", "1.3.0", "buy")
+	foreign := &fcall.Library{Code: "#!lua name=shop_v1\nredis.register_function('f', function() return 1 end)"}
+	const file = "functions/shop/shop.lua"
+	tests := []struct {
+		name   string
+		before *fcall.Library
+		state  loader.State
+		found  string
+		diff   *loader.Difference
+	}{
+		{"missing", nil, loader.Missing, "", nil},
+		{"same", lib, loader.Same, "1.2.0", nil},
+		{"one letter", change("_sell'", "_sold'"), loader.Drifted, "1.2.0", &loader.Difference{
+			Line: 5, File: file, FileLine: 12, Want: lines[4], Found: strings.Replace(lines[4], "_sell'", "_sold'", 1),
+		}},
+		{"a carriage return", change("end}\n", "end}\r\n"), loader.Drifted, "1.2.0", &loader.Difference{
+			Line: 4, File: file, FileLine: 11, Want: lines[3], Found: lines[3] + "\r",
+		}},
+		{"a newline more", change(lib.Code, lib.Code+"\n"), loader.Drifted, "1.2.0", &loader.Difference{Line: 6, File: file, FileLine: 13}},
+		{"a newline less", change(lib.Code, strings.TrimSuffix(lib.Code, "\n")), loader.Drifted, "1.2.0", &loader.Difference{
+			Line: 5, File: file, FileLine: 12, Want: lines[4], Found: lines[4],
+		}},
+		{"a line less", change(lines[4]+"\n", ""), loader.Drifted, "1.2.0", &loader.Difference{Line: 5, File: file, FileLine: 12, Want: lines[4]}},
+		{"older", older, loader.Older, "1.1.0", &loader.Difference{
+			Line: 3, Want: lines[2], Found: strings.Replace(lines[2], "1.2.0", "1.1.0", 1),
+		}},
+		{"newer", newer, loader.Newer, "1.3.0", &loader.Difference{
+			Line: 3, Want: lines[2], Found: strings.Replace(lines[2], "1.2.0", "1.3.0", 1),
+		}},
+		{"foreign", foreign, loader.Foreign, "", &loader.Difference{
+			Line: 2, Want: lines[1], Found: "redis.register_function('f', function() return 1 end)",
+		}},
+	}
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				client := e.Client(t)
+				want := loader.Finding{Library: "shop_v1", State: tt.state, Want: "1.2.0", Found: tt.found, Difference: tt.diff}
+				if tt.before != nil {
+					put(t, client, tt.before.Code)
+					want.Digest = tt.before.Digest()
+				}
+				v, err := loader.NewTarget(client).Verify(t.Context(), lib)
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "findings", []loader.Finding{want}, v.Nodes[0].Findings)
+				equal(t, "same", tt.state == loader.Same, v.Same())
+				if tt.state == loader.Drifted && !strings.Contains(v.Nodes[0].Findings[0].Difference.String(), file) {
+					t.Errorf("difference is %s", v.Nodes[0].Findings[0].Difference)
+				}
+			})
+		}
+	})
+}
+
+func TestCheck_readsBothProtocols(t *testing.T) {
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		lib := bundle("shop", "1.2.0", "sell", "buy")
+		put(t, client, lib.Code)
+		put(t, client, "#!lua name=alien\nredis.register_function('one', function() return 1 end)")
+		for _, protocol := range []int{2, 3} {
+			state := check(t, e.Connect(t, func(o *redis.Options) { o.Protocol = protocol }))
+			if len(state.Libraries) != 2 {
+				t.Fatalf("libraries: %+v", state.Libraries)
+			}
+			state.Libraries[0].Digest, state.Libraries[0].Code = "", ""
+			equal(t, "libraries", []loader.LoadedLibrary{
+				{ServerName: "alien", Engine: "LUA", Functions: []string{"one"}},
+				{
+					ServerName: "shop_v1", Name: "shop", Version: "1.2.0", Engine: "LUA",
+					Functions: []string{"shop_v1_buy", "shop_v1_sell"}, Digest: lib.Digest(), Code: lib.Code,
+				},
+			}, state.Libraries)
+		}
+	})
+}
+
+func TestCheck_ignoresFieldsThatItDoesNotKnow(t *testing.T) {
+	function := bulk("name") + bulk("f") + bulk("cost") + ":7\r\n"
+	for name, list := range map[string]string{
+		"RESP2": "*1\r\n*10\r\n" + bulk("future") + "*1\r\n:1\r\n" + bulk("library_name") + bulk("x") + bulk("engine") + bulk("LUA") +
+			bulk("functions") + "*1\r\n*4\r\n" + function + bulk("library_code") + bulk("code"),
+		"RESP3": "*1\r\n%5\r\n" + bulk("future") + "~1\r\n:1\r\n" + bulk("library_name") + bulk("x") + bulk("engine") + bulk("LUA") +
+			bulk("functions") + "*1\r\n%2\r\n" + function + bulk("library_code") + bulk("code"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFakeServer(t, answers("redis_version:9.9.9\r\nrole:master\r\n", map[string]string{"FUNCTION LIST": list}))
+			state := check(t, impatient(t, s.addr))
+			if state.Problem != nil || len(state.Libraries) != 1 {
+				t.Fatalf("state is %+v", state)
+			}
+			equal(t, "functions", []string{"f"}, state.Libraries[0].Functions)
+			equal(t, "commands", []string{"INFO", "FUNCTION LIST", "FUNCTION LOAD"}, s.served())
+		})
+	}
+}
