@@ -1,0 +1,151 @@
+package luahost
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+func TestCall_libraryLocalsPersist(t *testing.T) {
+	l := mustLoad(t, "local n = 0\nredis.register_function('f', function() n = n + 1 return n end)")
+	for want := int64(1); want <= 3; want++ {
+		if diff := cmp.Diff(reply.Integer(want), l.Call("f", nil, nil, &fakeHost{})); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+func TestCall_goesOnAfterAnError(t *testing.T) {
+	l := mustLoad(t, `
+redis.register_function('bad', function()
+  local x = 1
+  local get = function() return x end
+  error('boom')
+end)
+redis.register_function('good', function(keys, args)
+  local x = 2
+  local get = function() return x end
+  x = 3
+  return {keys[1], args[1], get()}
+end)`)
+	for range 2000 { // more than the stacks hold, should a call leave something on them
+		if v := l.Call("bad", nil, nil, &fakeHost{}); v.Str != "ERR user_function:6: boom script: bad, on @user_function:6." {
+			t.Fatal(render(v))
+		}
+		if v := l.Call("good", []string{"k"}, []string{"a"}, &fakeHost{}); render(v) != `["k" "a" 3]` {
+			t.Fatal(render(v))
+		}
+	}
+}
+
+func TestCall_unknownFunction(t *testing.T) {
+	l := mustLoad(t, "redis.register_function('f', function() end)")
+	if v := l.Call("g", nil, nil, &fakeHost{}); v.Str != "ERR Function not found" {
+		t.Error(render(v))
+	}
+}
+
+func TestCall_raisedWithoutText(t *testing.T) {
+	l := mustLoad(t, "redis.register_function('f', function()\nerror({}) end)")
+	want := reply.Err("ERR unknown error script: f, on @user_function:3.")
+	if diff := cmp.Diff(want, l.Call("f", nil, nil, &fakeHost{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestCall_lineFeedsDoNotBreakTheReply(t *testing.T) {
+	l := mustLoad(t, `redis.register_function('f', function(_, a) error(a[1]) end)`)
+	v := l.Call("f", nil, []string{"x\r\n+OK\r\n"}, &fakeHost{})
+	if strings.ContainsAny(v.Str, "\r\n") {
+		t.Errorf("%q", v.Str)
+	}
+}
+
+func TestCall_statusRepliesAreSeparateTables(t *testing.T) {
+	l := mustLoad(t, `redis.register_function('f', function()
+  local a, b = redis.call('SET', 'k', 'v'), redis.call('SET', 'k', 'v')
+  local same = a == b
+  a.ok, a.more = 'changed', 1
+  return {same and 1 or 0, b.ok, redis.call('SET', 'k', 'v')}
+end)`)
+	for range 3 {
+		if got := render(l.Call("f", nil, nil, &fakeHost{})); got != `[0 "OK" +OK]` {
+			t.Error(got)
+		}
+	}
+}
+
+func TestCall_logReachesTheHost(t *testing.T) {
+	l := mustLoad(t, `redis.register_function('f', function() redis.log(redis.LOG_WARNING, 'a', 1, nil, 'b') end)`)
+	h := &fakeHost{}
+	l.Call("f", nil, nil, h)
+	if diff := cmp.Diff([]string{"a 1 b"}, h.logs); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestCall_panicOfTheHostIsNotTheScripts(t *testing.T) {
+	l := mustLoad(t, `redis.register_function('f', function() return pcall(redis.call, 'PANIC') end)`)
+	defer func() {
+		if r := recover(); r == nil {
+			t.Error("the panic was swallowed")
+		}
+	}()
+	l.Call("f", nil, nil, &fakeHost{})
+}
+
+func TestKill_stopsACall(t *testing.T) {
+	for name, body := range map[string]string{
+		"loop":         "while true do end",
+		"in a pcall":   "while true do pcall(function() while true do end end) end",
+		"in a closure": "local function f() return f() end f()",
+		"coroutine":    "coroutine.wrap(function() while true do end end)()",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := mustLoad(t, "redis.register_function('f', function() "+body+" end) redis.register_function('g', function() return 1 end)")
+			answers := make(chan reply.Value)
+			go func() { answers <- l.Call("f", nil, nil, &fakeHost{}) }()
+			for {
+				l.Kill() // again and again: the call may not have begun
+				select {
+				case v := <-answers:
+					if !strings.HasPrefix(v.Str, "ERR Script killed by user with SCRIPT KILL... script: f") {
+						t.Error(render(v))
+					}
+					if got := render(l.Call("g", nil, nil, &fakeHost{})); got != "1" {
+						t.Errorf("after the kill: %s", got)
+					}
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
+	}
+}
+
+func TestLoad_describesFunctions(t *testing.T) {
+	l := mustLoad(t, `
+redis.register_function{function_name='a', callback=function() end, flags={'allow-oom', 'NO-WRITES'}, description='does a'}
+redis.register_function('b', function() end)`)
+	want := []Function{{Name: "a", Description: "does a", Flags: []string{"no-writes", "allow-oom"}}, {Name: "b"}}
+	if diff := cmp.Diff(want, l.Functions); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if l.Name != "t" || l.Engine != "LUA" {
+		t.Errorf("name %q, engine %q", l.Name, l.Engine)
+	}
+}
+
+func TestFormatArgument_shortest(t *testing.T) {
+	for n, want := range map[float64]string{
+		0: "0", -5: "-5", 0.1: "0.1", 1.5: "1.5", 1 << 53: "9007199254740992", 1e17: "100000000000000000", 1e20: "1e+20",
+		1.5e300: "1.5e+300", 1e-7: "1e-7", 1.5e-7: "1.5e-7", 0.000001: "0.000001", -123456.789: "-123456.789", 31415.92653589793: "3.141592653589793e+4",
+	} {
+		if got := formatArgument(n); got != want {
+			t.Errorf("%v: got %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package luahost
+
+// Difference is one thing that a script sees otherwise here than on a real server.
+type Difference struct {
+	Name    string
+	Snippet string // body of a function
+	Redis   string // what 7.0.15 answers: 1, "bulk", +status, -error, nil, [array]
+	Here    string
+	Reason  string
+}
+
+// Differences are those that are known and left. Parity suites leave these out, and
+// a test keeps the list honest. Errors are compared by their first word and their
+// line only: the sentences of gopher-lua for type errors and syntax errors differ.
+//
+// Not shown by a snippet:
+//   - pairs visits names in the order of their first assignment, and positions
+//     before them, so cjson and cmsgpack write maps in that order;
+//   - a table with an index up to 67108864 has all places below it: t[5e7] = 1
+//     takes 800 MB;
+//   - a function that loads fewer than 200 locals may not compile when its
+//     expressions need the registers: gopher-lua has 200 of both together;
+//   - Lua calls nest 1000 deep, not 20000, except tail calls;
+//   - a status reply that a script keeps in a library-level local is lent again;
+//   - math.random has its own sequence for each library, not for each server;
+//   - string patterns and the other library functions can not be stopped by Kill
+//     while they run, only the Lua around them;
+//   - what crashes real servers does not crash here: error({}) answers
+//     "ERR unknown error", redis.register_function() an error;
+//   - {double=}, {map=} and so on always have their RESP2 forms.
+var Differences = []Difference{
+	{
+		"type errors have other sentences", `local x; return x.y`,
+		`-ERR user_function:3: attempt to index local 'x' (a nil value) script: f, on @user_function:3.`,
+		`-ERR user_function:3: attempt to index a non-table object(nil) with key 'y' script: f, on @user_function:3.`,
+		"gopher-lua's own, without the variable's name",
+	},
+	{
+		"arithmetic on nothing", `return nil + 1`,
+		`-ERR user_function:3: attempt to perform arithmetic on a nil value script: f, on @user_function:3.`,
+		`-ERR user_function:3: cannot perform add operation between nil and number script: f, on @user_function:3.`,
+		"gopher-lua's own",
+	},
+	{
+		"a method's arguments are counted with the receiver", "local s = 'x'; return s:rep()",
+		`-ERR user_function:3: bad argument #1 to 'rep' (number expected, got no value) script: f, on @user_function:3.`,
+		`-ERR user_function:3: bad argument #2 to 'rep' (number expected, got no value) script: f, on @user_function:3.`,
+		"a library function can not know how it was called",
+	},
+	{
+		"goto is a reserved word", `local goto = 5; return goto`,
+		`5`,
+		`-ERR Error compiling function: user_function:3: syntax error near 'goto'`,
+		"gopher-lua's lexer",
+	},
+	{
+		"escapes above 255", `return '\400'`,
+		`-ERR Error compiling function: user_function:3: escape sequence too large near '''`,
+		`"\x90"`,
+		"gopher-lua's lexer; Redis names the string so far",
+	},
+	{
+		"the length of a table with holes", `local t = {1,2,3}; t[5] = 9; return #t`,
+		`3`,
+		`5`,
+		"any border is right in Lua; gopher-lua takes the last",
+	},
+	{
+		"__len of tables", `return #setmetatable({}, {__len = function() return 7 end})`,
+		`0`,
+		`7`,
+		"Lua 5.1 asks only userdata",
+	},
+	{
+		"yield outside of a coroutine", `coroutine.yield(1)`,
+		`-ERR attempt to yield across metamethod/C-call boundary script: f, on @user_function:3.`,
+		`-ERR user_function:3: can not yield from outside of a coroutine script: f, on @user_function:3.`,
+		"gopher-lua's own",
+	},
+	{
+		"the place of errors in loaded strings", `return loadstring('return x')()`,
+		`-ERR [string "return x"]:1: Script attempted to access nonexistent global variable 'x' script: f, on return x:1.`,
+		`-ERR [string "return x"]:1: Script attempted to access nonexistent global variable 'x' script: f, on @[string "return x"]:1.`,
+		"Redis prints the source",
+	},
+	{
+		"bytecode", `return #string.dump(function() end) > 0 and 1`,
+		`1`,
+		`-ERR user_function:3: unable to dump given function script: f, on @user_function:3.`,
+		"there is none; servers do not load it either",
+	},
+	{
+		"numbers given to redis.call", `return redis.call('ECHO', 0.1)`,
+		`"0.10000000000000001"`,
+		`"0.1"`,
+		"as since 7.2",
+	},
+	{
+		"os.clock", `return type(os.clock)`,
+		`-ERR user_function:3: Script attempted to access nonexistent global variable 'os' script: f, on @user_function:3.`,
+		`"function"`,
+		"as since 7.2",
+	},
+	{
+		"the text for a wrong log level", `redis.log(10, 'x')`,
+		`-ERR Invalid debug level. script: f, on @user_function:3.`,
+		`-ERR Invalid log level. script: f, on @user_function:3.`,
+		"as since 7.2",
+	},
+}

@@ -1,0 +1,53 @@
+package luahost
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+// fakeHost answers the few commands of the tests without a keyspace: {k}s holds a
+// string, every other key is missing.
+type fakeHost struct{ logs []string }
+
+func (h *fakeHost) Call(args []string) reply.Value {
+	switch strings.ToUpper(args[0]) {
+	case "ECHO":
+		return reply.Text(args[1])
+	case "PING":
+		return reply.Simple("PONG")
+	case "SET":
+		return reply.OK
+	case "GET":
+		if args[1] == "{k}s" {
+			return reply.Text("1763706467123456")
+		}
+		return reply.Null
+	case "LPUSH":
+		return reply.Err("WRONGTYPE Operation against a key holding the wrong kind of value")
+	case "MGET":
+		values := []reply.Value{}
+		for _, key := range args[1:] {
+			values = append(values, h.Call([]string{"GET", key}))
+		}
+		return reply.List(values...)
+	case "TIME":
+		return reply.List(reply.Text("1763706467"), reply.Text("123456"))
+	case "PANIC":
+		panic("host bug")
+	}
+	return reply.Err("ERR Unknown Redis command called from script")
+}
+
+func (h *fakeHost) Log(_ int, text string) { h.logs = append(h.logs, text) }
+
+// mustLoad loads a library whose first line of code is line 2.
+func mustLoad(t testing.TB, body string) *Library {
+	t.Helper()
+	l, err := Load("#!lua name=t\n" + body)
+	if err != nil {
+		t.Fatalf("load: %v\n%s", err, body)
+	}
+	return l
+}
