@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +16,7 @@ const Immortal time.Duration = -1
 // A Key is what a server holds under one name.
 type Key struct {
 	Type  string   // as TYPE says
-	Value []string // the string, the elements, or field and value by turns in the order of the fields
+	Value []string // the string, the elements, or field=value and member=score
 	TTL   time.Duration
 }
 
@@ -60,7 +61,11 @@ func (s *Server) key(ctx context.Context, name string) (k Key, err error) {
 		}
 		slices.Sort(k.Value)
 	case "zset":
-		k.Value, err = texts(s.Redis.Do(ctx, "ZRANGE", name, 0, -1, "WITHSCORES"))
+		var members []redis.Z
+		members, err = s.Redis.ZRangeWithScores(ctx, name, 0, -1).Result()
+		for _, m := range members {
+			k.Value = append(k.Value, fmt.Sprintf("%v=%s", m.Member, strconv.FormatFloat(m.Score, 'f', -1, 64)))
+		}
 	default:
 		var dump string
 		dump, err = s.Redis.Dump(ctx, name).Result()
@@ -72,9 +77,6 @@ func (s *Server) key(ctx context.Context, name string) (k Key, err error) {
 	k.TTL, err = s.ttl(ctx, name)
 	return k, err
 }
-
-// texts reads a reply of texts, so that a score is compared as the server prints it.
-func texts(cmd *redis.Cmd) ([]string, error) { return cmd.StringSlice() }
 
 // ttl is what a key has left by the test's clock.
 func (s *Server) ttl(ctx context.Context, name string) (time.Duration, error) {
