@@ -1,0 +1,249 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// call runs a call: of the author's functions from the inside, of Redis's by what is known of them.
+func (r *run) call(s *state, e *ast.FuncCallExpr) []outcome {
+	if e.Func == nil {
+		return r.method(s, e)
+	}
+	var out []outcome
+	for _, callee := range r.eval(s, e.Func) {
+		if callee.v.only(isNil|isFalse) && !callee.v.lenient {
+			r.report(r.at(e), RuleMaybeNil, "cannot call %s: it is nil", exprText(e.Func))
+		}
+		for _, args := range r.evalList(callee.s, e.Args) {
+			out = append(out, r.apply(args.s, e, callee.v, args.vals)...)
+		}
+	}
+	return out
+}
+
+func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) []outcome {
+	if len(callee.fns) == 0 || callee.lenient {
+		return []outcome{{s, []value{anything()}}}
+	}
+	var out []outcome
+	for i, c := range callee.fns {
+		st := s
+		if i < len(callee.fns)-1 {
+			st = s.clone()
+		}
+		if c.builtin != "" {
+			out = append(out, r.builtinCall(st, e, c.builtin, args)...)
+			continue
+		}
+		out = append(out, r.invoke(st, c, args, e, e.Args)...)
+	}
+	return out
+}
+
+// method runs `object:name(...)`: a function of the string library on a string, or a field of a table.
+func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
+	var out []outcome
+	for _, receiver := range r.eval(s, e.Receiver) {
+		for _, args := range r.evalList(receiver.s, e.Args) {
+			vals := append([]value{receiver.v}, args.vals...)
+			r.needs(receiver.v, e.Receiver, "call a method of")
+			switch {
+			case receiver.v.only(isStr):
+				out = append(out, r.builtinCall(args.s, e, "string."+e.Method, vals)...)
+			case len(receiver.v.objects) == 1 && args.s.heap[receiver.v.objects[0]] != nil:
+				callee := args.s.heap[receiver.v.objects[0]].fields[e.Method]
+				out = append(out, r.apply(args.s, e, callee, vals)...)
+			default:
+				out = append(out, outcome{args.s, []value{anything()}})
+			}
+		}
+	}
+	return out
+}
+
+// argument is the expression of an argument; the last one stands for all that it gives.
+func argument(e *ast.FuncCallExpr, i int) ast.Expr {
+	if e.Func == nil {
+		i--
+	}
+	if i < 0 {
+		return e.Receiver
+	}
+	if len(e.Args) == 0 {
+		return e
+	}
+	return e.Args[min(i, len(e.Args)-1)]
+}
+
+func gives(s *state, vals ...value) []outcome { return []outcome{{s, vals}} }
+
+// builtinCall is a call of what Redis brings.
+func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []value) []outcome {
+	first := valueAt(args, 0)
+	switch name {
+	case "redis.call", "redis.pcall":
+		return r.redisCall(s, e, args, name == "redis.pcall")
+	case "redis.error_reply":
+		r.errorText(argument(e, 0), first)
+		return gives(s, r.newObject(s, &object{fields: map[string]value{"err": first}}))
+	case "redis.status_reply":
+		return gives(s, r.newObject(s, &object{fields: map[string]value{"ok": first}}))
+	case "redis.sha1hex":
+		return gives(s, value{kinds: isStr, prefix: ""})
+	case "error":
+		r.raises(e, first)
+		return nil
+	case "assert":
+		return r.assert(s, e, args)
+	case "pcall":
+		return r.protected(s, e, args)
+	case "tonumber":
+		return gives(s, r.toNumber(e, first))
+	case "tostring":
+		r.numberText(first, argument(e, 0), "tostring")
+		return gives(s, value{kinds: isStr, taint: first.taint, literal: first.literal, prefix: first.prefix, fixed: first.fixed, digits: first.digits})
+	case "type":
+		return gives(s, value{kinds: isStr})
+	case "unpack":
+		return r.unpack(s, e, args)
+	case "select":
+		return gives(s, anything())
+	case "ipairs", "pairs", "next", "rawget":
+		return gives(s, anything(), anything(), anything())
+	case "rawequal":
+		return gives(s, of(isBool))
+	case "rawset", "setmetatable":
+		return gives(s, first)
+	}
+	if strings.HasPrefix(name, "math.") {
+		return gives(s, r.mathCall(e, name, args))
+	}
+	if strings.HasPrefix(name, "string.") {
+		return r.stringCall(s, e, name, args)
+	}
+	if strings.HasPrefix(name, "table.") {
+		return gives(s, r.tableCall(s, e, name, args))
+	}
+	return gives(s, r.otherCall(s, e, name, args))
+}
+
+func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value) value {
+	switch name {
+	case "cjson.encode":
+		if len(args) > 0 && r.holdsNumber(s, args[0], 3) {
+			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses its end: encode string.format('%%.0f', x), or store the fields one by one")
+		}
+		return value{kinds: isStr, taint: fromStore}
+	case "cmsgpack.pack", "struct.pack":
+		return value{kinds: isStr, taint: fromStore}
+	case "bit.tohex":
+		return value{kinds: isStr}
+	}
+	if strings.HasPrefix(name, "bit.") {
+		return of(isInt)
+	}
+	return unknown()
+}
+
+func (r *run) holdsNumber(s *state, v value, depth int) bool {
+	if v.vague() {
+		return false
+	}
+	if v.may(isNumber) && (v.literal == nil || v.may(isFrac)) {
+		return true
+	}
+	if depth == 0 {
+		return false
+	}
+	for _, id := range v.objects {
+		o := s.heap[id]
+		if o == nil {
+			continue
+		}
+		for _, f := range o.fields {
+			if r.holdsNumber(s, f, depth-1) {
+				return true
+			}
+		}
+		for _, item := range o.items {
+			if r.holdsNumber(s, item, depth-1) {
+				return true
+			}
+		}
+		if o.elem != nil && r.holdsNumber(s, *o.elem, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// assert goes on where its condition holds, and raises its text where it does not.
+func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
+	if len(args) > 1 && valueAt(args, 0).falsy().kinds != 0 {
+		r.raises(e, args[1], 1)
+	}
+	if len(e.Args) > 0 {
+		if ok, _ := r.refine(s, e.Args[0], true); !ok {
+			return nil
+		}
+	}
+	if len(args) > 0 {
+		args[0] = args[0].truthy()
+		if args[0].kinds == 0 {
+			return nil
+		}
+	}
+	return gives(s, args...)
+}
+
+// protected is pcall: its function may stop anywhere.
+func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
+	if len(args) == 0 {
+		return gives(s, of(isFalse), anything())
+	}
+	failed := s.clone()
+	out := []outcome{{failed, []value{of(isFalse), anything()}}}
+	for _, o := range r.apply(s, e, args[0], args[1:]) {
+		out = append(out, outcome{o.s, append([]value{of(isTrue)}, o.vals...)})
+	}
+	return out
+}
+
+func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
+	if v.param != "" && v.only(isStr) && v.taint&fromCaller != 0 {
+		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and tonumber takes 'nan', 'inf', '0x10' and ' 5 ': declare it as count, micros, duration or time", v.param)
+	}
+	out := value{kinds: isNum, reply: v.reply}
+	switch {
+	case v.lenient:
+		return anything()
+	case v.only(isNumber):
+		out.kinds = v.kinds
+	case v.digits && v.only(isStr):
+		out.kinds = isInt
+	default:
+		if v.literal != nil && v.only(isStr) {
+			if _, ok := parseNumber(*v.literal); ok {
+				return numberLiteral(*v.literal)
+			}
+		}
+		out.kinds |= isNil
+	}
+	return out
+}
+
+func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
+	v := valueAt(args, 0)
+	if v.reads && len(args) < 3 {
+		r.report(r.at(e), RuleUnpack, "unpack of a reply fails above about 8,000 elements on Redis, and gopher-lua has another limit: give bounds, unpack(t, 1, 100), or loop")
+	}
+	for _, id := range v.objects {
+		if o := s.heap[id]; o != nil && len(o.items) > 0 && len(args) == 1 {
+			return gives(s, o.items...)
+		}
+	}
+	elem := r.elements(s, v)
+	return gives(s, elem, elem, elem, elem)
+}

@@ -1,0 +1,164 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// needs reports an operation on what may be nil or false: Lua raises an error, perhaps after a write.
+func (r *run) needs(v value, e ast.Expr, doing string) {
+	if v.lenient || v.vague() || !v.may(isFalsy) || !v.may(isAny&^isFalsy|isInt|isFrac) && v.kinds == 0 {
+		return
+	}
+	what := "nil"
+	if v.may(isFalse) && !v.may(isNil) {
+		what = "false"
+		if v.may(isTrue) {
+			return // a bool where none belongs: Lua says so at the first call
+		}
+	}
+	hint := "test it first"
+	if len(v.reply) > 0 && v.may(isFalse) {
+		hint = "a missing key or field is false: test it first"
+	}
+	r.report(r.at(e), RuleMaybeNil, "cannot %s %s where it is %s: %s", doing, exprText(e), what, hint)
+}
+
+func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
+	r.needs(a, e.Lhs, "calculate with")
+	r.needs(b, e.Rhs, "calculate with")
+	out := value{reply: union(a.reply, b.reply), content: a.content || b.content, kinds: isInt}
+	for _, v := range []value{a, b} {
+		switch {
+		case v.lenient || v.may(isNum) || v.may(isStr) && !v.digits:
+			out.kinds = isNum
+		case v.may(isFrac) && out.kinds != isNum:
+			out.kinds = isFrac
+		}
+	}
+	switch e.Operator {
+	case "/":
+		if out.kinds == isInt && !r.divides(s, e, a, b) {
+			out.kinds = isFrac
+		}
+	case "%":
+		out.content = b.content
+	case "^":
+		if _, ok := b.number(); !ok && out.kinds == isInt {
+			out.kinds = isNum
+		}
+	}
+	return out
+}
+
+// divides tells whether a division leaves nothing: by its literals, or because a condition has said so.
+func (r *run) divides(s *state, e *ast.ArithmeticOpExpr, a, b value) bool {
+	if x, ok := a.number(); ok {
+		if y, ok := b.number(); ok && y != 0 && x/y == float64(int64(x/y)) {
+			return true
+		}
+	}
+	text := r.dividesText(e.Lhs, e.Rhs)
+	return text != "" && s.facts[text+"==0"]
+}
+
+func (r *run) dividesText(a, b ast.Expr) string {
+	x, y := r.pathOf(a), r.pathOf(b)
+	if x == "" || y == "" {
+		return ""
+	}
+	return x + "%" + y
+}
+
+func (r *run) remainder(e ast.Expr) string {
+	if op, ok := e.(*ast.ArithmeticOpExpr); ok && op.Operator == "%" {
+		return r.dividesText(op.Lhs, op.Rhs)
+	}
+	return ""
+}
+
+func (r *run) minus(e *ast.UnaryMinusOpExpr, v value) value {
+	r.needs(v, e.Expr, "calculate with")
+	out := value{kinds: v.kinds & isNumber}
+	if v.literal != nil && v.only(isNumber) {
+		text := "-" + strings.TrimPrefix(*v.literal, "-")
+		out.literal = &text
+	}
+	if out.kinds == 0 {
+		out.kinds = isNum
+	}
+	return out
+}
+
+func (r *run) compare(_ *state, e *ast.RelationalOpExpr, a, b value) value {
+	out := value{kinds: isBool, reply: union(a.reply, b.reply)}
+	if e.Operator != "==" && e.Operator != "~=" {
+		r.needs(a, e.Lhs, "compare")
+		r.needs(b, e.Rhs, "compare")
+		return out
+	}
+	equal, unequal := kind(isTrue), kind(isFalse)
+	if e.Operator == "~=" {
+		equal, unequal = isFalse, isTrue
+	}
+	for _, side := range []struct {
+		v, other value
+		e        ast.Expr
+	}{{a, b, e.Lhs}, {b, a, e.Rhs}} {
+		if side.other.only(isNil) && side.v.may(isFalse) && !side.v.may(isNil) && len(side.v.reply) > 0 && side.v.may(isStr|isTable|isInt) {
+			r.report(r.at(e), RuleFalseReply, "%s is never nil: what is missing in Redis is false in Lua; write `not %s`, or compare with false", exprText(side.e), exprText(side.e))
+		}
+	}
+	switch {
+	case a.lenient || b.lenient:
+	case overlap(a.kinds)&overlap(b.kinds) == 0:
+		out.kinds = unequal
+	case a.only(isNil) && b.only(isNil) || a.only(isTrue) && b.only(isTrue) || a.only(isFalse) && b.only(isFalse):
+		out.kinds = equal
+	case a.only(isStr) && b.only(isStr) && a.literal != nil && b.literal != nil:
+		out.kinds = unequal
+		if *a.literal == *b.literal {
+			out.kinds = equal
+		}
+	}
+	return out
+}
+
+// overlap makes the number kinds one: what is not known of a number may be whole.
+func overlap(k kind) kind {
+	if k&isNumber != 0 {
+		k |= isNumber
+	}
+	return k
+}
+
+func (r *run) concat(e *ast.StringConcatOpExpr, a, b value) value {
+	for _, side := range []struct {
+		v value
+		e ast.Expr
+	}{{a, e.Lhs}, {b, e.Rhs}} {
+		r.needs(side.v, side.e, "join")
+		r.numberText(side.v, side.e, "..")
+	}
+	out := value{kinds: isStr, taint: a.taint | b.taint, fixed: a.fixed && b.fixed, prefix: a.prefix, digits: a.digits && b.digits}
+	if a.literal != nil {
+		out.prefix = *a.literal + b.prefix
+		if b.literal != nil {
+			both := *a.literal + *b.literal
+			out.literal = &both
+		}
+	}
+	return out
+}
+
+// numberText reports a number that Lua itself writes as text.
+func (r *run) numberText(v value, e ast.Expr, by string) {
+	if v.vague() || !v.may(isNumber) {
+		return
+	}
+	if v.literal != nil && len(*v.literal) < 14 && !v.may(isFrac) {
+		return // a literal is what it says
+	}
+	r.report(r.at(e), RuleNumberText, "%s writes the number %s with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: write string.format('%%.0f', %s), or hand the number to redis.call", by, exprText(e), exprText(e))
+}

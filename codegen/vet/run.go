@@ -1,0 +1,231 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// A site is a place in a file.
+type site struct {
+	file *file
+	at   position
+}
+
+// A frame is one function that runs, and the call that began it.
+type frame struct {
+	fn        *function
+	call      ast.Expr // in the frame below; nil in the first
+	args      []ast.Expr
+	unbounded int // while and repeat loops, and loops over a key's content, that stand open
+}
+
+// A run follows one public function through every path: its file, the lib files that it uses, and the functions of both
+// that it calls. Values are sets of what they may be; a path splits where a condition tells more. Loops run at most
+// twice, and a path that many others equal is joined with them, so a run ends.
+type run struct {
+	c       *checker
+	lib     *source.Library
+	spec    *spec.Function // nil when a function is looked at without a caller
+	file    *file
+	static  map[*variable]value
+	modules map[string]value
+	frames  []*frame
+	loading bool
+	steps   int
+	objects int
+	codes   map[string]bool // first words of the errors that it returns
+	hidden  bool            // it returns an error whose code is not visible
+	tested  map[ast.Expr]tested
+}
+
+// tested is what a condition's value may be, over all paths.
+type tested struct {
+	site
+	kinds   kind
+	lenient bool
+}
+
+const (
+	stepLimit    = 60_000
+	stateLimit   = 40 // paths side by side
+	outcomeLimit = 24 // of one call
+	depthLimit   = 24 // of calls
+)
+
+func newRun(c *checker, f *file) *run {
+	return &run{c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}}
+}
+
+func (r *run) top() *frame { return r.frames[len(r.frames)-1] }
+
+// here is the file that runs.
+func (r *run) here() *file { return r.top().fn.file }
+
+func (r *run) at(node any) site { return site{r.here(), r.here().at(node)} }
+
+// outer is where the public function's own file does something: the node itself, or the call that led to it.
+func (r *run) outer(node any) site {
+	if len(r.frames) > 1 && !r.loading {
+		for i, f := range r.frames[1:] {
+			if f.fn.file != r.file {
+				return site{r.frames[i].fn.file, r.frames[i].fn.file.at(f.call)}
+			}
+		}
+	}
+	return r.at(node)
+}
+
+// report adds a finding. A comment that silences it may stand at the place itself or at any call that led there.
+func (r *run) report(at site, rule, format string, args ...any) {
+	also := make([]site, 0, len(r.frames))
+	for i := 1; i < len(r.frames); i++ {
+		if call := r.frames[i].call; call != nil {
+			caller := r.frames[i-1].fn.file
+			also = append(also, site{caller, caller.at(call)})
+		}
+	}
+	r.c.add(at, also, rule, format, args...)
+}
+
+func (r *run) newObject(s *state, o *object) value {
+	r.objects++
+	if o.fields == nil {
+		o.fields = map[string]value{}
+	}
+	s.heap[r.objects] = o
+	return value{kinds: isTable, objects: []int{r.objects}}
+}
+
+// load runs the top of a file: what Redis does when it loads the library. It returns what the file returns.
+func (r *run) load(s *state, f *file) value {
+	r.loading = true
+	defer func() { r.loading = false }()
+	r.frames = append(r.frames, &frame{fn: f.chunk})
+	defer func() { r.frames = r.frames[:len(r.frames)-1] }()
+	out := r.block([]*state{s}, f.src.Chunk)
+	result := anything()
+	for i, o := range out.returns {
+		if len(o.vals) > 0 {
+			if i == 0 {
+				result = value{}
+			}
+			result = join(result, o.vals[0])
+		}
+		*s = *o.s
+	}
+	if len(out.next) > 0 {
+		*s = *out.next[0]
+	}
+	return result
+}
+
+// use loads the lib files that a file names, each behind what it uses itself.
+func (r *run) use(s *state, names []string) {
+	for _, name := range names {
+		lib, ok := r.c.libs[name]
+		if !ok || r.modules[name].kinds != 0 {
+			if !ok {
+				r.modules[name] = anything()
+			}
+			continue
+		}
+		r.modules[name] = anything() // a circle would not end
+		r.use(s, r.c.tree.Libs[name].Uses)
+		module := r.load(s, lib)
+		r.modules[name] = module
+		for _, id := range module.objects {
+			if o := s.heap[id]; o != nil {
+				s.object(id).top = name
+			}
+		}
+	}
+}
+
+// public runs a public function with arguments as its header says.
+func (r *run) public(fn *function, contract *spec.Function) {
+	s := newState()
+	r.use(s, contract.Uses)
+	r.load(s, r.file)
+	r.spec = contract
+	args := make([]value, len(contract.Params))
+	for i, p := range contract.Params {
+		args[i] = r.argument(s, p, p.Lua)
+	}
+	outcomes := r.invoke(s, &closure{fn: fn}, args, nil, nil)
+	for _, o := range outcomes {
+		r.endOfCall(o.s)
+	}
+	r.codesReturned(fn)
+	r.judgeTested()
+}
+
+// alone runs a function that nobody calls: nothing is known of its arguments.
+func (r *run) alone(fn *function, uses []string) {
+	s := newState()
+	r.use(s, uses)
+	r.load(s, r.file)
+	args := make([]value, len(fn.params))
+	for i := range args {
+		args[i] = anything()
+	}
+	for outer := fn.parent; outer != nil && outer.parent != nil; outer = outer.parent {
+		for _, v := range outer.vars {
+			s.env[v] = anything()
+		}
+	}
+	r.invoke(s, &closure{fn: fn}, args, nil, nil)
+}
+
+// argument is a parameter as the generated entry hands it over.
+func (r *run) argument(s *state, p spec.Field, name string) value {
+	v := value{}
+	switch p.Kind {
+	case spec.KindKey:
+		v = value{kinds: isStr, keys: []string{name}, taint: fromKey, prefix: ""}
+	case spec.KindBool:
+		return of(isBool)
+	case spec.KindText:
+		v = value{kinds: isStr, taint: fromCaller, param: p.Name}
+	case spec.KindEnum:
+		v = value{kinds: isStr, enum: p.Values}
+	case spec.KindGroup:
+		row := &object{fields: map[string]value{}}
+		for _, f := range p.Fields {
+			row.fields[f.Lua] = r.argument(s, f, name+"."+f.Lua)
+		}
+		elem := r.newObject(s, row)
+		return r.newObject(s, &object{elem: &elem, atLeast: int(p.Min)})
+	default:
+		v = of(isInt)
+	}
+	if p.Optional && p.Default == nil {
+		v.kinds |= isNil
+	}
+	return v
+}
+
+// declaredType is the Redis type that the header gives a key.
+func (r *run) declaredType(key string) string {
+	if r.spec == nil {
+		return ""
+	}
+	group, field, inGroup := strings.Cut(key, ".")
+	for _, p := range r.spec.Params {
+		if p.Lua != group {
+			continue
+		}
+		if !inGroup {
+			return p.Redis
+		}
+		for _, f := range p.Fields {
+			if f.Lua == field {
+				return f.Redis
+			}
+		}
+	}
+	return ""
+}

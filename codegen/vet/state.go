@@ -1,0 +1,228 @@
+package vet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An object is one table.
+type object struct {
+	fields  map[string]value // by name
+	elem    *value           // join of what its array part holds; nil when it is empty
+	items   []value          // of a constructor: known places
+	open    bool             // fields that are not in the map may be anything
+	top     string           // the top-level variable that holds it: it outlives the call
+	atLeast int              // elements that are surely there
+}
+
+// A ttl is what one path has done to a key.
+type ttl struct {
+	settled bool
+	pending []site // writes that no expiry followed
+}
+
+// A state is one path's knowledge. It is owned by whoever holds it; clone before keeping two.
+type state struct {
+	env   map[*variable]value
+	heap  map[int]*object
+	ttl   map[string]ttl
+	paths map[string]value // what a condition has found about `a.b` or `a[i]`, by the text of resolved names
+	facts map[string]bool  // `a % b == 0`
+	times int              // reads of the clock
+}
+
+func newState() *state {
+	return &state{env: map[*variable]value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]value{}, facts: map[string]bool{}}
+}
+
+func (s *state) clone() *state {
+	return &state{
+		env: maps.Clone(s.env), heap: maps.Clone(s.heap), ttl: maps.Clone(s.ttl),
+		paths: maps.Clone(s.paths), facts: maps.Clone(s.facts), times: s.times,
+	}
+}
+
+// object gives a table for writing.
+func (s *state) object(id int) *object {
+	old := s.heap[id]
+	if old == nil {
+		return &object{open: true}
+	}
+	o := *old
+	o.fields = maps.Clone(old.fields)
+	if o.fields == nil {
+		o.fields = map[string]value{}
+	}
+	s.heap[id] = &o
+	return &o
+}
+
+// forget drops what was found about expressions that name the variable.
+func (s *state) forget(v *variable) {
+	if len(s.paths) == 0 && len(s.facts) == 0 {
+		return
+	}
+	mark := fmt.Sprintf("<%d>", v.id)
+	maps.DeleteFunc(s.paths, func(k string, _ value) bool { return strings.Contains(k, mark) })
+	maps.DeleteFunc(s.facts, func(k string, _ bool) bool { return strings.Contains(k, mark) })
+}
+
+// forgetField drops what was found about a field of that name, or about all places of tables.
+func (s *state) forgetField(name string) {
+	maps.DeleteFunc(s.paths, func(k string, _ value) bool {
+		return name == "" || strings.HasSuffix(k, "."+name) || strings.Contains(k, "."+name+".") || strings.Contains(k, "."+name+"[")
+	})
+}
+
+// leave drops the locals of a function.
+func (s *state) leave(fn *function) {
+	for _, v := range fn.vars {
+		delete(s.env, v)
+		s.forget(v)
+	}
+	for _, v := range fn.params {
+		delete(s.env, v)
+	}
+}
+
+// print is equal for states that no rule needs to tell apart.
+func (s *state) print(extra []value) string {
+	var b strings.Builder
+	ids := make([]*variable, 0, len(s.env))
+	for v := range s.env {
+		ids = append(ids, v)
+	}
+	slices.SortFunc(ids, func(a, b *variable) int { return a.id - b.id })
+	for _, v := range ids {
+		fmt.Fprintf(&b, "%d=", v.id)
+		s.printValue(&b, s.env[v], 3)
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.paths)) {
+		b.WriteString(k)
+		s.printValue(&b, s.paths[k], 2)
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.ttl)) {
+		fmt.Fprintf(&b, "|%s %v %v", k, s.ttl[k].settled, len(s.ttl[k].pending) > 0)
+	}
+	fmt.Fprintf(&b, "|%d|", min(s.times, 2))
+	for _, v := range extra {
+		s.printValue(&b, v, 3)
+	}
+	return b.String()
+}
+
+func (s *state) printValue(b *strings.Builder, v value, depth int) {
+	fmt.Fprintf(b, "%x%t%d%s", v.kinds, v.lenient, v.taint, strings.Join(v.keys, "+"))
+	if v.only(isStr) && v.literal != nil {
+		b.WriteString(*v.literal)
+	}
+	if depth == 0 {
+		return
+	}
+	for _, id := range v.objects {
+		o := s.heap[id]
+		if o == nil {
+			continue
+		}
+		b.WriteByte('{')
+		for _, k := range slices.Sorted(maps.Keys(o.fields)) {
+			b.WriteString(k)
+			s.printValue(b, o.fields[k], depth-1)
+		}
+		if o.elem != nil {
+			s.printValue(b, *o.elem, depth-1)
+		}
+		b.WriteByte('}')
+	}
+	b.WriteByte(';')
+}
+
+// merge is a state that may be either.
+func merge(a, b *state) *state {
+	out := a.clone()
+	for v, bv := range b.env {
+		if av, ok := a.env[v]; ok {
+			out.env[v] = join(av, bv)
+		}
+	}
+	for v := range a.env {
+		if _, ok := b.env[v]; !ok {
+			delete(out.env, v)
+		}
+	}
+	for id, bo := range b.heap {
+		ao := a.heap[id]
+		if ao == nil {
+			out.heap[id] = bo
+		} else if ao != bo {
+			out.heap[id] = mergeObjects(ao, bo)
+		}
+	}
+	for k, bt := range b.ttl {
+		at, ok := a.ttl[k]
+		out.ttl[k] = ttl{settled: ok && at.settled && bt.settled, pending: mergeSites(at.pending, bt.pending)}
+	}
+	for k, at := range a.ttl {
+		if _, ok := b.ttl[k]; !ok {
+			out.ttl[k] = ttl{pending: at.pending}
+		}
+	}
+	for k, av := range a.paths {
+		if bv, ok := b.paths[k]; ok {
+			out.paths[k] = join(av, bv)
+		} else {
+			delete(out.paths, k)
+		}
+	}
+	maps.DeleteFunc(out.facts, func(k string, _ bool) bool { return !b.facts[k] })
+	out.times = max(a.times, b.times)
+	return out
+}
+
+func mergeSites(a, b []site) []site {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func mergeObjects(a, b *object) *object {
+	out := &object{fields: map[string]value{}, open: a.open || b.open, top: a.top}
+	for k, av := range a.fields {
+		if bv, ok := b.fields[k]; ok {
+			out.fields[k] = join(av, bv)
+		} else if b.open {
+			out.fields[k] = av
+		} else {
+			out.fields[k] = join(av, of(isNil))
+		}
+	}
+	for k, bv := range b.fields {
+		if _, ok := a.fields[k]; !ok {
+			out.fields[k] = bv
+			if !a.open {
+				out.fields[k] = join(bv, of(isNil))
+			}
+		}
+	}
+	switch {
+	case a.elem == nil:
+		out.elem = b.elem
+	case b.elem == nil:
+		out.elem = a.elem
+	default:
+		e := join(*a.elem, *b.elem)
+		out.elem = &e
+	}
+	if len(a.items) == len(b.items) {
+		for i := range a.items {
+			out.items = append(out.items, join(a.items[i], b.items[i]))
+		}
+	}
+	return out
+}
