@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -54,6 +55,26 @@ func TestGenerate_isWhatIsCommitted(t *testing.T) {
 		if diff := cmp.Diff(string(want), string(have)); diff != "" {
 			t.Errorf("%s differs; run go test -update (-want +got):\n%s", file, diff)
 		}
+	}
+}
+
+// TestSpec_jsonForm pins what other generators read: a change of names takes a new spec.Format.
+func TestSpec_jsonForm(t *testing.T) {
+	got, err := json.MarshalIndent(load(t).Libraries[0].Spec, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("testdata/everything.json", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/everything.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

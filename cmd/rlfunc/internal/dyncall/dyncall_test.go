@@ -1,0 +1,133 @@
+package dyncall_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// everything is the library of every shape, on an embedded server.
+func everything(t *testing.T) (*fcall.Client, *spec.Library) {
+	t.Helper()
+	tree, found := source.Load(os.DirFS("../../../../codegen/conformance/functions"), "functions", source.Options{})
+	if len(found) > 0 {
+		t.Fatal(found.Error())
+	}
+	lib := tree.Libraries[0]
+	server := embedded.New(embedded.Options{})
+	t.Cleanup(func() { server.Close() })
+	held := runtime.Library(lib)
+	if err := server.Client().FunctionLoad(t.Context(), held.Code).Err(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := fcall.NewClient(server, held, fcall.Options{Namespace: "ns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, &lib.Spec
+}
+
+func find(t *testing.T, lib *spec.Library, name string) *spec.Function {
+	t.Helper()
+	for i := range lib.Functions {
+		if lib.Functions[i].Name == name {
+			return &lib.Functions[i]
+		}
+	}
+	t.Fatalf("no function %s", name)
+	return nil
+}
+
+func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
+	client, lib := everything(t)
+	for _, test := range []struct {
+		function, words, want string
+	}{
+		{
+			"echo", "bucket=u number=3 price=1500000 window=1h30m since=2026-01-02T03:04:05.000006Z on=true note=hello kind=log",
+			`{"bucket":"ns:{u}:state","second":"ns:{u}:more","number":3,"cost":7,"bonus":0,"level":0,"price":1500000,"tip":0,` +
+				`"window":5400,"grace":5,"since":"2026-01-02T03:04:05.000006Z","later":"1970-01-01T00:00:00Z","on":true,"off":false,` +
+				`"note":"hello","receipt":"","kind":"log","mode":"closed"}`,
+		},
+		{
+			"rows", "bucket=u before=1 limits.0.name=minute limits.0.window=1m limits.1.name=day limits.1.window=1d limits.1.cost=0 limits.1.kind=bucket tiers.0.block=2.5s",
+			`{"total":4,"limits":[{"name":"minute","log":"ns:{u}:log:minute","seen":"ns:{u}:seen:minute","kind":"log","window":60,"cost":1,"ok":true},` +
+				`{"name":"day","log":"ns:{u}:log:day","seen":"ns:{u}:seen:day","kind":"bucket","window":86400,"cost":0,"ok":true}],` +
+				`"tiers":[{"block":2.5}],"after":"ns:{u}:state"}`,
+		},
+	} {
+		call, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
+		if err != nil {
+			t.Fatalf("%s: %v", test.function, err)
+		}
+		result, err := call.Do(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", test.function, err)
+		}
+		got, err := json.Marshal(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.function, diff)
+		}
+	}
+}
+
+func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
+	client, lib := everything(t)
+	for _, test := range []struct {
+		function, words string
+		want            []string
+	}{
+		{"echo", "bucket=u numbr=3", []string{
+			`unknown argument "numbr"; did you mean number? (arguments: bucket, number, cost, bonus, level, price, tip, window, grace, since, latest, on, off, note, receipt, kind, mode)`,
+			"number is missing: a whole number", "price is missing: money", "window is missing: a duration", "since is missing: a time",
+			"note is missing: any bytes", "kind is missing: a word",
+		}},
+		{"echo", "bucket=u number=1e3 price=1.5 window=60 since=now on=maybe note=x kind=log", []string{
+			`number must be a whole number, got "1e3"`,
+			`price must be a whole number of micros, 1500000 for 1.50, got "1.5"`,
+			`window must be a duration with its unit (us, ms, s, m, h, d), got "60"`,
+			`since must be a time as 2026-01-31T12:00:00Z, got "now"`,
+			`on must be true or false, got "maybe"`,
+		}},
+		{"rows", "bucket=u before=1 limits.1.name=x limits.1.window=1m limits.01.name=y limits.name=z", []string{
+			`unknown argument "limits.01.name" (arguments: bucket, before, limits.N.name, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
+			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
+			"limits.0.name is missing: the limit's name; it ends its keys", "limits.0.window is missing: a duration",
+		}},
+	} {
+		_, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
+		var got dyncall.Problems
+		if !errors.As(err, &got) {
+			t.Fatalf("%s: got %v", test.words, err)
+		}
+		if diff := cmp.Diff(test.want, []string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.words, diff)
+		}
+	}
+	_, err := dyncall.New(client, find(t, lib, "echo"), strings.Fields("bucket=u number=0 price=0 window=31d since=2026-01-01T00:00:00Z note=x kind=wrong"))
+	if !errors.Is(err, fcall.ErrArgument) {
+		t.Errorf("values outside the bounds: got %v, want ErrArgument", err)
+	}
+}
+
+func TestSeconds_isExact(t *testing.T) {
+	for us, want := range map[int64]string{0: "0", 1: "0.000001", 5_987_654: "5.987654", 60_000_000: "60", 2_500_000: "2.5"} {
+		if got := dyncall.Seconds(us); got != want {
+			t.Errorf("%d: got %s, want %s", us, got, want)
+		}
+	}
+}
