@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -37,12 +38,16 @@ type Options struct {
 	Source fs.FS
 }
 
+const embeddedName = "embedded (Redis Functions in-process)"
+
 // An engine is the server that the scenarios run on.
 type engine struct {
 	client redis.UniversalClient
 	direct fcall.Caller          // the fastest way to it
 	clock  *embedded.ManualClock // nil where time is real
 	name   string
+	// periods is how many minutes the long run on virtual time takes; a multiple of 5.
+	periods int
 }
 
 // atOnce is how many requests the scenarios make at the same time, each on a connection of its own.
@@ -78,7 +83,7 @@ func Run(ctx context.Context, o Options) (*Verdict, error) {
 	defer narrow.Close()
 	client, done := widen(narrow)
 	defer done()
-	return show(ctx, o, engine{client: client, direct: server, clock: clock, name: "embedded (Redis Functions in-process)"})
+	return show(ctx, o, engine{client: client, direct: server, clock: clock, name: embeddedName, periods: 10_000})
 }
 
 func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
@@ -206,6 +211,9 @@ func widen(client redis.UniversalClient) (redis.UniversalClient, func()) {
 	o.PoolSize = atOnce + 4
 	o.MaxActiveConns = 0
 	o.MaxRetries = -1
+	// These two belong to the client that is copied.
+	o.PushNotificationProcessor = nil
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	wide := redis.NewClient(&o)
 	return wide, func() { wide.Close() }
 }

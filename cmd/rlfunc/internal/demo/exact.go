@@ -106,11 +106,12 @@ func (r *run) retryAfterReal(ctx context.Context, s *scene) error {
 	}
 	opens := instant{last.before.Add(last.answer.RetryAfter), last.after.Add(last.answer.RetryAfter)}
 	r.page.note("waiting %s of real time, then trying again and again", last.answer.RetryAfter.Round(time.Millisecond))
-	if err := sleep(ctx, last.answer.RetryAfter-5*time.Millisecond); err != nil {
+	if err := sleep(ctx, last.answer.RetryAfter-20*time.Millisecond); err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(2 * window); time.Now().Before(deadline); {
-		tries, err := r.attempts(ctx, 20, p)
+		// One long pipeline: between two of them there would be milliseconds in which nobody tries.
+		tries, err := r.attempts(ctx, 3000, p)
 		if err != nil {
 			return err
 		}

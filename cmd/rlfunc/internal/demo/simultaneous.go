@@ -118,7 +118,7 @@ func (r *run) race(ctx context.Context, s *scene) (most, rounds int, err error) 
 		if err != nil {
 			return most, rounds, err
 		}
-		note := "ZREMRANGEBYSCORE, ZCARD, ZADD, EXPIRE"
+		note := "one by one: ZREMRANGEBYSCORE, ZCARD, ZADD, EXPIRE"
 		if rounds > 1 {
 			note += fmt.Sprintf(", round %d", rounds)
 		}

@@ -1,0 +1,168 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+const pass = "PASS: 7 of 7 scenarios hold on "
+
+func TestRun_embeddedHolds(t *testing.T) {
+	var out bytes.Buffer
+	v, err := Run(t.Context(), Options{Out: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !v.OK || v.Held != 7 || !v.VirtualTime {
+		t.Errorf("held %d, ok %t, virtual time %t:\n%s", v.Held, v.OK, v.VirtualTime, out.String())
+	}
+	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	if diff := cmp.Diff(pass+embeddedName, lines[len(lines)-1]); diff != "" {
+		t.Errorf("last line (-want +got):\n%s", diff)
+	}
+	if strings.Contains(out.String(), "\x1b") {
+		t.Errorf("escape codes without colour:\n%q", out.String())
+	}
+	for _, want := range []string{"exactly 10 passed", "one FCALL       10 of 50", "70000 tokens in 10000 minutes", "refused for 47.65433s"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+	if v.KeysDeleted == 0 {
+		t.Error("no key was deleted")
+	}
+}
+
+// Real time is shorter and waits: every real server at hand.
+func TestRun_realServersHold(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			client := e.Client(t)
+			if err := client.Set(t.Context(), "theirs", "1", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			v, err := Run(t.Context(), Options{Out: &out, Client: client, Name: e.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !v.OK || v.VirtualTime {
+				t.Errorf("ok %t, virtual time %t:\n%s", v.OK, v.VirtualTime, out.String())
+			}
+			keys, err := client.Keys(t.Context(), "*").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"theirs"}, keys); diff != "" {
+				t.Errorf("keys afterwards (-want +got):\n%s", diff)
+			}
+			t.Log("\n" + out.String())
+		})
+	}
+}
+
+func TestRun_jsonIsOneObject(t *testing.T) {
+	e := virtual(t, nil)
+	var out bytes.Buffer
+	v, err := show(t.Context(), Options{Out: &out, JSON: true, Color: true}, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(&out)
+	d.DisallowUnknownFields()
+	var got Verdict
+	if err := d.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if d.More() {
+		t.Error("something follows the object")
+	}
+	if diff := cmp.Diff(v, &got); diff != "" {
+		t.Errorf("printed and returned (-want +got):\n%s", diff)
+	}
+}
+
+func TestRun_colourOnlyWhereItIsAllowed(t *testing.T) {
+	var out bytes.Buffer
+	if _, err := show(t.Context(), Options{Out: &out, Color: true}, virtual(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), green) {
+		t.Error("no colour although it is allowed")
+	}
+	if ColorFor(&out) {
+		t.Error("a buffer is taken for a terminal")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if ColorFor(os.Stdout) {
+		t.Error("NO_COLOR is not honoured")
+	}
+}
+
+// An interrupted demo leaves no key behind.
+func TestRun_interruptedDeletesItsKeys(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	e := virtual(t, nil)
+	e.client.AddHook(&interrupt{cancel: cancel, after: 20})
+	var out bytes.Buffer
+	_, err := show(ctx, Options{Out: &out}, e)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	if n := e.client.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+	if strings.Contains(out.String(), "PASS") {
+		t.Errorf("an interrupted demo passes:\n%s", out.String())
+	}
+}
+
+// A demo never replaces what somebody deployed.
+func TestRun_olderLibraryIsLeftAlone(t *testing.T) {
+	e := virtual(t, nil)
+	older := strings.Replace(ratelimit.Library.Code, "version=1.0.0", "version=0.9.0", 1)
+	if err := e.client.FunctionLoad(t.Context(), older).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := show(t.Context(), Options{Out: &bytes.Buffer{}}, e)
+	if err == nil || !strings.Contains(err.Error(), "is version 0.9.0, and the demo replaces nothing") {
+		t.Errorf("error %v", err)
+	}
+	libs, err := e.client.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(libs) != 1 || libs[0].Code != older {
+		t.Error("the server's library has changed")
+	}
+}
+
+// virtual is an embedded engine whose long run is short.
+func virtual(t *testing.T, hook redis.Hook) engine {
+	clock := embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	server := embedded.New(embedded.Options{Clock: clock})
+	client, done := widen(server.Client())
+	t.Cleanup(func() {
+		done()
+		server.Close()
+	})
+	if hook != nil {
+		client.AddHook(hook)
+	}
+	return engine{client: client, direct: client, clock: clock, name: "embedded", periods: 100}
+}
