@@ -38,7 +38,8 @@ func TestFUNCTION_loadListDelete(t *testing.T) {
 		{"list: word twice", []any{"FUNCTION", "LIST", "WITHCODE", "WITHCODE"}, "ERR Unknown argument WITHCODE"},
 		{"list", []any{"FUNCTION", "LIST", "LIBRARYNAME", "TW?", "WITHCODE"}, []any{[]any{
 			"library_name", "two", "engine", "LUA",
-			"functions", []any{[]any{"name", "F", "description", nil, "flags", []any{}}},
+			"functions",
+			[]any{[]any{"name", "F", "description", nil, "flags", []any{}}},
 			"library_code", taken,
 		}}},
 		{"stats", []any{"FUNCTION", "STATS"}, []any{

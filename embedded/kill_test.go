@@ -35,11 +35,14 @@ func TestKill_leavesAFunctionThatHasWritten(t *testing.T) {
 	load(t, s, `#!lua name=wait
 redis.register_function('wait', function(keys)
   redis.call('SET', keys[1], '1')
-  for i = 1, 10000000 do end
+  for i = 1, 4000000 do end
   return 'done'
 end)`)
 	client := s.Client()
 	defer client.Close()
+	if err := client.Ping(context.Background()).Err(); err != nil { // a new connection's greeting would wait for the function
+		t.Fatal(err)
+	}
 	done := make(chan any)
 	go func() { done <- answer(call(s, "FCALL", "wait", 1, "k")) }()
 	for {

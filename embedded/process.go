@@ -30,7 +30,7 @@ func (s *Server) process(ctx context.Context, cmd redis.Cmder) error {
 	if !settable(cmd) {
 		return s.decode(ctx, cmd)
 	}
-	buffer := scratch.Get().(*[]string) //nolint:forcetypeassert // nothing else is put there
+	buffer := scratch.Get().(*[]string) // nothing else is put there
 	defer func() {
 		clear(*buffer)
 		scratch.Put(buffer)

@@ -50,32 +50,31 @@ func parseFloat(s string) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f)
 }
 
-// formatFloat prints the shortest text that reads back as the same double, as Redis does from 7.2 on.
+// formatFloat prints the shortest digits that read back as the same double, in the shape that Redis gives them from 7.2 on.
 func formatFloat(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
 		return "inf"
 	case math.IsInf(f, -1):
 		return "-inf"
-	case f == math.Trunc(f) && math.Abs(f) < 1<<52:
-		if f == 0 && math.Signbit(f) {
-			return "-0"
-		}
+	case f == 0 && math.Signbit(f):
+		return "-0"
+	case f == math.Trunc(f) && math.Abs(f) <= 1<<62:
 		return strconv.FormatInt(int64(f), 10)
 	}
-	e := strconv.FormatFloat(f, 'e', -1, 64)
-	mantissa, exponent, _ := strings.Cut(e, "e")
-	digits := len(strings.TrimLeft(strings.ReplaceAll(mantissa, ".", ""), "-"))
-	exp, _ := strconv.Atoi(exponent) // of the first digit
-	switch tail := exp - digits + 1; {
-	case tail >= 0 && exp < digits+7, tail < 0 && (tail > -7 || exp >= 0 || -tail < digits):
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
+	digits := len(strings.Trim(strings.Replace(mantissa, ".", "", 1), "-"))
+	first, _ := strconv.Atoi(exponent)
+	last := first - digits + 1 // the power of ten of the last digit
+	size := max(first, -first)
+	if last >= 0 && size < digits+7 || last < 0 && (last > -7 || size < 4) {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	sign := "+"
-	if exp < 0 {
-		sign, exp = "-", -exp
+	if first < 0 {
+		sign = "-"
 	}
-	return mantissa + "e" + sign + strconv.Itoa(exp)
+	return mantissa + "e" + sign + strconv.Itoa(size)
 }
 
 // extended is a number of 64 bits of mantissa, as the long double that INCRBYFLOAT and HINCRBYFLOAT compute with.

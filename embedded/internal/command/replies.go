@@ -40,14 +40,6 @@ func array(values []reply.Value) reply.Value {
 	return reply.Value{Kind: reply.Array, Array: values}
 }
 
-func bulks(texts ...string) reply.Value {
-	values := make([]reply.Value, len(texts))
-	for i, s := range texts {
-		values[i] = bulk(s)
-	}
-	return array(values)
-}
-
 func truth(b bool) reply.Value {
 	if b {
 		return one

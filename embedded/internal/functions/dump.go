@@ -10,7 +10,9 @@ import (
 )
 
 // ErrPayload is the answer to restoring what is not a dump.
-var ErrPayload = errors.New("DUMP payload version or checksum are wrong") //nolint:staticcheck // Redis's own text
+//
+//lint:ignore ST1005 Redis's own text
+var ErrPayload = errors.New("DUMP payload version or checksum are wrong")
 
 const (
 	opFunction = 245 // a library's code follows as a string
@@ -83,7 +85,8 @@ func (r *Registry) Restore(payload string, policy Policy) error {
 		switch {
 		case old == nil:
 		case policy == Append:
-			return fmt.Errorf("Library %s already exists", l.Name) //nolint:staticcheck // Redis's own text, here without quotes
+			//lint:ignore ST1005 Redis's own text, here without quotes
+			return fmt.Errorf("Library %s already exists", l.Name)
 		default:
 			next.remove(old)
 		}

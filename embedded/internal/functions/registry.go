@@ -11,7 +11,9 @@ import (
 )
 
 // ErrNoLibrary is the answer to deleting a library that is not there.
-var ErrNoLibrary = errors.New("Library not found") //nolint:staticcheck // Redis's own text
+//
+//lint:ignore ST1005 Redis's own text
+var ErrNoLibrary = errors.New("Library not found")
 
 // A Function is one function of a loaded library.
 type Function struct {
@@ -74,11 +76,13 @@ func (r *Registry) Load(code string, replace bool) (name string, err error) {
 func (r *Registry) add(l *luahost.Library, replace bool) error {
 	old := r.libraries[l.Name]
 	if old != nil && !replace {
-		return fmt.Errorf("Library '%s' already exists", l.Name) //nolint:staticcheck // Redis's own text
+		//lint:ignore ST1005 Redis's own text
+		return fmt.Errorf("Library '%s' already exists", l.Name)
 	}
 	for _, f := range l.Functions {
 		if held := r.functions[strings.ToLower(f.Name)]; held != nil && held.Library != old {
-			return fmt.Errorf("Function %s already exists", f.Name) //nolint:staticcheck // Redis's own text
+			//lint:ignore ST1005 Redis's own text
+			return fmt.Errorf("Function %s already exists", f.Name)
 		}
 	}
 	if old != nil {

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+func TestCommand_readsEveryForm(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	tests := []struct {
+		name, input string
+		want        []string
+	}{
+		{"array", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", []string{"GET", "k"}},
+		{"empty argument", "*2\r\n$3\r\nGET\r\n$0\r\n\r\n", []string{"GET", ""}},
+		{"line ends within", "*2\r\n$4\r\nECHO\r\n$4\r\n\r\n\r\n\r\n", []string{"ECHO", "\r\n\r\n"}},
+		{"longer than the buffer", "*2\r\n$4\r\nECHO\r\n$200000\r\n" + long + "\r\n", []string{"ECHO", long}},
+		{"empty arrays before", "*0\r\n*-1\r\n*1\r\n$4\r\nPING\r\n", []string{"PING"}},
+		{"inline", "  SET  k v \r\n", []string{"SET", "k", "v"}},
+		{"inline, quoted", `SET k "a\x00\n\"b" 'it\'s \n'` + "\n", []string{"SET", "k", "a\x00\n\"b", `it's \n`}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := NewReader(strings.NewReader(test.input)).Command()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCommand_cutShortIsTheEnd(t *testing.T) {
+	whole := "*2\r\n$3\r\nGET\r\n$70000\r\n" + strings.Repeat("x", 70_000) + "\r\n"
+	for _, n := range []int{0, 1, 3, 6, 9, 12, 20, 100, len(whole) - 1} {
+		_, err := NewReader(strings.NewReader(whole[:n])).Command()
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("the first %d bytes: %v, want the end of input", n, err)
+		}
+	}
+}
+
+func TestAppend_keepsTheLine(t *testing.T) {
+	v := reply.List(reply.Err("ERR a\r\nb"), reply.Simple("OK"), reply.Integer(-5), reply.Null, reply.NullArray, reply.Text("\r\n"), reply.List())
+	want := "*7\r\n-ERR a  b\r\n+OK\r\n:-5\r\n$-1\r\n*-1\r\n$2\r\n\r\n\r\n*0\r\n"
+	if diff := cmp.Diff(want, string(Append(nil, v))); diff != "" {
+		t.Errorf("bytes (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzCommand(f *testing.F) {
+	f.Add("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
+	f.Add("SET k \"a\\x00\" 'b'\r\n")
+	f.Fuzz(func(t *testing.T, input string) {
+		r := NewReader(strings.NewReader(input))
+		for {
+			args, err := r.Command()
+			if err != nil {
+				return
+			}
+			if len(args) == 0 {
+				t.Fatalf("%q: a command without a name", input)
+			}
+		}
+	})
+}
