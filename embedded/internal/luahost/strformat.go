@@ -53,7 +53,10 @@ func parseDirective(c call, format string, i int) (directive, int) {
 	}
 	number := func() int {
 		n := min(digits(format[i:]), 2)
-		v, _ := strconv.Atoi(format[i : i+n])
+		v := 0
+		for _, c := range []byte(format[i : i+n]) {
+			v = v*10 + int(c-'0')
+		}
 		i += n
 		return v
 	}
