@@ -33,7 +33,7 @@ local function gained(room_us, room_part, limit, period_us)
     return math.floor(room_us / (period_us / limit))
   end
   -- The estimate is rounded, and off by one at most.
-  local estimate = math.floor(room_us / period_us * limit)
+  local estimate = math.floor((room_us + room_part / limit) / period_us * limit)
   for tokens = estimate + 1, estimate - 1, -1 do
     local span_us, span_part = span(tokens, limit, period_us)
     if span_us < room_us or span_us == room_us and span_part <= room_part then
