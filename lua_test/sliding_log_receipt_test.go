@@ -133,9 +133,14 @@ func TestSlidingLog_anyBytesAreAReceipt(t *testing.T) {
 func TestSlidingLog_argumentsOutOfBoundsAreNotSent(t *testing.T) {
 	var steps []step
 	for _, p := range []logParams{
-		{Limit: 0, Window: time.Second}, {Limit: -1, Window: time.Second}, {Limit: 1_000_001, Window: time.Second},
-		{Limit: 1}, {Limit: 1, Window: -1}, {Limit: 1, Window: 3650*day + 1},
-		{Limit: 1, Window: time.Second, Dedup: -time.Second}, {Limit: 1, Window: time.Second, Dedup: 3650*day + 1},
+		{Limit: 0, Window: time.Second},
+		{Limit: -1, Window: time.Second},
+		{Limit: 1_000_001, Window: time.Second},
+		{Limit: 1},
+		{Limit: 1, Window: -1},
+		{Limit: 1, Window: 3650*day + 1},
+		{Limit: 1, Window: time.Second, Dedup: -time.Second},
+		{Limit: 1, Window: time.Second, Dedup: 3650*day + 1},
 	} {
 		steps = append(steps, step{Call: slidingLog(p), WantErr: fcall.ErrArgument})
 	}

@@ -20,15 +20,36 @@ type Key struct {
 	TTL   time.Duration
 }
 
-// Snapshot reads every key, by name.
+// Snapshot reads every key, by name, in three round trips.
 func (s *Server) Snapshot(ctx context.Context) (map[string]Key, error) {
 	names, err := s.Redis.Keys(ctx, "*").Result()
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	all := make(map[string]Key, len(names))
-	for _, name := range names {
-		k, err := s.key(ctx, name)
+	if len(names) == 0 {
+		return all, nil
+	}
+	types, ends := make([]*redis.StatusCmd, len(names)), make([]*redis.Cmd, len(names))
+	pipe := s.Redis.Pipeline()
+	for i, name := range names {
+		types[i], ends[i] = pipe.Type(ctx, name), s.queueTTL(ctx, pipe, name)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	values := make([]func() ([]string, error), len(names))
+	for i, name := range names {
+		values[i] = queueValue(ctx, pipe, types[i].Val(), name)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	for i, name := range names {
+		k := Key{Type: types[i].Val()}
+		if k.Value, err = values[i](); err == nil {
+			k.TTL, err = s.ttl(ends[i])
+		}
 		if err != nil {
 			return nil, fmt.Errorf("snapshot of %q: %w", name, err)
 		}
@@ -37,59 +58,58 @@ func (s *Server) Snapshot(ctx context.Context) (map[string]Key, error) {
 	return all, nil
 }
 
-func (s *Server) key(ctx context.Context, name string) (k Key, err error) {
-	if k.Type, err = s.Redis.Type(ctx, name).Result(); err != nil {
-		return k, err
+func queueValue(ctx context.Context, pipe redis.Pipeliner, kind, name string) func() ([]string, error) {
+	sorted := func(values []string, err error) ([]string, error) {
+		slices.Sort(values)
+		return values, err
 	}
-	switch k.Type {
+	switch kind {
 	case "string":
-		text, err := s.Redis.Get(ctx, name).Result()
-		if err != nil {
-			return k, err
-		}
-		k.Value = []string{text}
+		cmd := pipe.Get(ctx, name)
+		return func() ([]string, error) { return []string{cmd.Val()}, cmd.Err() }
 	case "list":
-		k.Value, err = s.Redis.LRange(ctx, name, 0, -1).Result()
+		return pipe.LRange(ctx, name, 0, -1).Result
 	case "set":
-		k.Value, err = s.Redis.SMembers(ctx, name).Result()
-		slices.Sort(k.Value)
+		cmd := pipe.SMembers(ctx, name)
+		return func() ([]string, error) { return sorted(cmd.Result()) }
 	case "hash":
-		var fields map[string]string
-		fields, err = s.Redis.HGetAll(ctx, name).Result()
-		for f, v := range fields {
-			k.Value = append(k.Value, f+"="+v)
+		cmd := pipe.HGetAll(ctx, name)
+		return func() ([]string, error) {
+			var values []string
+			for f, v := range cmd.Val() {
+				values = append(values, f+"="+v)
+			}
+			return sorted(values, cmd.Err())
 		}
-		slices.Sort(k.Value)
 	case "zset":
-		var members []redis.Z
-		members, err = s.Redis.ZRangeWithScores(ctx, name, 0, -1).Result()
-		for _, m := range members {
-			k.Value = append(k.Value, fmt.Sprintf("%v=%s", m.Member, strconv.FormatFloat(m.Score, 'f', -1, 64)))
+		cmd := pipe.ZRangeWithScores(ctx, name, 0, -1)
+		return func() ([]string, error) {
+			var values []string
+			for _, m := range cmd.Val() {
+				values = append(values, fmt.Sprintf("%v=%s", m.Member, strconv.FormatFloat(m.Score, 'f', -1, 64)))
+			}
+			return values, cmd.Err()
 		}
-	default:
-		var dump string
-		dump, err = s.Redis.Dump(ctx, name).Result()
-		k.Value = []string{dump}
 	}
-	if err != nil {
-		return k, err
+	cmd := pipe.Dump(ctx, name)
+	return func() ([]string, error) { return []string{cmd.Val()}, cmd.Err() }
+}
+
+func (s *Server) queueTTL(ctx context.Context, pipe redis.Pipeliner, name string) *redis.Cmd {
+	if s.late == 0 {
+		return pipe.Do(ctx, "PTTL", name)
 	}
-	k.TTL, err = s.ttl(ctx, name)
-	return k, err
+	return pipe.Do(ctx, "PEXPIRETIME", name)
 }
 
 // ttl is what a key has left by the test's clock.
-func (s *Server) ttl(ctx context.Context, name string) (time.Duration, error) {
-	if s.late == 0 {
-		ms, err := s.Redis.Do(ctx, "PTTL", name).Int64()
-		if err != nil || ms < 0 {
-			return Immortal, err
-		}
-		return time.Duration(ms) * time.Millisecond, nil
-	}
-	at, err := s.Redis.Do(ctx, "PEXPIRETIME", name).Int64()
-	if err != nil || at < 0 {
+func (s *Server) ttl(end *redis.Cmd) (time.Duration, error) {
+	ms, err := end.Int64()
+	if err != nil || ms < 0 {
 		return Immortal, err
 	}
-	return time.Duration(at-s.late.Milliseconds()-s.now.UnixMilli()) * time.Millisecond, nil
+	if s.late > 0 {
+		ms -= s.late.Milliseconds() + s.now.UnixMilli()
+	}
+	return time.Duration(ms) * time.Millisecond, nil
 }
