@@ -14,6 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/goclient"
 	"github.com/rlfunc/rlfunc/codegen/reference"
 	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen/vet"
 )
 
 // Load reads a tree and vets it. The tree is usable only when nothing was found.
@@ -22,8 +23,10 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	if len(found) > 0 {
 		return tree, found
 	}
+	found = vet.Check(tree)
 	for _, lib := range tree.Libraries {
-		for range lib.Spec.Functions {
+		for i := range lib.Spec.Functions {
+			lib.Spec.Functions[i].Command = vet.Commands(lib, i)
 		}
 	}
 	return tree, found
