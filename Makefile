@@ -9,7 +9,7 @@ ARGS ?=
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: ## show the limiters at work, on the embedded engine (REDIS_URL or ARGS='--redis URL' for a real one)
+demo: ## show the limiters at work, on the embedded engine (ARGS='--redis URL' for a real one)
 	go run ./cmd/rlfunc demo $(ARGS)
 
 test: ## run the tests on every engine that can be reached, and say which those were (PKG=, ARGS=)
