@@ -42,10 +42,15 @@ func (w *writer) printf(format string, args ...any) {
 // file writes an author's file verbatim.
 func (w *writer) file(f *luasrc.File) {
 	text := strings.TrimRight(f.Text, "\n") + "\n"
-	w.sections = append(w.sections, Section{Line: w.line, File: f.Path, FileLine: 1})
+	w.section(f.Path, 1)
 	w.line += strings.Count(text, "\n")
 	w.b.WriteString(text)
-	w.sections = append(w.sections, Section{Line: w.line})
+	w.section("", 0)
+}
+
+// section says where the lines from here on come from.
+func (w *writer) section(file string, line int) {
+	w.sections = append(w.sections, Section{Line: w.line, File: file, FileLine: line})
 }
 
 // Write joins a library. It must have passed source.Load and vet without a finding.

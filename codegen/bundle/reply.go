@@ -18,7 +18,13 @@ func (e *entryWriter) call(args []string) {
 		names = append(names, "rlfunc_refusal")
 	}
 	e.printf("  local rlfunc_ok, %s = pcall(%s, %s)\n", strings.Join(names, ", "), e.fn.Name, strings.Join(args, ", "))
-	e.printf("  if not rlfunc_ok then\n    return rlfunc_failed(%s, keys, %s_expected)\n  end\n", names[0], e.fn.Server)
+	e.printf("  if not rlfunc_ok then\n    local reply, raise = rlfunc_failed(%s, keys, %s_expected)\n", names[0], e.fn.Server)
+	e.printf("    if reply then\n      return reply\n    end\n")
+	// The server tells the line that raises: the best that can be said of it is the function's own.
+	e.section(e.fn.File, e.fn.Line)
+	e.printf("    error(raise, 0)\n")
+	e.section("", 0)
+	e.printf("  end\n")
 	e.printf("  if %s == nil then\n    return %s\n  end\n", names[0], names[1])
 }
 

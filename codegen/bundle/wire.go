@@ -27,7 +27,9 @@ local function rlfunc_line(text)
   return (string.gsub(string.sub(text, 1, 200), '[^\32-\126]', '?'))
 end
 
--- The reply to an error inside a function. A key of another type than the header says is unreadable state.
+-- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
+-- unreadable state. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, expected)
   local text = failure
   if type(failure) == 'table' then
@@ -45,10 +47,9 @@ local function rlfunc_failed(failure, keys, expected)
       end
     end
   end
-  -- Raised again, so that the server marks it as coming from inside: a caller must not take it for a refusal to run.
   if type(failure) == 'table' then
-    error(failure)
+    return nil, failure
   end
-  error(rlfunc_line(text), 0)
+  return nil, rlfunc_line(text)
 end
 `

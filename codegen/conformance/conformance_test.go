@@ -218,14 +218,18 @@ func TestFail_errorsAreTypedAndNameTheAuthorsLine(t *testing.T) {
 		if err := call(everything.FailHowRuntime); !errors.As(err, &script) || script.File != "functions/everything/fail.lua" || script.Line != 13 {
 			t.Errorf("a Lua error: got %v (%+v), want functions/everything/fail.lua:13", err, script)
 		}
-		if err := call(everything.FailHowCommand); !errors.Is(err, fcall.ErrOutcomeUnknown) {
+		err := call(everything.FailHowCommand)
+		if !errors.Is(err, fcall.ErrOutcomeUnknown) {
 			t.Errorf("an error of a command: got %v, want one that says the outcome is unknown", err)
+		}
+		if !errors.As(err, &script) || script.File != "functions/everything/fail.lua" || script.Line != 7 {
+			t.Errorf("an error of a command: got %v (%+v), want the function's line, functions/everything/fail.lua:7", err, script)
 		}
 		if _, err := c.Fail(t.Context(), everything.FailParams{Bucket: "u", How: everything.FailHowResult}); err != nil {
 			t.Errorf("a result above 2^53 is cut to it: got %v", err)
 		}
 		rdb.RPush(t.Context(), "ns:{u}:state", "x")
-		err := call(everything.FailHowRuntime)
+		err = call(everything.FailHowRuntime)
 		if !errors.Is(err, fcall.ErrState) || !strings.Contains(err.Error(), "ns:{...}:state") {
 			t.Errorf("a key of another type: got %v, want ErrState that names the key without its subject", err)
 		}

@@ -27,7 +27,9 @@ local function rlfunc_line(text)
   return (string.gsub(string.sub(text, 1, 200), '[^\32-\126]', '?'))
 end
 
--- The reply to an error inside a function. A key of another type than the header says is unreadable state.
+-- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
+-- unreadable state. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, expected)
   local text = failure
   if type(failure) == 'table' then
@@ -45,11 +47,10 @@ local function rlfunc_failed(failure, keys, expected)
       end
     end
   end
-  -- Raised again, so that the server marks it as coming from inside: a caller must not take it for a refusal to run.
   if type(failure) == 'table' then
-    error(failure)
+    return nil, failure
   end
-  error(rlfunc_line(text), 0)
+  return nil, rlfunc_line(text)
 end
 
 local clock = (function()
@@ -402,7 +403,11 @@ local function ratelimit_v1_gcra(keys, args)
   end
   local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(gcra, keys[1], limit, period_us, burst, cost)
   if not rlfunc_ok then
-    return rlfunc_failed(out_allowed, keys, ratelimit_v1_gcra_expected)
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_gcra_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_allowed == nil then
     return out_remaining
@@ -482,7 +487,11 @@ local function ratelimit_v1_gcra_peek(keys, args)
   end
   local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(gcra_peek, keys[1], limit, period_us, burst, cost)
   if not rlfunc_ok then
-    return rlfunc_failed(out_allowed, keys, ratelimit_v1_gcra_peek_expected)
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_gcra_peek_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_allowed == nil then
     return out_remaining
@@ -522,7 +531,11 @@ local function ratelimit_v1_gcra_reset(keys, args)
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(gcra_reset, keys[1])
   if not rlfunc_ok then
-    return rlfunc_failed(out_existed, keys, ratelimit_v1_gcra_reset_expected)
+    local reply, raise = rlfunc_failed(out_existed, keys, ratelimit_v1_gcra_reset_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_existed == nil then
     return rlfunc_refusal
@@ -650,7 +663,11 @@ local function ratelimit_v1_sliding_log(keys, args)
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_count, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_log, keys[1], keys[2], limit, window_us, receipt, dedup_us, refresh)
   if not rlfunc_ok then
-    return rlfunc_failed(out_allowed, keys, ratelimit_v1_sliding_log_expected)
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_sliding_log_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_allowed == nil then
     return out_duplicate
@@ -723,7 +740,11 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
   end
   local rlfunc_ok, out_allowed, out_count, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_log_peek, keys[1], limit, window_us)
   if not rlfunc_ok then
-    return rlfunc_failed(out_allowed, keys, ratelimit_v1_sliding_log_peek_expected)
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_sliding_log_peek_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_allowed == nil then
     return out_count
@@ -770,7 +791,11 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_log_reset, keys[1], keys[2])
   if not rlfunc_ok then
-    return rlfunc_failed(out_existed, keys, ratelimit_v1_sliding_log_reset_expected)
+    local reply, raise = rlfunc_failed(out_existed, keys, ratelimit_v1_sliding_log_reset_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_existed == nil then
     return rlfunc_refusal

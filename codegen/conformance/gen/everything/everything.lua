@@ -27,7 +27,9 @@ local function rlfunc_line(text)
   return (string.gsub(string.sub(text, 1, 200), '[^\32-\126]', '?'))
 end
 
--- The reply to an error inside a function. A key of another type than the header says is unreadable state.
+-- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
+-- unreadable state. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, expected)
   local text = failure
   if type(failure) == 'table' then
@@ -45,11 +47,10 @@ local function rlfunc_failed(failure, keys, expected)
       end
     end
   end
-  -- Raised again, so that the server marks it as coming from inside: a caller must not take it for a refusal to run.
   if type(failure) == 'table' then
-    error(failure)
+    return nil, failure
   end
-  error(rlfunc_line(text), 0)
+  return nil, rlfunc_line(text)
 end
 
 local clock = (function()
@@ -243,7 +244,11 @@ local function everything_v2_echo(keys, args)
   end
   local rlfunc_ok, out_bucket, out_second, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_on, out_off, out_note, out_receipt, out_kind, out_mode = pcall(echo, keys[1], keys[2], number, cost, bonus, level, price_micros, tip_micros, window_us, grace_us, since_us, latest_us, on, off, note, receipt, kind, mode)
   if not rlfunc_ok then
-    return rlfunc_failed(out_bucket, keys, everything_v2_echo_expected)
+    local reply, raise = rlfunc_failed(out_bucket, keys, everything_v2_echo_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_bucket == nil then
     return out_second
@@ -324,7 +329,11 @@ local function everything_v2_fail(keys, args)
   end
   local rlfunc_ok, out_number, rlfunc_refusal = pcall(fail, keys[1], how)
   if not rlfunc_ok then
-    return rlfunc_failed(out_number, keys, everything_v2_fail_expected)
+    local reply, raise = rlfunc_failed(out_number, keys, everything_v2_fail_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_number == nil then
     return rlfunc_refusal
@@ -475,7 +484,11 @@ local function everything_v2_rows(keys, args)
   end
   local rlfunc_ok, out_total, out_limits, out_tiers, out_after = pcall(rows, keys[1], before, limits, tiers, after)
   if not rlfunc_ok then
-    return rlfunc_failed(out_total, keys, everything_v2_rows_expected)
+    local reply, raise = rlfunc_failed(out_total, keys, everything_v2_rows_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
   if out_total == nil then
     return out_limits
