@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -51,6 +52,10 @@ func benchKeys() []string {
 
 func BenchmarkProcess(b *testing.B) {
 	keys := benchKeys()
+	ratelimit, err := os.ReadFile("../gen/ratelimit/ratelimit.lua")
+	if err != nil {
+		b.Fatal(err)
+	}
 	for _, bench := range []struct {
 		name string
 		args []any
@@ -58,14 +63,21 @@ func BenchmarkProcess(b *testing.B) {
 		{"empty", []any{"FCALL", "empty", 1, ""}},
 		{"by_ttl", []any{"FCALL", "by_ttl", 1, "", 600, 100, 1}},
 		{"by_value", []any{"FCALL", "by_value", 1, "", 600_000, 100, 1}},
+		{"gcra", []any{"FCALL", "ratelimit_v1_gcra", 1, "", 100, 60_000_000, 100, 1}},          // 100 per minute: its state is the key's TTL
+		{"gcra_7_per_minute", []any{"FCALL", "ratelimit_v1_gcra", 1, "", 7, 60_000_000, 7, 1}}, // its state is a value
 		{"get", []any{"GET", 0, 0, ""}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			s := embedded.New(embedded.Options{})
 			defer s.Close()
 			load(b, s, buckets)
+			load(b, s, string(ratelimit))
 			for _, key := range keys {
-				call(s, "SET", key, "0", "EX", 30)
+				if bench.args[0] == "FCALL" {
+					call(s, append(append([]any(nil), bench.args[:3]...), append([]any{key}, bench.args[4:]...)...)...)
+				} else {
+					call(s, "SET", key, "0", "EX", 30)
+				}
 			}
 			ctx := context.Background()
 			i := 0

@@ -38,7 +38,7 @@ func fcall(c *Call) reply.Value {
 		readOnly: f.NoWrites,
 		denyOOM:  f.NoWrites && s.overMemory(),
 	}
-	s.wrote.Store(false)
+	s.phase.Store(onlyRead)
 	s.began.Add(1)
 	s.running.Store(f.Library)
 	v := f.Library.Call(f.Name, keys, args, &s.script)
@@ -47,17 +47,24 @@ func fcall(c *Call) reply.Value {
 	return v
 }
 
+// What the function that runs has done: it can be stopped only before it writes, and can not write once it is to be stopped.
+const (
+	onlyRead int32 = iota
+	written
+	killed
+)
+
 // Kill is FUNCTION KILL: it stops the function that runs, if it has not written yet, and waits until it has ended. Unlike everything else it may be called while another command runs.
 func (s *State) Kill() reply.Value {
-	library := s.running.Load()
+	call, library := s.began.Load(), s.running.Load()
 	switch {
 	case library == nil:
 		return failure("NOTBUSY No scripts in execution right now.")
-	case s.wrote.Load():
+	case !s.phase.CompareAndSwap(onlyRead, killed) && s.phase.Load() == written:
 		return failure("UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.")
 	}
 	// Asked once, a call that is about to begin would not hear it.
-	for call := s.began.Load(); s.began.Load() == call && s.running.Load() == library; time.Sleep(time.Millisecond) {
+	for ; s.began.Load() == call && s.running.Load() == library; time.Sleep(time.Millisecond) {
 		library.Kill()
 	}
 	return okay
@@ -100,8 +107,10 @@ func (h *script) Call(args []string) reply.Value {
 		return failure("RLUNDECLARED key '" + clip(key) + "' is not among the KEYS of this call")
 	}
 	if cmd.Flags&Write != 0 && !h.wrote {
+		if !h.call.State.phase.CompareAndSwap(onlyRead, written) {
+			return failure("ERR Script killed by user with SCRIPT KILL...")
+		}
 		h.wrote = true
-		h.call.State.wrote.Store(true)
 	}
 	h.call.State.calls[cmd.index]++
 	h.call.Args = args

@@ -20,7 +20,7 @@ var infoSections = []infoSection{
 		line(b, "redis_mode", "standalone")
 		line(b, "rlfunc_embedded", 1)
 		line(b, "process_id", 0)
-		line(b, "run_id", strings.Repeat("0", 40))
+		line(b, "run_id", c.State.runID)
 		line(b, "tcp_port", 0)
 		line(b, "server_time_usec", c.Micros)
 		line(b, "uptime_in_seconds", (c.Micros-c.State.started.UnixMicro())/1_000_000)

@@ -80,6 +80,10 @@ func set(c *Call) reply.Value {
 		}
 		expire = when
 	}
+	if !o.onlyNew && !o.onlyOld && !o.get && !o.keepTTL {
+		c.DB.SetString(key, value, expire) // whatever was there
+		return okay
+	}
 	done, refused := okay, null
 	e := c.DB.Get(key, c.Now)
 	if o.get {

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +31,7 @@ type State struct {
 	sessions  map[int64]*Session
 	nextID    int64
 	started   time.Time
+	runID     string // tells this server from any other
 	log       func(level int, text string)
 	calls     []int64 // by the command's index
 	processed int64
@@ -36,13 +39,15 @@ type State struct {
 	script    script // likewise
 
 	running atomic.Pointer[luahost.Library] // whose function runs
-	wrote   atomic.Bool                     // it has run a command that writes
+	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
 	began   atomic.Int64                    // calls of functions so far
 }
 
 // NewState returns an empty server on the given clock. What functions log goes to log, unless that is nil.
 func NewState(now func() time.Time, log func(level int, text string)) *State {
-	return &State{now: now, config: defaultConfig(), sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
+	id := make([]byte, 20)
+	rand.Read(id)
+	return &State{runID: hex.EncodeToString(id), now: now, config: defaultConfig(), sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
 }
 
 // UsedMemory is the approximate number of bytes in use.
@@ -116,7 +121,7 @@ func (s *State) run(session *Session, cmd *Command, args []string, micros int64)
 // Every sweepEvery writes, sweepKeys keys are looked at: more than can have been made meanwhile by writes of one key each.
 const (
 	sweepEvery = 16
-	sweepKeys  = 32
+	sweepKeys  = 20
 )
 
 func (s *State) sweep(db int) {

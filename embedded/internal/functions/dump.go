@@ -10,8 +10,6 @@ import (
 )
 
 // ErrPayload is the answer to restoring what is not a dump.
-//
-//lint:ignore ST1005 Redis's own text
 var ErrPayload = errors.New("DUMP payload version or checksum are wrong")
 
 const (

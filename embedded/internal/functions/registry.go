@@ -81,7 +81,6 @@ func (r *Registry) add(l *luahost.Library, replace bool) error {
 	}
 	for _, f := range l.Functions {
 		if held := r.functions[strings.ToLower(f.Name)]; held != nil && held.Library != old {
-			//lint:ignore ST1005 Redis's own text
 			return fmt.Errorf("Function %s already exists", f.Name)
 		}
 	}
