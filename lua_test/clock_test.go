@@ -1,0 +1,71 @@
+package luatest_test
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+var signature = regexp.MustCompile(`(?m)^function clock\.\w+\(.*\)$`)
+
+func TestClock_hasTheFunctionsOfTheOneItReplaces(t *testing.T) {
+	shipped, err := fs.ReadFile(functions.FS, "lib/clock.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := os.ReadFile("clock.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := signature.FindAllString(string(shipped), -1), signature.FindAllString(string(tests), -1)
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("functions of lib/clock.lua (-want) and of the tests' clock (+got):\n%s", diff)
+	}
+}
+
+// A key is there in the millisecond in which it expires, and gone in the next one, whether the time passes by itself or
+// is the test's.
+func TestClock_expiresKeysWhenItIsMoved(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
+		ttl := func() map[string]time.Duration {
+			keys, err := s.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := map[string]time.Duration{}
+			for name, k := range keys {
+				left[name] = k.TTL
+			}
+			return left
+		}
+		s.Do(t, "SET", "k", "v")
+		s.Do(t, "SET", "stays", "v")
+		s.Expire(t, "k", time.Second)
+		for _, c := range []struct {
+			move time.Duration
+			want map[string]time.Duration
+		}{
+			{0, map[string]time.Duration{"k": time.Second, "stays": luatest.Immortal}},
+			{time.Second - time.Millisecond, map[string]time.Duration{"k": time.Millisecond, "stays": luatest.Immortal}},
+			{-time.Hour, map[string]time.Duration{"k": time.Hour + time.Millisecond, "stays": luatest.Immortal}},
+			{time.Hour + time.Millisecond, map[string]time.Duration{"k": 0, "stays": luatest.Immortal}},
+			{time.Millisecond, map[string]time.Duration{"stays": luatest.Immortal}},
+		} {
+			s.Advance(t, c.move)
+			if diff := cmp.Diff(c.want, ttl()); diff != "" {
+				t.Errorf("%s after the start (-want +got):\n%s", s.Now().Sub(luatest.Start), diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package luatest
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a step says about keys is held against what the call did to them.
+func TestStep_keysAreHeldAgainstWhatTheStepSays(t *testing.T) {
+	one := Key{Type: "string", Value: []string{"1"}, TTL: time.Second}
+	two := Key{Type: "string", Value: []string{"2"}, TTL: time.Second}
+	longer := Key{Type: "string", Value: []string{"1"}, TTL: time.Minute}
+	immortal := Key{Type: "string", Value: []string{"1"}, TTL: Immortal}
+	type keys = map[string]Key
+	for _, c := range []struct {
+		name          string
+		writes        bool
+		ttls          map[string]time.Duration
+		before, after keys
+		want          string
+	}{
+		{name: "nothing", before: keys{"k": one}, after: keys{"k": one}},
+		{name: "a new key", writes: true, after: keys{"k": one}},
+		{name: "a key gone", writes: true, before: keys{"k": one}, after: keys{}},
+		{name: "a write that the step does not say", before: keys{"k": one}, after: keys{"k": two}, want: "to leave every key as it was"},
+		{name: "an expiry that the step does not say", before: keys{"k": one}, after: keys{"k": longer}, want: "to leave every key as it was"},
+		{name: "a new key that the step does not say", after: keys{"k": one}, want: "to leave every key as it was"},
+		{name: "no write where the step says so", writes: true, before: keys{"k": one}, after: keys{"k": one}, want: "was to write"},
+		{name: "no expiry", writes: true, after: keys{"k": immortal}, want: "left k without an expiry"},
+		{name: "an expiry taken away", writes: true, before: keys{"k": one}, after: keys{"k": immortal}, want: "left k without an expiry"},
+		{name: "the test's own key without one", before: keys{"k": immortal}, after: keys{"k": immortal}},
+		{name: "the expiry wanted", writes: true, after: keys{"k": one}, ttls: map[string]time.Duration{"k": time.Second}},
+		{name: "another expiry", writes: true, after: keys{"k": longer}, ttls: map[string]time.Duration{"k": time.Second}, want: "expiries (-want +got)"},
+		{name: "a key too many", before: keys{"k": one}, after: keys{"k": one}, ttls: map[string]time.Duration{}, want: "expiries (-want +got)"},
+	} {
+		if c.before == nil {
+			c.before = keys{}
+		}
+		got := Step[any]{Writes: c.writes, TTLs: c.ttls}.keys(c.before, c.after)
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
