@@ -68,8 +68,8 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 			w = ""
 		}
 		message := "%s has no type, and so no unit: write one of " + example
-		if w != "" && nearest(w, kinds) != "" {
-			r.add(rw.line, col, RuleUnknownType, "unknown type %q%s", w, didYouMean(w, kinds))
+		if w != "" && diag.Nearest(w, kinds) != "" {
+			r.add(rw.line, col, RuleUnknownType, "unknown type %q%s", w, diag.DidYouMean(w, kinds))
 			return false
 		}
 		r.add(rw.line, col, RuleMissingType, message, f.Name)

@@ -82,7 +82,7 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 }
 
 func unknownTag(r *fieldReader, rw row) {
-	r.add(rw.line, rw.col, RuleUnknownTag, "unknown tag @%s%s (tags: %s)", rw.tag, didYouMean(rw.tag, tags), strings.Join(tags, ", "))
+	r.add(rw.line, rw.col, RuleUnknownTag, "unknown tag @%s%s (tags: %s)", rw.tag, diag.DidYouMean(rw.tag, tags), strings.Join(tags, ", "))
 }
 
 func readUse(r *fieldReader, rw row, uses *[]string) {
@@ -109,7 +109,7 @@ func readFlags(r *fieldReader, rw row, fn *spec.Function) {
 		col := rw.textCol + strings.Index(rw.text, name)
 		switch {
 		case !slices.Contains(redisFlags, name):
-			r.add(rw.line, col, RuleFlags, "unknown flag %q%s (flags: %s)", name, didYouMean(name, redisFlags), strings.Join(redisFlags, ", "))
+			r.add(rw.line, col, RuleFlags, "unknown flag %q%s (flags: %s)", name, diag.DidYouMean(name, redisFlags), strings.Join(redisFlags, ", "))
 		case fn.Has(name):
 			r.add(rw.line, col, RuleFlags, "flag %s stands twice", name)
 		default:

@@ -89,7 +89,10 @@ func isHeaderLine(text string) bool {
 }
 
 func readRow(line, col int, text string) row {
-	tag, rest, _ := strings.Cut(text[1:], " ")
+	tag, rest := text[1:], ""
+	if end := strings.IndexAny(tag, " \t"); end >= 0 {
+		tag, rest = tag[:end], tag[end+1:]
+	}
 	r := row{tag: tag, line: line, col: col}
 	r.text = strings.TrimLeft(rest, " \t")
 	r.textCol = col + len(text) - len(r.text)

@@ -17,7 +17,7 @@ func stray(f *luasrc.File, h *header, found *diag.List) {
 			continue
 		}
 		m := tagLike.FindStringSubmatch(c.Text)
-		if m == nil || !slices.Contains(tags, m[1]) && nearest(m[1], tags) == "" {
+		if m == nil || !slices.Contains(tags, m[1]) && diag.Nearest(m[1], tags) == "" {
 			continue
 		}
 		if isHeaderLine(c.Text) {

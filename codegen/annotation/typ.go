@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/codegen/diag"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
@@ -40,7 +41,7 @@ func looksLikeType(w string) bool {
 		return true
 	}
 	_, alien := foreign[base]
-	return slices.Contains(kinds, base) || alien || (len(base) > 3 && nearest(base, kinds) != "")
+	return slices.Contains(kinds, base) || alien || (len(base) > 3 && diag.Nearest(base, kinds) != "")
 }
 
 // readType reads `kind[bounds]?=default` or `enum(a,b)?=default` into a field. A result needs no bounds.
@@ -54,7 +55,7 @@ func readType(text string, result bool, f *spec.Field) *typeError {
 		if meant, ok := foreign[base]; ok {
 			return badType(0, RuleUnknownType, "%s has no unit or bounds here: use %s", base, meant)
 		}
-		return badType(0, RuleUnknownType, "unknown type %q%s (types: %s)", base, didYouMean(base, kinds), strings.Join(kinds, ", "))
+		return badType(0, RuleUnknownType, "unknown type %q%s (types: %s)", base, diag.DidYouMean(base, kinds), strings.Join(kinds, ", "))
 	}
 	f.Kind = spec.Kind(base)
 	at := end
@@ -124,7 +125,7 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 		if message != "" {
 			return at, badType(at+end-len(high), RuleBounds, "%s", message)
 		}
-		if (f.Kind.Integer()) && n > f.Max {
+		if f.Kind.Integer() && n > f.Max {
 			return at, badType(at+end-len(high), RuleBounds, "%s is above %d, the greatest %s that stays exact", high, f.Max, f.Kind)
 		}
 		f.Max = n
@@ -135,7 +136,7 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 		return at, badType(at+1, RuleBounds, "the lower bound %s is above the upper bound %s", low, high)
 	}
 	if f.Kind == spec.KindGroup && f.Max < 1 {
-		return at, badType(at+1, RuleBounds, "a group holds at least one row at most: its upper bound is 0")
+		return at, badType(at+1, RuleBounds, "a group that may hold no row is none: its upper bound is 0")
 	}
 	return at + end + 1, nil
 }
@@ -223,7 +224,7 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 		return badType(0, RuleKeys, "a key names its Redis type and the suffix behind the tag: string[state], list[log], ...")
 	}
 	if !slices.Contains(redisTypes, base) {
-		return badType(0, RuleKeys, "unknown Redis type %q%s (types: %s)", base, didYouMean(base, redisTypes), strings.Join(redisTypes, ", "))
+		return badType(0, RuleKeys, "unknown Redis type %q%s (types: %s)", base, diag.DidYouMean(base, redisTypes), strings.Join(redisTypes, ", "))
 	}
 	f.Kind, f.Redis = spec.KindKey, base
 	suffix, of, dynamic := strings.Cut(strings.TrimSuffix(inner, "]"), ":")

@@ -5,13 +5,23 @@ import "strings"
 // Nearest finds the candidate that a misspelt word was likely meant to be, without regard to case; "" when none is near.
 func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", 3
+	if len(word) > longest {
+		return ""
+	}
 	for _, c := range candidates {
-		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance && d < len(c) {
+		limit := 2
+		if len(c) < 5 {
+			limit = 1 // set is no slip of the pen for text
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d <= limit && d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
 	return best
 }
+
+// longest is more than any word that a suggestion is made of.
+const longest = 64
 
 // DidYouMean is the end of a message about an unknown word: "; did you mean count?", or nothing.
 func DidYouMean(word string, candidates []string) string {

@@ -44,10 +44,24 @@ func Parse(path, text string) (*File, diag.List) {
 		found.Add(path, line, col, RuleSyntax, "the file holds a NUL byte: Lua source is text")
 		return nil, found
 	}
-	chunk, err := parse.Parse(strings.NewReader(text), path)
+	if len(text) > sizeLimit {
+		found.Add(path, 1, 1, RuleSyntax, "the file has %d bytes, and a Lua file here at most %d", len(text), sizeLimit)
+		return nil, found
+	}
+	if i := strings.IndexByte(text, '\r'); i >= 0 {
+		line, col := position(text, i)
+		found.Add(path, line, col, RuleSyntax, "a carriage return without a line feed: lines end in LF or CR LF")
+		return nil, found
+	}
+	chunk, err := parseChunk(path, text)
 	if err != nil {
 		line, col, message := syntaxError(err, text)
 		found.Add(path, line, col, RuleSyntax, "%s", message)
+		return nil, found
+	}
+	if line := tooDeep(chunk); line > 0 {
+		line = min(line, strings.Count(text, "\n")+1)
+		found.Add(path, line, 1, RuleSyntax, "more than %d levels of nesting: Lua itself stops at 200", depthLimit)
 		return nil, found
 	}
 	f := &File{
@@ -59,6 +73,19 @@ func Parse(path, text string) (*File, diag.List) {
 	}
 	f.Tokens = tokens(text, path)
 	return f, nil
+}
+
+// sizeLimit keeps the time and the stack of a parse bounded; the longest file that a person writes is far below.
+const sizeLimit = 256 << 10
+
+// parseChunk is gopher-lua's parser, whose panics are errors too.
+func parseChunk(path, text string) (chunk []ast.Stmt, err error) {
+	defer func() {
+		if e := recover(); e != nil {
+			err = fmt.Errorf("the parser gave up: %v", e)
+		}
+	}()
+	return parse.Parse(strings.NewReader(text), path)
 }
 
 // Column finds where token text stands on a line, counting from the n-th occurrence (0 is the first); 1 where it does not.
@@ -103,8 +130,12 @@ func syntaxError(err error, text string) (line, col int, message string) {
 		return 1, 1, err.Error()
 	}
 	line, col = pe.Pos.Line, pe.Pos.Column
-	if line < 1 { // at the end of the file
+	switch {
+	case line < 1: // at the end of the file
 		line, col = position(text, len(text))
+	case col < 1 && line > 1: // the scanner has stepped over the end of the line
+		line--
+		col = len(strings.Split(text, "\n")[line-1]) + 1
 	}
 	message = pe.Message
 	if pe.Token != "" {

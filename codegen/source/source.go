@@ -8,7 +8,9 @@ package source
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -206,8 +208,9 @@ func (l *loader) use(lib *Library, by *luasrc.File, names []string) {
 	for _, name := range names {
 		used, ok := l.tree.Libs[name]
 		if !ok {
-			line := useLine(by, name)
-			l.found.Add(by.Path, line, by.Indent(line), annotation.RuleUse, "no file %s/%s/%s.lua", l.tree.Root, LibDir, name)
+			line, col := usePlace(by, name)
+			l.found.Add(by.Path, line, col, annotation.RuleUse, "no file %s/%s/%s.lua%s", l.tree.Root, LibDir, name,
+				diag.DidYouMean(name, slices.Sorted(maps.Keys(l.tree.Libs))))
 			continue
 		}
 		if slices.Contains(lib.Libs, used) || slices.Contains(used.Uses, name) {
@@ -220,13 +223,15 @@ func (l *loader) use(lib *Library, by *luasrc.File, names []string) {
 	}
 }
 
-func useLine(f *luasrc.File, name string) int {
+// usePlace is where a file names a lib file.
+func usePlace(f *luasrc.File, name string) (line, col int) {
+	word := regexp.MustCompile(`@use\b.*?\b` + regexp.QuoteMeta(name) + `(?:[\s,]|$)`)
 	for _, c := range f.Comments {
-		if strings.Contains(c.Text, "@use") && strings.Contains(c.Text, name) {
-			return c.Line
+		if at := word.FindStringIndex(c.Text); at != nil {
+			return c.Line, c.Col + at[0] + strings.LastIndex(c.Text[at[0]:at[1]], name)
 		}
 	}
-	return 1
+	return 1, 1
 }
 
 // unusedLibs finds uses of lib files that a file names and never touches, and lib files' names that it touches unnamed.
@@ -243,10 +248,13 @@ func (l *loader) unusedLibs() {
 
 func (l *loader) checkUses(f *luasrc.File, uses []string) {
 	for _, name := range uses {
+		if _, exists := l.tree.Libs[name]; !exists {
+			continue // said already
+		}
 		used := slices.ContainsFunc(f.Tokens, func(t ast.Token) bool { return t.Str == name })
 		if !used {
-			line := useLine(f, name)
-			l.found.Add(f.Path, line, f.Indent(line), annotation.RuleUse, "%s is named and never used: drop it from @use", name)
+			line, col := usePlace(f, name)
+			l.found.Add(f.Path, line, col, annotation.RuleUse, "%s is named and never used: drop it from @use", name)
 		}
 	}
 }
