@@ -42,10 +42,10 @@ func set(words string) map[string]bool {
 	return out
 }
 
-func (r *run) mathCall(e *ast.FuncCallExpr, name string, args []value) value {
+func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value) value {
 	for i, v := range args {
 		if !v.only(isNumber) {
-			r.needs(v, argument(e, i), "calculate with")
+			r.needs(s, v, argument(e, i), "calculate with")
 		}
 	}
 	first := valueAt(args, 0)
@@ -87,7 +87,7 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 			out.taint |= v.taint
 		}
 		if !v.only(isNumber) {
-			r.needs(v, argument(e, i), "make text of")
+			r.needs(s, v, argument(e, i), "make text of")
 		}
 	}
 	switch name {

@@ -48,7 +48,7 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 	for _, receiver := range r.eval(s, e.Receiver) {
 		for _, args := range r.evalList(receiver.s, e.Args) {
 			vals := append([]value{receiver.v}, args.vals...)
-			r.needs(receiver.v, e.Receiver, "call a method of")
+			r.needs(args.s, receiver.v, e.Receiver, "call a method of")
 			switch {
 			case receiver.v.only(isStr):
 				out = append(out, r.builtinCall(args.s, e, "string."+e.Method, vals)...)
@@ -118,7 +118,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return gives(s, first)
 	}
 	if strings.HasPrefix(name, "math.") {
-		return gives(s, r.mathCall(e, name, args))
+		return gives(s, r.mathCall(s, e, name, args))
 	}
 	if strings.HasPrefix(name, "string.") {
 		return r.stringCall(s, e, name, args)

@@ -109,14 +109,14 @@ func (r *run) eval(s *state, e ast.Expr) []result {
 	case *ast.ArithmeticOpExpr:
 		return r.binary(s, e.Lhs, e.Rhs, func(st *state, a, b value) value { return r.arithmetic(st, e, a, b) })
 	case *ast.StringConcatOpExpr:
-		return r.binary(s, e.Lhs, e.Rhs, func(_ *state, a, b value) value { return r.concat(e, a, b) })
+		return r.binary(s, e.Lhs, e.Rhs, func(st *state, a, b value) value { return r.concat(st, e, a, b) })
 	case *ast.UnaryMinusOpExpr:
-		return r.unary(s, e.Expr, func(v value) value { return r.minus(e, v) })
+		return r.unary(s, e.Expr, func(st *state, v value) value { return r.minus(st, e, v) })
 	case *ast.UnaryNotOpExpr:
 		return r.not(s, e)
 	case *ast.UnaryLenOpExpr:
-		return r.unary(s, e.Expr, func(v value) value {
-			r.needs(v, e.Expr, "take the length of")
+		return r.unary(s, e.Expr, func(st *state, v value) value {
+			r.needs(st, v, e.Expr, "take the length of")
 			return of(isInt)
 		})
 	case *ast.FunctionExpr:
@@ -125,10 +125,10 @@ func (r *run) eval(s *state, e ast.Expr) []result {
 	return one(s, anything()) // ...
 }
 
-func (r *run) unary(s *state, e ast.Expr, f func(value) value) []result {
+func (r *run) unary(s *state, e ast.Expr, f func(*state, value) value) []result {
 	out := r.eval(s, e)
 	for i := range out {
-		out[i].v = f(out[i].v)
+		out[i].v = f(out[i].s, out[i].v)
 	}
 	return out
 }
@@ -267,8 +267,8 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 	if len(table.fns) == 1 && table.fns[0].builtin != "" && table.only(isTable) {
 		return r.member(e, table.fns[0].builtin, name)
 	}
-	r.needs(table, e.Object, "look into")
-	if table.lenient {
+	r.needs(s, table, e.Object, "look into")
+	if table.lenient || table.only(isFalsy) {
 		return anything()
 	}
 	out := value{}
@@ -317,8 +317,8 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	if v, ok := s.paths[path]; ok && path != "" {
 		return v
 	}
-	r.needs(table, e.Object, "look into")
-	if table.lenient {
+	r.needs(s, table, e.Object, "look into")
+	if table.lenient || table.only(isFalsy) {
 		return anything()
 	}
 	place, fixed := key.number()

@@ -89,7 +89,7 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		v := r.here().decls[stmt][0]
 		val := of(isInt)
 		for i, bound := range o.vals {
-			r.needs(bound, exprs[min(i, len(exprs)-1)], "count with")
+			r.needs(o.s, bound, exprs[min(i, len(exprs)-1)], "count with")
 			if i != 1 && !bound.only(isInt) {
 				val = of(isNum)
 			}
@@ -142,7 +142,7 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 		l := loop{stmt: stmt, body: stmt.Stmts}
 		key, elem := anything(), anything()
 		if over != nil && r.isGlobal(iterator) {
-			r.needs(o.vals[0], over, "loop over")
+			r.needs(o.s, o.vals[0], over, "loop over")
 			if iterator.Value == "ipairs" {
 				key = of(isInt)
 				elem = r.elements(o.s, o.vals[0])

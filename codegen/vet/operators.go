@@ -6,28 +6,48 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// needs reports an operation on what may be nil or false: Lua raises an error, perhaps after a write.
-func (r *run) needs(v value, e ast.Expr, doing string) {
-	if v.lenient || v.vague() || !v.may(isFalsy) || !v.may(isAny&^isFalsy|isInt|isFrac) && v.kinds == 0 {
-		return
+// needs reports an operation on what may be nil or false: Lua raises an error, perhaps after a write. Behind it the value
+// is known to be there.
+func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
+	if v.vague() || !v.may(isFalsy) || v.may(isTrue) {
+		return // a bool where none belongs: Lua says so at the first call
 	}
 	what := "nil"
-	if v.may(isFalse) && !v.may(isNil) {
+	if !v.may(isNil) {
 		what = "false"
-		if v.may(isTrue) {
-			return // a bool where none belongs: Lua says so at the first call
-		}
 	}
 	hint := "test it first"
 	if len(v.reply) > 0 && v.may(isFalse) {
 		hint = "a missing key or field is false: test it first"
 	}
-	r.report(r.at(e), RuleMaybeNil, "cannot %s %s where it is %s: %s", doing, exprText(e), what, hint)
+	node, at := r.origin(e)
+	if r.reportOnce(at, RuleMaybeNil) {
+		if node == e {
+			r.report(at, RuleMaybeNil, "cannot %s %s where it is %s: %s", doing, exprText(e), what, hint)
+		} else {
+			r.report(at, RuleMaybeNil, "%s may be %s, and %s cannot %s it: %s", exprText(node), what, r.top().fn.name, doing, hint)
+		}
+	}
+	r.learn(s, e, func(v value) value {
+		if v.only(isFalsy) {
+			return anything() // this path has ended; one finding is enough
+		}
+		return v.truthy()
+	})
+}
+
+// reportOnce tells whether the rule has nothing to say about the place yet.
+func (r *run) reportOnce(at site, rule string) bool {
+	if r.c.quiet || r.c.said[said{at, rule}] {
+		return false
+	}
+	r.c.said[said{at, rule}] = true
+	return true
 }
 
 func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
-	r.needs(a, e.Lhs, "calculate with")
-	r.needs(b, e.Rhs, "calculate with")
+	r.needs(s, a, e.Lhs, "calculate with")
+	r.needs(s, b, e.Rhs, "calculate with")
 	out := value{reply: union(a.reply, b.reply), content: a.content || b.content, kinds: isInt}
 	for _, v := range []value{a, b} {
 		switch {
@@ -78,8 +98,8 @@ func (r *run) remainder(e ast.Expr) string {
 	return ""
 }
 
-func (r *run) minus(e *ast.UnaryMinusOpExpr, v value) value {
-	r.needs(v, e.Expr, "calculate with")
+func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
+	r.needs(s, v, e.Expr, "calculate with")
 	out := value{kinds: v.kinds & isNumber}
 	if v.literal != nil && v.only(isNumber) {
 		text := "-" + strings.TrimPrefix(*v.literal, "-")
@@ -91,11 +111,11 @@ func (r *run) minus(e *ast.UnaryMinusOpExpr, v value) value {
 	return out
 }
 
-func (r *run) compare(_ *state, e *ast.RelationalOpExpr, a, b value) value {
+func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	out := value{kinds: isBool, reply: union(a.reply, b.reply)}
 	if e.Operator != "==" && e.Operator != "~=" {
-		r.needs(a, e.Lhs, "compare")
-		r.needs(b, e.Rhs, "compare")
+		r.needs(s, a, e.Lhs, "compare")
+		r.needs(s, b, e.Rhs, "compare")
 		return out
 	}
 	equal, unequal := kind(isTrue), kind(isFalse)
@@ -133,12 +153,12 @@ func overlap(k kind) kind {
 	return k
 }
 
-func (r *run) concat(e *ast.StringConcatOpExpr, a, b value) value {
+func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 	for _, side := range []struct {
 		v value
 		e ast.Expr
 	}{{a, e.Lhs}, {b, e.Rhs}} {
-		r.needs(side.v, side.e, "join")
+		r.needs(s, side.v, side.e, "join")
 		r.numberText(side.v, side.e, "..")
 	}
 	out := value{kinds: isStr, taint: a.taint | b.taint, fixed: a.fixed && b.fixed, prefix: a.prefix, digits: a.digits && b.digits}

@@ -39,7 +39,8 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	for _, i := range keys {
 		r.key(e, cmd, i+1, args[i])
 	}
-	r.expiry(s, e, cmd, args, keys)
+	timed := r.expiry(s, e, cmd, args, keys)
+	r.fractions(e, args, timed)
 	reply := r.reply(s, cmd, args)
 	if len(keys) > 0 {
 		for _, i := range keys {
@@ -72,19 +73,38 @@ func (r *run) callArguments(e *ast.FuncCallExpr, args []value) {
 		if v.lenient {
 			continue
 		}
-		node := argument(e, i)
-		if bad := v.kinds &^ (isNumber | isStr); bad != 0 {
-			what := value{kinds: bad}.describe()
-			if v.kinds == isAny {
-				what = "anything: nothing tells its type"
-			}
-			r.report(r.at(node), RuleCallArgument, "argument %d of redis.call, %s, may be %s; anything but a string or a number can crash Redis 7.4 and 8.0 at a later resync: %s", i+1, exprText(node), what, callHint(v))
+		bad := v.kinds &^ (isNumber | isStr)
+		if bad == 0 {
 			continue
 		}
-		if v.may(isFrac) {
-			r.report(r.at(node), RuleCallFraction, "argument %d of redis.call, %s, may be a fraction, which Redis 7.0 writes with 17 digits and newer servers shorter: round it with math.floor or math.ceil", i+1, exprText(node))
+		node, at := r.origin(argument(e, i))
+		what := value{kinds: bad}.describe()
+		if v.kinds == isAny {
+			what = "anything: nothing tells its type"
 		}
+		r.report(at, RuleCallArgument, "%s, argument %d of redis.call%s, may be %s; anything but a string or a number can crash Redis 7.4 and 8.0 at a later resync: %s",
+			exprText(node), i+1, r.within(node, argument(e, i)), what, callHint(v))
 	}
+}
+
+// fractions finds numbers that are not whole; the one at place timed has a rule of its own.
+func (r *run) fractions(e *ast.FuncCallExpr, args []value, timed int) {
+	for i, v := range args {
+		if v.lenient || i == timed || !v.may(isFrac) {
+			continue
+		}
+		node, at := r.origin(argument(e, i+1))
+		r.report(at, RuleCallFraction, "%s, argument %d of redis.call%s, may be a fraction, which Redis 7.0 writes with 17 digits and newer servers shorter: round it with math.floor or math.ceil",
+			exprText(node), i+2, r.within(node, argument(e, i+1)))
+	}
+}
+
+// within names the function that a finding about a handed-on argument speaks of.
+func (r *run) within(node, original ast.Expr) string {
+	if node == original {
+		return ""
+	}
+	return " in " + r.top().fn.name
 }
 
 func callHint(v value) string {

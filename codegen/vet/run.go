@@ -50,10 +50,10 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 60_000
-	stateLimit   = 40 // paths side by side
-	outcomeLimit = 24 // of one call
-	depthLimit   = 24 // of calls
+	stepLimit    = 20_000 // statements of one run; the longest function here takes 1,100
+	stateLimit   = 40     // paths side by side
+	outcomeLimit = 24     // of one call
+	depthLimit   = 24     // of calls
 )
 
 func newRun(c *checker, f *file) *run {
@@ -158,6 +158,10 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	outcomes := r.invoke(s, &closure{fn: fn}, args, nil, nil)
 	for _, o := range outcomes {
 		r.endOfCall(o.s)
+	}
+	if r.steps > stepLimit {
+		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "%s has more paths than can be followed, so not all of it was looked at: return early, or split it", contract.Name)
+		return
 	}
 	r.codesReturned(fn)
 	r.judgeTested()

@@ -1,6 +1,10 @@
 package vet
 
-import "github.com/yuin/gopher-lua/ast"
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 func (r *resolver) exprs(list []ast.Expr) {
 	for _, e := range list {
@@ -113,7 +117,10 @@ func exprText(e ast.Expr) string {
 	case *ast.NumberExpr:
 		return e.Value
 	case *ast.StringExpr:
-		return "'" + e.Value + "'"
+		if len(e.Value) > 32 {
+			return "this text"
+		}
+		return "'" + printable(e.Value) + "'"
 	case *ast.NilExpr:
 		return "nil"
 	case *ast.TrueExpr:
@@ -132,10 +139,39 @@ func exprText(e ast.Expr) string {
 		return exprText(e.Receiver) + ":" + e.Method + "(...)"
 	case *ast.UnaryLenOpExpr:
 		return "#" + exprText(e.Expr)
+	case *ast.UnaryMinusOpExpr:
+		return "-" + exprText(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		return "not " + exprText(e.Expr)
 	case *ast.ArithmeticOpExpr:
-		return exprText(e.Lhs) + " " + e.Operator + " " + exprText(e.Rhs)
+		return operation(e.Lhs, e.Operator, e.Rhs)
+	case *ast.StringConcatOpExpr:
+		return operation(e.Lhs, "..", e.Rhs)
+	case *ast.RelationalOpExpr:
+		return operation(e.Lhs, e.Operator, e.Rhs)
+	case *ast.LogicalOpExpr:
+		return operation(e.Lhs, e.Operator, e.Rhs)
 	case *ast.TableExpr:
 		return "{...}"
 	}
 	return "this"
+}
+
+// operation keeps a message short: what is longer than some words is "this".
+func operation(lhs ast.Expr, operator string, rhs ast.Expr) string {
+	text := exprText(lhs) + " " + operator + " " + exprText(rhs)
+	if len(text) > 48 {
+		return "this"
+	}
+	return text
+}
+
+// printable keeps a message on one line.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 32 || r > 126 {
+			return '?'
+		}
+		return r
+	}, s)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// expiry follows what a command does to the expiry of its keys, and looks at the time it is given.
-func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) {
+// expiry follows what a command does to the expiry of its keys, and looks at the time it is given, at place timed.
+func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) (timed int) {
 	effect, ttlAt, unit := cmd.expiry, -1, "ms"
 	switch cmd.name {
 	case "SET":
@@ -47,6 +47,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			r.applyExpiry(s, e, key, effect, strings.Contains(cmd.name, "EXPIRE"))
 		}
 	}
+	return ttlAt
 }
 
 // written are the places of the keys that a command changes, among all of its keys.
@@ -109,7 +110,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 	if v.lenient {
 		return
 	}
-	at := r.at(node)
+	node, at := r.origin(node)
 	if n, ok := v.number(); ok {
 		switch {
 		case n <= 0:

@@ -25,13 +25,20 @@ type checker struct {
 	uses   map[*file][]string
 	found  diag.List
 	ignore *ignores
+	said   map[said]bool
 	quiet  bool
 	ran    map[string]bool // commands that a run came upon
 	nextID int
 }
 
+// said is a place that a rule has spoken of.
+type said struct {
+	site
+	rule string
+}
+
 func newChecker(tree *source.Tree) *checker {
-	c := &checker{tree: tree, libs: map[string]*file{}, files: map[*luasrc.File]*file{}, uses: map[*file][]string{}, ran: map[string]bool{}}
+	c := &checker{tree: tree, libs: map[string]*file{}, files: map[*luasrc.File]*file{}, uses: map[*file][]string{}, ran: map[string]bool{}, said: map[said]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(tree.Libs)) {
 		lib := tree.Libs[name]
 		c.libs[name] = c.resolve(lib.File, name, lib.Uses)
