@@ -56,7 +56,8 @@ const (
 
 // Kill is FUNCTION KILL: it stops the function that runs, if it has not written yet, and waits until it has ended. Unlike everything else it may be called while another command runs.
 func (s *State) Kill() reply.Value {
-	call, library := s.began.Load(), s.running.Load()
+	library := s.running.Load()
+	call := s.began.Load() // after running: it is counted before it runs
 	switch {
 	case library == nil:
 		return failure("NOTBUSY No scripts in execution right now.")
