@@ -77,7 +77,7 @@ func TestRun_realServersHold(t *testing.T) {
 }
 
 func TestRun_jsonIsOneObject(t *testing.T) {
-	e := virtual(t, nil)
+	e := virtual(t)
 	var out bytes.Buffer
 	v, err := show(t.Context(), Options{Out: &out, JSON: true, Color: true}, e)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestRun_jsonIsOneObject(t *testing.T) {
 
 func TestRun_colourOnlyWhereItIsAllowed(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := show(t.Context(), Options{Out: &out, Color: true}, virtual(t, nil)); err != nil {
+	if _, err := show(t.Context(), Options{Out: &out, Color: true}, virtual(t)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), green) {
@@ -117,7 +117,7 @@ func TestRun_colourOnlyWhereItIsAllowed(t *testing.T) {
 // An interrupted demo leaves no key behind.
 func TestRun_interruptedDeletesItsKeys(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	e := virtual(t, nil)
+	e := virtual(t)
 	e.client.AddHook(&interrupt{cancel: cancel, after: 20})
 	var out bytes.Buffer
 	_, err := show(ctx, Options{Out: &out}, e)
@@ -134,7 +134,7 @@ func TestRun_interruptedDeletesItsKeys(t *testing.T) {
 
 // A demo never replaces what somebody deployed.
 func TestRun_olderLibraryIsLeftAlone(t *testing.T) {
-	e := virtual(t, nil)
+	e := virtual(t)
 	older := strings.Replace(ratelimit.Library.Code, "version=1.0.0", "version=0.9.0", 1)
 	if err := e.client.FunctionLoad(t.Context(), older).Err(); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestRun_olderLibraryIsLeftAlone(t *testing.T) {
 }
 
 // virtual is an embedded engine whose long run is short.
-func virtual(t *testing.T, hook redis.Hook) engine {
+func virtual(t *testing.T) engine {
 	clock := embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	server := embedded.New(embedded.Options{Clock: clock})
 	client, done := widen(server.Client())
@@ -161,8 +161,5 @@ func virtual(t *testing.T, hook redis.Hook) engine {
 		done()
 		server.Close()
 	})
-	if hook != nil {
-		client.AddHook(hook)
-	}
 	return engine{client: client, direct: client, clock: clock, name: "embedded", periods: 100}
 }
