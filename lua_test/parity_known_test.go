@@ -81,10 +81,7 @@ var knownDifferences = []difference{
 			`> SINTERCARD 2 s t`,
 			`> SINTERCARD 0 s`,
 			`> ZUNIONSTORE d 1 z`,
-			`@ return redis.call('SUBSCRIBE', 'x')`,
-			`@ return redis.call('EVAL', 'return 1', '0')`,
 			`@ return redis.call('SCRIPT', 'LOAD', 'return 1')`,
-			`@ return redis.call('DEBUG', 'SLEEP', '0')`,
 			`> FCALL r 1 k PUBLISH c m`,
 			`> DUMP nope`,
 			`> LCS s b`,
@@ -135,6 +132,7 @@ var knownDifferences = []difference{
 			`@ redis.log(redis.LOG_DEBUG)`,
 			`@ redis.log()`,
 			`@ return redis.setresp()`,
+			`@ return redis.acl_check_cmd('NOPE')`,
 			`! #!lua name=a redis.register_function('f', 5)`,
 			`! #!lua name=a redis.register_function('f')`,
 			`! #!lua name=a redis.register_function()`,
@@ -167,16 +165,6 @@ var knownDifferences = []difference{
 		steps: []string{
 			`@ return redis.call('BLPOP', keys[1], '0')`,
 			`@ return redis.call('WAIT', '0', '0')`,
-		},
-	},
-	{
-		servers: "*",
-		reason:  "Mistakes of the embedded engine that are still to mend.",
-		steps: []string{
-			`> ZSCORE z neg`,
-			`@ return redis.acl_check_cmd('NOPE')`,
-			`! #!lua name=a redis.register_function('f', 'not a function')`,
-			`! #!lua name=a not lua`,
 		},
 	},
 	{

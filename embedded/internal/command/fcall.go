@@ -93,6 +93,8 @@ func (h *script) Call(args []string) reply.Value {
 		}
 	}
 	switch {
+	case cmd == nil && slices.Contains(neverInScripts, lower(args[0])):
+		return failure("ERR This Redis command is not allowed from script")
 	case cmd == nil:
 		return failure("ERR Unknown Redis command called from script")
 	case !cmd.accepts(len(args)):
@@ -119,6 +121,18 @@ func (h *script) Call(args []string) reply.Value {
 		return h.stateful(cmd)
 	}
 	return cmd.Run(&h.call)
+}
+
+// neverInScripts are commands that this server does not have and that Redis refuses to run from a function.
+var neverInScripts = []string{
+	"acl", "bgrewriteaof", "bgsave", "cluster", "debug", "eval", "eval_ro", "evalsha", "evalsha_ro", "failover", "latency",
+	"migrate", "module", "monitor", "psubscribe", "psync", "punsubscribe", "replicaof", "save", "script", "shutdown",
+	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
+}
+
+// Allowed answers redis.acl_check_cmd: this server has no users, so every command that there is may be run.
+func (h *script) Allowed(args []string) (allowed, known bool) {
+	return true, Lookup(args[0]) != nil || slices.Contains(neverInScripts, lower(args[0]))
 }
 
 // undeclared finds a key of the command that the caller of the function did not name.

@@ -114,6 +114,9 @@ func (c *Call) zadd(o zaddOptions, pairs []string) reply.Value {
 
 // put stores one member and returns its score; NaN if that is not a number, and nothing is stored.
 func (o zaddOptions) put(z *store.Sorted, member string, f float64) (step, float64) {
+	if f == 0 {
+		f = 0 // -0 is 0, as in Redis's compact encoding
+	}
 	old, there := z.Score(member)
 	if !there {
 		if o.onlyOld {

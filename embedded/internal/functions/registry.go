@@ -63,6 +63,13 @@ func (r *Registry) Libraries() []*luahost.Library {
 
 // Load compiles a library and adds it, in place of one of the same name if replace is set. After an error nothing has changed.
 func (r *Registry) Load(code string, replace bool) (name string, err error) {
+	if name, err = luahost.Name(code); err != nil {
+		return "", err
+	}
+	// Redis refuses a name that is taken before it looks at the code.
+	if err := r.taken(name, replace); err != nil {
+		return "", err
+	}
 	l, err := luahost.Load(code)
 	if err != nil {
 		return "", err
@@ -73,12 +80,19 @@ func (r *Registry) Load(code string, replace bool) (name string, err error) {
 	return l.Name, nil
 }
 
-func (r *Registry) add(l *luahost.Library, replace bool) error {
-	old := r.libraries[l.Name]
-	if old != nil && !replace {
+func (r *Registry) taken(name string, replace bool) error {
+	if r.libraries[name] != nil && !replace {
 		//lint:ignore ST1005 Redis's own text
-		return fmt.Errorf("Library '%s' already exists", l.Name)
+		return fmt.Errorf("Library '%s' already exists", name)
 	}
+	return nil
+}
+
+func (r *Registry) add(l *luahost.Library, replace bool) error {
+	if err := r.taken(l.Name, replace); err != nil {
+		return err
+	}
+	old := r.libraries[l.Name]
 	for _, f := range l.Functions {
 		if held := r.functions[strings.ToLower(f.Name)]; held != nil && held.Library != old {
 			return fmt.Errorf("Function %s already exists", f.Name)

@@ -91,15 +91,9 @@ type callback struct {
 // after "ERR ". A name that another library has already taken is the server's to
 // refuse, not Load's.
 func Load(code string) (*Library, error) {
-	head, err := parseMetadata(code)
+	head, err := readHead(code)
 	if err != nil {
 		return nil, err
-	}
-	if !validName(head.name) {
-		return nil, errBadName
-	}
-	if !strings.EqualFold(head.engine, "lua") {
-		return nil, errors.New("Engine '" + head.engine + "' not found")
 	}
 	l := &Library{Name: head.name, Engine: "LUA", Code: code, callbacks: map[string]*callback{}, random: newRand48(), json: newJSONState()}
 	l.open()
@@ -110,6 +104,25 @@ func Load(code string) (*Library, error) {
 		return nil, errors.New("No functions registered")
 	}
 	return l, nil
+}
+
+// Name reads a library's name from its first line, and runs nothing. The error is that of Load.
+func Name(code string) (string, error) {
+	head, err := readHead(code)
+	return head.name, err
+}
+
+func readHead(code string) (head metadata, err error) {
+	if head, err = parseMetadata(code); err != nil {
+		return head, err
+	}
+	if !validName(head.name) {
+		return head, errBadName
+	}
+	if !strings.EqualFold(head.engine, "lua") {
+		return head, errors.New("Engine '" + head.engine + "' not found")
+	}
+	return head, nil
 }
 
 // Kill stops the running call, as FUNCTION KILL does; the call then answers an
