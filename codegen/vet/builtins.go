@@ -96,7 +96,8 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 	case "string.len":
 		return gives(s, of(isInt))
 	case "string.byte":
-		return gives(s, of(isInt|isNil))
+		code := of(isInt | isNil)
+		return gives(s, code, code, code, code)
 	case "string.find":
 		captured := value{kinds: isStr | isNil, taint: out.taint}
 		return gives(s, of(isInt|isNil), of(isInt|isNil), captured, captured, captured)

@@ -112,6 +112,12 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return gives(s, anything())
 	case "ipairs", "pairs", "next", "rawget":
 		return gives(s, anything(), anything(), anything())
+	case "math.modf", "math.frexp":
+		return gives(s, of(isNum), of(isNum))
+	case "struct.unpack", "cmsgpack.unpack":
+		return gives(s, unknown(), unknown(), unknown(), unknown(), unknown(), unknown(), unknown(), unknown())
+	case "xpcall":
+		return gives(s, of(isBool), anything(), anything(), anything())
 	case "rawequal":
 		return gives(s, of(isBool))
 	case "rawset", "setmetatable":

@@ -17,7 +17,10 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state, about []string)
 				yes = append(yes, st)
 			}
 		}
-		if got.v.falsy().kinds != 0 {
+		switch {
+		case got.v.only(isNumber): // judgeTested speaks of it; the other branch is what the author meant
+			no = append(no, got.s)
+		case got.v.falsy().kinds != 0:
 			if ok, _ := r.refine(got.s, e, false); ok {
 				no = append(no, got.s)
 			}
@@ -33,7 +36,7 @@ func (r *run) noteTested(e ast.Expr, v value) {
 		return
 	}
 	t := r.tested[e]
-	r.tested[e] = tested{r.at(e), t.kinds | v.kinds, t.lenient || v.lenient}
+	r.tested[e] = tested{r.at(e), t.kinds | v.kinds, t.lenient || v.lenient || v.assumed}
 }
 
 func (r *run) judgeTested() {

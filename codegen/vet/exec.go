@@ -342,11 +342,7 @@ func (r *run) leave(fn *function, outcomes []outcome) []outcome {
 			out = append(out, o)
 			continue
 		}
-		both := outcome{s: merge(out[i].s, o.s)}
-		for j := range max(len(out[i].vals), len(o.vals)) {
-			both.vals = append(both.vals, join(valueAt(out[i].vals, j), valueAt(o.vals, j)))
-		}
-		out[i] = both
+		out[i] = either(out[i], o)
 	}
 	return out
 }

@@ -32,6 +32,7 @@ func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
 		if v.only(isFalsy) {
 			return anything() // this path has ended; one finding is enough
 		}
+		v.assumed = true
 		return v.truthy()
 	})
 }

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -24,9 +25,9 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 		return
 	}
 	want := r.spec.Results
-	open := lastIsCall(stmt) && len(vals) > 0 && vals[len(vals)-1].lenient
+	open := givesMany(stmt) || len(vals) > 0 && vals[len(vals)-1].lenient
 	if len(vals) != len(want) && !open {
-		r.report(r.at(stmt), RuleResultCount, "%s returns %d values here, and its header has %d: %s; an error is `return nil, {err = 'CODE text'}`", r.spec.Name, len(vals), len(want), resultNames(want))
+		r.report(r.at(stmt), RuleResultCount, "%s returns %s here, and its header has %d: %s; an error is `return nil, {err = 'CODE text'}`", r.spec.Name, countOf(len(vals), "value"), len(want), resultNames(want))
 		return
 	}
 	for i, field := range want {
@@ -36,16 +37,28 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 	}
 }
 
-func lastIsCall(stmt *ast.ReturnStmt) bool {
+// givesMany tells whether a return ends in a call that gives any number of values.
+func givesMany(stmt *ast.ReturnStmt) bool {
 	if len(stmt.Exprs) == 0 {
 		return false
 	}
-	_, ok := stmt.Exprs[len(stmt.Exprs)-1].(*ast.FuncCallExpr)
-	return ok
+	call, ok := stmt.Exprs[len(stmt.Exprs)-1].(*ast.FuncCallExpr)
+	return ok && call.Func != nil && slices.Contains([]string{"unpack", "select", "pcall", "struct.unpack", "cmsgpack.unpack"}, exprText(call.Func))
 }
 
-func returned(stmt *ast.ReturnStmt, i int) ast.Expr {
+// returned is the expression of a returned value; the last one stands for all that it gives.
+func returned(stmt *ast.ReturnStmt, i int) ast.PositionHolder {
+	if len(stmt.Exprs) == 0 {
+		return stmt
+	}
 	return stmt.Exprs[min(i, len(stmt.Exprs)-1)]
+}
+
+func countOf(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func resultNames(fields []spec.Field) string {
@@ -62,7 +75,7 @@ var luaKinds = map[spec.Kind]kind{
 }
 
 // checkResult holds one value against one field of the header.
-func (r *run) checkResult(s *state, node ast.Expr, f spec.Field, name string, v value) {
+func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name string, v value) {
 	if v.lenient || v.kinds == isAny {
 		return
 	}
@@ -84,7 +97,7 @@ func (r *run) checkResult(s *state, node ast.Expr, f spec.Field, name string, v 
 		case v.may(isFalse) && len(v.reply) > 0:
 			hint = ": a missing key or field is false, so test it first"
 		}
-		r.report(at, RuleResultType, "result %s is a %s, and this may be %s%s", name, f.Kind, value{kinds: v.kinds &^ want}.describe(), hint)
+		r.report(at, RuleResultType, "result %s is of type %s, and this may be %s%s", name, f.Kind, value{kinds: v.kinds &^ want}.describe(), hint)
 		return
 	}
 	switch f.Kind {
@@ -101,7 +114,7 @@ func (r *run) checkResult(s *state, node ast.Expr, f spec.Field, name string, v 
 	}
 }
 
-func (r *run) checkRows(s *state, node ast.Expr, f spec.Field, name string, v value) {
+func (r *run) checkRows(s *state, node ast.PositionHolder, f spec.Field, name string, v value) {
 	for _, id := range v.objects {
 		o := s.heap[id]
 		if o == nil || o.elem == nil && len(o.items) == 0 {
@@ -162,7 +175,7 @@ func (r *run) checkRefusal(s *state, stmt *ast.ReturnStmt, vals []value) {
 	}
 }
 
-func (r *run) checkCode(node ast.Expr, text value) {
+func (r *run) checkCode(node ast.PositionHolder, text value) {
 	begin := text.prefix
 	if text.literal != nil {
 		begin = *text.literal + " "
@@ -187,7 +200,7 @@ func (r *run) checkCode(node ast.Expr, text value) {
 		declared = append(declared, e.Code)
 	}
 	if !slices.Contains(declared, code) {
-		r.report(r.at(node), RuleErrorCode, "the code %s is not in the header%s: add `--- @error %s when it comes`", code, diag.DidYouMean(code, declared), code)
+		r.report(r.at(node), RuleErrorCode, "the code %s is not in the header: add `--- @error %s when it comes`%s", code, code, diag.DidYouMean(code, declared))
 	}
 }
 
@@ -248,7 +261,7 @@ func (r *run) raises(e *ast.FuncCallExpr, v value, place ...int) {
 	case v.lenient:
 		r.report(r.at(node), RuleRaisedData, "an error that is raised has a fixed text: return nil, {err = 'CODE text'} instead")
 	case v.may(isTable | isNil | isBool | isFunc):
-		r.report(r.at(node), RuleRaisedTable, "raising %s crashes Redis 7.0 to 8.0 and Valkey 8: return nil, {err = 'CODE text'} instead", v.describe())
+		r.report(r.at(node), RuleRaisedTable, "only a fixed text may be raised, and this may be %s; a table crashes Redis 7.0 to 8.0 and Valkey 8: return nil, {err = 'CODE text'} instead", value{kinds: v.kinds &^ (isStr | isNumber)}.describe())
 	case !v.fixed:
 		r.report(r.at(node), RuleRaisedData, "an error that is raised has a fixed text, as data in it can hold CR LF and split the reply on Redis 7.2, 7.4 and Valkey 8.0: return nil, {err = 'CODE fixed text'} instead")
 	}

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -51,10 +52,18 @@ func (c *checker) syntax(f *file) {
 	for _, fn := range f.funcs {
 		for _, p := range fn.params {
 			if p.used <= 0 && !strings.HasPrefix(p.name, "_") {
-				c.add(site{f, p.pos}, nil, RuleUnusedParameter, "%s is never used in %s: drop it, or its line in the header is a promise that nothing keeps", p.name, fn.name)
+				c.add(site{f, p.pos}, nil, RuleUnusedParameter, "%s is never used in %s: drop it%s", p.name, fn.name, f.fromHeader(fn))
 			}
 		}
 	}
+}
+
+// fromHeader ends a message about a parameter of the public function, which has a line in the header.
+func (f *file) fromHeader(fn *function) string {
+	if f.lib == "" && fn == f.public(strings.TrimSuffix(path.Base(f.src.Path), ".lua")) {
+		return " with its line in the header, as callers must give it"
+	}
+	return ", or begin its name with _"
 }
 
 type reporter = func(node any, rule, format string, args ...any)

@@ -37,6 +37,7 @@ const (
 // A value is what is known of one Lua value on one path.
 type value struct {
 	kinds   kind
+	assumed bool     // nil was taken out of it by an operation that nil would have stopped
 	lenient bool     // nothing can be known: no rule may conclude from it
 	literal *string  // the one string or number that it is
 	prefix  string   // how the string begins
@@ -93,6 +94,7 @@ func join(a, b value) value {
 	}
 	out := value{
 		kinds:   a.kinds | b.kinds,
+		assumed: a.assumed || b.assumed,
 		lenient: a.lenient || b.lenient,
 		fixed:   a.fixed && b.fixed,
 		taint:   a.taint | b.taint,
@@ -159,10 +161,14 @@ func (v value) falsy() value {
 // describe names the kinds for a message.
 func (v value) describe() string {
 	var parts []string
+	truth := "a bool"
+	if !v.may(isTrue) {
+		truth = "false"
+	}
 	for _, k := range []struct {
 		bit  kind
 		name string
-	}{{isNil, "nil"}, {isBool, "a bool"}, {isNumber, "a number"}, {isStr, "a string"}, {isTable, "a table"}, {isFunc, "a function"}} {
+	}{{isNil, "nil"}, {isBool, truth}, {isNumber, "a number"}, {isStr, "a string"}, {isTable, "a table"}, {isFunc, "a function"}} {
 		if v.may(k.bit) {
 			parts = append(parts, k.name)
 		}

@@ -1,0 +1,187 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+func (r *run) attr(s *state, e *ast.AttrGetExpr) []result {
+	var out []result
+	for _, o := range r.eval(s, e.Object) {
+		if key, ok := e.Key.(*ast.StringExpr); ok {
+			out = append(out, result{o.s, r.field(o.s, e, o.v, key.Value)})
+			continue
+		}
+		for _, k := range r.eval(o.s, e.Key) {
+			out = append(out, result{k.s, r.element(k.s, e, o.v, k.v)})
+		}
+	}
+	return out
+}
+
+// field is what `table.name` gives.
+func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) value {
+	if v, ok := s.paths[r.pathOf(e)]; ok {
+		return v
+	}
+	if len(table.fns) == 1 && table.fns[0].builtin != "" && table.only(isTable) {
+		return r.member(e, table.fns[0].builtin, name)
+	}
+	r.needs(s, table, e.Object, "look into")
+	if table.lenient || table.only(isFalsy) {
+		return anything()
+	}
+	out := value{}
+	for _, id := range table.objects {
+		o := s.heap[id]
+		if o == nil {
+			return anything()
+		}
+		v, ok := o.fields[name]
+		if !ok {
+			v = of(isNil)
+			if o.open {
+				v = unknown()
+			}
+		}
+		out = join(out, v)
+	}
+	if out.kinds == 0 {
+		return unknown()
+	}
+	return out
+}
+
+// member is a field of one of Redis's global tables.
+func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
+	if r.loading && lib == "redis" {
+		switch {
+		case name == "log":
+			r.report(r.at(e), RuleLoadLog, "redis.log while the library loads aborts Valkey 9.1: log inside the function, or not at all")
+		case name == "call" || name == "pcall":
+			r.report(r.at(e), RuleLoadCall, "redis.%s does not exist while Redis loads the library: call it inside the function", name)
+		}
+	}
+	if lib == "math" && (name == "huge" || name == "pi") || lib == "redis" && strings.HasPrefix(name, "LOG_") || name == "REDIS_VERSION_NUM" {
+		return of(isNum)
+	}
+	if name == "REDIS_VERSION" {
+		return value{kinds: isStr}
+	}
+	return builtin(lib + "." + name)
+}
+
+// element is what `table[key]` gives. A place that is computed is taken to be inside the table.
+func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
+	path := r.pathOf(e)
+	if v, ok := s.paths[path]; ok && path != "" {
+		return v
+	}
+	r.needs(s, table, e.Object, "look into")
+	if table.lenient || table.only(isFalsy) {
+		return anything()
+	}
+	place, fixed := key.number()
+	out := value{}
+	for _, id := range table.objects {
+		o := s.heap[id]
+		if o == nil {
+			return anything()
+		}
+		v := value{}
+		switch {
+		case fixed && place >= 1 && int(place) <= len(o.items):
+			v = o.items[int(place)-1]
+		case fixed && o.elem == nil && !o.open && len(o.items) > 0:
+			v = of(isNil)
+		default:
+			v = elementOf(o)
+			if fixed && int(place) > o.atLeast && !s.facts["#"+r.pathOf(e.Object)] {
+				v = join(v, of(isNil))
+			}
+		}
+		out = join(out, v)
+	}
+	if out.kinds == 0 {
+		return unknown()
+	}
+	return out
+}
+
+func elementOf(o *object) value {
+	v := value{}
+	for _, item := range o.items {
+		v = join(v, item)
+	}
+	if o.elem != nil {
+		v = join(v, *o.elem)
+	}
+	if v.kinds == 0 {
+		for _, field := range o.fields { // t[name]
+			v = join(v, field)
+		}
+	}
+	if v.kinds == 0 {
+		return unknown()
+	}
+	return v
+}
+
+// elements joins what a table's array part may hold.
+func (r *run) elements(s *state, table value) value {
+	if table.lenient {
+		return anything()
+	}
+	out := value{}
+	for _, id := range table.objects {
+		if o := s.heap[id]; o != nil {
+			out = join(out, elementOf(o))
+		}
+	}
+	if out.kinds == 0 {
+		return unknown()
+	}
+	out.kinds &^= isNil
+	return out
+}
+
+func (r *run) table(s *state, e *ast.TableExpr) []result {
+	states := []outcome{{s: s}}
+	for _, f := range e.Fields {
+		var next []outcome
+		for _, o := range states {
+			for _, got := range r.eval(o.s, f.Value) {
+				next = append(next, outcome{got.s, append(o.vals[:len(o.vals):len(o.vals)], got.v)})
+			}
+		}
+		states = fewer(next)
+	}
+	var out []result
+	for _, o := range states {
+		obj := &object{fields: map[string]value{}}
+		for i, f := range e.Fields {
+			switch key := f.Key.(type) {
+			case nil:
+				obj.items = append(obj.items, o.vals[i])
+			case *ast.StringExpr:
+				obj.fields[key.Value] = o.vals[i]
+				if key.Value == "err" {
+					r.errorText(f.Value, o.vals[i])
+				}
+			default:
+				r.append(obj, o.vals[i])
+			}
+		}
+		if n := len(e.Fields); n > 0 && e.Fields[n-1].Key == nil {
+			if _, many := e.Fields[n-1].Value.(*ast.FuncCallExpr); many {
+				obj.items = nil
+				for _, v := range o.vals {
+					r.append(obj, v)
+				}
+			}
+		}
+		out = append(out, result{o.s, r.newObject(o.s, obj)})
+	}
+	return out
+}
