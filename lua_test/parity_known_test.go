@@ -50,7 +50,7 @@ var knownDifferences = []difference{
 	},
 	{
 		servers: "*",
-		reason:  "gopher-lua reads a little more than Lua 5.1 (empty statements, escapes above 255, __len of tables, any __tostring, any key to next) and keeps goto as a word. vet refuses what would matter.",
+		reason:  "gopher-lua reads a little more than Lua 5.1 (empty statements, escapes above 255, __len of tables, any __tostring, any key to next) and keeps goto as a word.",
 		steps: []string{
 			`@ local goto = 5 return goto`,
 			`@ local a = 1; ; return a`,
