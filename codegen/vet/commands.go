@@ -10,8 +10,6 @@ import (
 type command struct {
 	name  string
 	write bool
-	// refused says why a function can not run it.
-	refused string
 	// family is the Redis type that its keys must have: one of the header's words, or "" where any will do.
 	family string
 	// keys: positions of keys among the arguments behind the name, 1 is the first; last counts from the end if negative.
@@ -241,9 +239,10 @@ var newerCommands = func() map[string]string {
 	for _, name := range strings.Fields("HGETEX HSETEX HGETDEL") {
 		out[name] = "Redis 8.0 and Valkey 9.0"
 	}
-	for _, name := range strings.Fields("VADD VSIM VREM VCARD VDIM VEMB VGETATTR VSETATTR VINFO VLINKS VRANDMEMBER XDELEX XACKDEL") {
+	for _, name := range strings.Fields("VADD VSIM VREM VCARD VDIM VEMB VGETATTR VSETATTR VINFO VLINKS VRANDMEMBER") {
 		out[name] = "Redis 8.0"
 	}
+	out["XDELEX"], out["XACKDEL"] = "Redis 8.2", "Redis 8.2"
 	return out
 }()
 
