@@ -14,7 +14,7 @@ func (r *run) call(s *state, e *ast.FuncCallExpr) []outcome {
 	var out []outcome
 	for _, callee := range r.eval(s, e.Func) {
 		if callee.v.only(isNil|isFalse) && !callee.v.lenient {
-			r.report(r.at(e), RuleMaybeNil, "cannot call %s: it is nil", exprText(e.Func))
+			r.report(r.at(e), RuleMaybeNil, "cannot call %s: there is no such function here", exprText(e.Func))
 		}
 		for _, args := range r.evalList(callee.s, e.Args) {
 			out = append(out, r.apply(args.s, e, callee.v, args.vals)...)

@@ -122,6 +122,9 @@ func elementOf(o *object) value {
 			v = join(v, field)
 		}
 	}
+	if v.kinds == 0 && !o.open {
+		return anything() // nothing was put in on this path, so a loop over it does not run
+	}
 	if v.kinds == 0 {
 		return unknown()
 	}
