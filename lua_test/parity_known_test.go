@@ -160,7 +160,7 @@ var knownDifferences = []difference{
 		},
 	},
 	{
-		servers: "Redis 8.*, Valkey *",
+		servers: "Redis 7.[24].*, Redis 8.*, Valkey *",
 		reason:  "From 7.2 on a function may call blocking commands, which then do not block.",
 		steps: []string{
 			`@ return redis.call('BLPOP', keys[1], '0')`,
