@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/rlfunc/rlfunc/codegen/bundle"
 	"github.com/rlfunc/rlfunc/codegen/diag"
@@ -26,7 +27,10 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	found = vet.Check(tree)
 	for _, lib := range tree.Libraries {
 		for i := range lib.Spec.Functions {
-			lib.Spec.Functions[i].Command = vet.Commands(lib, i)
+			// The generated entry asks for the TYPE of a key that turns out to be of another one.
+			commands := append(vet.Commands(lib, i), "TYPE")
+			slices.Sort(commands)
+			lib.Spec.Functions[i].Command = slices.Compact(commands)
 		}
 	}
 	return tree, found
