@@ -109,7 +109,7 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	bin := t.TempDir()
 	shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
 	dir := t.TempDir()
-	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL=embedded"}
+	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL="}
 	shell(t, dir, env, "rlfunc init mylimits")
 	dir = filepath.Join(dir, "mylimits")
 	for file, content := range map[string]string{
@@ -122,7 +122,8 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	}
 	commands := blocks(t, page, "sh")
 	for _, block := range commands[1:] {
-		shell(t, dir, env, strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan || [ $? = 2 ]\n"))
+		block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan --redis embedded || [ $? = 2 ]\n")
+		shell(t, dir, env, strings.ReplaceAll(block, "rlfunc deploy\n", "rlfunc deploy --redis embedded\n"))
 	}
 }
 
