@@ -107,7 +107,7 @@ func (r *fieldReader) insert(rw row, fields []spec.Field, f spec.Field, col int)
 			r.add(rw.line, col, RuleDuplicate, "%s stands already on line %d", f.Name, other.Line)
 			return fields
 		}
-		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && other.Suffix == f.Suffix {
+		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && other.Suffix == f.Suffix && other.SuffixKind == f.SuffixKind {
 			r.add(rw.line, col, RuleDuplicate, "%s and %s have the suffix %s: they would be one key", other.Name, f.Name, f.Suffix)
 		}
 	}
@@ -168,12 +168,19 @@ func (r *fieldReader) checkGroups(fields []spec.Field) {
 			r.add(g.Line, g.Col, RuleGroup, "group %s has no fields: add rows named %s.<field>", g.Name, g.Name)
 		}
 		for _, key := range g.Keys() {
-			ok := slices.ContainsFunc(g.Fields, func(f spec.Field) bool {
-				return f.Name == key.SuffixOf && f.Kind == spec.KindText && !f.Optional
-			})
-			if !ok {
-				r.add(key.Line, key.Col, RuleGroup, "%s.%s is no text field of the group that is always there", g.Name, key.SuffixOf)
+			r.checkSuffix(g, key, key.SuffixOf, spec.KindText)
+			if key.SuffixKind != "" {
+				r.checkSuffix(g, key, key.SuffixKind, spec.KindEnum)
 			}
 		}
+	}
+}
+
+func (r *fieldReader) checkSuffix(g, key spec.Field, name string, kind spec.Kind) {
+	ok := slices.ContainsFunc(g.Fields, func(f spec.Field) bool {
+		return f.Name == name && f.Kind == kind && !f.Optional
+	})
+	if !ok {
+		r.add(key.Line, key.Col, RuleGroup, "%s.%s is no %s field of the group that is always there", g.Name, name, kind)
 	}
 }

@@ -223,6 +223,9 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	if !ok || !strings.HasSuffix(inner, "]") {
 		return badType(0, RuleKeys, "a key names its Redis type and the suffix behind the tag: string[state], list[log], ...")
 	}
+	if base == "any" && inGroup {
+		return readAnyKey(inner, f)
+	}
 	if !slices.Contains(redisTypes, base) {
 		return badType(0, RuleKeys, "unknown Redis type %q%s (types: %s)", base, diag.DidYouMean(base, redisTypes), strings.Join(redisTypes, ", "))
 	}
@@ -240,5 +243,17 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	} else if inGroup {
 		return badType(len(base)+1, RuleKeys, "a group's key ends in a text field of its row, or all rows would share one key: %s[%s:<name>]", base, suffix)
 	}
+	return nil
+}
+
+// readAnyKey reads `any[<kind>:<name>]`: a row's key whose Redis type and suffix go by the row's enum kind.
+func readAnyKey(inner string, f *spec.Field) *typeError {
+	kind, name, ok := strings.Cut(strings.TrimSuffix(inner, "]"), ":")
+	field := func(s string) bool { return len(s) > 2 && s[0] == '<' && s[len(s)-1] == '>' }
+	if !ok || !field(kind) || !field(name) {
+		return badType(len("any["), RuleKeys, "a key of any type is named after its row's enum and text: any[<kind>:<name>]")
+	}
+	f.Kind, f.Redis = spec.KindKey, "any"
+	f.SuffixKind, f.SuffixOf = kind[1:len(kind)-1], name[1:len(name)-1]
 	return nil
 }

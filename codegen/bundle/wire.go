@@ -39,12 +39,18 @@ local function rlfunc_failed(failure, keys, expected)
     return {err = 'ERR error without a text'}
   end
   if string.find(text, '^WRONGTYPE') then
+    local unlike
     for i = 1, #keys do
       local found = redis.call('TYPE', keys[i]).ok
       local wanted = expected(i)
-      if found ~= 'none' and found ~= wanted then
+      if wanted == 'any' then
+        unlike = unlike or found ~= 'none' and {err = 'RLSTATE ' .. rlfunc_line(keys[i]) .. ': holds a ' .. found .. ', which its kind does not'}
+      elseif found ~= 'none' and found ~= wanted then
         return {err = 'RLSTATE ' .. rlfunc_line(keys[i]) .. ': holds a ' .. found .. ', not a ' .. wanted}
       end
+    end
+    if unlike then
+      return unlike
     end
   end
   if type(failure) == 'table' then

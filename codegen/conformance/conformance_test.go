@@ -174,8 +174,8 @@ func TestRows_groupsGoInAndComeOutAsSlices(t *testing.T) {
 	params := everything.RowsParams{
 		Bucket: "u", Before: 5,
 		Limits: []everything.RowsLimits{
-			{Name: "minute", Window: time.Minute},
-			{Name: "odd name: {x}", Kind: everything.RowsLimitsKindBucket, Window: time.Hour, Cost: new(int64(0))},
+			{Name: "minute", Form: everything.RowsLimitsFormSum, Window: time.Minute},
+			{Name: "odd name: {x}", Form: everything.RowsLimitsFormLast, Kind: everything.RowsLimitsKindBucket, Window: time.Hour, Cost: new(int64(0))},
 		},
 		Tiers: []everything.RowsTiers{{}, {Block: time.Minute}},
 		After: "end",
@@ -184,8 +184,8 @@ func TestRows_groupsGoInAndComeOutAsSlices(t *testing.T) {
 	want := everything.RowsResult{
 		Total: 9,
 		Limits: []everything.RowsLimitsResult{
-			{Name: "minute", Log: "ns:{u}:log:minute", Seen: "ns:{u}:seen:minute", Kind: "log", Window: time.Minute, Cost: 1, Ok: true},
-			{Name: "odd name: {x}", Log: folded, Seen: strings.Replace(folded, ":log:", ":seen:", 1), Kind: "bucket", Window: time.Hour, Ok: true},
+			{Name: "minute", Log: "ns:{u}:log:minute", Seen: "ns:{u}:seen:minute", State: "ns:{u}:sum:minute", Kind: "log", Window: time.Minute, Cost: 1, Ok: true},
+			{Name: "odd name: {x}", Log: folded, Seen: strings.Replace(folded, ":log:", ":seen:", 1), State: strings.Replace(folded, ":log:", ":last:", 1), Kind: "bucket", Window: time.Hour, Ok: true},
 		},
 		Tiers: []everything.RowsTiersResult{{}, {Block: time.Minute}},
 		After: "end",

@@ -55,7 +55,11 @@ func keyFields(fields []spec.Field) string {
 		}
 		fmt.Fprintf(&b, "for i := range p.%s {\n", goName(g.Name))
 		for _, k := range g.Keys() {
-			fmt.Fprintf(&b, "a.RowKey(%q, %s, %q, p.%s[i].%s)\n", k.Name, subject, k.Suffix, goName(g.Name), goName(k.SuffixOf))
+			suffix := fmt.Sprintf("%q", k.Suffix)
+			if k.SuffixKind != "" {
+				suffix = fmt.Sprintf("string(p.%s[i].%s)", goName(g.Name), goName(k.SuffixKind))
+			}
+			fmt.Fprintf(&b, "a.RowKey(%q, %s, %s, p.%s[i].%s)\n", k.Name, subject, suffix, goName(g.Name), goName(k.SuffixOf))
 		}
 		b.WriteString("}\n")
 	}

@@ -38,7 +38,11 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, p.Suffix, cell(p.Doc))
 		}
 		for _, k := range p.Keys() {
-			fmt.Fprintf(b, "| %s.%s | %s | `%s:{<tag>}:%s:<%s>` | %s |\n", p.Name, k.Name, k.Redis, s.Name, k.Suffix, k.SuffixOf, cell(k.Doc))
+			suffix := k.Suffix
+			if k.SuffixKind != "" {
+				suffix = "<" + k.SuffixKind + ">"
+			}
+			fmt.Fprintf(b, "| %s.%s | %s | `%s:{<tag>}:%s:<%s>` | %s |\n", p.Name, k.Name, k.Redis, s.Name, suffix, k.SuffixOf, cell(k.Doc))
 		}
 	}
 	b.WriteString("\n| argument | type | bounds | what it is |\n|---|---|---|---|\n")

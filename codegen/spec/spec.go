@@ -82,15 +82,16 @@ type Field struct {
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 
-	Min      int64    `json:"min"`                 // integers: least legal value; text: least bytes; group: least rows
-	Max      int64    `json:"max"`                 // integers: greatest legal value; text: most bytes; group: most rows
-	Optional bool     `json:"optional,omitempty"`  // absent is nil in Lua
-	Default  *int64   `json:"default,omitempty"`   // what absent means, where the header says so
-	Values   []string `json:"values,omitempty"`    // enum
-	Redis    string   `json:"redis,omitempty"`     // key: string, hash, list, set, zset, stream
-	Suffix   string   `json:"suffix,omitempty"`    // key: what stands behind the tag, "log"
-	SuffixOf string   `json:"suffix_of,omitempty"` // key in a group: the text field whose value ends the suffix
-	Fields   []Field  `json:"fields,omitempty"`    // group: one row
+	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group: least rows
+	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group: most rows
+	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua
+	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so
+	Values     []string `json:"values,omitempty"`      // enum
+	Redis      string   `json:"redis,omitempty"`       // key: string, hash, list, set, zset, stream; any where SuffixKind is set
+	Suffix     string   `json:"suffix,omitempty"`      // key: what stands behind the tag, "log"
+	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
+	SuffixOf   string   `json:"suffix_of,omitempty"`   // key in a group: the text field whose value ends the suffix
+	Fields     []Field  `json:"fields,omitempty"`      // group: one row
 }
 
 // Keys are the keys of a group's row.

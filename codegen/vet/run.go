@@ -226,7 +226,7 @@ func (r *run) declaredType(key string) string {
 			return p.Redis
 		}
 		for _, f := range p.Fields {
-			if f.Lua == field {
+			if f.Lua == field && f.Redis != "any" {
 				return f.Redis
 			}
 		}

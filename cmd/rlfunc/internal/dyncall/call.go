@@ -113,7 +113,11 @@ func (c *Call) args() (*fcall.Args, Problems) {
 	for _, g := range c.spec.Params {
 		for i := range c.rows[g.Name] {
 			for _, k := range g.Keys() {
-				a.RowKey(k.Name, who, k.Suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
+				suffix := k.Suffix
+				if k.SuffixKind != "" {
+					suffix = c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixKind)]
+				}
+				a.RowKey(k.Name, who, suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
 			}
 		}
 	}

@@ -61,9 +61,9 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 				`"note":"hello","receipt":"","kind":"log","mode":"closed"}`,
 		},
 		{
-			"rows", "bucket=u before=1 limits.0.name=minute limits.0.window=1m limits.1.name=day limits.1.window=1d limits.1.cost=0 limits.1.kind=bucket tiers.0.block=2.5s",
-			`{"total":4,"limits":[{"name":"minute","log":"ns:{u}:log:minute","seen":"ns:{u}:seen:minute","kind":"log","window":60,"cost":1,"ok":true},` +
-				`{"name":"day","log":"ns:{u}:log:day","seen":"ns:{u}:seen:day","kind":"bucket","window":86400,"cost":0,"ok":true}],` +
+			"rows", "bucket=u before=1 limits.0.name=minute limits.0.form=sum limits.0.window=1m limits.1.name=day limits.1.form=last limits.1.window=1d limits.1.cost=0 limits.1.kind=bucket tiers.0.block=2.5s",
+			`{"total":4,"limits":[{"name":"minute","log":"ns:{u}:log:minute","seen":"ns:{u}:seen:minute","state":"ns:{u}:sum:minute","kind":"log","window":60,"cost":1,"ok":true},` +
+				`{"name":"day","log":"ns:{u}:log:day","seen":"ns:{u}:seen:day","state":"ns:{u}:last:day","kind":"bucket","window":86400,"cost":0,"ok":true}],` +
 				`"tiers":[{"block":2.5}],"after":"ns:{u}:state"}`,
 		},
 	} {
@@ -103,10 +103,10 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 			`since must be a time as 2026-01-31T12:00:00Z, got "now"`,
 			`on must be true or false, got "maybe"`,
 		}},
-		{"rows", "bucket=u before=1 limits.1.name=x limits.1.window=1m limits.01.name=y limits.name=z", []string{
-			`unknown argument "limits.01.name" (arguments: bucket, before, limits.N.name, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
-			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
-			"limits.0.name is missing: the limit's name; it ends its keys", "limits.0.window is missing: a duration",
+		{"rows", "bucket=u before=1 limits.1.name=x limits.1.form=sum limits.1.window=1m limits.01.name=y limits.name=z", []string{
+			`unknown argument "limits.01.name" (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
+			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
+			"limits.0.name is missing: the limit's name; it ends its keys", "limits.0.form is missing: a word that names a key", "limits.0.window is missing: a duration",
 		}},
 	} {
 		_, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))

@@ -1,10 +1,12 @@
 --- Answers with its own rows, of two groups.
 --- @key    bucket         string[state]            the subject's key
 --- @arg    before         count                    an argument before the groups
---- @arg    limits         group[1..16]             limits, each with two keys of its own
+--- @arg    limits         group[1..16]             limits, each with three keys of its own
 --- @arg    limits.name    text[32]                 the limit's name; it ends its keys
 --- @key    limits.log     list[log:<name>]         the limit's log
 --- @key    limits.seen    zset[seen:<name>]        the limit's receipts
+--- @arg    limits.form    enum(sum,last)           a word that names a key
+--- @key    limits.state   any[<form>:<name>]       a key whose type and suffix go by form
 --- @arg    limits.kind    enum(log,bucket)=log     a word with a default
 --- @arg    limits.window  duration[1us..1d]        a duration
 --- @arg    limits.cost    count[0..9]=1            a number whose zero is legal
@@ -16,6 +18,7 @@
 --- @result limits.name    text                     its name
 --- @result limits.log     text                     its first key
 --- @result limits.seen    text                     its second key
+--- @result limits.state   text                     its third key
 --- @result limits.kind    enum(log,bucket)         its kind
 --- @result limits.window  duration                 its window
 --- @result limits.cost    count                    its cost
@@ -28,7 +31,7 @@ local function rows(bucket, before, limits, tiers, after)
   for i = 1, #limits do
     local row = limits[i]
     out[i] = {
-      name = row.name, log = row.log, seen = row.seen, kind = row.kind, window_us = row.window_us, cost = row.cost, ok = true,
+      name = row.name, log = row.log, seen = row.seen, state = row.state, kind = row.kind, window_us = row.window_us, cost = row.cost, ok = true,
     }
   end
   local blocks = {}

@@ -39,12 +39,18 @@ local function rlfunc_failed(failure, keys, expected)
     return {err = 'ERR error without a text'}
   end
   if string.find(text, '^WRONGTYPE') then
+    local unlike
     for i = 1, #keys do
       local found = redis.call('TYPE', keys[i]).ok
       local wanted = expected(i)
-      if found ~= 'none' and found ~= wanted then
+      if wanted == 'any' then
+        unlike = unlike or found ~= 'none' and {err = 'RLSTATE ' .. rlfunc_line(keys[i]) .. ': holds a ' .. found .. ', which its kind does not'}
+      elseif found ~= 'none' and found ~= wanted then
         return {err = 'RLSTATE ' .. rlfunc_line(keys[i]) .. ': holds a ' .. found .. ', not a ' .. wanted}
       end
+    end
+    if unlike then
+      return unlike
     end
   end
   if type(failure) == 'table' then
@@ -350,10 +356,12 @@ do
 --- Answers with its own rows, of two groups.
 --- @key    bucket         string[state]            the subject's key
 --- @arg    before         count                    an argument before the groups
---- @arg    limits         group[1..16]             limits, each with two keys of its own
+--- @arg    limits         group[1..16]             limits, each with three keys of its own
 --- @arg    limits.name    text[32]                 the limit's name; it ends its keys
 --- @key    limits.log     list[log:<name>]         the limit's log
 --- @key    limits.seen    zset[seen:<name>]        the limit's receipts
+--- @arg    limits.form    enum(sum,last)           a word that names a key
+--- @key    limits.state   any[<form>:<name>]       a key whose type and suffix go by form
 --- @arg    limits.kind    enum(log,bucket)=log     a word with a default
 --- @arg    limits.window  duration[1us..1d]        a duration
 --- @arg    limits.cost    count[0..9]=1            a number whose zero is legal
@@ -365,6 +373,7 @@ do
 --- @result limits.name    text                     its name
 --- @result limits.log     text                     its first key
 --- @result limits.seen    text                     its second key
+--- @result limits.state   text                     its third key
 --- @result limits.kind    enum(log,bucket)         its kind
 --- @result limits.window  duration                 its window
 --- @result limits.cost    count                    its cost
@@ -377,7 +386,7 @@ local function rows(bucket, before, limits, tiers, after)
   for i = 1, #limits do
     local row = limits[i]
     out[i] = {
-      name = row.name, log = row.log, seen = row.seen, kind = row.kind, window_us = row.window_us, cost = row.cost, ok = true,
+      name = row.name, log = row.log, seen = row.seen, state = row.state, kind = row.kind, window_us = row.window_us, cost = row.cost, ok = true,
     }
   end
   local blocks = {}
@@ -392,7 +401,7 @@ local function everything_v2_rows_expected(i)
   if i == 1 then
     return 'string'
   end
-  return ({'list', 'zset'})[(i - 2) % 2 + 1]
+  return ({'list', 'zset', 'any'})[(i - 2) % 3 + 1]
 end
 local function everything_v2_rows(keys, args)
   if #keys < 1 or #args < 4 then
@@ -411,7 +420,7 @@ local function everything_v2_rows(keys, args)
   if not rlfunc_rows then
     return {err = 'RLARG limits must have 1 to 16 rows'}
   end
-  if #args < rlfunc_arg + rlfunc_rows * 4 or #keys < rlfunc_key + rlfunc_rows * 2 then
+  if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 3 then
     return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
   end
   local limits = {}
@@ -423,25 +432,30 @@ local function everything_v2_rows(keys, args)
     end
     row.log = keys[rlfunc_key + 1]
     row.seen = keys[rlfunc_key + 2]
+    row.form = args[rlfunc_arg + 2]
+    if row.form ~= 'sum' and row.form ~= 'last' then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'form must be one of sum, last')}
+    end
+    row.state = keys[rlfunc_key + 3]
     row.kind = 'log'
-    if args[rlfunc_arg + 2] ~= '' then
-      row.kind = args[rlfunc_arg + 2]
+    if args[rlfunc_arg + 3] ~= '' then
+      row.kind = args[rlfunc_arg + 3]
       if row.kind ~= 'log' and row.kind ~= 'bucket' then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of log, bucket')}
       end
     end
-    row.window_us = rlfunc_integer(args[rlfunc_arg + 3], 1, 86400000000)
+    row.window_us = rlfunc_integer(args[rlfunc_arg + 4], 1, 86400000000)
     if not row.window_us then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 86400000000 microseconds')}
     end
     row.cost = 1
-    if args[rlfunc_arg + 4] ~= '' then
-      row.cost = rlfunc_integer(args[rlfunc_arg + 4], 0, 9)
+    if args[rlfunc_arg + 5] ~= '' then
+      row.cost = rlfunc_integer(args[rlfunc_arg + 5], 0, 9)
       if not row.cost then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 9')}
       end
     end
-    rlfunc_key, rlfunc_arg = rlfunc_key + 2, rlfunc_arg + 4
+    rlfunc_key, rlfunc_arg = rlfunc_key + 3, rlfunc_arg + 5
     limits[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
@@ -504,6 +518,7 @@ local function everything_v2_rows(keys, args)
     reply[#reply + 1] = row.name
     reply[#reply + 1] = row.log
     reply[#reply + 1] = row.seen
+    reply[#reply + 1] = row.state
     reply[#reply + 1] = row.kind
     if not (row.window_us >= 0 and row.window_us <= 9007199254740992) then
       row.window_us = rlfunc_clamp(row.window_us)

@@ -23,7 +23,7 @@ type RowsParams struct {
 	Bucket fcall.Subject
 	// Before: an argument before the groups. From 0 to 9007199254740992.
 	Before int64
-	// Limits: limits, each with two keys of its own. 1 to 16 of them.
+	// Limits: limits, each with three keys of its own. 1 to 16 of them.
 	Limits []RowsLimits
 	// Tiers: tiers; none is fine. 0 to 4 of them.
 	Tiers []RowsTiers
@@ -35,6 +35,8 @@ type RowsParams struct {
 type RowsLimits struct {
 	// Name: the limit's name; it ends its keys. 1 to 32 bytes.
 	Name string
+	// Form: a word that names a key.
+	Form RowsLimitsForm
 	// Kind: a word with a default. Defaults to log.
 	Kind RowsLimitsKind
 	// Window: a duration. From 1µs to 1 days, rounded up to a microsecond.
@@ -70,6 +72,8 @@ type RowsLimitsResult struct {
 	Log string
 	// Seen: its second key.
 	Seen string
+	// State: its third key.
+	State string
 	// Kind: its kind.
 	Kind RowsLimitsKind
 	// Window: its window.
@@ -85,6 +89,15 @@ type RowsTiersResult struct {
 	// Block: its block, 0 when absent.
 	Block time.Duration
 }
+
+// RowsLimitsForm is one of the values of form.
+type RowsLimitsForm string
+
+// The values of form.
+const (
+	RowsLimitsFormSum  RowsLimitsForm = "sum"
+	RowsLimitsFormLast RowsLimitsForm = "last"
+)
 
 // RowsLimitsKind is one of the values of kind.
 type RowsLimitsKind string
@@ -124,17 +137,19 @@ func (p PendingRows) Result() (RowsResult, error) {
 }
 
 func (c *Client) rowsArgs(p RowsParams) *fcall.Args {
-	a := c.fcall.Args(rowsFunction, 1+2*len(p.Limits), 4+4*len(p.Limits)+1*len(p.Tiers))
+	a := c.fcall.Args(rowsFunction, 1+3*len(p.Limits), 4+5*len(p.Limits)+1*len(p.Tiers))
 	a.Key("bucket", p.Bucket, "state")
 	for i := range p.Limits {
 		a.RowKey("log", p.Bucket, "log", p.Limits[i].Name)
 		a.RowKey("seen", p.Bucket, "seen", p.Limits[i].Name)
+		a.RowKey("state", p.Bucket, string(p.Limits[i].Form), p.Limits[i].Name)
 	}
 	a.Int("before", p.Before, 0, 9007199254740992)
 	a.Rows("limits", len(p.Limits), 1, 16)
 	for i, row := range p.Limits {
 		a.Row(i)
 		a.Text("name", row.Name, 1, 32)
+		a.Enum("form", string(row.Form), "sum", "last")
 		a.OptEnum("kind", string(row.Kind), "log", "bucket")
 		a.Duration("window", row.Window, 1, 86400000000)
 		a.OptIntPtr("cost", row.Cost, 0, 9)
@@ -154,12 +169,13 @@ func (c *Client) rowsArgs(p RowsParams) *fcall.Args {
 func decodeRows(reply *fcall.Reply) (RowsResult, error) {
 	var r RowsResult
 	r.Total = reply.Count("total")
-	r.Limits = make([]RowsLimitsResult, reply.Rows("limits", 7))
+	r.Limits = make([]RowsLimitsResult, reply.Rows("limits", 8))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Name = reply.Text("name")
 		r.Limits[i].Log = reply.Text("log")
 		r.Limits[i].Seen = reply.Text("seen")
+		r.Limits[i].State = reply.Text("state")
 		r.Limits[i].Kind = RowsLimitsKind(reply.Enum("kind", "log", "bucket"))
 		r.Limits[i].Window = reply.Duration("window")
 		r.Limits[i].Cost = reply.Count("cost")
