@@ -7,11 +7,11 @@ local window_log = {}
 
 local unreadable = 'holds an entry that is not a time'
 
--- The first index in [low, high] whose time is later than horizon_us; the times ascend, and the last one is later.
--- It looks at 0, 1, 3, 7, ... first, as few entries expire between two calls, then halves the gap.
-local function first_after(key, horizon_us, high)
-  local low, step = 0, 1
-  local probe = 0
+-- The first index in [1, high] whose time is later than horizon_us, and that time; the times ascend, the first one is not
+-- later, and the last one, high_us, is. It looks at 1, 3, 7, ... first, as few entries expire between two calls, then
+-- halves the gap.
+local function first_after(key, horizon_us, high, high_us)
+  local low, probe, galloping = 1, 1, true
   while low < high do
     local entry_us = clock.parse_us(redis.call('LINDEX', key, probe)) -- rlfunc:ignore key-loop halves the range, 40 steps at most
     if not entry_us then
@@ -19,58 +19,83 @@ local function first_after(key, horizon_us, high)
     end
     if entry_us > horizon_us then
       high = probe
-      step = 0
+      high_us = entry_us
+      galloping = false
     else
       low = probe + 1
     end
-    if step > 0 then
-      step = step * 2
-      probe = math.min(low + step - 1, high - 1)
-    else
+    if galloping then
+      probe = math.min(low + probe, high - 1)
+    elseif low < high then
       probe = math.floor((low + high) / 2)
     end
   end
-  return low
+  return low, high_us
 end
 
--- Reads the log as the call at clock_us sees it: now_us is the later of the clock and the newest entry; expired entries
--- come before the first one inside the window; length 0 is an empty log. broken says that the newest entry is further
--- ahead than the window: a broken clock wrote it, and the log counts as empty.
+-- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
+-- entries are inside the window; how many have left it and are in the list still; and the times of the newest and of the
+-- oldest inside, which mean nothing when none is. Or nil and a refusal.
+-- A newest entry that is further ahead than the window is a broken clock's: then all have left it.
 function window_log.read(key, window_us, clock_us)
-  local newest = redis.call('LINDEX', key, -1)
+  local newest = redis.call('LINDEX', key, '-1')
   if not newest then
-    return {now_us = clock_us, newest_us = clock_us, length = 0, expired = 0, count = 0, broken = false}
+    return clock_us, 0, 0, clock_us, clock_us
   end
   local newest_us = clock.parse_us(newest)
   if not newest_us then
     return nil, refusal.state(key, unreadable)
   end
-  if newest_us - clock_us > window_us then
-    return {now_us = clock_us, newest_us = clock_us, length = 0, expired = 0, count = 0, broken = true}
-  end
-  local now_us = math.max(clock_us, newest_us)
   local length = redis.call('LLEN', key)
-  local horizon_us = now_us - window_us
-  local expired = length
-  if newest_us > horizon_us then
-    expired = first_after(key, horizon_us, length - 1)
-    if not expired then
-      return nil, refusal.state(key, unreadable)
+  local now_us = clock_us
+  if newest_us > clock_us then
+    now_us = newest_us
+    if newest_us - clock_us > window_us then
+      return clock_us, 0, length, clock_us, clock_us
     end
   end
-  return {now_us = now_us, newest_us = newest_us, length = length, expired = expired, count = length - expired, broken = false}
+  local horizon_us = now_us - window_us
+  if newest_us <= horizon_us then
+    return now_us, 0, length, newest_us, newest_us
+  end
+  if length == 1 then
+    return now_us, 1, 0, newest_us, newest_us
+  end
+  local oldest_us = clock.parse_us(redis.call('LINDEX', key, '0'))
+  if not oldest_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  if oldest_us > horizon_us then
+    return now_us, length, 0, newest_us, oldest_us
+  end
+  local expired, next_us = first_after(key, horizon_us, length - 1, newest_us)
+  if not expired then
+    return nil, refusal.state(key, unreadable)
+  end
+  return now_us, length - expired, expired, newest_us, next_us
 end
 
--- Microseconds until fewer than limit entries are inside the window; 0 when that is so now.
-function window_log.wait_us(key, log, limit, window_us, clock_us)
-  if log.count < limit then
-    return 0
+-- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
+function window_log.room_us(key, limit, window_us, count, expired, oldest_us)
+  if count == limit then
+    return oldest_us + window_us
   end
-  local entry_us = clock.parse_us(redis.call('LINDEX', key, log.length - limit))
+  local entry_us = clock.parse_us(redis.call('LINDEX', key, expired + count - limit))
   if not entry_us then
     return nil, refusal.state(key, unreadable)
   end
-  return entry_us + window_us - clock_us
+  return entry_us + window_us
+end
+
+-- Adds an entry, after those that have left the window are gone.
+function window_log.append(key, entry_us, expired, ttl_us)
+  if expired == 1 then
+    redis.call('LPOP', key)
+  elseif expired > 0 then
+    redis.call('LTRIM', key, expired, '-1')
+  end
+  redis.call('RPUSH', key, entry_us)
+  clock.expire(key, ttl_us)
 end
 
 return window_log

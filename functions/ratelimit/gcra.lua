@@ -4,7 +4,7 @@
 --- looks. The tick of retry_after is a microsecond; where period / limit is whole milliseconds the key's expiry is the
 --- state, and the tick is a millisecond. A clock that is set back refuses for as much longer at most; a bucket that would
 --- take longer than burst to fill was written by a broken clock, and starts full.
---- @use clock token_bucket
+--- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained in a period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
@@ -22,7 +22,7 @@ local function gcra(bucket, limit, period_us, burst, cost)
     return nil, left
   end
   if allowed and cost > 0 then
-    clock.store(bucket, value, math.ceil(next_full_us / 1000))
+    token_bucket.store(bucket, next_full_us, value)
     return true, left, 0, next_full_us
   end
   return allowed, left, wait_us, full_us

@@ -24,15 +24,14 @@
 local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us, refresh)
   local known_us = dedup_us or window_us
   local clock_us = clock.now_us()
-  local log, failure = window_log.read(bucket, window_us, clock_us)
-  if not log then
-    return nil, failure
+  local now_us, count, expired, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
+  if not now_us then
+    return nil, count
   end
-  local now_us, count = log.now_us, log.count
   local ahead_us = now_us - clock_us
   local reset_us = 0
   if count > 0 then
-    reset_us = log.newest_us + window_us - clock_us
+    reset_us = newest_us + window_us - clock_us
   end
 
   if receipt then
@@ -47,21 +46,15 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     end
   end
 
-  local wait_us, unreadable = window_log.wait_us(bucket, log, limit, window_us, clock_us)
-  if not wait_us then
-    return nil, unreadable
-  end
-  if wait_us > 0 then
-    return false, false, count, 0, wait_us, reset_us
+  if count >= limit then
+    local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, expired, oldest_us)
+    if not room_us then
+      return nil, unreadable
+    end
+    return false, false, count, 0, room_us - clock_us, reset_us
   end
 
-  if log.broken then
-    redis.call('DEL', bucket)
-  elseif log.expired > 0 then
-    redis.call('LTRIM', bucket, log.expired, -1)
-  end
-  redis.call('RPUSH', bucket, now_us)
-  clock.expire(bucket, window_us + ahead_us)
+  window_log.append(bucket, now_us, expired, window_us + ahead_us)
   if receipt then
     redis.call('ZREMRANGEBYSCORE', receipts, '-inf', now_us - known_us)
     redis.call('ZADD', receipts, now_us, receipt)

@@ -12,17 +12,20 @@
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log_peek(bucket, limit, window_us)
   local clock_us = clock.now_us()
-  local log, failure = window_log.read(bucket, window_us, clock_us)
-  if not log then
-    return nil, failure
+  local now_us, count, expired, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
+  if not now_us then
+    return nil, count
   end
-  local wait_us, unreadable = window_log.wait_us(bucket, log, limit, window_us, clock_us)
-  if not wait_us then
+  if count == 0 then
+    return true, 0, limit, 0, 0
+  end
+  local reset_us = newest_us + window_us - clock_us
+  if count < limit then
+    return true, count, limit - count, 0, reset_us
+  end
+  local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, expired, oldest_us)
+  if not room_us then
     return nil, unreadable
   end
-  local reset_us = 0
-  if log.count > 0 then
-    reset_us = log.newest_us + window_us - clock_us
-  end
-  return wait_us == 0, log.count, math.max(limit - log.count, 0), wait_us, reset_us
+  return false, count, 0, room_us - clock_us, reset_us
 end

@@ -39,12 +39,18 @@ local function rlfunc_failed(failure, keys, expected)
     return {err = 'ERR error without a text'}
   end
   if string.find(text, '^WRONGTYPE') then
+    local unlike
     for i = 1, #keys do
       local found = redis.call('TYPE', keys[i]).ok
       local wanted = expected(i)
-      if found ~= 'none' and found ~= wanted then
+      if wanted == 'any' then
+        unlike = unlike or found ~= 'none' and {err = 'RLSTATE ' .. rlfunc_line(keys[i]) .. ': holds a ' .. found .. ', which its kind does not'}
+      elseif found ~= 'none' and found ~= wanted then
         return {err = 'RLSTATE ' .. rlfunc_line(keys[i]) .. ': holds a ' .. found .. ', not a ' .. wanted}
       end
+    end
+    if unlike then
+      return unlike
     end
   end
   if type(failure) == 'table' then
@@ -112,45 +118,85 @@ end
 return refusal
 end)()
 
-local token_bucket = (function()
---- A token bucket in one string, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
+local ttl_bucket = (function()
+--- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
---- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
---- ahead, and the level is how far it is ahead of the clock. Where the interval is whole milliseconds, the key's expiry is
---- the tat, the value is 'ttl', and the clock is not read. Elsewhere the value is the tat in microseconds, with what is
---- left of a microsecond as a fraction: '1763706467123584 3/7'.
+--- The key expires when the bucket is full; its value is 'ttl'.
 --- @use clock refusal
---- @lib token_bucket
-local token_bucket = {}
+--- @lib ttl_bucket
+local ttl_bucket = {}
 
-local unreadable = 'holds no time of a token bucket'
+-- How long until the bucket is full, in microseconds. A bucket that was written under another limit has its time as
+-- value, and expires in the millisecond after it.
+function ttl_bucket.level_us(key, value)
+  local left_ms = clock.left_ms(key)
+  if left_ms == -1 or value ~= 'ttl' and not string.find(value, '^%d') then
+    return nil, refusal.state(key, 'holds no time of a token bucket')
+  end
+  if left_ms < 0 then
+    return 0
+  end
+  return left_ms * 1000
+end
 
--- The longest time in which a bucket may fill, 100 years: added to any clock it stays exact.
-local longest_us = 3153600000000000
+-- What token_bucket.judge returns, for a bucket that gains a token each interval_us and fills in capacity_us.
+function ttl_bucket.judge(key, interval_us, capacity_us, cost)
+  local level_us, stored = 0, 'ttl'
+  local value = redis.call('GET', key)
+  if value then
+    local stored_us, failure = ttl_bucket.level_us(key, value)
+    if not stored_us then
+      return nil, failure
+    end
+    if value == 'ttl' then
+      stored = nil
+    end
+    -- An expiry further ahead than a full bucket's is a broken clock's: the key starts anew.
+    if stored_us <= capacity_us then
+      level_us = stored_us
+    end
+  end
+  local next_us = level_us + interval_us * cost
+  if next_us > capacity_us then
+    return false, math.floor((capacity_us - level_us) / interval_us), next_us - capacity_us, level_us
+  end
+  return true, math.floor((capacity_us - next_us) / interval_us), 0, level_us, next_us, stored
+end
+
+return ttl_bucket
+end)()
+
+local value_bucket = (function()
+--- A token bucket that is a time in a string: for any emission interval, also a fraction of a microsecond.
+---
+--- The value is the tat in microseconds, with what is left of a microsecond as a fraction: '1763706467123584 3/7'.
+--- @use clock refusal ttl_bucket
+--- @lib value_bucket
+local value_bucket = {}
 
 -- The time in which so many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
-local function span(tokens, limit, period_us)
-  local rest = period_us % limit
-  if rest == 0 then
+function value_bucket.span(tokens, limit, period_us)
+  if period_us % limit == 0 then
     return tokens * (period_us / limit), 0
   end
-  local parts = tokens * rest
+  local parts = tokens * (period_us % limit)
   return tokens * math.floor(period_us / limit) + math.floor(parts / limit), parts % limit
 end
 
 -- How many whole tokens are gained in room_us + room_part/limit microseconds; room_part may be negative.
 local function gained(room_us, room_part, limit, period_us)
+  local parts = room_us * limit + room_part
+  if parts <= 9007199254740992 then
+    return math.floor(parts / period_us)
+  end
   if room_part < 0 then
     room_us = room_us - 1
     room_part = room_part + limit
   end
-  if period_us % limit == 0 then
-    return math.floor(room_us / (period_us / limit))
-  end
   -- The estimate is rounded, and off by one at most.
   local estimate = math.floor((room_us + room_part / limit) / period_us * limit)
   for tokens = estimate + 1, estimate - 1, -1 do
-    local span_us, span_part = span(tokens, limit, period_us)
+    local span_us, span_part = value_bucket.span(tokens, limit, period_us)
     if span_us < room_us or span_us == room_us and span_part <= room_part then
       return math.max(tokens, 0)
     end
@@ -158,25 +204,35 @@ local function gained(room_us, room_part, limit, period_us)
   return 0
 end
 
--- The level as the key's expiry tells it, in microseconds.
-local function level_by_ttl(key, value)
-  local left_ms = clock.left_ms(key)
-  if left_ms == -1 or value ~= 'ttl' and not string.find(value, '^%d') then
-    return nil, refusal.state(key, unreadable)
-  end
-  return math.max(left_ms, 0) * 1000, 0
-end
-
--- The level as the value tells it. A fraction that was stored under another limit is rounded up to one of this limit.
-local function level_by_value(key, value, limit, clock_us)
-  if value == 'ttl' then
-    return level_by_ttl(key, value)
+-- The tat in a value: microseconds, and the fraction above / below; nil when it is none.
+local function parse(value)
+  -- No time has more than 16 digits: what is longer has a fraction.
+  if #value <= 16 then
+    local tat_us = clock.parse_us(value)
+    if tat_us then
+      return tat_us, 0, 1
+    end
   end
   local whole, above, below = string.match(value, '^(%d+) (%d+)/(%d+)$')
-  local tat_us = clock.parse_us(whole or value)
-  local part, parts = clock.parse_us(above or '0'), clock.parse_us(below or '1')
-  if not tat_us or not part or not parts or part >= parts then
-    return nil, refusal.state(key, unreadable)
+  if not whole then
+    return nil
+  end
+  local tat_us, part, parts = whole + 0, above + 0, below + 0
+  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 then
+    return tat_us, part, parts
+  end
+  return nil
+end
+
+-- How far the tat is ahead of the clock. A fraction that was stored under another limit is rounded up to one of this one.
+local function level(key, value, limit, clock_us)
+  if value == 'ttl' then
+    local level_us, failure = ttl_bucket.level_us(key, value)
+    return level_us, failure or 0
+  end
+  local tat_us, part, parts = parse(value)
+  if not tat_us then
+    return nil, refusal.state(key, 'holds no time of a token bucket')
   end
   if tat_us < clock_us then
     return 0, 0
@@ -190,30 +246,13 @@ local function level_by_value(key, value, limit, clock_us)
   return tat_us - clock_us, part
 end
 
--- Judges a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, the time until
--- the bucket is full without the call, and when allowed the same after the call with the value to store for that time;
--- or nil and a refusal.
-function token_bucket.judge(key, limit, period_us, burst, cost)
-  local capacity_us, capacity_part = span(burst, limit, period_us)
-  if capacity_us > longest_us then
-    return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
-  end
-  if cost > burst then
-    return nil, refusal.argument('cost must be at most burst: more is never there')
-  end
-  local by_ttl = period_us % (limit * 1000) == 0
-  local clock_us, level_us, level_part = 0, 0, 0
+-- What token_bucket.judge returns, for a bucket that fills in capacity_us + capacity_part/limit microseconds.
+function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost)
+  local level_us, level_part = 0, 0
   local value = redis.call('GET', key)
-  if not by_ttl then
-    clock_us = clock.now_us()
-  end
+  local clock_us = clock.now_us()
   if value then
-    local stored_us, stored_part
-    if by_ttl then
-      stored_us, stored_part = level_by_ttl(key, value)
-    else
-      stored_us, stored_part = level_by_value(key, value, limit, clock_us)
-    end
+    local stored_us, stored_part = level(key, value, limit, clock_us)
     if not stored_us then
       return nil, stored_part
     end
@@ -228,8 +267,9 @@ function token_bucket.judge(key, limit, period_us, burst, cost)
   if level_part > 0 then
     full_us = level_us + 1
   end
-  local cost_us, cost_part = span(cost, limit, period_us)
-  local next_us, next_part = level_us + cost_us, level_part + cost_part
+  local next_us, next_part = value_bucket.span(cost, limit, period_us)
+  next_us = level_us + next_us
+  next_part = level_part + next_part
   if next_part >= limit then
     next_us = next_us + 1
     next_part = next_part - limit
@@ -239,20 +279,55 @@ function token_bucket.judge(key, limit, period_us, burst, cost)
     if next_part > capacity_part then
       wait_us = wait_us + 1
     end
-    local left = gained(capacity_us - level_us, capacity_part - level_part, limit, period_us)
-    return false, left, wait_us, full_us
+    return false, gained(capacity_us - level_us, capacity_part - level_part, limit, period_us), wait_us, full_us
   end
   local left = gained(capacity_us - next_us, capacity_part - next_part, limit, period_us)
-  local next_full_us = next_us
-  local stored = 'ttl'
-  if not by_ttl then
-    stored = string.format('%.0f', clock_us + next_us)
+  if next_part == 0 then
+    return true, left, 0, full_us, next_us, clock_us + next_us
   end
-  if next_part > 0 then
-    next_full_us = next_us + 1
-    stored = string.format('%.0f %d/%d', clock_us + next_us, next_part, limit)
+  return true, left, 0, full_us, next_us + 1, string.format('%.0f %d/%d', clock_us + next_us, next_part, limit)
+end
+
+return value_bucket
+end)()
+
+local token_bucket = (function()
+--- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
+---
+--- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
+--- ahead, and the level is how far it is ahead of the clock. Where the interval is whole milliseconds, the key's expiry is
+--- the tat; elsewhere the key's value is.
+--- @use clock refusal ttl_bucket value_bucket
+--- @lib token_bucket
+local token_bucket = {}
+
+-- The longest time in which a bucket may fill, 100 years: added to any clock it stays exact.
+local longest_us = 3153600000000000
+
+-- Judges a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, the time until
+-- the bucket is full without the call, and when allowed that time after the call and the value to store for it, nil when
+-- the key has that value; or nil and a refusal.
+function token_bucket.judge(key, limit, period_us, burst, cost)
+  local capacity_us, capacity_part = value_bucket.span(burst, limit, period_us)
+  if capacity_us > longest_us then
+    return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
   end
-  return true, left, 0, full_us, next_full_us, stored
+  if cost > burst then
+    return nil, refusal.argument('cost must be at most burst: more is never there')
+  end
+  if period_us % (limit * 1000) == 0 then
+    return ttl_bucket.judge(key, math.floor(period_us / limit), capacity_us, cost)
+  end
+  return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost)
+end
+
+-- Stores what judge returned for an allowed call.
+function token_bucket.store(key, full_us, value)
+  if value then
+    clock.store(key, value, math.ceil(full_us / 1000))
+  else
+    clock.expire(key, full_us)
+  end
 end
 
 return token_bucket
@@ -268,11 +343,11 @@ local window_log = {}
 
 local unreadable = 'holds an entry that is not a time'
 
--- The first index in [low, high] whose time is later than horizon_us; the times ascend, and the last one is later.
--- It looks at 0, 1, 3, 7, ... first, as few entries expire between two calls, then halves the gap.
-local function first_after(key, horizon_us, high)
-  local low, step = 0, 1
-  local probe = 0
+-- The first index in [1, high] whose time is later than horizon_us, and that time; the times ascend, the first one is not
+-- later, and the last one, high_us, is. It looks at 1, 3, 7, ... first, as few entries expire between two calls, then
+-- halves the gap.
+local function first_after(key, horizon_us, high, high_us)
+  local low, probe, galloping = 1, 1, true
   while low < high do
     local entry_us = clock.parse_us(redis.call('LINDEX', key, probe)) -- rlfunc:ignore key-loop halves the range, 40 steps at most
     if not entry_us then
@@ -280,58 +355,83 @@ local function first_after(key, horizon_us, high)
     end
     if entry_us > horizon_us then
       high = probe
-      step = 0
+      high_us = entry_us
+      galloping = false
     else
       low = probe + 1
     end
-    if step > 0 then
-      step = step * 2
-      probe = math.min(low + step - 1, high - 1)
-    else
+    if galloping then
+      probe = math.min(low + probe, high - 1)
+    elseif low < high then
       probe = math.floor((low + high) / 2)
     end
   end
-  return low
+  return low, high_us
 end
 
--- Reads the log as the call at clock_us sees it: now_us is the later of the clock and the newest entry; expired entries
--- come before the first one inside the window; length 0 is an empty log. broken says that the newest entry is further
--- ahead than the window: a broken clock wrote it, and the log counts as empty.
+-- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
+-- entries are inside the window; how many have left it and are in the list still; and the times of the newest and of the
+-- oldest inside, which mean nothing when none is. Or nil and a refusal.
+-- A newest entry that is further ahead than the window is a broken clock's: then all have left it.
 function window_log.read(key, window_us, clock_us)
-  local newest = redis.call('LINDEX', key, -1)
+  local newest = redis.call('LINDEX', key, '-1')
   if not newest then
-    return {now_us = clock_us, newest_us = clock_us, length = 0, expired = 0, count = 0, broken = false}
+    return clock_us, 0, 0, clock_us, clock_us
   end
   local newest_us = clock.parse_us(newest)
   if not newest_us then
     return nil, refusal.state(key, unreadable)
   end
-  if newest_us - clock_us > window_us then
-    return {now_us = clock_us, newest_us = clock_us, length = 0, expired = 0, count = 0, broken = true}
-  end
-  local now_us = math.max(clock_us, newest_us)
   local length = redis.call('LLEN', key)
-  local horizon_us = now_us - window_us
-  local expired = length
-  if newest_us > horizon_us then
-    expired = first_after(key, horizon_us, length - 1)
-    if not expired then
-      return nil, refusal.state(key, unreadable)
+  local now_us = clock_us
+  if newest_us > clock_us then
+    now_us = newest_us
+    if newest_us - clock_us > window_us then
+      return clock_us, 0, length, clock_us, clock_us
     end
   end
-  return {now_us = now_us, newest_us = newest_us, length = length, expired = expired, count = length - expired, broken = false}
+  local horizon_us = now_us - window_us
+  if newest_us <= horizon_us then
+    return now_us, 0, length, newest_us, newest_us
+  end
+  if length == 1 then
+    return now_us, 1, 0, newest_us, newest_us
+  end
+  local oldest_us = clock.parse_us(redis.call('LINDEX', key, '0'))
+  if not oldest_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  if oldest_us > horizon_us then
+    return now_us, length, 0, newest_us, oldest_us
+  end
+  local expired, next_us = first_after(key, horizon_us, length - 1, newest_us)
+  if not expired then
+    return nil, refusal.state(key, unreadable)
+  end
+  return now_us, length - expired, expired, newest_us, next_us
 end
 
--- Microseconds until fewer than limit entries are inside the window; 0 when that is so now.
-function window_log.wait_us(key, log, limit, window_us, clock_us)
-  if log.count < limit then
-    return 0
+-- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
+function window_log.room_us(key, limit, window_us, count, expired, oldest_us)
+  if count == limit then
+    return oldest_us + window_us
   end
-  local entry_us = clock.parse_us(redis.call('LINDEX', key, log.length - limit))
+  local entry_us = clock.parse_us(redis.call('LINDEX', key, expired + count - limit))
   if not entry_us then
     return nil, refusal.state(key, unreadable)
   end
-  return entry_us + window_us - clock_us
+  return entry_us + window_us
+end
+
+-- Adds an entry, after those that have left the window are gone.
+function window_log.append(key, entry_us, expired, ttl_us)
+  if expired == 1 then
+    redis.call('LPOP', key)
+  elseif expired > 0 then
+    redis.call('LTRIM', key, expired, '-1')
+  end
+  redis.call('RPUSH', key, entry_us)
+  clock.expire(key, ttl_us)
 end
 
 return window_log
@@ -344,7 +444,7 @@ do
 --- looks. The tick of retry_after is a microsecond; where period / limit is whole milliseconds the key's expiry is the
 --- state, and the tick is a millisecond. A clock that is set back refuses for as much longer at most; a bucket that would
 --- take longer than burst to fill was written by a broken clock, and starts full.
---- @use clock token_bucket
+--- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained in a period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
@@ -362,7 +462,7 @@ local function gcra(bucket, limit, period_us, burst, cost)
     return nil, left
   end
   if allowed and cost > 0 then
-    clock.store(bucket, value, math.ceil(next_full_us / 1000))
+    token_bucket.store(bucket, next_full_us, value)
     return true, left, 0, next_full_us
   end
   return allowed, left, wait_us, full_us
@@ -572,15 +672,14 @@ do
 local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us, refresh)
   local known_us = dedup_us or window_us
   local clock_us = clock.now_us()
-  local log, failure = window_log.read(bucket, window_us, clock_us)
-  if not log then
-    return nil, failure
+  local now_us, count, expired, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
+  if not now_us then
+    return nil, count
   end
-  local now_us, count = log.now_us, log.count
   local ahead_us = now_us - clock_us
   local reset_us = 0
   if count > 0 then
-    reset_us = log.newest_us + window_us - clock_us
+    reset_us = newest_us + window_us - clock_us
   end
 
   if receipt then
@@ -595,21 +694,15 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     end
   end
 
-  local wait_us, unreadable = window_log.wait_us(bucket, log, limit, window_us, clock_us)
-  if not wait_us then
-    return nil, unreadable
-  end
-  if wait_us > 0 then
-    return false, false, count, 0, wait_us, reset_us
+  if count >= limit then
+    local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, expired, oldest_us)
+    if not room_us then
+      return nil, unreadable
+    end
+    return false, false, count, 0, room_us - clock_us, reset_us
   end
 
-  if log.broken then
-    redis.call('DEL', bucket)
-  elseif log.expired > 0 then
-    redis.call('LTRIM', bucket, log.expired, -1)
-  end
-  redis.call('RPUSH', bucket, now_us)
-  clock.expire(bucket, window_us + ahead_us)
+  window_log.append(bucket, now_us, expired, window_us + ahead_us)
   if receipt then
     redis.call('ZREMRANGEBYSCORE', receipts, '-inf', now_us - known_us)
     redis.call('ZADD', receipts, now_us, receipt)
@@ -704,19 +797,22 @@ do
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log_peek(bucket, limit, window_us)
   local clock_us = clock.now_us()
-  local log, failure = window_log.read(bucket, window_us, clock_us)
-  if not log then
-    return nil, failure
+  local now_us, count, expired, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
+  if not now_us then
+    return nil, count
   end
-  local wait_us, unreadable = window_log.wait_us(bucket, log, limit, window_us, clock_us)
-  if not wait_us then
+  if count == 0 then
+    return true, 0, limit, 0, 0
+  end
+  local reset_us = newest_us + window_us - clock_us
+  if count < limit then
+    return true, count, limit - count, 0, reset_us
+  end
+  local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, expired, oldest_us)
+  if not room_us then
     return nil, unreadable
   end
-  local reset_us = 0
-  if log.count > 0 then
-    reset_us = log.newest_us + window_us - clock_us
-  end
-  return wait_us == 0, log.count, math.max(limit - log.count, 0), wait_us, reset_us
+  return false, count, 0, room_us - clock_us, reset_us
 end
 
 -- Joins sliding_log_peek to Redis.
