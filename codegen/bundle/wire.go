@@ -2,12 +2,25 @@ package bundle
 
 // wire is the Lua that every entry shares. Its names begin with rlfunc_, so an author's names can not meet them; it
 // touches math, string and tonumber only inside functions, as they do not exist while Redis loads a library.
-const wire = `-- A canonical whole number from least to most, or nil: no sign, blank, exponent, hex, NaN or leading zero.
+const wire = `-- Texts that were found to be canonical, and their numbers: callers send the same few limits and windows over and over.
+local rlfunc_known = {count = 0, numbers = {}}
+
+-- A canonical whole number from least to most, or nil: no sign, blank, exponent, hex, NaN or leading zero.
 local function rlfunc_integer(text, least, most)
-  if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
-    return nil
+  local known = rlfunc_known
+  local number = known.numbers[text]
+  if not number then
+    if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
+      return nil
+    end
+    number = tonumber(text)
+    if known.count == 256 then
+      known.count = 0
+      known.numbers = {}
+    end
+    known.count = known.count + 1
+    known.numbers[text] = number
   end
-  local number = tonumber(text)
   if number >= least and number <= most then
     return number
   end
