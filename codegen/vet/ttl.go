@@ -73,7 +73,8 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 		}
 		s.ttl[key] = ttl{settled: true}
 	case growsKey:
-		if !now.settled {
+		// A comment at the write itself: at the end of the call, where this is told, the way to it is forgotten.
+		if !now.settled && !r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
 			s.ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
 		}
 	case dropsTTL, dropsOnly:
