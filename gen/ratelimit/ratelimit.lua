@@ -131,6 +131,67 @@ end
 return refusal
 end)()
 
+local whole = (function()
+--- Whole numbers out of stored text.
+--- @lib whole
+local whole = {}
+
+-- The number, or nil when the text is no whole number from 0 to 2^53: NaN, an infinity, a fraction are not.
+function whole.parse(text)
+  local number = tonumber(text)
+  if number and number >= 0 and number <= 9007199254740992 and number % 1 == 0 then
+    return number
+  end
+  return nil
+end
+
+return whole
+end)()
+
+local window_count = (function()
+--- A fixed window in one string: how much was taken since the window began. The key expires with the window.
+--- @use clock refusal whole
+--- @lib window_count
+local window_count = {}
+
+-- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
+-- cost is allowed, the time until the window ends, and whether the call begins a window; or nil and a refusal.
+function window_count.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local stored = redis.call('GET', key)
+  if not stored then
+    return true, limit - cost, 0, 0, true
+  end
+  local used = whole.parse(stored)
+  local left_ms = clock.left_ms(key)
+  if not used or left_ms == -1 then
+    return nil, refusal.state(key, 'holds no count that expires')
+  end
+  -- A window ends in the millisecond in which its key has none left; one that ends later than it can is a broken clock's.
+  if left_ms <= 0 or left_ms > window_ms then
+    return true, limit - cost, 0, 0, true
+  end
+  if used + cost > limit then
+    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000, false
+  end
+  return true, limit - used - cost, 0, left_ms * 1000, false
+end
+
+-- Takes cost, and returns the time until the window ends.
+function window_count.charge(key, cost, begins, window_ms, left_us)
+  if begins then
+    clock.store(key, cost, window_ms)
+    return window_ms * 1000
+  end
+  redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  return left_us
+end
+
+return window_count
+end)()
+
 local ttl_bucket = (function()
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
@@ -346,6 +407,98 @@ end
 return token_bucket
 end)()
 
+local window_pair = (function()
+--- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
+--- still lies in the last window's length.
+---
+--- The value is before * 10,000,000 + current, so that a call inside the window is one INCRBY; the key expires two windows
+--- after this one began, which tells where in it the clock is.
+--- @use clock refusal whole
+--- @lib window_pair
+local window_pair = {}
+
+local shift = 10000000
+
+-- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
+-- whether the key already is of this window; or nil and a refusal.
+local function read(key, window_ms)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0, 0, false
+  end
+  local pair = whole.parse(stored)
+  local left_ms = clock.left_ms(key)
+  if not pair or left_ms == -1 then
+    return nil, refusal.state(key, 'holds no pair of counts that expires')
+  end
+  local gone_ms = 2 * window_ms - left_ms
+  local before, current = math.floor(pair / shift), pair % shift
+  if gone_ms < 0 or left_ms <= 0 then
+    return 0, 0, 0, false -- a broken clock's, or over
+  end
+  if gone_ms >= window_ms then
+    return current, 0, gone_ms - window_ms, false
+  end
+  return before, current, gone_ms, true
+end
+
+-- How far a window has gone when a count of the window before it weighs no more than room.
+local function fits_at(count, room, window_ms)
+  if count <= room then
+    return 0
+  end
+  return window_ms - math.floor(room * window_ms / count)
+end
+
+-- Judges a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until all
+-- is forgotten without the call, how far the window has gone, and for a key that is not of this window what stood
+-- before it; or nil and a refusal.
+function window_pair.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local before, current, gone_ms, here = read(key, window_ms)
+  if not before then
+    return nil, current
+  end
+  local weight = math.ceil(before * (window_ms - gone_ms) / window_ms)
+  local reset_ms = 0
+  if current > 0 then
+    reset_ms = 2 * window_ms - gone_ms
+  elseif before > 0 then
+    reset_ms = window_ms - gone_ms
+  end
+  local room = limit - current - cost
+  if weight <= room then
+    local moved = before
+    if here then
+      moved = nil
+    end
+    return true, room - weight, 0, reset_ms * 1000, gone_ms, moved
+  end
+  local wait_ms = window_ms - gone_ms
+  if room >= 0 then
+    wait_ms = fits_at(before, room, window_ms) - gone_ms
+  else
+    wait_ms = wait_ms + fits_at(current, limit - cost, window_ms)
+  end
+  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_ms * 1000
+end
+
+-- Takes cost, and returns the time until all is forgotten.
+function window_pair.charge(key, cost, gone_ms, moved, window_ms)
+  local left_ms = 2 * window_ms - gone_ms
+  if moved then
+    clock.store(key, moved * shift + cost, left_ms)
+  else
+    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  end
+  return left_ms * 1000
+end
+
+return window_pair
+end)()
+
 local window_log = (function()
 --- A log of admission times in a list, oldest first: exact in any window.
 ---
@@ -449,6 +602,198 @@ end
 
 return window_log
 end)()
+
+do
+--- Takes cost while no more than limit is taken in the window, which begins with the first call.
+---
+--- The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass within
+--- moments, so up to twice the limit passes in some span of the window's length. A refused call writes nothing, and a
+--- cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the
+--- state.
+--- @use window_count
+--- @key    bucket      string[window]      what the subject took in this window
+--- @arg    limit       count[1..1000000]   most that is taken in a window
+--- @arg    window      duration[1us..3650d] length of the window
+--- @arg    cost        count[0..1000000]=1 how much to take; 0 only looks
+--- @result allowed     bool                whether cost was taken
+--- @result remaining   count               what is left after the call: 7 when 3 of 10 are taken
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result reset_after duration            wait until the window ends; 0 when none has begun
+--- @error  RLARG                           cost exceeds limit
+--- @error  RLSTATE                         the key holds no count, or never expires
+local function fixed_window(bucket, limit, window_us, cost)
+  local window_ms = math.ceil(window_us / 1000)
+  local allowed, left, wait_us, end_us, begins = window_count.judge(bucket, limit, window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed and cost > 0 then
+    return true, left, 0, window_count.charge(bucket, cost, begins, window_ms, end_us)
+  end
+  return allowed, left, wait_us, end_us
+end
+
+-- Joins fixed_window to Redis.
+local function ratelimit_v1_fixed_window_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_fixed_window(keys, args)
+  if #keys ~= 1 or #args ~= 3 then
+    return {err = 'RLARG fixed_window must be called with 1 key and 3 arguments'}
+  end
+  local limit = rlfunc_integer(args[1], 1, 1000000)
+  if not limit then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local window_us = rlfunc_integer(args[2], 1, 315360000000000)
+  if not window_us then
+    return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
+  end
+  local cost = 1
+  if args[3] ~= '' then
+    cost = rlfunc_integer(args[3], 0, 1000000)
+    if not cost then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(fixed_window, keys[1], limit, window_us, cost)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_fixed_window_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_allowed == nil then
+    return out_remaining
+  end
+  if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+    out_remaining = rlfunc_clamp(out_remaining)
+  end
+  if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+    out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+  end
+  if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+    out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+  end
+  return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+end
+redis.register_function{function_name = 'ratelimit_v1_fixed_window', callback = ratelimit_v1_fixed_window, description = 'Takes cost while no more than limit is taken in the window, which begins with the first call.'}
+end
+
+do
+--- Tells what fixed_window would answer, and changes nothing.
+--- @use window_count
+--- @flags  no-writes
+--- @key    bucket      string[window]      what the subject took in this window
+--- @arg    limit       count[1..1000000]   most that is taken in a window
+--- @arg    window      duration[1us..3650d] length of the window
+--- @arg    cost        count[0..1000000]=1 how much would be taken
+--- @result allowed     bool                whether cost would be taken
+--- @result remaining   count               what is left now: 10 of 10 before the first call
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result reset_after duration            wait until the window ends; 0 when none has begun
+--- @error  RLARG                           cost exceeds limit
+--- @error  RLSTATE                         the key holds no count, or never expires
+local function fixed_window_peek(bucket, limit, window_us, cost)
+  local allowed, left, wait_us, end_us = window_count.judge(bucket, limit, math.ceil(window_us / 1000), cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    return true, left + cost, 0, end_us
+  end
+  return false, left, wait_us, end_us
+end
+
+-- Joins fixed_window_peek to Redis.
+local function ratelimit_v1_fixed_window_peek_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_fixed_window_peek(keys, args)
+  if #keys ~= 1 or #args ~= 3 then
+    return {err = 'RLARG fixed_window_peek must be called with 1 key and 3 arguments'}
+  end
+  local limit = rlfunc_integer(args[1], 1, 1000000)
+  if not limit then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local window_us = rlfunc_integer(args[2], 1, 315360000000000)
+  if not window_us then
+    return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
+  end
+  local cost = 1
+  if args[3] ~= '' then
+    cost = rlfunc_integer(args[3], 0, 1000000)
+    if not cost then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(fixed_window_peek, keys[1], limit, window_us, cost)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_fixed_window_peek_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_allowed == nil then
+    return out_remaining
+  end
+  if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+    out_remaining = rlfunc_clamp(out_remaining)
+  end
+  if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+    out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+  end
+  if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+    out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+  end
+  return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+end
+redis.register_function{function_name = 'ratelimit_v1_fixed_window_peek', callback = ratelimit_v1_fixed_window_peek, description = 'Tells what fixed_window would answer, and changes nothing.', flags = {'no-writes'}}
+end
+
+do
+--- Ends a subject's window.
+--- @key    bucket      string[window]      what the subject took in this window
+--- @result existed     bool                whether there was anything to forget
+local function fixed_window_reset(bucket)
+  return redis.call('DEL', bucket) > 0
+end
+
+-- Joins fixed_window_reset to Redis.
+local function ratelimit_v1_fixed_window_reset_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_fixed_window_reset(keys, args)
+  if #keys ~= 1 or #args ~= 0 then
+    return {err = 'RLARG fixed_window_reset must be called with 1 key and 0 arguments'}
+  end
+  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(fixed_window_reset, keys[1])
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_existed, keys, ratelimit_v1_fixed_window_reset_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_existed == nil then
+    return rlfunc_refusal
+  end
+  return {out_existed and 1 or 0}
+end
+redis.register_function{function_name = 'ratelimit_v1_fixed_window_reset', callback = ratelimit_v1_fixed_window_reset, description = 'Ends a subject\'s window.'}
+end
 
 do
 --- Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds burst at most.
@@ -656,6 +1001,198 @@ local function ratelimit_v1_gcra_reset(keys, args)
   return {out_existed and 1 or 0}
 end
 redis.register_function{function_name = 'ratelimit_v1_gcra_reset', callback = ratelimit_v1_gcra_reset, description = 'Fills a subject\'s bucket.'}
+end
+
+do
+--- Takes cost while what was taken in the last window's length, estimated from two counters, stays within limit.
+---
+--- Constant memory for any limit. What the window before took is spread evenly over it, so the estimate is wrong by how
+--- unevenly it came: if all of it came at the end of that window, up to twice the limit passes in some span of the window's
+--- length; for steady traffic it is exact. A refused call writes nothing, and a cost of 0 only looks. The tick of
+--- retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the clock.
+--- @use window_pair
+--- @key    bucket      string[counter]     what was taken in this window and in the one before it
+--- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate
+--- @arg    window      duration[1us..90d]  length of the window
+--- @arg    cost        count[0..1000000]=1 how much to take; 0 only looks
+--- @result allowed     bool                whether cost was taken
+--- @result remaining   count               what is left after the call: 7 when 3 of 10 are taken
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result reset_after duration            wait until all is forgotten: two windows right after the first call; 0 when nothing is kept
+--- @error  RLARG                           cost exceeds limit
+--- @error  RLSTATE                         the key holds no pair of counts, or never expires
+local function sliding_counter(bucket, limit, window_us, cost)
+  local window_ms = math.ceil(window_us / 1000)
+  local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(bucket, limit, window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed and cost > 0 then
+    return true, left, 0, window_pair.charge(bucket, cost, gone_ms, moved, window_ms)
+  end
+  return allowed, left, wait_us, reset_us
+end
+
+-- Joins sliding_counter to Redis.
+local function ratelimit_v1_sliding_counter_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_sliding_counter(keys, args)
+  if #keys ~= 1 or #args ~= 3 then
+    return {err = 'RLARG sliding_counter must be called with 1 key and 3 arguments'}
+  end
+  local limit = rlfunc_integer(args[1], 1, 1000000)
+  if not limit then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local window_us = rlfunc_integer(args[2], 1, 7776000000000)
+  if not window_us then
+    return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
+  end
+  local cost = 1
+  if args[3] ~= '' then
+    cost = rlfunc_integer(args[3], 0, 1000000)
+    if not cost then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_counter, keys[1], limit, window_us, cost)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_sliding_counter_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_allowed == nil then
+    return out_remaining
+  end
+  if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+    out_remaining = rlfunc_clamp(out_remaining)
+  end
+  if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+    out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+  end
+  if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+    out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+  end
+  return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+end
+redis.register_function{function_name = 'ratelimit_v1_sliding_counter', callback = ratelimit_v1_sliding_counter, description = 'Takes cost while what was taken in the last window\'s length, estimated from two counters, stays within limit.'}
+end
+
+do
+--- Tells what sliding_counter would answer, and changes nothing.
+--- @use window_pair
+--- @flags  no-writes
+--- @key    bucket      string[counter]     what was taken in this window and in the one before it
+--- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate
+--- @arg    window      duration[1us..90d]  length of the window
+--- @arg    cost        count[0..1000000]=1 how much would be taken
+--- @result allowed     bool                whether cost would be taken
+--- @result remaining   count               what is left now: 10 of 10 before the first call
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result reset_after duration            wait until all is forgotten; 0 when nothing is kept
+--- @error  RLARG                           cost exceeds limit
+--- @error  RLSTATE                         the key holds no pair of counts, or never expires
+local function sliding_counter_peek(bucket, limit, window_us, cost)
+  local allowed, left, wait_us, reset_us = window_pair.judge(bucket, limit, math.ceil(window_us / 1000), cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    return true, left + cost, 0, reset_us
+  end
+  return false, left, wait_us, reset_us
+end
+
+-- Joins sliding_counter_peek to Redis.
+local function ratelimit_v1_sliding_counter_peek_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_sliding_counter_peek(keys, args)
+  if #keys ~= 1 or #args ~= 3 then
+    return {err = 'RLARG sliding_counter_peek must be called with 1 key and 3 arguments'}
+  end
+  local limit = rlfunc_integer(args[1], 1, 1000000)
+  if not limit then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local window_us = rlfunc_integer(args[2], 1, 7776000000000)
+  if not window_us then
+    return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
+  end
+  local cost = 1
+  if args[3] ~= '' then
+    cost = rlfunc_integer(args[3], 0, 1000000)
+    if not cost then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_counter_peek, keys[1], limit, window_us, cost)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_sliding_counter_peek_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_allowed == nil then
+    return out_remaining
+  end
+  if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+    out_remaining = rlfunc_clamp(out_remaining)
+  end
+  if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+    out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+  end
+  if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+    out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+  end
+  return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+end
+redis.register_function{function_name = 'ratelimit_v1_sliding_counter_peek', callback = ratelimit_v1_sliding_counter_peek, description = 'Tells what sliding_counter would answer, and changes nothing.', flags = {'no-writes'}}
+end
+
+do
+--- Forgets what a subject took.
+--- @key    bucket      string[counter]     what was taken in this window and in the one before it
+--- @result existed     bool                whether there was anything to forget
+local function sliding_counter_reset(bucket)
+  return redis.call('DEL', bucket) > 0
+end
+
+-- Joins sliding_counter_reset to Redis.
+local function ratelimit_v1_sliding_counter_reset_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_sliding_counter_reset(keys, args)
+  if #keys ~= 1 or #args ~= 0 then
+    return {err = 'RLARG sliding_counter_reset must be called with 1 key and 0 arguments'}
+  end
+  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_counter_reset, keys[1])
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_existed, keys, ratelimit_v1_sliding_counter_reset_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_existed == nil then
+    return rlfunc_refusal
+  end
+  return {out_existed and 1 or 0}
+end
+redis.register_function{function_name = 'ratelimit_v1_sliding_counter_reset', callback = ratelimit_v1_sliding_counter_reset, description = 'Forgets what a subject took.'}
 end
 
 do

@@ -1,0 +1,28 @@
+--- Takes cost while no more than limit is taken in the window, which begins with the first call.
+---
+--- The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass within
+--- moments, so up to twice the limit passes in some span of the window's length. A refused call writes nothing, and a
+--- cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the
+--- state.
+--- @use window_count
+--- @key    bucket      string[window]      what the subject took in this window
+--- @arg    limit       count[1..1000000]   most that is taken in a window
+--- @arg    window      duration[1us..3650d] length of the window
+--- @arg    cost        count[0..1000000]=1 how much to take; 0 only looks
+--- @result allowed     bool                whether cost was taken
+--- @result remaining   count               what is left after the call: 7 when 3 of 10 are taken
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result reset_after duration            wait until the window ends; 0 when none has begun
+--- @error  RLARG                           cost exceeds limit
+--- @error  RLSTATE                         the key holds no count, or never expires
+local function fixed_window(bucket, limit, window_us, cost)
+  local window_ms = math.ceil(window_us / 1000)
+  local allowed, left, wait_us, end_us, begins = window_count.judge(bucket, limit, window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed and cost > 0 then
+    return true, left, 0, window_count.charge(bucket, cost, begins, window_ms, end_us)
+  end
+  return allowed, left, wait_us, end_us
+end

@@ -1,0 +1,23 @@
+--- Tells what sliding_counter would answer, and changes nothing.
+--- @use window_pair
+--- @flags  no-writes
+--- @key    bucket      string[counter]     what was taken in this window and in the one before it
+--- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate
+--- @arg    window      duration[1us..90d]  length of the window
+--- @arg    cost        count[0..1000000]=1 how much would be taken
+--- @result allowed     bool                whether cost would be taken
+--- @result remaining   count               what is left now: 10 of 10 before the first call
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result reset_after duration            wait until all is forgotten; 0 when nothing is kept
+--- @error  RLARG                           cost exceeds limit
+--- @error  RLSTATE                         the key holds no pair of counts, or never expires
+local function sliding_counter_peek(bucket, limit, window_us, cost)
+  local allowed, left, wait_us, reset_us = window_pair.judge(bucket, limit, math.ceil(window_us / 1000), cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    return true, left + cost, 0, reset_us
+  end
+  return false, left, wait_us, reset_us
+end
