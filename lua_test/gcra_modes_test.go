@@ -23,16 +23,30 @@ func TestGCRA_limitsChangeBetweenModes(t *testing.T) {
 	limiters.Run(
 		t,
 		step{Name: "expiry", Call: with(byTTL, 1), Writes: true, TTLs: bucket(20 * time.Second), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 20 * time.Second}},
-		step{Name: "expiry read for a value", Call: with(byValue, 0), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 20 * time.Second}},
-		step{Name: "expiry to value", Call: with(byValue, 1), Writes: true, TTLs: bucket(40_001 * time.Millisecond), Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 40*time.Second + time.Microsecond}},
-		step{Name: "value read for an expiry: up to a millisecond", Call: with(byTTL, 0), Want: gcraResult{Allowed: true, ResetAfter: 40_001 * time.Millisecond}},
-		step{Name: "value to fraction", Call: with(byFraction, 1), Writes: true, TTLs: bucket(48_572 * time.Millisecond), Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 48_571_430 * time.Microsecond}},
-		step{Name: "a fraction of another limit is rounded up", Call: with(ninths, 0), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 48_571_430 * time.Microsecond}},
-		step{Name: "fraction to fraction: 4/7 are 6/9, and 7/9", Call: with(ninths, 1), Writes: true, Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 56_349_208 * time.Microsecond}},
-		step{Name: "fraction to value", Call: with(byValue, 1), Want: gcraResult{RetryAfter: 16_349_206 * time.Microsecond, ResetAfter: 56_349_208 * time.Microsecond}},
-		step{Name: "fraction to expiry", Advance: 30 * time.Second, Call: with(byTTL, 1), Writes: true, TTLs: bucket(46_350 * time.Millisecond), Want: gcraResult{Allowed: true, ResetAfter: 46_350 * time.Millisecond}},
-		step{Name: "expiry to fraction", Call: with(byFraction, 1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 54_921_429 * time.Microsecond}},
+		step{Name: "expiry read for a value: the clock is 901 µs into its millisecond", Call: with(byValue, 0), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 19_999_099 * time.Microsecond}},
+		step{Name: "expiry to value", Call: with(byValue, 1), Writes: true, TTLs: bucket(40 * time.Second), Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 39_999_100 * time.Microsecond}},
+		step{Name: "value read for an expiry: up to a millisecond", Call: with(byTTL, 0), Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 40 * time.Second}},
+		step{Name: "value to fraction", Call: with(byFraction, 1), Writes: true, TTLs: bucket(48_571 * time.Millisecond), Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 48_570_529 * time.Microsecond}},
+		step{Name: "a fraction of another limit is rounded up", Call: with(ninths, 0), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 48_570_529 * time.Microsecond}},
+		step{Name: "fraction to fraction: 4/7 are 6/9, and 7/9", Call: with(ninths, 1), Writes: true, Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 56_348_307 * time.Microsecond}},
+		step{Name: "fraction to value", Call: with(byValue, 1), Want: gcraResult{RetryAfter: 16_348_305 * time.Microsecond, ResetAfter: 56_348_307 * time.Microsecond}},
+		step{Name: "fraction to expiry", Advance: 30 * time.Second, Call: with(byTTL, 1), Writes: true, TTLs: bucket(46_349 * time.Millisecond), Want: gcraResult{Allowed: true, ResetAfter: 46_349 * time.Millisecond}},
+		step{Name: "expiry to fraction", Call: with(byFraction, 1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 54_919_528 * time.Microsecond}},
 		step{Name: "a level above the new capacity starts anew", Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Writes: true, TTLs: bucket(time.Second), Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
+	)
+}
+
+// A call that waits by the microsecond for a bucket that was written by the millisecond: counted in whole milliseconds,
+// the wait of 998.5 ms was one of which only 998 had passed at its end.
+func TestGCRA_retryAfterIsExactAfterALimitByMilliseconds(t *testing.T) {
+	byTTL := gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 2 * time.Second, Cost: cost(2)})
+	byValue := gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 2_003 * time.Millisecond}) // 1.0015 s
+	limiters.Run(
+		t,
+		step{Name: "at a whole millisecond", Advance: 99 * time.Microsecond, Call: byTTL, Writes: true, TTLs: bucket(2 * time.Second), Want: gcraResult{Allowed: true, ResetAfter: 2 * time.Second}},
+		step{Call: byValue, Want: gcraResult{RetryAfter: 998_500 * time.Microsecond, ResetAfter: 2 * time.Second}},
+		step{Name: "one tick sooner", Advance: 998_499 * time.Microsecond, Call: byValue, Want: gcraResult{RetryAfter: time.Microsecond, ResetAfter: 1_001_501 * time.Microsecond}},
+		step{Name: "at retry_after", Advance: time.Microsecond, Call: byValue, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 2_003 * time.Millisecond}},
 	)
 }
 

@@ -59,7 +59,11 @@ end
 local function level(key, value, limit, clock_us)
   if value == 'ttl' then
     local level_us, failure = ttl_bucket.level_us(key, value)
-    return level_us, failure or 0
+    if not level_us then
+      return nil, failure
+    end
+    -- The bucket is full at a whole millisecond, and the clock is somewhere inside of one.
+    return math.max(level_us - clock_us % 1000, 0), 0
   end
   local tat_us, part, parts = parse(value)
   if not tat_us then
