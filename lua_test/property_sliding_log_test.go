@@ -1,0 +1,151 @@
+package luatest_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/lua_test/model"
+)
+
+type logCall = call[*ratelimit.Client, *model.SlidingLog]
+
+var slidingLogFamily = family[*ratelimit.Client, *model.SlidingLog]{
+	name:      "sliding_log",
+	suite:     limiters,
+	model:     model.NewSlidingLog,
+	keys:      []storedKey{{"log", "list"}, {"receipts", "zset"}},
+	draw:      drawSlidingLog,
+	invariant: slidingLogInvariant,
+}
+
+// subjects of histories: few, so that they meet, and such as might be taken for each other.
+var subjects = []string{"u1", "u1", "u1", "u2", "2001:db8::1:7334"}
+
+func drawSlidingLog(t *rapid.T) plan[*ratelimit.Client, *model.SlidingLog] {
+	windows := []time.Duration{time.Microsecond, 3 * time.Microsecond, 999 * time.Microsecond, time.Millisecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, 3650 * day}
+	type limit struct {
+		limit  int64
+		window time.Duration
+	}
+	limits := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) limit {
+		return limit{
+			rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 8, 1_000_000}).Draw(t, "limit"),
+			rapid.SampledFrom(windows).Draw(t, "window"),
+		}
+	}), 1, 3).Draw(t, "limits")
+	var spans []time.Duration
+	for _, l := range limits {
+		spans = append(spans, l.window)
+	}
+	dedups := append([]time.Duration{0, 0, 0, 1, time.Microsecond, 2 * time.Second, 3650 * day}, spans...)
+	take := rapid.Custom(func(t *rapid.T) logCall {
+		l := rapid.SampledFrom(limits).Draw(t, "limits")
+		p := logParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")), Limit: l.limit, Window: l.window}
+		p.Receipt = rapid.SampledFrom([]string{"", "", "", "", "r1", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
+		if p.Receipt != "" {
+			p.Dedup = rapid.SampledFrom(dedups).Draw(t, "dedup")
+			p.Refresh = rapid.IntRange(0, 3).Draw(t, "refresh") == 3
+		}
+		return takeFromLog(p)
+	})
+	return plan[*ratelimit.Client, *model.SlidingLog]{spans: spans, steady: len(limits) == 1, call: func(t *rapid.T) logCall {
+		switch rapid.IntRange(0, 19).Draw(t, "function") {
+		default:
+			return take.Draw(t, "take")
+		case 15, 16, 17, 18:
+			l := rapid.SampledFrom(limits).Draw(t, "limits")
+			return peekIntoLog(ratelimit.SlidingLogPeekParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")), Limit: l.limit, Window: l.window})
+		case 19:
+			return resetLog(ratelimit.SlidingLogResetParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))})
+		}
+	}}
+}
+
+func takeFromLog(p logParams) logCall {
+	return logCall{
+		function: "sliding_log", subject: string(p.Bucket), params: p,
+		queue: queued((*ratelimit.Client).QueueSlidingLog, p),
+		answer: func(m *model.SlidingLog) answer {
+			remembered := m.Remembers(string(p.Bucket), p.Receipt)
+			r, changed := m.Take(string(p.Bucket), model.SlidingLogCall{Limit: p.Limit, Window: p.Window, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: p.Refresh})
+			return answer{
+				reply: logResult(r), changed: changed,
+				refused: !r.Allowed && !remembered, retry: r.RetryAfter, tick: time.Microsecond,
+				passes: func(reply any) bool { return reply.(logResult).Allowed },
+			}
+		},
+	}
+}
+
+func peekIntoLog(p ratelimit.SlidingLogPeekParams) logCall {
+	return logCall{
+		function: "sliding_log_peek", subject: string(p.Bucket), params: p,
+		queue: queued((*ratelimit.Client).QueueSlidingLogPeek, p),
+		answer: func(m *model.SlidingLog) answer {
+			r := m.Peek(string(p.Bucket), p.Limit, p.Window)
+			return answer{
+				reply:   ratelimit.SlidingLogPeekResult(r),
+				refused: !r.Allowed, retry: r.RetryAfter, tick: time.Microsecond,
+				passes: func(reply any) bool { return reply.(ratelimit.SlidingLogPeekResult).Allowed },
+			}
+		},
+	}
+}
+
+func resetLog(p ratelimit.SlidingLogResetParams) logCall {
+	return logCall{
+		function: "sliding_log_reset", subject: string(p.Bucket), params: p,
+		queue: queued((*ratelimit.Client).QueueSlidingLogReset, p),
+		answer: func(m *model.SlidingLog) answer {
+			existed := m.Reset(string(p.Bucket))
+			return answer{reply: ratelimit.SlidingLogResetResult{Existed: existed}, changed: existed}
+		},
+	}
+}
+
+// slidingLogInvariant holds that no window has more admissions than its limit, from the times of the admissions alone: of
+// limit+1 admissions in a row the last is at least a window after the first. It says nothing across a clock that went back,
+// another limit or a reset.
+func slidingLogInvariant() func(time.Time, string, any, any) string {
+	type rule struct {
+		limit  int64
+		window time.Duration
+	}
+	type stretch struct {
+		rule     rule
+		admitted []time.Time
+	}
+	stretches, clock := map[string]stretch{}, time.Time{}
+	return func(now time.Time, subject string, params, reply any) string {
+		if now.Before(clock) {
+			clear(stretches)
+		}
+		clock = now
+		p, ok := params.(logParams)
+		if !ok {
+			if _, reset := params.(ratelimit.SlidingLogResetParams); reset {
+				delete(stretches, subject)
+			}
+			return ""
+		}
+		s, its := stretches[subject], rule{p.Limit, p.Window}
+		if s.rule != its {
+			s = stretch{rule: its}
+		}
+		if r := reply.(logResult); r.Allowed && !r.Duplicate {
+			s.admitted = append(slices.Clip(s.admitted), now)
+		}
+		stretches[subject] = s
+		if n := int64(len(s.admitted)); n > p.Limit {
+			if took := now.Sub(s.admitted[n-1-p.Limit]); took < p.Window {
+				return fmt.Sprintf("%d admissions in %s, and the limit is %d in %s", p.Limit+1, took, p.Limit, p.Window)
+			}
+		}
+		return ""
+	}
+}

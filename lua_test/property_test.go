@@ -1,0 +1,125 @@
+package luatest_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// families is every function that has a model. A new one is a line here; see the package's documentation.
+var families = []interface {
+	properties(t *testing.T, much amount)
+}{
+	slidingLogFamily,
+	gcraFamily,
+}
+
+// Histories a family and engine, where RLFUNC_SOAK says nothing: real servers take a round trip for each.
+const (
+	shortEmbedded = 400
+	shortReal     = 200
+)
+
+// TestProperty_modelAndEngineAgree draws histories of calls and moves of the clock, and holds every engine against the
+// model: each field of each reply, each key's presence and expiry, every byte where nothing may change. RLFUNC_SOAK makes it
+// longer: a number of histories for each family on each engine, or how long all of it may take, about.
+func TestProperty_modelAndEngineAgree(t *testing.T) {
+	much := soak(t)
+	for _, f := range families {
+		f.properties(t, much)
+	}
+}
+
+func (f family[C, M]) properties(t *testing.T, much amount) {
+	t.Run(f.name, func(t *testing.T) { f.propertiesOnEach(t, much) })
+}
+
+func (f family[C, M]) propertiesOnEach(t *testing.T, much amount) {
+	f.suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
+		p := player[C, M]{family: f, server: s, client: client}
+		histories, calls := 0, 0
+		began := time.Now()
+		for !much.done(histories, time.Since(began)) {
+			flagOf(t, "rapid.checks", much.batch(s.Engine))
+			rapid.Check(t, func(rt *rapid.T) {
+				h := f.history(rt)
+				if problem := p.play(t, h); problem != "" {
+					rt.Fatal(problem)
+				}
+				histories++
+				calls += len(h.events)
+			})
+		}
+		report(t, "property: %-12s %-12s %8d histories, %9d calls agree with the model", f.name, s.Engine, histories, calls)
+	})
+}
+
+// An amount is how much is tried: of histories, or of time for one family on one engine.
+type amount struct {
+	histories int
+	time      time.Duration
+}
+
+// soak reads RLFUNC_SOAK. The zero amount is the short version.
+func soak(t *testing.T) amount {
+	t.Helper()
+	text := os.Getenv("RLFUNC_SOAK")
+	if text == "" {
+		return amount{}
+	}
+	if n, err := strconv.Atoi(text); err == nil && n > 0 {
+		return amount{histories: n}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		t.Fatalf("RLFUNC_SOAK is %q; it must be a number of histories or a duration", text)
+	}
+	return amount{time: d / time.Duration(len(families)*len(everywhere(t)))}
+}
+
+// batch is how many histories are drawn before done is asked.
+func (a amount) batch(engine string) int {
+	switch {
+	case a.time > 0:
+		return 100
+	case a.histories > 0:
+		return min(a.histories, 1000)
+	case engine == "embedded":
+		return shortEmbedded
+	}
+	return shortReal
+}
+
+func (a amount) done(histories int, took time.Duration) bool {
+	switch {
+	case a.time > 0:
+		return took >= a.time
+	case a.histories > 0:
+		return histories >= a.histories
+	}
+	return histories > 0
+}
+
+// report says how much was checked: to the test's log, and of a soak to the terminal as well.
+func report(t *testing.T, format string, args ...any) {
+	t.Helper()
+	t.Logf(format, args...)
+	if os.Getenv("RLFUNC_SOAK") != "" {
+		fmt.Printf(format+"\n", args...)
+	}
+}
+
+// flagOf sets a flag of package rapid, which has no other way to be told.
+func flagOf(t *testing.T, name string, n int) {
+	t.Helper()
+	if err := flag.Set(name, strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+}
