@@ -16,6 +16,7 @@ import (
 // families is every function that has a model. A new one is a line here; see the package's documentation.
 var families = []interface {
 	properties(t *testing.T, much amount)
+	linearizable(t *testing.T, much amount)
 }{
 	slidingLogFamily,
 	gcraFamily,
@@ -57,7 +58,7 @@ func (f family[C, M]) propertiesOnEach(t *testing.T, much amount) {
 				calls += len(h.events)
 			})
 		}
-		report(t, "property: %-12s %-12s %8d histories, %9d calls agree with the model", f.name, s.Engine, histories, calls)
+		report(t, "property:   %-12s %-23s %8d histories, %9d calls agree with the model", f.name, s.Engine, histories, calls)
 	})
 }
 

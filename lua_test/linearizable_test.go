@@ -1,0 +1,166 @@
+package luatest_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"pgregory.net/rapid"
+
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// A concurrent history has this many callers, each making so many calls, while the clock is moved so often.
+const (
+	callers     = 6
+	callsEach   = 10
+	clockMoves  = 4
+	shortRounds = 25 // histories a family and engine, where RLFUNC_SOAK says nothing
+)
+
+// TestLinearizable_concurrentCallsHaveAnOrder records what concurrent callers are answered, while the clock goes on, and
+// asks whether one after the other, in some order that fits when each began and ended, the model answers the same.
+func TestLinearizable_concurrentCallsHaveAnOrder(t *testing.T) {
+	much := soak(t)
+	for _, f := range families {
+		f.linearizable(t, much)
+	}
+}
+
+func (f family[C, M]) linearizable(t *testing.T, much amount) {
+	t.Run(f.name, func(t *testing.T) {
+		f.suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
+			histories, calls := 0, 0
+			began := time.Now()
+			for {
+				for range shortRounds {
+					seed := rand.N(1 << 30)
+					ops := f.record(t, s, client, seed)
+					if result := porcupine.CheckOperationsTimeout(f.sequential(), ops, time.Minute); result != porcupine.Ok {
+						t.Fatalf("no order of these calls is what the model answers (%s, seed %d):\n%s", result, seed, account(ops))
+					}
+					histories++
+					calls += len(ops)
+				}
+				if much.time == 0 && histories >= much.histories || much.time > 0 && time.Since(began) >= much.time {
+					break
+				}
+			}
+			report(t, "concurrent: %-12s %-23s %8d histories, %9d calls have an order that the model answers", f.name, s.Engine, histories, calls)
+		})
+	})
+}
+
+// sequential is the model as porcupine asks it: its state is a model, an operation a call or a move of the clock.
+func (f family[C, M]) sequential() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any {
+			m := f.model()
+			m.Move(luatest.Start)
+			return m
+		},
+		Step: func(state, input, output any) (bool, any) {
+			m := state.(M).Clone()
+			if to, ok := input.(time.Time); ok {
+				m.Move(to)
+				return true, m
+			}
+			want, got := input.(call[C, M]).answer(m), output.(outcome)
+			if want.err != nil || got.err != nil {
+				return want.err != nil && errors.Is(got.err, want.err), m
+			}
+			return reflect.DeepEqual(want.reply, got.reply), m
+		},
+		Equal: func(a, b any) bool { return reflect.DeepEqual(a, b) },
+	}
+}
+
+// An outcome is what a caller got.
+type outcome struct {
+	reply any
+	err   error
+}
+
+// record lets the callers loose on an empty server.
+func (f family[C, M]) record(t *testing.T, s *luatest.Server, client C, seed int) []porcupine.Operation {
+	t.Helper()
+	ctx := t.Context()
+	s.Do(t, "FLUSHDB")
+	s.Set(t, luatest.Start)
+	type script struct {
+		calls [callers][]call[C, M]
+		moves []time.Duration
+	}
+	drawn := rapid.Custom(func(t *rapid.T) (d script) {
+		p := f.draw(t)
+		for i := range d.calls {
+			d.calls[i] = rapid.SliceOfN(rapid.Custom(p.call), callsEach, callsEach).Draw(t, "calls")
+		}
+		d.moves = rapid.SliceOfN(rapid.SampledFrom(p.spans), clockMoves, clockMoves).Draw(t, "moves")
+		return d
+	}).Example(seed)
+
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		ops   []porcupine.Operation
+		begin = make(chan struct{})
+		start = time.Now()
+	)
+	did := func(who int, input any, run func() outcome) {
+		op := porcupine.Operation{ClientId: who, Input: input, Call: int64(time.Since(start))}
+		op.Output = run()
+		op.Return = int64(time.Since(start))
+		mu.Lock()
+		defer mu.Unlock()
+		ops = append(ops, op)
+	}
+	for who, calls := range drawn.calls {
+		wg.Go(func() {
+			<-begin
+			for _, c := range calls {
+				did(who, c, func() outcome { return f.once(ctx, s, client, c) })
+			}
+		})
+	}
+	wg.Go(func() {
+		<-begin
+		for _, d := range drawn.moves {
+			to := reasonable(s.Now().Add((d / 2).Truncate(time.Microsecond)))
+			if to.Before(s.Now()) {
+				break
+			}
+			did(callers, to, func() outcome { s.Set(t, to); return outcome{} })
+		}
+	})
+	close(begin)
+	wg.Wait()
+	return ops
+}
+
+// once makes one call in a round trip of its own.
+func (f family[C, M]) once(ctx context.Context, s *luatest.Server, client C, c call[C, M]) outcome {
+	pipe := s.Redis.Pipeline()
+	result := c.queue(ctx, client, pipe)
+	_, _ = pipe.Exec(ctx) // the call's own error is in its result
+	reply, err := result()
+	return outcome{reply, err}
+}
+
+func account(ops []porcupine.Operation) string {
+	slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var b strings.Builder
+	for _, op := range ops {
+		fmt.Fprintf(&b, "%9d-%9d ns  caller %d  %v -> %+v\n", op.Call, op.Return, op.ClientId, op.Input, op.Output)
+	}
+	return b.String()
+}
