@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-race lint fmt generate check bench fuzz ci images clean
+.PHONY: help demo test test-race soak lint fmt generate check bench fuzz ci images clean
 
 # The packages to test: make test PKG=./fcall/... ARGS='-run Reply -v'
 PKG ?= ./...
@@ -17,6 +17,9 @@ test: ## run the tests on every engine that can be reached, and say which those 
 
 test-race: ## the same under the race detector
 	@.ci/test -race $(ARGS) $(PKG)
+
+soak: ## hold every engine against the models for RLFUNC_SOAK (5m), or so many histories each (100000)
+	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} .ci/test -C lua_test -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS)
 
 lint: ## go vet, staticcheck, gofumpt, shellcheck
 	@.ci/lint

@@ -82,7 +82,8 @@ func soak(t *testing.T) amount {
 	if err != nil || d <= 0 {
 		t.Fatalf("RLFUNC_SOAK is %q; it must be a number of histories or a duration", text)
 	}
-	return amount{time: d / time.Duration(len(families)*len(everywhere(t)))}
+	const tests = 2 // this one and TestLinearizable
+	return amount{time: d / time.Duration(tests*len(families)*len(everywhere(t)))}
 }
 
 // batch is how many histories are drawn before done is asked.
