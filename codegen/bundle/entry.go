@@ -169,9 +169,19 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 		}
 		refuse(strings.Join(tests, " and "))
 	default:
-		e.printf("%s%s = rlfunc_integer(%s, %d, %d)\n", in, target, from, p.Min, p.Max)
-		refuse("not " + name)
+		e.printf("%s%s = %s\n", in, target, integer(from))
+		refuse(outside(name, p))
 	}
+}
+
+// integer is the Lua expression of a text's number, nil when it is no canonical whole number.
+func integer(text string) string {
+	return fmt.Sprintf("rlfunc_numbers[%s] or rlfunc_integer(%s)", text, text)
+}
+
+// outside is the Lua condition under which such a number is refused.
+func outside(name string, p spec.Field) string {
+	return fmt.Sprintf("not %s or %s < %d or %s > %d", name, name, p.Min, name, p.Max)
 }
 
 // absent declares an optional argument with what its absence means.
@@ -194,8 +204,8 @@ func (e *entryWriter) group(g spec.Field) {
 	refusal := quote("RLARG " + must(g, g.Name))
 	e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
 	e.missing()
-	e.printf("  local rlfunc_rows = rlfunc_integer(args[rlfunc_arg], %d, %d)\n", g.Min, g.Max)
-	e.printf("  if not rlfunc_rows then\n    return {err = %s}\n  end\n", refusal)
+	e.printf("  local rlfunc_rows = %s\n", integer("args[rlfunc_arg]"))
+	e.printf("  if %s then\n    return {err = %s}\n  end\n", outside("rlfunc_rows", g), refusal)
 	keys := g.Keys()
 	values := slices.DeleteFunc(slices.Clone(g.Fields), func(f spec.Field) bool { return f.Kind == spec.KindKey })
 	e.printf("  if #args < rlfunc_arg + rlfunc_rows * %d or #keys < rlfunc_key + rlfunc_rows * %d then\n", len(values), len(keys))

@@ -3,28 +3,25 @@ package bundle
 // wire is the Lua that every entry shares. Its names begin with rlfunc_, so an author's names can not meet them; it
 // touches math, string and tonumber only inside functions, as they do not exist while Redis loads a library.
 const wire = `-- Texts that were found to be canonical, and their numbers: callers send the same few limits and windows over and over.
-local rlfunc_known = {count = 0, numbers = {}}
+local rlfunc_numbers = {}
+local rlfunc_kept = {count = 0}
 
--- A canonical whole number from least to most, or nil: no sign, blank, exponent, hex, NaN or leading zero.
-local function rlfunc_integer(text, least, most)
-  local known = rlfunc_known
-  local number = known.numbers[text]
-  if not number then
-    if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
-      return nil
-    end
-    number = tonumber(text)
-    if known.count == 256 then
-      known.count = 0
-      known.numbers = {}
-    end
-    known.count = known.count + 1
-    known.numbers[text] = number
+-- The number of a canonical whole number, or nil: no sign, blank, exponent, hex, NaN or leading zero. Looked up in
+-- rlfunc_numbers first, which holds 256 at most.
+local function rlfunc_integer(text)
+  if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
+    return nil
   end
-  if number >= least and number <= most then
-    return number
+  if rlfunc_kept.count == 256 then
+    rlfunc_kept.count = 0
+    for kept in pairs(rlfunc_numbers) do
+      rlfunc_numbers[kept] = nil
+    end
   end
-  return nil
+  local number = tonumber(text)
+  rlfunc_kept.count = rlfunc_kept.count + 1
+  rlfunc_numbers[text] = number
+  return number
 end
 
 -- What a reply can carry: a result outside 0 .. 2^53 is cut to it, NaN is 0.

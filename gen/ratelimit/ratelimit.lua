@@ -3,28 +3,25 @@
 -- rlfunc: library=ratelimit version=1.0.0
 
 -- Texts that were found to be canonical, and their numbers: callers send the same few limits and windows over and over.
-local rlfunc_known = {count = 0, numbers = {}}
+local rlfunc_numbers = {}
+local rlfunc_kept = {count = 0}
 
--- A canonical whole number from least to most, or nil: no sign, blank, exponent, hex, NaN or leading zero.
-local function rlfunc_integer(text, least, most)
-  local known = rlfunc_known
-  local number = known.numbers[text]
-  if not number then
-    if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
-      return nil
-    end
-    number = tonumber(text)
-    if known.count == 256 then
-      known.count = 0
-      known.numbers = {}
-    end
-    known.count = known.count + 1
-    known.numbers[text] = number
+-- The number of a canonical whole number, or nil: no sign, blank, exponent, hex, NaN or leading zero. Looked up in
+-- rlfunc_numbers first, which holds 256 at most.
+local function rlfunc_integer(text)
+  if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
+    return nil
   end
-  if number >= least and number <= most then
-    return number
+  if rlfunc_kept.count == 256 then
+    rlfunc_kept.count = 0
+    for kept in pairs(rlfunc_numbers) do
+      rlfunc_numbers[kept] = nil
+    end
   end
-  return nil
+  local number = tonumber(text)
+  rlfunc_kept.count = rlfunc_kept.count + 1
+  rlfunc_numbers[text] = number
+  return number
 end
 
 -- What a reply can carry: a result outside 0 .. 2^53 is cut to it, NaN is 0.
@@ -648,18 +645,18 @@ local function ratelimit_v1_fixed_window(keys, args)
   if #keys ~= 1 or #args ~= 3 then
     return {err = 'RLARG fixed_window must be called with 1 key and 3 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local window_us = rlfunc_integer(args[2], 1, 315360000000000)
-  if not window_us then
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local cost = 1
   if args[3] ~= '' then
-    cost = rlfunc_integer(args[3], 0, 1000000)
-    if not cost then
+    cost = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
@@ -724,18 +721,18 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
   if #keys ~= 1 or #args ~= 3 then
     return {err = 'RLARG fixed_window_peek must be called with 1 key and 3 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local window_us = rlfunc_integer(args[2], 1, 315360000000000)
-  if not window_us then
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local cost = 1
   if args[3] ~= '' then
-    cost = rlfunc_integer(args[3], 0, 1000000)
-    if not cost then
+    cost = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
@@ -841,25 +838,25 @@ local function ratelimit_v1_gcra(keys, args)
   if #keys ~= 1 or #args ~= 4 then
     return {err = 'RLARG gcra must be called with 1 key and 4 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local period_us = rlfunc_integer(args[2], 1, 315360000000000)
-  if not period_us then
+  local period_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not period_us or period_us < 1 or period_us > 315360000000000 then
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
   local burst
   if args[3] ~= '' then
-    burst = rlfunc_integer(args[3], 1, 1000000)
-    if not burst then
+    burst = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not burst or burst < 1 or burst > 1000000 then
       return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
     end
   end
   local cost = 1
   if args[4] ~= '' then
-    cost = rlfunc_integer(args[4], 0, 1000000)
-    if not cost then
+    cost = rlfunc_numbers[args[4]] or rlfunc_integer(args[4])
+    if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
@@ -925,25 +922,25 @@ local function ratelimit_v1_gcra_peek(keys, args)
   if #keys ~= 1 or #args ~= 4 then
     return {err = 'RLARG gcra_peek must be called with 1 key and 4 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local period_us = rlfunc_integer(args[2], 1, 315360000000000)
-  if not period_us then
+  local period_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not period_us or period_us < 1 or period_us > 315360000000000 then
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
   local burst
   if args[3] ~= '' then
-    burst = rlfunc_integer(args[3], 1, 1000000)
-    if not burst then
+    burst = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not burst or burst < 1 or burst > 1000000 then
       return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
     end
   end
   local cost = 1
   if args[4] ~= '' then
-    cost = rlfunc_integer(args[4], 0, 1000000)
-    if not cost then
+    cost = rlfunc_numbers[args[4]] or rlfunc_integer(args[4])
+    if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
@@ -1048,18 +1045,18 @@ local function ratelimit_v1_sliding_counter(keys, args)
   if #keys ~= 1 or #args ~= 3 then
     return {err = 'RLARG sliding_counter must be called with 1 key and 3 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local window_us = rlfunc_integer(args[2], 1, 7776000000000)
-  if not window_us then
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 7776000000000 then
     return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
   end
   local cost = 1
   if args[3] ~= '' then
-    cost = rlfunc_integer(args[3], 0, 1000000)
-    if not cost then
+    cost = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
@@ -1124,18 +1121,18 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
   if #keys ~= 1 or #args ~= 3 then
     return {err = 'RLARG sliding_counter_peek must be called with 1 key and 3 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local window_us = rlfunc_integer(args[2], 1, 7776000000000)
-  if not window_us then
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 7776000000000 then
     return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
   end
   local cost = 1
   if args[3] ~= '' then
-    cost = rlfunc_integer(args[3], 0, 1000000)
-    if not cost then
+    cost = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
@@ -1279,12 +1276,12 @@ local function ratelimit_v1_sliding_log(keys, args)
   if #keys ~= 2 or #args ~= 5 then
     return {err = 'RLARG sliding_log must be called with 2 keys and 5 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local window_us = rlfunc_integer(args[2], 1, 315360000000000)
-  if not window_us then
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local receipt
@@ -1296,8 +1293,8 @@ local function ratelimit_v1_sliding_log(keys, args)
   end
   local dedup_us
   if args[4] ~= '' then
-    dedup_us = rlfunc_integer(args[4], 1, 315360000000000)
-    if not dedup_us then
+    dedup_us = rlfunc_numbers[args[4]] or rlfunc_integer(args[4])
+    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
@@ -1380,12 +1377,12 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
   if #keys ~= 1 or #args ~= 2 then
     return {err = 'RLARG sliding_log_peek must be called with 1 key and 2 arguments'}
   end
-  local limit = rlfunc_integer(args[1], 1, 1000000)
-  if not limit then
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
     return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
   end
-  local window_us = rlfunc_integer(args[2], 1, 315360000000000)
-  if not window_us then
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local rlfunc_ok, out_allowed, out_count, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_log_peek, keys[1], limit, window_us)

@@ -3,28 +3,25 @@
 -- rlfunc: library=everything version=2.3.4
 
 -- Texts that were found to be canonical, and their numbers: callers send the same few limits and windows over and over.
-local rlfunc_known = {count = 0, numbers = {}}
+local rlfunc_numbers = {}
+local rlfunc_kept = {count = 0}
 
--- A canonical whole number from least to most, or nil: no sign, blank, exponent, hex, NaN or leading zero.
-local function rlfunc_integer(text, least, most)
-  local known = rlfunc_known
-  local number = known.numbers[text]
-  if not number then
-    if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
-      return nil
-    end
-    number = tonumber(text)
-    if known.count == 256 then
-      known.count = 0
-      known.numbers = {}
-    end
-    known.count = known.count + 1
-    known.numbers[text] = number
+-- The number of a canonical whole number, or nil: no sign, blank, exponent, hex, NaN or leading zero. Looked up in
+-- rlfunc_numbers first, which holds 256 at most.
+local function rlfunc_integer(text)
+  if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
+    return nil
   end
-  if number >= least and number <= most then
-    return number
+  if rlfunc_kept.count == 256 then
+    rlfunc_kept.count = 0
+    for kept in pairs(rlfunc_numbers) do
+      rlfunc_numbers[kept] = nil
+    end
   end
-  return nil
+  local number = tonumber(text)
+  rlfunc_kept.count = rlfunc_kept.count + 1
+  rlfunc_numbers[text] = number
+  return number
 end
 
 -- What a reply can carry: a result outside 0 .. 2^53 is cut to it, NaN is 0.
@@ -170,61 +167,61 @@ local function everything_v2_echo(keys, args)
   if #keys ~= 2 or #args ~= 16 then
     return {err = 'RLARG echo must be called with 2 keys and 16 arguments'}
   end
-  local number = rlfunc_integer(args[1], 1, 100)
-  if not number then
+  local number = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not number or number < 1 or number > 100 then
     return {err = 'RLARG number must be a whole number from 1 to 100'}
   end
   local cost = 7
   if args[2] ~= '' then
-    cost = rlfunc_integer(args[2], 0, 100)
-    if not cost then
+    cost = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+    if not cost or cost < 0 or cost > 100 then
       return {err = 'RLARG cost must be a whole number from 0 to 100'}
     end
   end
   local bonus
   if args[3] ~= '' then
-    bonus = rlfunc_integer(args[3], 0, 9007199254740992)
-    if not bonus then
+    bonus = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not bonus or bonus < 0 or bonus > 9007199254740992 then
       return {err = 'RLARG bonus must be a whole number from 0 to 9007199254740992'}
     end
   end
   local level
   if args[4] ~= '' then
-    level = rlfunc_integer(args[4], 5, 9)
-    if not level then
+    level = rlfunc_numbers[args[4]] or rlfunc_integer(args[4])
+    if not level or level < 5 or level > 9 then
       return {err = 'RLARG level must be a whole number from 5 to 9'}
     end
   end
-  local price_micros = rlfunc_integer(args[5], 0, 1000000000)
-  if not price_micros then
+  local price_micros = rlfunc_numbers[args[5]] or rlfunc_integer(args[5])
+  if not price_micros or price_micros < 0 or price_micros > 1000000000 then
     return {err = 'RLARG price must be from 0 to 1000000000 micros'}
   end
   local tip_micros
   if args[6] ~= '' then
-    tip_micros = rlfunc_integer(args[6], 1, 9007199254740992)
-    if not tip_micros then
+    tip_micros = rlfunc_numbers[args[6]] or rlfunc_integer(args[6])
+    if not tip_micros or tip_micros < 1 or tip_micros > 9007199254740992 then
       return {err = 'RLARG tip must be from 1 to 9007199254740992 micros'}
     end
   end
-  local window_us = rlfunc_integer(args[7], 1, 2592000000000)
-  if not window_us then
+  local window_us = rlfunc_numbers[args[7]] or rlfunc_integer(args[7])
+  if not window_us or window_us < 1 or window_us > 2592000000000 then
     return {err = 'RLARG window must be from 1 to 2592000000000 microseconds'}
   end
   local grace_us = 5000000
   if args[8] ~= '' then
-    grace_us = rlfunc_integer(args[8], 1000, 3600000000)
-    if not grace_us then
+    grace_us = rlfunc_numbers[args[8]] or rlfunc_integer(args[8])
+    if not grace_us or grace_us < 1000 or grace_us > 3600000000 then
       return {err = 'RLARG grace must be from 1000 to 3600000000 microseconds'}
     end
   end
-  local since_us = rlfunc_integer(args[9], 0, 9007199254740992)
-  if not since_us then
+  local since_us = rlfunc_numbers[args[9]] or rlfunc_integer(args[9])
+  if not since_us or since_us < 0 or since_us > 9007199254740992 then
     return {err = 'RLARG since must be from 0 to 9007199254740992 microseconds since 1970'}
   end
   local latest_us
   if args[10] ~= '' then
-    latest_us = rlfunc_integer(args[10], 0, 9007199254740992)
-    if not latest_us then
+    latest_us = rlfunc_numbers[args[10]] or rlfunc_integer(args[10])
+    if not latest_us or latest_us < 0 or latest_us > 9007199254740992 then
       return {err = 'RLARG latest must be from 0 to 9007199254740992 microseconds since 1970'}
     end
   end
@@ -420,8 +417,8 @@ local function everything_v2_rows(keys, args)
   if #keys < 1 or #args < 4 then
     return {err = 'RLARG rows must be called with at least 1 key and 4 arguments'}
   end
-  local before = rlfunc_integer(args[1], 0, 9007199254740992)
-  if not before then
+  local before = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not before or before < 0 or before > 9007199254740992 then
     return {err = 'RLARG before must be a whole number from 0 to 9007199254740992'}
   end
   local rlfunc_key, rlfunc_arg = 1, 1
@@ -429,8 +426,8 @@ local function everything_v2_rows(keys, args)
   if not args[rlfunc_arg] then
     return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_rows = rlfunc_integer(args[rlfunc_arg], 1, 16)
-  if not rlfunc_rows then
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
     return {err = 'RLARG limits must have 1 to 16 rows'}
   end
   if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 3 then
@@ -457,14 +454,14 @@ local function everything_v2_rows(keys, args)
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of log, bucket')}
       end
     end
-    row.window_us = rlfunc_integer(args[rlfunc_arg + 4], 1, 86400000000)
-    if not row.window_us then
+    row.window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
+    if not row.window_us or row.window_us < 1 or row.window_us > 86400000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 86400000000 microseconds')}
     end
     row.cost = 1
     if args[rlfunc_arg + 5] ~= '' then
-      row.cost = rlfunc_integer(args[rlfunc_arg + 5], 0, 9)
-      if not row.cost then
+      row.cost = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
+      if not row.cost or row.cost < 0 or row.cost > 9 then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 9')}
       end
     end
@@ -475,8 +472,8 @@ local function everything_v2_rows(keys, args)
   if not args[rlfunc_arg] then
     return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_rows = rlfunc_integer(args[rlfunc_arg], 0, 4)
-  if not rlfunc_rows then
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
     return {err = 'RLARG tiers must have 0 to 4 rows'}
   end
   if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
@@ -487,8 +484,8 @@ local function everything_v2_rows(keys, args)
     local row = {}
     row.block_us = nil
     if args[rlfunc_arg + 1] ~= '' then
-      row.block_us = rlfunc_integer(args[rlfunc_arg + 1], 1000000, 86400000000)
-      if not row.block_us then
+      row.block_us = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+      if not row.block_us or row.block_us < 1000000 or row.block_us > 86400000000 then
         return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'block must be from 1000000 to 86400000000 microseconds')}
       end
     end
