@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+)
+
+// A pipe sends commands that were encoded beforehand, so that between them the server waits for nothing.
+type pipe struct {
+	conn  net.Conn
+	in    *bufio.Reader
+	reply []byte // the last reply, as it came
+}
+
+func dial(network, addr string) (*pipe, error) {
+	conn, err := net.DialTimeout(network, addr, 5*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", addr, err)
+	}
+	return &pipe{conn: conn, in: bufio.NewReaderSize(conn, 1<<16)}, nil
+}
+
+// depth is how many commands are under way at a time.
+const depth = 64
+
+// send runs the commands and checks that every reply begins with expect.
+func (p *pipe) send(commands [][]byte, expect string) error {
+	var chunk []byte
+	for start := 0; start < len(commands); start += depth {
+		batch := commands[start:min(start+depth, len(commands))]
+		chunk = append(chunk[:0], bytes.Join(batch, nil)...)
+		if _, err := p.conn.Write(chunk); err != nil {
+			return fmt.Errorf("send: %w", err)
+		}
+		for i := range batch {
+			p.reply = p.reply[:0]
+			if err := p.read(); err != nil {
+				return fmt.Errorf("read a reply: %w", err)
+			}
+			if !bytes.HasPrefix(p.reply, []byte(expect)) {
+				return fmt.Errorf("%q was answered %q, expected %q", batch[i], p.reply, expect)
+			}
+		}
+	}
+	return nil
+}
+
+// read appends the next RESP2 reply to p.reply.
+func (p *pipe) read() error {
+	line, err := p.in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	p.reply = append(p.reply, line...)
+	if line[0] != '$' && line[0] != '*' {
+		return nil
+	}
+	n, err := strconv.Atoi(string(line[1 : len(line)-2]))
+	if err != nil || n < 0 {
+		return err
+	}
+	if line[0] == '$' {
+		at := len(p.reply)
+		p.reply = append(p.reply, make([]byte, n+2)...)
+		_, err := io.ReadFull(p.in, p.reply[at:])
+		return err
+	}
+	for range n {
+		if err := p.read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encode writes a command as a client sends it.
+func encode(args ...any) []byte {
+	b := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, arg := range args {
+		text := fmt.Sprint(arg)
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(text), text)
+	}
+	return b
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+)
+
+// A server is the server that is measured.
+type server struct {
+	version string
+	client  *redis.Client
+	network string // unix or tcp
+	addr    string
+	stop    func()
+}
+
+// startServer reaches the server of s.redis, or starts one of our own, loads what is measured and makes the connection.
+func startServer(ctx context.Context, s settings) (*server, error) {
+	srv := &server{stop: func() {}}
+	options := &redis.Options{}
+	if s.redis != "" {
+		var err error
+		if options, err = redis.ParseURL(s.redis); err != nil {
+			return nil, fmt.Errorf("--redis: %w", err)
+		}
+	} else {
+		dir, err := os.MkdirTemp("", "rlfunc-bench")
+		if err != nil {
+			return nil, fmt.Errorf("make a folder for the server: %w", err)
+		}
+		stop, err := launch(s.engine, dir, options)
+		if err != nil {
+			os.RemoveAll(dir)
+			return nil, err
+		}
+		srv.stop = func() {
+			stop()
+			os.RemoveAll(dir)
+		}
+	}
+	options.PoolSize = 128
+	options.MaxRetries = -1
+	options.DisableIdentity = true
+	srv.client = redis.NewClient(options)
+	srv.network, srv.addr = options.Network, options.Addr
+	if err := srv.prepare(ctx, s.redis != ""); err != nil {
+		srv.stop()
+		return nil, err
+	}
+	return srv, nil
+}
+
+// launch starts a program or an image and fills in where it listens.
+func launch(engine, dir string, o *redis.Options) (stop func(), err error) {
+	if engine == "" {
+		for _, program := range []string{"redis-server", "valkey-server"} {
+			if _, err := exec.LookPath(program); err == nil {
+				engine = program
+				break
+			}
+		}
+		if engine == "" {
+			return nil, errors.New("no redis-server or valkey-server on PATH: give --redis URL or --engine docker:IMAGE")
+		}
+	}
+	common := []string{"--save", "", "--appendonly", "no", "--protected-mode", "no"}
+	image, isImage := strings.CutPrefix(engine, "docker:")
+	if !isImage {
+		o.Network, o.Addr = "unix", filepath.Join(dir, "redis.sock")
+		cmd := exec.Command(engine, append(common, "--port", "0", "--unixsocket", o.Addr, "--dir", dir)...)
+		if err := cmd.Start(); err != nil {
+			return nil, fmt.Errorf("start %s: %w", engine, err)
+		}
+		return func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}, nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("find a free port: %w", err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	o.Network, o.Addr = "tcp", "127.0.0.1:"+port
+	program := "redis-server"
+	if strings.Contains(image, "valkey") {
+		program = "valkey-server"
+	}
+	args := append([]string{"run", "--rm", "-d", "--network", "host", image, program}, common...)
+	id, err := exec.Command("docker", append(args, "--bind", "127.0.0.1", "--port", port)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", image, err)
+	}
+	return func() { _ = exec.Command("docker", "kill", strings.TrimSpace(string(id))).Run() }, nil
+}
+
+// An empty function tells what a call costs before it does anything, and one that only answers what a reply costs.
+const emptyLibrary = `#!lua name=rlfunc_bench
+redis.register_function('rlfunc_bench_empty', function() return 1 end)
+redis.register_function('rlfunc_bench_reply', function() return {1, 99, 0, 600000} end)
+`
+
+func (s *server) prepare(ctx context.Context, foreign bool) error {
+	var err error
+	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if err = s.client.Ping(ctx).Err(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("no server answers on %s: %w", s.addr, err)
+		}
+	}
+	if foreign {
+		if n, err := s.client.DBSize(ctx).Result(); err != nil || n > 0 {
+			return fmt.Errorf("the server on %s must be empty, it has %d keys (%v)", s.addr, n, err)
+		}
+	}
+	info, err := s.client.Info(ctx, "server").Result()
+	if err != nil {
+		return fmt.Errorf("ask for the version: %w", err)
+	}
+	s.version = "Redis " + infoField(info, "redis_version")
+	if v := infoField(info, "valkey_version"); v != "" {
+		s.version = "Valkey " + v
+	}
+	for _, code := range []string{emptyLibrary, ratelimit.Library.Code} {
+		if err := s.client.FunctionLoadReplace(ctx, code).Err(); err != nil {
+			return fmt.Errorf("load what is measured: %w", err)
+		}
+	}
+	return nil
+}
+
+// infoField returns the value of a line `name:value` of INFO.
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// machine says what the numbers were measured on.
+func machine() string {
+	name := runtime.GOOS + "/" + runtime.GOARCH
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if value, ok := strings.CutPrefix(line, "model name"); ok {
+				name = strings.TrimLeft(strings.TrimSpace(value), ": ")
+				break
+			}
+		}
+	}
+	machine := fmt.Sprintf("%s, %d cores", name, runtime.NumCPU())
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		machine += ", load " + strings.Fields(string(text))[0] + " before"
+	}
+	return machine
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A Report is one run.
+type Report struct {
+	Started time.Time `json:"started"`
+	Machine string    `json:"machine"`
+	Server  string    `json:"server,omitempty"`
+	Rounds  int       `json:"rounds"`
+	Rows    []Row     `json:"rows"`
+}
+
+// A Row is one line of the table.
+type Row struct {
+	Part    string  `json:"part"` // server, memory, caller or embedded
+	Name    string  `json:"name"`
+	Value   Spread  `json:"value"`
+	Unit    string  `json:"unit"`
+	Empty   *Spread `json:"times_empty,omitempty"` // as a multiple of an empty call of the same round
+	Beside  string  `json:"beside,omitempty"`      // what else is to be said: a share of a peer, allocations
+	Goals   []Goal  `json:"goals,omitempty"`
+	Failure string  `json:"failure,omitempty"` // why there is no value
+}
+
+// A Goal is a bound on a row.
+type Goal struct {
+	Text  string  `json:"text"`
+	Got   float64 `json:"got"`
+	Bound float64 `json:"bound"`
+	Least bool    `json:"least,omitempty"` // Bound is the least, not the most
+}
+
+// Met tells whether the bound holds.
+func (g Goal) Met() bool {
+	if g.Least {
+		return g.Got >= g.Bound
+	}
+	return g.Got <= g.Bound
+}
+
+func (r *Report) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func (r *Report) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s, %s, %s, medians of %d rounds (quarter to quarter in brackets)\n\n", r.Started.Format("2006-01-02 15:04 MST"), r.Machine, r.Server, r.Rounds)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "part\twhat\tvalue\t\ttimes empty\tbeside\tgoal\tmet")
+	var missed []string
+	measured := 0
+	for _, row := range r.Rows {
+		value, empty := row.Value.format()+" "+row.Unit, ""
+		if row.Empty != nil {
+			empty = row.Empty.format()
+		}
+		brackets := row.Value.brackets()
+		if row.Empty != nil {
+			brackets = row.Empty.brackets()
+		}
+		if row.Failure != "" {
+			value, empty, brackets = "failed: "+row.Failure, "", ""
+		}
+		var goals []string
+		met := ""
+		for _, g := range row.Goals {
+			goals = append(goals, g.Text)
+			measured++
+			if g.Met() && row.Failure == "" {
+				if met == "" {
+					met = "yes"
+				}
+				continue
+			}
+			met = "NO"
+			missed = append(missed, fmt.Sprintf("%s: %s, got %s", row.Name, g.Text, number(g.Got)))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Part, row.Name, value, brackets, empty, row.Beside, strings.Join(goals, ", "), met)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print the table: %w", err)
+	}
+	switch {
+	case measured == 0:
+	case len(missed) == 0:
+		fmt.Fprintf(w, "\nAll %d goals are met.\n", measured)
+	default:
+		fmt.Fprintf(w, "\nMissed %d of %d goals: %s\n", len(missed), measured, strings.Join(missed, "; "))
+	}
+	return nil
+}
+
+func (s Spread) format() string { return number(s.Median) }
+
+func (s Spread) brackets() string {
+	if s.Low == s.High {
+		return ""
+	}
+	return "(" + number(s.Low) + " - " + number(s.High) + ")"
+}
+
+// number has as many digits as mean something.
+func number(v float64) string {
+	switch {
+	case v >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 100:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
