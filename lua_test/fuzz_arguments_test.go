@@ -26,42 +26,54 @@ type fuzzed struct {
 // fuzzedFunctions has every function of library ratelimit that is fuzzed.
 var fuzzedFunctions = []fuzzed{
 	{
-		"sliding_log", []string{"log list", "receipts zset"}, []string{"5", "1000000", "r1", "2000000", "1"},
+		"sliding_log",
+		[]string{"log list", "receipts zset"},
+		[]string{"5", "1000000", "r1", "2000000", "1"},
 		func(ctx context.Context, c *ratelimit.Client) error {
 			_, err := c.SlidingLog(ctx, logParams{Bucket: "u1", Limit: 1, Window: 1})
 			return err
 		},
 	},
 	{
-		"sliding_log_peek", []string{"log list"}, []string{"5", "1000000"},
+		"sliding_log_peek",
+		[]string{"log list"},
+		[]string{"5", "1000000"},
 		func(ctx context.Context, c *ratelimit.Client) error {
 			_, err := c.SlidingLogPeek(ctx, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: 1, Window: 1})
 			return err
 		},
 	},
 	{
-		"sliding_log_reset", []string{"log list", "receipts zset"}, nil,
+		"sliding_log_reset",
+		[]string{"log list", "receipts zset"},
+		nil,
 		func(ctx context.Context, c *ratelimit.Client) error {
 			_, err := c.SlidingLogReset(ctx, ratelimit.SlidingLogResetParams{Bucket: "u1"})
 			return err
 		},
 	},
 	{
-		"gcra", []string{"gcra string"}, []string{"7", "60000000", "10", "2"},
+		"gcra",
+		[]string{"gcra string"},
+		[]string{"7", "60000000", "10", "2"},
 		func(ctx context.Context, c *ratelimit.Client) error {
 			_, err := c.GCRA(ctx, gcraParams{Bucket: "u1", Limit: 1, Period: 1})
 			return err
 		},
 	},
 	{
-		"gcra_peek", []string{"gcra string"}, []string{"5", "1000000", "", ""},
+		"gcra_peek",
+		[]string{"gcra string"},
+		[]string{"5", "1000000", "", ""},
 		func(ctx context.Context, c *ratelimit.Client) error {
 			_, err := c.GCRAPeek(ctx, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 1, Period: 1})
 			return err
 		},
 	},
 	{
-		"gcra_reset", []string{"gcra string"}, nil,
+		"gcra_reset",
+		[]string{"gcra string"},
+		nil,
 		func(ctx context.Context, c *ratelimit.Client) error {
 			_, err := c.GCRAReset(ctx, ratelimit.GCRAResetParams{Bucket: "u1"})
 			return err
