@@ -56,6 +56,36 @@ var rawCalls = []rawCall{
 	{name: "gcra", keys: []string{"gcra"}, args: bucketArgs()},
 	{name: "gcra_peek", readOnly: true, keys: []string{"gcra"}, args: bucketArgs()},
 	{name: "gcra_reset", keys: []string{"gcra"}},
+	{name: "gcra_refund", keys: []string{"gcra"}, args: refund(bucketArgs()...)},
+	{name: "sliding_log_refund", keys: []string{"log", "receipts"}, args: []rawArg{
+		{name: "receipt", legal: "r", must: "be 1 to 256 bytes", least: 1, most: 256, text: true},
+	}},
+	{name: "fixed_window", keys: []string{"window"}, args: windowArgs(durationArg)},
+	{name: "fixed_window_peek", readOnly: true, keys: []string{"window"}, args: windowArgs(durationArg)},
+	{name: "fixed_window_reset", keys: []string{"window"}},
+	{name: "fixed_window_refund", keys: []string{"window"}, args: refund(windowArgs(durationArg)...)},
+	{name: "sliding_counter", keys: []string{"counter"}, args: windowArgs(quarterArg)},
+	{name: "sliding_counter_peek", readOnly: true, keys: []string{"counter"}, args: windowArgs(quarterArg)},
+	{name: "sliding_counter_reset", keys: []string{"counter"}},
+	{name: "sliding_counter_refund", keys: []string{"counter"}, args: refund(windowArgs(quarterArg)...)},
+}
+
+var (
+	costArg    = rawArg{name: "cost", legal: "1", must: "be a whole number from 0 to 1000000", least: 0, most: 1_000_000, optional: true}
+	quarterArg = rawArg{legal: "1000000", must: "be from 1 to 7776000000000 microseconds", least: 1, most: 7_776_000_000_000}
+)
+
+func windowArgs(window rawArg) []rawArg {
+	limit := countArg.as("limit")
+	limit.legal = "1000000"
+	return []rawArg{limit, window.as("window"), costArg}
+}
+
+// refund makes the arguments of a call those of its refund: giving back nothing is no refund.
+func refund(args ...rawArg) []rawArg {
+	cost := &args[len(args)-1]
+	cost.least, cost.must = 1, mustCount
+	return args
 }
 
 func bucketArgs() []rawArg {
@@ -63,14 +93,18 @@ func bucketArgs() []rawArg {
 	burst.legal = "1000000"
 	return []rawArg{
 		countArg.as("limit"), durationArg.as("period"), burst,
-		{name: "cost", must: "be a whole number from 0 to 1000000", least: 0, most: 1_000_000, optional: true},
+		costArg,
 	}
 }
 
 // refused lists texts that the argument can not be.
 func (a rawArg) refused() []string {
 	if a.text {
-		return []string{strings.Repeat("r", int(a.most)+1), strings.Repeat("r", 1<<20)}
+		bad := []string{strings.Repeat("r", int(a.most)+1), strings.Repeat("r", 1<<20)}
+		if !a.optional {
+			bad = append(bad, "")
+		}
+		return bad
 	}
 	bad := []string{
 		"nan", "NaN", "-nan", "inf", "-inf", "INF", "infinity", "1e3", "1E3", "1e309", "0x10", "0X1F", "0b1", "-0", "-1", "+5",
@@ -94,7 +128,11 @@ func (a rawArg) refused() []string {
 func (a rawArg) accepted() []string {
 	switch {
 	case a.text:
-		return []string{"", "r", strings.Repeat("r", int(a.most)), "\x00", "\r\n", "\xff"}
+		good := []string{"r", strings.Repeat("r", int(a.most)), "\x00", "\r\n", "\xff"}
+		if a.optional {
+			good = append(good, "")
+		}
+		return good
 	case a.flag:
 		return []string{"", "0", "1"}
 	}
@@ -186,7 +224,7 @@ func TestArguments_atTheirBoundsAreTaken(t *testing.T) {
 				for _, good := range a.accepted() {
 					args := c.legal()
 					args[i] = good
-					if c.name == "gcra" || c.name == "gcra_peek" {
+					if strings.HasPrefix(c.name, "gcra") {
 						switch a.name {
 						case "limit", "burst", "period":
 							args[3] = "1"
@@ -194,6 +232,9 @@ func TestArguments_atTheirBoundsAreTaken(t *testing.T) {
 						if a.name == "period" && good != "" {
 							args[2] = "1" // a bucket may take 100 years to fill
 						}
+					}
+					if a.name == "limit" && len(args) == 3 {
+						args[2] = good // a cost is at most limit
 					}
 					if got := c.call(t, s, c.fullKeys(), args); got != "" {
 						t.Errorf("%s %s=%.40q: %s", c.name, a.name, good, got)

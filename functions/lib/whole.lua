@@ -2,10 +2,14 @@
 --- @lib whole
 local whole = {}
 
--- The number, or nil when the text is no whole number from 0 to 2^53: NaN, an infinity, a fraction are not.
-function whole.parse(text)
-  local number = tonumber(text)
-  if number and number >= 0 and number <= 9007199254740992 and number % 1 == 0 then
+-- The number, or nil when the text is no whole number from 1 to most as INCRBY writes it: a zero in front, a fraction, an
+-- exponent, hex, NaN or a blank is not.
+function whole.parse(text, most)
+  if #text > 16 or not string.find(text, '^[1-9]%d*$') then
+    return nil
+  end
+  local number = text + 0
+  if number <= most then
     return number
   end
   return nil

@@ -3,39 +3,71 @@
 --- @lib window_count
 local window_count = {}
 
--- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
--- cost is allowed, the time until the window ends, and whether the call begins a window; or nil and a refusal.
-function window_count.judge(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
-  end
+-- No limit is higher, so no count is.
+local most = 1000000
+
+-- Reads the window: how much was taken in it, and the milliseconds until it ends; 0 and 0 when none is going on; or nil
+-- and a refusal.
+-- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
+-- when its key does; further ahead than its length it is a broken clock's, and over.
+local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
-    return true, limit - cost, 0, 0, true
+    return 0, 0
   end
-  local used = whole.parse(stored)
+  local used = whole.parse(stored, most)
   local left_ms = clock.left_ms(key)
   if not used or left_ms == -1 then
     return nil, refusal.state(key, 'holds no count that expires')
   end
-  -- A window ends in the millisecond in which its key has none left; one that ends later than it can is a broken clock's.
-  if left_ms <= 0 or left_ms > window_ms then
-    return true, limit - cost, 0, 0, true
+  if left_ms <= 0 or left_ms > 2 * window_ms then
+    return 0, 0
   end
-  if used + cost > limit then
-    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000, false
-  end
-  return true, limit - used - cost, 0, left_ms * 1000, false
+  return used, left_ms
 end
 
--- Takes cost, and returns the time until the window ends.
-function window_count.charge(key, cost, begins, window_ms, left_us)
-  if begins then
-    clock.store(key, cost, window_ms)
-    return window_ms * 1000
+-- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
+-- cost is allowed, and the time until the window ends, 0 when the call begins one; or nil and a refusal.
+function window_count.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
   end
-  redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  return left_us
+  local used, left_ms = read(key, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used + cost > limit then
+    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000
+  end
+  return true, limit - used - cost, 0, left_ms * 1000
+end
+
+-- Takes cost, which was allowed, and returns the time until the window ends.
+function window_count.charge(key, cost, window_ms, end_us)
+  if end_us > 0 then
+    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    return end_us
+  end
+  clock.store(key, cost, window_ms)
+  return window_ms * 1000
+end
+
+-- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
+-- until the window ends; or nil and a refusal. With nothing taken there is no window.
+function window_count.refund(key, window_ms, cost)
+  local used, left_ms = read(key, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used == 0 then
+    return 0, 0, 0
+  end
+  if used <= cost then
+    redis.call('DEL', key)
+    return used, 0, 0
+  end
+  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  return cost, used - cost, left_ms * 1000
 end
 
 return window_count

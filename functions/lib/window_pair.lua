@@ -3,33 +3,44 @@
 ---
 --- The value is before * 10,000,000 + current, so that a call inside the window is one INCRBY; the key expires two windows
 --- after this one began, which tells where in it the clock is.
+---
+--- A count is at most a million and a window 90 days, so every product stays below 2^53, and no quotient is rounded onto a
+--- whole number that it is not.
 --- @use clock refusal whole
 --- @lib window_pair
 local window_pair = {}
 
 local shift = 10000000
+local most = 1000000
 
 -- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
--- whether the key already is of this window; or nil and a refusal.
+-- whether the key is of this window; or nil and a refusal.
+-- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
+-- than its length is a broken clock's.
 local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
     return 0, 0, 0, false
   end
-  local pair = whole.parse(stored)
+  local pair = whole.parse(stored, most * shift + most)
   local left_ms = clock.left_ms(key)
-  if not pair or left_ms == -1 then
+  if not pair or pair % shift > most or left_ms == -1 then
     return nil, refusal.state(key, 'holds no pair of counts that expires')
   end
   local gone_ms = 2 * window_ms - left_ms
-  local before, current = math.floor(pair / shift), pair % shift
-  if gone_ms < 0 or left_ms <= 0 then
-    return 0, 0, 0, false -- a broken clock's, or over
+  if left_ms <= 0 or gone_ms < -window_ms then
+    return 0, 0, 0, false
   end
+  local current = pair % shift
   if gone_ms >= window_ms then
     return current, 0, gone_ms - window_ms, false
   end
-  return before, current, gone_ms, true
+  return (pair - current) / shift, current, gone_ms, true
+end
+
+-- What the window before weighs, rounded up.
+local function weigh(before, gone_ms, window_ms)
+  return math.ceil(before * (window_ms - math.max(gone_ms, 0)) / window_ms)
 end
 
 -- How far a window has gone when a count of the window before it weighs no more than room.
@@ -38,6 +49,17 @@ local function fits_at(count, room, window_ms)
     return 0
   end
   return window_ms - math.floor(room * window_ms / count)
+end
+
+-- The time until all is forgotten, in microseconds.
+local function forgotten_us(before, current, gone_ms, window_ms)
+  if current > 0 then
+    return (2 * window_ms - gone_ms) * 1000
+  end
+  if before > 0 then
+    return (window_ms - gone_ms) * 1000
+  end
+  return 0
 end
 
 -- Judges a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until all
@@ -51,32 +73,26 @@ function window_pair.judge(key, limit, window_ms, cost)
   if not before then
     return nil, current
   end
-  local weight = math.ceil(before * (window_ms - gone_ms) / window_ms)
-  local reset_ms = 0
-  if current > 0 then
-    reset_ms = 2 * window_ms - gone_ms
-  elseif before > 0 then
-    reset_ms = window_ms - gone_ms
-  end
+  local weight = weigh(before, gone_ms, window_ms)
+  local reset_us = forgotten_us(before, current, gone_ms, window_ms)
   local room = limit - current - cost
   if weight <= room then
-    local moved = before
     if here then
-      moved = nil
+      return true, room - weight, 0, reset_us, gone_ms
     end
-    return true, room - weight, 0, reset_ms * 1000, gone_ms, moved
+    return true, room - weight, 0, reset_us, gone_ms, before
   end
-  local wait_ms = window_ms - gone_ms
+  local wait_ms
   if room >= 0 then
     wait_ms = fits_at(before, room, window_ms) - gone_ms
   else
-    wait_ms = wait_ms + fits_at(current, limit - cost, window_ms)
+    wait_ms = window_ms - gone_ms + fits_at(current, limit - cost, window_ms)
   end
-  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_ms * 1000
+  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_us
 end
 
--- Takes cost, and returns the time until all is forgotten.
-function window_pair.charge(key, cost, gone_ms, moved, window_ms)
+-- Takes cost, which was allowed, and returns the time until all is forgotten.
+function window_pair.charge(key, cost, window_ms, gone_ms, moved)
   local left_ms = 2 * window_ms - gone_ms
   if moved then
     clock.store(key, moved * shift + cost, left_ms)
@@ -84,6 +100,33 @@ function window_pair.charge(key, cost, gone_ms, moved, window_ms)
     redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
   end
   return left_ms * 1000
+end
+
+-- Gives cost back: to this window, and what it has not taken to the one before. Returns how much was given back, how much
+-- of the limit is taken still, and the time until all is forgotten; or nil and a refusal.
+function window_pair.refund(key, window_ms, cost)
+  local before, current, gone_ms, here = read(key, window_ms)
+  if not before then
+    return nil, current
+  end
+  local now_back = math.min(current, cost)
+  local then_back = math.min(before, cost - now_back)
+  local left_before = before - then_back
+  local left_current = current - now_back
+  if now_back + then_back == 0 then
+    return 0, 0, 0
+  end
+  if left_before + left_current == 0 then
+    redis.call('DEL', key)
+    return now_back + then_back, 0, 0
+  end
+  if here then
+    redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  else
+    clock.store(key, left_before * shift, 2 * window_ms - gone_ms)
+  end
+  local taken = left_current + weigh(left_before, gone_ms, window_ms)
+  return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)
 end
 
 return window_pair

@@ -3,7 +3,7 @@
 --- The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass within
 --- moments, so up to twice the limit passes in some span of the window's length. A refused call writes nothing, and a
 --- cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the
---- state.
+--- state. A clock that is set back lengthens the window by as much; one set back by more than a window begins another.
 --- @use window_count
 --- @key    bucket      string[window]      what the subject took in this window
 --- @arg    limit       count[1..1000000]   most that is taken in a window
@@ -17,12 +17,12 @@
 --- @error  RLSTATE                         the key holds no count, or never expires
 local function fixed_window(bucket, limit, window_us, cost)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, wait_us, end_us, begins = window_count.judge(bucket, limit, window_ms, cost)
+  local allowed, left, wait_us, end_us = window_count.judge(bucket, limit, window_ms, cost)
   if allowed == nil then
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, 0, window_count.charge(bucket, cost, begins, window_ms, end_us)
+    return true, left, 0, window_count.charge(bucket, cost, window_ms, end_us)
   end
   return allowed, left, wait_us, end_us
 end

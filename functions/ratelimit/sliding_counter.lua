@@ -2,8 +2,10 @@
 ---
 --- Constant memory for any limit. What the window before took is spread evenly over it, so the estimate is wrong by how
 --- unevenly it came: if all of it came at the end of that window, up to twice the limit passes in some span of the window's
---- length; for steady traffic it is exact. A refused call writes nothing, and a cost of 0 only looks. The tick of
+--- length; for steady traffic it is right to one. A refused call writes nothing, and a cost of 0 only looks. The tick of
 --- retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the clock.
+---
+--- A clock that is set back stands still for the key; one set back by more than a window starts anew.
 --- @use window_pair
 --- @key    bucket      string[counter]     what was taken in this window and in the one before it
 --- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate
@@ -22,7 +24,7 @@ local function sliding_counter(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, 0, window_pair.charge(bucket, cost, gone_ms, moved, window_ms)
+    return true, left, 0, window_pair.charge(bucket, cost, window_ms, gone_ms, moved)
   end
   return allowed, left, wait_us, reset_us
 end

@@ -6,7 +6,7 @@
 --- A receipt is the request's own ID. One that was seen less than dedup ago is allowed and not counted again, so a double
 --- click or a network retry costs one; also when the window is full. A call forgets the receipts that are older than
 --- its own dedup.
---- @use clock window_log
+--- @use clock receipt_set window_log
 --- @key    bucket      list[log]           the subject's admissions, oldest first
 --- @key    receipts    zset[receipts]      the receipts that were counted, by time
 --- @arg    limit       count[1..1000000]   most admissions in a window
@@ -34,16 +34,11 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     reset_us = newest_us + window_us - clock_us
   end
 
-  if receipt then
-    local seen_us = tonumber(redis.call('ZSCORE', receipts, receipt))
-    -- A receipt from further ahead than dedup is a broken clock's.
-    if seen_us and seen_us > now_us - known_us and seen_us - now_us <= known_us then
-      if refresh then
-        redis.call('ZADD', receipts, now_us, receipt)
-        clock.expire(receipts, known_us + ahead_us)
-      end
-      return true, true, count, math.max(limit - count, 0), 0, reset_us
+  if receipt and receipt_set.knows(receipts, receipt, now_us, known_us) then
+    if refresh then
+      receipt_set.renew(receipts, receipt, now_us, known_us + ahead_us)
     end
+    return true, true, count, math.max(limit - count, 0), 0, reset_us
   end
 
   if count >= limit then
@@ -56,9 +51,7 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
 
   window_log.append(bucket, now_us, expired, window_us + ahead_us)
   if receipt then
-    redis.call('ZREMRANGEBYSCORE', receipts, '-inf', now_us - known_us)
-    redis.call('ZADD', receipts, now_us, receipt)
-    clock.expire(receipts, known_us + ahead_us)
+    receipt_set.add(receipts, receipt, now_us, known_us, known_us + ahead_us)
   end
   return true, false, count + 1, limit - count - 1, 0, window_us + ahead_us
 end

@@ -48,7 +48,8 @@ type FixedWindowResult struct {
 // The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass
 // within moments, so up to twice the limit passes in some span of the window's length. A refused call writes
 // nothing, and a cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up
-// to one: the key's expiry is the state.
+// to one: the key's expiry is the state. A clock that is set back lengthens the window by as much; one set
+// back by more than a window begins another.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLARG: cost exceeds limit

@@ -133,10 +133,14 @@ local whole = (function()
 --- @lib whole
 local whole = {}
 
--- The number, or nil when the text is no whole number from 0 to 2^53: NaN, an infinity, a fraction are not.
-function whole.parse(text)
-  local number = tonumber(text)
-  if number and number >= 0 and number <= 9007199254740992 and number % 1 == 0 then
+-- The number, or nil when the text is no whole number from 1 to most as INCRBY writes it: a zero in front, a fraction, an
+-- exponent, hex, NaN or a blank is not.
+function whole.parse(text, most)
+  if #text > 16 or not string.find(text, '^[1-9]%d*$') then
+    return nil
+  end
+  local number = text + 0
+  if number <= most then
     return number
   end
   return nil
@@ -151,39 +155,71 @@ local window_count = (function()
 --- @lib window_count
 local window_count = {}
 
--- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
--- cost is allowed, the time until the window ends, and whether the call begins a window; or nil and a refusal.
-function window_count.judge(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
-  end
+-- No limit is higher, so no count is.
+local most = 1000000
+
+-- Reads the window: how much was taken in it, and the milliseconds until it ends; 0 and 0 when none is going on; or nil
+-- and a refusal.
+-- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
+-- when its key does; further ahead than its length it is a broken clock's, and over.
+local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
-    return true, limit - cost, 0, 0, true
+    return 0, 0
   end
-  local used = whole.parse(stored)
+  local used = whole.parse(stored, most)
   local left_ms = clock.left_ms(key)
   if not used or left_ms == -1 then
     return nil, refusal.state(key, 'holds no count that expires')
   end
-  -- A window ends in the millisecond in which its key has none left; one that ends later than it can is a broken clock's.
-  if left_ms <= 0 or left_ms > window_ms then
-    return true, limit - cost, 0, 0, true
+  if left_ms <= 0 or left_ms > 2 * window_ms then
+    return 0, 0
   end
-  if used + cost > limit then
-    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000, false
-  end
-  return true, limit - used - cost, 0, left_ms * 1000, false
+  return used, left_ms
 end
 
--- Takes cost, and returns the time until the window ends.
-function window_count.charge(key, cost, begins, window_ms, left_us)
-  if begins then
-    clock.store(key, cost, window_ms)
-    return window_ms * 1000
+-- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
+-- cost is allowed, and the time until the window ends, 0 when the call begins one; or nil and a refusal.
+function window_count.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
   end
-  redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  return left_us
+  local used, left_ms = read(key, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used + cost > limit then
+    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000
+  end
+  return true, limit - used - cost, 0, left_ms * 1000
+end
+
+-- Takes cost, which was allowed, and returns the time until the window ends.
+function window_count.charge(key, cost, window_ms, end_us)
+  if end_us > 0 then
+    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    return end_us
+  end
+  clock.store(key, cost, window_ms)
+  return window_ms * 1000
+end
+
+-- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
+-- until the window ends; or nil and a refusal. With nothing taken there is no window.
+function window_count.refund(key, window_ms, cost)
+  local used, left_ms = read(key, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used == 0 then
+    return 0, 0, 0
+  end
+  if used <= cost then
+    redis.call('DEL', key)
+    return used, 0, 0
+  end
+  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  return cost, used - cost, left_ms * 1000
 end
 
 return window_count
@@ -414,33 +450,44 @@ local window_pair = (function()
 ---
 --- The value is before * 10,000,000 + current, so that a call inside the window is one INCRBY; the key expires two windows
 --- after this one began, which tells where in it the clock is.
+---
+--- A count is at most a million and a window 90 days, so every product stays below 2^53, and no quotient is rounded onto a
+--- whole number that it is not.
 --- @use clock refusal whole
 --- @lib window_pair
 local window_pair = {}
 
 local shift = 10000000
+local most = 1000000
 
 -- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
--- whether the key already is of this window; or nil and a refusal.
+-- whether the key is of this window; or nil and a refusal.
+-- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
+-- than its length is a broken clock's.
 local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
     return 0, 0, 0, false
   end
-  local pair = whole.parse(stored)
+  local pair = whole.parse(stored, most * shift + most)
   local left_ms = clock.left_ms(key)
-  if not pair or left_ms == -1 then
+  if not pair or pair % shift > most or left_ms == -1 then
     return nil, refusal.state(key, 'holds no pair of counts that expires')
   end
   local gone_ms = 2 * window_ms - left_ms
-  local before, current = math.floor(pair / shift), pair % shift
-  if gone_ms < 0 or left_ms <= 0 then
-    return 0, 0, 0, false -- a broken clock's, or over
+  if left_ms <= 0 or gone_ms < -window_ms then
+    return 0, 0, 0, false
   end
+  local current = pair % shift
   if gone_ms >= window_ms then
     return current, 0, gone_ms - window_ms, false
   end
-  return before, current, gone_ms, true
+  return (pair - current) / shift, current, gone_ms, true
+end
+
+-- What the window before weighs, rounded up.
+local function weigh(before, gone_ms, window_ms)
+  return math.ceil(before * (window_ms - math.max(gone_ms, 0)) / window_ms)
 end
 
 -- How far a window has gone when a count of the window before it weighs no more than room.
@@ -449,6 +496,17 @@ local function fits_at(count, room, window_ms)
     return 0
   end
   return window_ms - math.floor(room * window_ms / count)
+end
+
+-- The time until all is forgotten, in microseconds.
+local function forgotten_us(before, current, gone_ms, window_ms)
+  if current > 0 then
+    return (2 * window_ms - gone_ms) * 1000
+  end
+  if before > 0 then
+    return (window_ms - gone_ms) * 1000
+  end
+  return 0
 end
 
 -- Judges a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until all
@@ -462,32 +520,26 @@ function window_pair.judge(key, limit, window_ms, cost)
   if not before then
     return nil, current
   end
-  local weight = math.ceil(before * (window_ms - gone_ms) / window_ms)
-  local reset_ms = 0
-  if current > 0 then
-    reset_ms = 2 * window_ms - gone_ms
-  elseif before > 0 then
-    reset_ms = window_ms - gone_ms
-  end
+  local weight = weigh(before, gone_ms, window_ms)
+  local reset_us = forgotten_us(before, current, gone_ms, window_ms)
   local room = limit - current - cost
   if weight <= room then
-    local moved = before
     if here then
-      moved = nil
+      return true, room - weight, 0, reset_us, gone_ms
     end
-    return true, room - weight, 0, reset_ms * 1000, gone_ms, moved
+    return true, room - weight, 0, reset_us, gone_ms, before
   end
-  local wait_ms = window_ms - gone_ms
+  local wait_ms
   if room >= 0 then
     wait_ms = fits_at(before, room, window_ms) - gone_ms
   else
-    wait_ms = wait_ms + fits_at(current, limit - cost, window_ms)
+    wait_ms = window_ms - gone_ms + fits_at(current, limit - cost, window_ms)
   end
-  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_ms * 1000
+  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_us
 end
 
--- Takes cost, and returns the time until all is forgotten.
-function window_pair.charge(key, cost, gone_ms, moved, window_ms)
+-- Takes cost, which was allowed, and returns the time until all is forgotten.
+function window_pair.charge(key, cost, window_ms, gone_ms, moved)
   local left_ms = 2 * window_ms - gone_ms
   if moved then
     clock.store(key, moved * shift + cost, left_ms)
@@ -497,7 +549,79 @@ function window_pair.charge(key, cost, gone_ms, moved, window_ms)
   return left_ms * 1000
 end
 
+-- Gives cost back: to this window, and what it has not taken to the one before. Returns how much was given back, how much
+-- of the limit is taken still, and the time until all is forgotten; or nil and a refusal.
+function window_pair.refund(key, window_ms, cost)
+  local before, current, gone_ms, here = read(key, window_ms)
+  if not before then
+    return nil, current
+  end
+  local now_back = math.min(current, cost)
+  local then_back = math.min(before, cost - now_back)
+  local left_before = before - then_back
+  local left_current = current - now_back
+  if now_back + then_back == 0 then
+    return 0, 0, 0
+  end
+  if left_before + left_current == 0 then
+    redis.call('DEL', key)
+    return now_back + then_back, 0, 0
+  end
+  if here then
+    redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  else
+    clock.store(key, left_before * shift, 2 * window_ms - gone_ms)
+  end
+  local taken = left_current + weigh(left_before, gone_ms, window_ms)
+  return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)
+end
+
 return window_pair
+end)()
+
+local receipt_set = (function()
+--- Receipts that were counted, in a sorted set by time.
+--- @use clock
+--- @lib receipt_set
+local receipt_set = {}
+
+-- From 2112 on a microsecond is the least that a double tells apart.
+local halves_end_us = 4503599627370496
+
+-- Whether a receipt was seen less than known_us ago. One from further ahead than that is a broken clock's.
+function receipt_set.knows(key, receipt, now_us, known_us)
+  local seen_us = tonumber(redis.call('ZSCORE', key, receipt))
+  return seen_us and seen_us > now_us - known_us and seen_us - now_us <= known_us or false
+end
+
+-- Adds a receipt that was counted, after those that are not known any more are gone.
+function receipt_set.add(key, receipt, now_us, known_us, ttl_us)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now_us - known_us)
+  redis.call('ZADD', key, now_us, receipt)
+  clock.expire(key, ttl_us)
+end
+
+-- Renews a receipt. Half a microsecond less than the time tells that it is not that of the admission, and changes no
+-- comparison with a whole one.
+function receipt_set.renew(key, receipt, now_us, ttl_us)
+  if now_us < halves_end_us then
+    redis.call('ZADD', key, string.format('%.1f', now_us - 0.5), receipt)
+  else
+    redis.call('ZADD', key, now_us, receipt)
+  end
+  clock.expire(key, ttl_us)
+end
+
+-- When a receipt was counted; nil when it is not known, or was renewed since.
+function receipt_set.admitted_us(key, receipt)
+  local seen = redis.call('ZSCORE', key, receipt)
+  if seen then
+    return clock.parse_us(seen)
+  end
+  return nil
+end
+
+return receipt_set
 end)()
 
 local window_log = (function()
@@ -610,7 +734,7 @@ do
 --- The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass within
 --- moments, so up to twice the limit passes in some span of the window's length. A refused call writes nothing, and a
 --- cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the
---- state.
+--- state. A clock that is set back lengthens the window by as much; one set back by more than a window begins another.
 --- @use window_count
 --- @key    bucket      string[window]      what the subject took in this window
 --- @arg    limit       count[1..1000000]   most that is taken in a window
@@ -624,12 +748,12 @@ do
 --- @error  RLSTATE                         the key holds no count, or never expires
 local function fixed_window(bucket, limit, window_us, cost)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, wait_us, end_us, begins = window_count.judge(bucket, limit, window_ms, cost)
+  local allowed, left, wait_us, end_us = window_count.judge(bucket, limit, window_ms, cost)
   if allowed == nil then
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, 0, window_count.charge(bucket, cost, begins, window_ms, end_us)
+    return true, left, 0, window_count.charge(bucket, cost, window_ms, end_us)
   end
   return allowed, left, wait_us, end_us
 end
@@ -759,6 +883,79 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
   return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
 end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_peek', callback = ratelimit_v1_fixed_window_peek, description = 'Tells what fixed_window would answer, and changes nothing.', flags = {'no-writes'}}
+end
+
+do
+--- Gives cost back to the window that is going on, as if it had not been taken.
+---
+--- Never more than was taken in this window: what was taken in one that has ended is gone with it. When nothing is left
+--- taken the window has not begun. Each call gives back: a caller that retries gives back twice.
+--- @use window_count
+--- @key    bucket      string[window]      what the subject took in this window
+--- @arg    limit       count[1..1000000]   most that is taken in a window
+--- @arg    window      duration[1us..3650d] length of the window
+--- @arg    cost        count[1..1000000]=1 how much to give back
+--- @result refunded    count               how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
+--- @result remaining   count               what is left after the call: 8 when 2 of 10 are taken still
+--- @result reset_after duration            wait until the window ends; 0 when none is going on
+--- @error  RLSTATE                         the key holds no count, or never expires
+local function fixed_window_refund(bucket, limit, window_us, cost)
+  local refunded, taken, end_us = window_count.refund(bucket, math.ceil(window_us / 1000), cost)
+  if not refunded then
+    return nil, taken
+  end
+  return refunded, math.max(limit - taken, 0), end_us
+end
+
+-- Joins fixed_window_refund to Redis.
+local function ratelimit_v1_fixed_window_refund_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_fixed_window_refund(keys, args)
+  if #keys ~= 1 or #args ~= 3 then
+    return {err = 'RLARG fixed_window_refund must be called with 1 key and 3 arguments'}
+  end
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 315360000000000 then
+    return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
+  end
+  local cost = 1
+  if args[3] ~= '' then
+    cost = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not cost or cost < 1 or cost > 1000000 then
+      return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(fixed_window_refund, keys[1], limit, window_us, cost)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_refunded, keys, ratelimit_v1_fixed_window_refund_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_refunded == nil then
+    return out_remaining
+  end
+  if not (out_refunded >= 0 and out_refunded <= 9007199254740992) then
+    out_refunded = rlfunc_clamp(out_refunded)
+  end
+  if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+    out_remaining = rlfunc_clamp(out_remaining)
+  end
+  if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+    out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+  end
+  return {out_refunded, out_remaining, out_reset_after_us}
+end
+redis.register_function{function_name = 'ratelimit_v1_fixed_window_refund', callback = ratelimit_v1_fixed_window_refund, description = 'Gives cost back to the window that is going on, as if it had not been taken.'}
 end
 
 do
@@ -970,6 +1167,93 @@ redis.register_function{function_name = 'ratelimit_v1_gcra_peek', callback = rat
 end
 
 do
+--- Gives cost tokens back to a bucket, which is never more than full.
+---
+--- Each call gives back: a caller that retries gives back twice. A bucket that is full again is forgotten.
+--- @use token_bucket
+--- @key    bucket      string[gcra]        the subject's bucket: when it will be full
+--- @arg    limit       count[1..1000000]   tokens gained in a period
+--- @arg    period      duration[1us..3650d] time in which limit tokens are gained
+--- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
+--- @arg    cost        count[1..1000000]=1 tokens to give back
+--- @result refunded    bool                whether the bucket was not full, so that there was room for some
+--- @result remaining   count               whole tokens left after the call: 8 when 2 of 10 are taken still
+--- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @error  RLARG                           burst takes longer than 100 years to gain
+--- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
+local function gcra_refund(bucket, limit, period_us, burst, cost)
+  burst = burst or limit
+  local allowed, left, _, full_us, next_full_us, value = token_bucket.judge(bucket, limit, period_us, burst, -cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed or full_us == 0 then
+    return false, burst, 0
+  end
+  if next_full_us <= 0 then
+    redis.call('DEL', bucket)
+    return true, burst, 0
+  end
+  token_bucket.store(bucket, next_full_us, value)
+  return true, left, next_full_us
+end
+
+-- Joins gcra_refund to Redis.
+local function ratelimit_v1_gcra_refund_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_gcra_refund(keys, args)
+  if #keys ~= 1 or #args ~= 4 then
+    return {err = 'RLARG gcra_refund must be called with 1 key and 4 arguments'}
+  end
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local period_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not period_us or period_us < 1 or period_us > 315360000000000 then
+    return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
+  end
+  local burst
+  if args[3] ~= '' then
+    burst = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not burst or burst < 1 or burst > 1000000 then
+      return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+    end
+  end
+  local cost = 1
+  if args[4] ~= '' then
+    cost = rlfunc_numbers[args[4]] or rlfunc_integer(args[4])
+    if not cost or cost < 1 or cost > 1000000 then
+      return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(gcra_refund, keys[1], limit, period_us, burst, cost)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_refunded, keys, ratelimit_v1_gcra_refund_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_refunded == nil then
+    return out_remaining
+  end
+  if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+    out_remaining = rlfunc_clamp(out_remaining)
+  end
+  if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+    out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+  end
+  return {out_refunded and 1 or 0, out_remaining, out_reset_after_us}
+end
+redis.register_function{function_name = 'ratelimit_v1_gcra_refund', callback = ratelimit_v1_gcra_refund, description = 'Gives cost tokens back to a bucket, which is never more than full.'}
+end
+
+do
 --- Fills a subject's bucket.
 --- @key    bucket      string[gcra]        the subject's bucket
 --- @result existed     bool                whether there was anything to forget
@@ -1009,8 +1293,10 @@ do
 ---
 --- Constant memory for any limit. What the window before took is spread evenly over it, so the estimate is wrong by how
 --- unevenly it came: if all of it came at the end of that window, up to twice the limit passes in some span of the window's
---- length; for steady traffic it is exact. A refused call writes nothing, and a cost of 0 only looks. The tick of
+--- length; for steady traffic it is right to one. A refused call writes nothing, and a cost of 0 only looks. The tick of
 --- retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the clock.
+---
+--- A clock that is set back stands still for the key; one set back by more than a window starts anew.
 --- @use window_pair
 --- @key    bucket      string[counter]     what was taken in this window and in the one before it
 --- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate
@@ -1029,7 +1315,7 @@ local function sliding_counter(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, 0, window_pair.charge(bucket, cost, gone_ms, moved, window_ms)
+    return true, left, 0, window_pair.charge(bucket, cost, window_ms, gone_ms, moved)
   end
   return allowed, left, wait_us, reset_us
 end
@@ -1162,6 +1448,78 @@ redis.register_function{function_name = 'ratelimit_v1_sliding_counter_peek', cal
 end
 
 do
+--- Gives cost back, as if it had not been taken: first what was taken in this window, then in the one before.
+---
+--- Never more than was taken in the two. Each call gives back: a caller that retries gives back twice.
+--- @use window_pair
+--- @key    bucket      string[counter]     what was taken in this window and in the one before it
+--- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate
+--- @arg    window      duration[1us..90d]  length of the window
+--- @arg    cost        count[1..1000000]=1 how much to give back
+--- @result refunded    count               how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
+--- @result remaining   count               what is left after the call: 8 when 2 of 10 are taken still
+--- @result reset_after duration            wait until all is forgotten; 0 when nothing is kept
+--- @error  RLSTATE                         the key holds no pair of counts, or never expires
+local function sliding_counter_refund(bucket, limit, window_us, cost)
+  local refunded, taken, reset_us = window_pair.refund(bucket, math.ceil(window_us / 1000), cost)
+  if not refunded then
+    return nil, taken
+  end
+  return refunded, math.max(limit - taken, 0), reset_us
+end
+
+-- Joins sliding_counter_refund to Redis.
+local function ratelimit_v1_sliding_counter_refund_expected(i)
+  if i == 1 then
+    return 'string'
+  end
+  return 'string'
+end
+local function ratelimit_v1_sliding_counter_refund(keys, args)
+  if #keys ~= 1 or #args ~= 3 then
+    return {err = 'RLARG sliding_counter_refund must be called with 1 key and 3 arguments'}
+  end
+  local limit = rlfunc_numbers[args[1]] or rlfunc_integer(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local window_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not window_us or window_us < 1 or window_us > 7776000000000 then
+    return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
+  end
+  local cost = 1
+  if args[3] ~= '' then
+    cost = rlfunc_numbers[args[3]] or rlfunc_integer(args[3])
+    if not cost or cost < 1 or cost > 1000000 then
+      return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(sliding_counter_refund, keys[1], limit, window_us, cost)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_refunded, keys, ratelimit_v1_sliding_counter_refund_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_refunded == nil then
+    return out_remaining
+  end
+  if not (out_refunded >= 0 and out_refunded <= 9007199254740992) then
+    out_refunded = rlfunc_clamp(out_refunded)
+  end
+  if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+    out_remaining = rlfunc_clamp(out_remaining)
+  end
+  if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+    out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+  end
+  return {out_refunded, out_remaining, out_reset_after_us}
+end
+redis.register_function{function_name = 'ratelimit_v1_sliding_counter_refund', callback = ratelimit_v1_sliding_counter_refund, description = 'Gives cost back, as if it had not been taken: first what was taken in this window, then in the one before.'}
+end
+
+do
 --- Forgets what a subject took.
 --- @key    bucket      string[counter]     what was taken in this window and in the one before it
 --- @result existed     bool                whether there was anything to forget
@@ -1205,7 +1563,7 @@ do
 --- A receipt is the request's own ID. One that was seen less than dedup ago is allowed and not counted again, so a double
 --- click or a network retry costs one; also when the window is full. A call forgets the receipts that are older than
 --- its own dedup.
---- @use clock window_log
+--- @use clock receipt_set window_log
 --- @key    bucket      list[log]           the subject's admissions, oldest first
 --- @key    receipts    zset[receipts]      the receipts that were counted, by time
 --- @arg    limit       count[1..1000000]   most admissions in a window
@@ -1233,16 +1591,11 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     reset_us = newest_us + window_us - clock_us
   end
 
-  if receipt then
-    local seen_us = tonumber(redis.call('ZSCORE', receipts, receipt))
-    -- A receipt from further ahead than dedup is a broken clock's.
-    if seen_us and seen_us > now_us - known_us and seen_us - now_us <= known_us then
-      if refresh then
-        redis.call('ZADD', receipts, now_us, receipt)
-        clock.expire(receipts, known_us + ahead_us)
-      end
-      return true, true, count, math.max(limit - count, 0), 0, reset_us
+  if receipt and receipt_set.knows(receipts, receipt, now_us, known_us) then
+    if refresh then
+      receipt_set.renew(receipts, receipt, now_us, known_us + ahead_us)
     end
+    return true, true, count, math.max(limit - count, 0), 0, reset_us
   end
 
   if count >= limit then
@@ -1255,9 +1608,7 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
 
   window_log.append(bucket, now_us, expired, window_us + ahead_us)
   if receipt then
-    redis.call('ZREMRANGEBYSCORE', receipts, '-inf', now_us - known_us)
-    redis.call('ZADD', receipts, now_us, receipt)
-    clock.expire(receipts, known_us + ahead_us)
+    receipt_set.add(receipts, receipt, now_us, known_us, known_us + ahead_us)
   end
   return true, false, count + 1, limit - count - 1, 0, window_us + ahead_us
 end
@@ -1411,6 +1762,61 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
   return {out_allowed and 1 or 0, out_count, out_remaining, out_retry_after_us, out_reset_after_us}
 end
 redis.register_function{function_name = 'ratelimit_v1_sliding_log_peek', callback = ratelimit_v1_sliding_log_peek, description = 'Tells what sliding_log would answer to a request without a receipt, and changes nothing.', flags = {'no-writes'}}
+end
+
+do
+--- Takes the admission of a receipt out of the log, as if the request had not come.
+---
+--- The log stays exact: it is that admission's entry that goes, and the receipt counts anew when it comes again. A receipt
+--- that was refreshed is not refunded: its time is that of the refresh, and when it was admitted is not known any more.
+--- @use receipt_set
+--- @key    bucket      list[log]           the subject's admissions, oldest first
+--- @key    receipts    zset[receipts]      the receipts that were counted, by time
+--- @arg    receipt     text[256]           the request's own ID
+--- @result refunded    bool                whether the receipt was known, and now is not: its admission does not count
+local function sliding_log_refund(bucket, receipts, receipt)
+  local admitted_us = receipt_set.admitted_us(receipts, receipt)
+  if not admitted_us then
+    return false
+  end
+  -- From the newest on: what is given back was mostly taken a moment ago. An entry that has left the window may be gone.
+  redis.call('LREM', bucket, '-1', string.format('%.0f', admitted_us))
+  redis.call('ZREM', receipts, receipt)
+  return true
+end
+
+-- Joins sliding_log_refund to Redis.
+local function ratelimit_v1_sliding_log_refund_expected(i)
+  if i == 1 then
+    return 'list'
+  end
+  if i == 2 then
+    return 'zset'
+  end
+  return 'list'
+end
+local function ratelimit_v1_sliding_log_refund(keys, args)
+  if #keys ~= 2 or #args ~= 1 then
+    return {err = 'RLARG sliding_log_refund must be called with 2 keys and 1 argument'}
+  end
+  local receipt = args[1]
+  if #receipt < 1 or #receipt > 256 then
+    return {err = 'RLARG receipt must be 1 to 256 bytes'}
+  end
+  local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(sliding_log_refund, keys[1], keys[2], receipt)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_refunded, keys, ratelimit_v1_sliding_log_refund_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_refunded == nil then
+    return rlfunc_refusal
+  end
+  return {out_refunded and 1 or 0}
+end
+redis.register_function{function_name = 'ratelimit_v1_sliding_log_refund', callback = ratelimit_v1_sliding_log_refund, description = 'Takes the admission of a receipt out of the log, as if the request had not come.'}
 end
 
 do

@@ -47,9 +47,11 @@ type SlidingCounterResult struct {
 //
 // Constant memory for any limit. What the window before took is spread evenly over it, so the estimate is
 // wrong by how unevenly it came: if all of it came at the end of that window, up to twice the limit passes in
-// some span of the window's length; for steady traffic it is exact. A refused call writes nothing, and a cost
-// of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the key's
-// expiry is the clock.
+// some span of the window's length; for steady traffic it is right to one. A refused call writes nothing, and
+// a cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the
+// key's expiry is the clock.
+//
+// A clock that is set back stands still for the key; one set back by more than a window starts anew.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLARG: cost exceeds limit
