@@ -40,9 +40,12 @@ func (f family[C, M]) linearizable(t *testing.T, much amount) {
 	t.Run(f.name, func(t *testing.T) {
 		f.suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
 			histories, calls := 0, 0
-			began := time.Now()
+			began, rounds := time.Now(), shortRounds
+			if slow {
+				rounds /= 5
+			}
 			for {
-				for range shortRounds {
+				for range rounds {
 					seed := rand.N(1 << 30)
 					ops := f.record(t, s, client, seed)
 					if result := porcupine.CheckOperationsTimeout(f.sequential(), ops, time.Minute); result != porcupine.Ok {

@@ -93,10 +93,15 @@ func (a amount) batch(engine string) int {
 		return 100
 	case a.histories > 0:
 		return min(a.histories, 1000)
-	case engine == "embedded":
-		return shortEmbedded
 	}
-	return shortReal
+	short := shortReal
+	if engine == "embedded" {
+		short = shortEmbedded
+	}
+	if slow {
+		short /= 10
+	}
+	return short
 }
 
 func (a amount) done(histories int, took time.Duration) bool {
