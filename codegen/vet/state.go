@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -96,7 +97,8 @@ func (s *state) print(extra []value) string {
 	}
 	slices.SortFunc(ids, func(a, b *variable) int { return a.id - b.id })
 	for _, v := range ids {
-		fmt.Fprintf(&b, "%d=", v.id)
+		b.WriteString(strconv.Itoa(v.id))
+		b.WriteByte('=')
 		s.printValue(&b, s.env[v], 3)
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.paths)) {
@@ -114,7 +116,10 @@ func (s *state) print(extra []value) string {
 }
 
 func (s *state) printValue(b *strings.Builder, v value, depth int) {
-	fmt.Fprintf(b, "%x%t%d%s", v.kinds, v.lenient, v.taint, strings.Join(v.keys, "+"))
+	b.WriteString(strconv.FormatUint(uint64(v.kinds), 16))
+	b.WriteString(strconv.FormatBool(v.lenient))
+	b.WriteString(strconv.Itoa(int(v.taint)))
+	b.WriteString(strings.Join(v.keys, "+"))
 	if v.only(isStr) && v.literal != nil {
 		b.WriteString(*v.literal)
 	}
