@@ -1,0 +1,47 @@
+--- Tells what is spent, what reserve would answer to a new receipt, and what is known of a receipt; changes nothing.
+--- @use clock spending charging budget
+--- @flags  no-writes
+--- @key    bucket      hash[charges]       the subject's charges
+--- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
+--- @arg    limits      group[1..16]        budgets to tell about
+--- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
+--- @arg    limits.window duration[1us..3650d] length of the window
+--- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
+--- @arg    receipt     text[256]?          the receipt to tell about
+--- @result allowed     bool                whether the estimate would be reserved
+--- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate exceeds a whole budget
+--- @result status      enum(unknown,reserved,settled,lapsed) of the receipt. lapsed: reserved, not settled, and counted no more
+--- @result charged     micros              what the receipt costs now: its estimate, or what was settled; 0 when unknown or lapsed
+--- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it
+---     never will
+--- @result reset_after duration            wait until nothing is spent in any of the windows; 0 when nothing is
+--- @result limits      group               one row for each limit
+--- @result limits.allowed bool             whether the estimate fits this budget
+--- @result limits.spent micros             what is spent in the window: 300000 of a budget of 1000000
+--- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
+--- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
+--- @error  RLSTATE                         a key holds what is no charge or no state of charges
+local function peek(bucket, holds, limits, estimate_micros, receipt) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+  local state, number = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
+  if not state then
+    return nil, number
+  end
+  local charge, unreadable = charging.find(bucket, state, number)
+  if unreadable then
+    return nil, unreadable
+  end
+  local status, charged_micros = 'unknown', 0
+  if charge then
+    status = charge.status
+    charged_micros = charge.amount_micros
+  end
+  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
+  if not rows then
+    return nil, retry_us
+  end
+  local reset_us, failure = budget.reset_us(bucket, state, limits, 0)
+  if not reset_us then
+    return nil, failure
+  end
+  return reason == 'none', reason, status, charged_micros, retry_us, reset_us, rows
+end

@@ -1,0 +1,54 @@
+--- Replaces a receipt's estimate by what was really spent, once, however often it is called.
+---
+--- What is spent is recorded and never refused, also past the budget. A charge keeps the time of its reservation; one that
+--- counts no more, as its hold or its window has ended, and one that nobody reserved, are charged as of now, so that
+--- nothing is lost. What exceeds a budget starts the penalty that the bucket's last reservation asked for.
+--- @use clock spending charging budget
+--- @key    bucket      hash[charges]       the subject's charges
+--- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
+--- @arg    receipt     text[256]           the reservation's receipt
+--- @arg    actual      micros[0..1000000000000000] what was really spent
+--- @arg    limits      group[0..16]        budgets to tell about and to hold to; when absent, those of the last calls, untold
+--- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
+--- @arg    limits.window duration[1us..3650d] length of the window
+--- @result outcome     enum(settled,repeated,late,unknown) what was done. repeated: nothing, as it was settled before. late:
+---     charged now, as the estimate counted no more. unknown: charged now, as nothing is known of the receipt
+--- @result charged     micros              what the receipt costs now: actual, or what it was settled with before
+--- @result exceeded    bool                whether more than a budget is spent now
+--- @result penalty     duration            how long nothing is reserved from now on; 0 when no penalty runs
+--- @result limits      group               one row for each limit given
+--- @result limits.spent micros             what is spent in the window now: 1200000 of a budget of 1000000
+--- @result limits.remaining micros         what is left of the budget; 0 when it is exceeded
+--- @error  RLARG                           more than 2^53 micros would be spent in a window
+--- @error  RLSTATE                         a key holds what is no charge or no state of charges
+local function settle(bucket, holds, receipt, actual_micros, limits) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+  local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
+  if not state then
+    return nil, number
+  end
+  local charge, failure = charging.find(bucket, state, number)
+  if failure then
+    return nil, failure
+  end
+  local outcome, charged_micros = 'unknown', actual_micros
+  if charge and charge.status == 'settled' then
+    outcome = 'repeated'
+    charged_micros = charge.amount_micros
+  elseif charge and charge.status == 'reserved' then
+    outcome = 'settled'
+  elseif charge then
+    outcome = 'late'
+  end
+
+  if outcome ~= 'repeated' then
+    if outcome == 'settled' then
+      failure = charging.change(bucket, holds, state, charge, 'settled', actual_micros)
+    else
+      failure = charging.make(bucket, holds, state, charge, 'settled', actual_micros, 0, receipt)
+    end
+    if failure then
+      return nil, failure
+    end
+  end
+  return outcome, charged_micros, charging.exceeded(state), math.max(state.barred_us - state.clock_us, 0), budget.rows(limits)
+end

@@ -1,0 +1,155 @@
+--- Whether an amount fits the budgets of a subject, and when it will.
+--- @use charge_log
+--- @lib budget
+local budget = {}
+
+-- The first hold that ends after a time and frees a charge of the window that has not left it by number, or nil.
+local function next_hold(bucket, holds, state, skip, number)
+  while true do
+    local found = redis.call('ZRANGEBYSCORE', holds, string.format('(%.0f', state.now_us), '+inf', 'WITHSCORES', 'LIMIT', skip, 1) -- rlfunc:ignore key-loop holds that have to end
+    if not found[1] then
+      return nil, skip
+    end
+    skip = skip + 1
+    local held, end_us = tonumber(found[1]), tonumber(found[2])
+    if held and end_us and held >= number then
+      local _, amount_micros = charge_log.parse(redis.call('HGET', bucket, found[1])) -- rlfunc:ignore key-loop as above
+      return {number = held, end_us = end_us, amount_micros = amount_micros or 0}, skip
+    end
+  end
+end
+
+-- When excess_micros or more will have left the window, if nothing else happens: charges leave in their order, and those
+-- whose hold ends before that leave then. Or nil and a refusal.
+function budget.room_us(bucket, holds, state, row, excess_micros)
+  local room_us
+  local gone = {}
+  local hold, skip = nil, 0
+  if state.lapse_us > 0 then
+    hold, skip = next_hold(bucket, holds, state, skip, row.head)
+  end
+  local failure = charge_log.each(bucket, state, row.head, function(number, time_us, amount_micros)
+    local leave_us = time_us + row.window_us
+    while hold and hold.end_us <= leave_us do
+      if hold.number >= number then
+        gone[hold.number] = true
+        excess_micros = excess_micros - hold.amount_micros
+        if excess_micros <= 0 then
+          room_us = hold.end_us
+          return true
+        end
+      end
+      hold, skip = next_hold(bucket, holds, state, skip, number)
+    end
+    if not gone[number] then
+      excess_micros = excess_micros - amount_micros
+      if excess_micros <= 0 then
+        room_us = leave_us
+        return true
+      end
+    end
+    return false
+  end)
+  if room_us then
+    return room_us
+  end
+  return nil, failure or charge_log.refusal(bucket)
+end
+
+-- When the window will be empty, or 0 when nothing is spent; or nil and a refusal.
+local function empty_us(bucket, state, row)
+  local last_us, number, size = 0, state.next - 1, 2
+  while number >= row.head and row.spent_micros > 0 do
+    size = math.min(size, number - row.head + 1)
+    local page = charge_log.page(bucket, number - size + 1, size) -- rlfunc:ignore key-loop ends at the newest charge that costs anything
+    for i = size, 1, -1 do
+      local time_us, amount_micros, end_us, kind = charge_log.parse(page[i])
+      if not time_us then
+        return nil, charge_log.refusal(bucket)
+      end
+      if time_us + row.window_us <= last_us then
+        return last_us
+      end
+      if amount_micros > 0 and not state.lapsed[number - size + i] then
+        local leave_us = time_us + row.window_us
+        if kind == 'open' and end_us > 0 then
+          leave_us = math.min(leave_us, end_us)
+        end
+        last_us = math.max(last_us, leave_us)
+      end
+    end
+    number = number - size
+    size = math.min(size * 4, 128)
+  end
+  return last_us
+end
+
+-- How long until nothing is spent in any window of the limits; or nil and a refusal. A charge that is about to be made
+-- counts, with its hold or nil.
+function budget.reset_us(bucket, state, limits, amount_micros, hold_us)
+  local longest = limits[1].row
+  for i = 2, #limits do
+    if limits[i].window_us > longest.window_us then
+      longest = limits[i].row
+    end
+  end
+  local charge_us = 0
+  if amount_micros > 0 then
+    local counted_us = math.min(longest.window_us, hold_us or longest.window_us)
+    charge_us = counted_us + state.now_us - state.clock_us
+    if counted_us == longest.window_us then
+      return charge_us
+    end
+  end
+  local last_us, failure = empty_us(bucket, state, longest)
+  if not last_us then
+    return nil, failure
+  end
+  return math.max(last_us - state.clock_us, charge_us)
+end
+
+-- One row for each limit: what is spent, and what is left.
+function budget.rows(limits)
+  local rows = {}
+  for i = 1, #limits do
+    local spent_micros = limits[i].row.spent_micros
+    rows[i] = {
+      allowed = true, spent_micros = spent_micros, remaining_micros = math.max(limits[i].budget_micros - spent_micros, 0), retry_after_us = 0,
+    }
+  end
+  return rows
+end
+
+-- Whether the amount fits: the rows, with the wait of each; the greatest wait; and 'none', 'budget', 'penalty', or
+-- 'too_large' where it exceeds a whole budget and no wait helps. Or nil and a refusal.
+function budget.judge(bucket, holds, state, limits, amount_micros)
+  local rows, retry_us, reason = budget.rows(limits), 0, 'none'
+  if state.barred_us > state.now_us then
+    reason = 'penalty'
+    retry_us = state.barred_us - state.clock_us
+  end
+  for i = 1, #limits do
+    local row = rows[i]
+    local excess_micros = row.spent_micros + amount_micros - limits[i].budget_micros
+    row.allowed = excess_micros <= 0
+    if amount_micros > limits[i].budget_micros then
+      reason = 'too_large'
+    elseif excess_micros > 0 then
+      local room_us, failure = budget.room_us(bucket, holds, state, limits[i].row, excess_micros)
+      if not room_us then
+        return nil, failure
+      end
+      row.retry_after_us = room_us - state.clock_us
+      retry_us = math.max(retry_us, row.retry_after_us)
+      if reason == 'none' then
+        reason = 'budget'
+      end
+    end
+  end
+  if reason == 'too_large' then
+    retry_us = 0
+  end
+  return rows, retry_us, reason
+end
+
+return budget
