@@ -53,11 +53,15 @@ func (r *Report) writeJSON(w io.Writer) error {
 }
 
 func (r *Report) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %s, %s, medians of %d rounds (quarter to quarter in brackets)\n\n", r.Started.Format("2006-01-02 15:04 MST"), r.Machine, r.Server, r.Rounds)
+	measured := r.Machine
+	if r.Server != "" {
+		measured += ", " + r.Server
+	}
+	fmt.Fprintf(w, "%s, %s, medians of %d rounds (quarter to quarter in brackets)\n\n", r.Started.Format("2006-01-02 15:04 MST"), measured, r.Rounds)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "part\twhat\tvalue\t\ttimes empty\tbeside\tgoal\tmet")
 	var missed []string
-	measured := 0
+	goals := 0
 	for _, row := range r.Rows {
 		value, empty := row.Value.format()+" "+row.Unit, ""
 		if row.Empty != nil {
@@ -70,11 +74,11 @@ func (r *Report) writeTable(w io.Writer) error {
 		if row.Failure != "" {
 			value, empty, brackets = "failed: "+row.Failure, "", ""
 		}
-		var goals []string
+		var texts []string
 		met := ""
 		for _, g := range row.Goals {
-			goals = append(goals, g.Text)
-			measured++
+			texts = append(texts, g.Text)
+			goals++
 			if g.Met() && row.Failure == "" {
 				if met == "" {
 					met = "yes"
@@ -84,17 +88,17 @@ func (r *Report) writeTable(w io.Writer) error {
 			met = "NO"
 			missed = append(missed, fmt.Sprintf("%s: %s, got %s", row.Name, g.Text, number(g.Got)))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Part, row.Name, value, brackets, empty, row.Beside, strings.Join(goals, ", "), met)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Part, row.Name, value, brackets, empty, row.Beside, strings.Join(texts, ", "), met)
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
 	}
 	switch {
-	case measured == 0:
+	case goals == 0:
 	case len(missed) == 0:
-		fmt.Fprintf(w, "\nAll %d goals are met.\n", measured)
+		fmt.Fprintf(w, "\nAll %d goals are met.\n", goals)
 	default:
-		fmt.Fprintf(w, "\nMissed %d of %d goals: %s\n", len(missed), measured, strings.Join(missed, "; "))
+		fmt.Fprintf(w, "\nMissed %d of %d goals: %s\n", len(missed), goals, strings.Join(missed, "; "))
 	}
 	return nil
 }
@@ -115,6 +119,8 @@ func number(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	case v >= 100:
 		return fmt.Sprintf("%.1f", v)
+	case v < 1: // a share of a peer's cost
+		return fmt.Sprintf("%.3f", v)
 	}
 	return fmt.Sprintf("%.2f", v)
 }
