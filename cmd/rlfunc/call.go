@@ -52,7 +52,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	if f.calls < 1 || f.workers < 1 {
 		return fmt.Errorf("-n and -c must be 1 or more, got %d and %d", f.calls, f.workers)
 	}
-	tree, err := a.load()
+	tree, err := a.read()
 	if err != nil {
 		return err
 	}

@@ -11,16 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/codegen/runtime"
+	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// libraries are those that the words name, or all of the project.
-func (a *app) libraries(names []string) ([]*fcall.Library, error) {
-	tree, err := a.load()
-	if err != nil {
-		return nil, err
-	}
+// libraries are those that the words name, or all of the tree.
+func libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
 	for _, name := range names {
 		if _, err := library(tree, name); err != nil {
 			return nil, err
@@ -55,7 +52,11 @@ With --out the plan is saved; deploy --plan refuses it when the server has chang
 }
 
 func (a *app) plan(ctx context.Context, names []string, file string) error {
-	libs, err := a.libraries(names)
+	tree, err := a.load()
+	if err != nil {
+		return err
+	}
+	libs, err := libraries(tree, names)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,11 @@ It never goes down a version, and never touches a library that is not its own.`,
 }
 
 func (a *app) deploy(ctx context.Context, names []string, file string, o loader.ApplyOptions) error {
-	libs, err := a.libraries(names)
+	tree, err := a.load()
+	if err != nil {
+		return err
+	}
+	libs, err := libraries(tree, names)
 	if err != nil {
 		return err
 	}

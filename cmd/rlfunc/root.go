@@ -133,4 +133,13 @@ func (a *app) load() (*source.Tree, error) {
 	return p.Load()
 }
 
+// read does the same without vetting, for commands that put nothing onto a server.
+func (a *app) read() (*source.Tree, error) {
+	p, err := project.FindOrBuiltIn(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	return p.Read()
+}
+
 func (a *app) talk(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }

@@ -24,7 +24,11 @@ missing, older, newer, drifted or not ours.`,
 }
 
 func (a *app) verify(ctx context.Context, names []string) error {
-	libs, err := a.libraries(names)
+	tree, err := a.read()
+	if err != nil {
+		return err
+	}
+	libs, err := libraries(tree, names)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/diag"
 	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/functions"
 )
@@ -89,7 +90,12 @@ func parse(text []byte) (Config, error) {
 }
 
 // Load reads and vets every library of the project. What is wrong with the source comes back as a diag.List.
-func (p *Project) Load() (*source.Tree, error) {
+func (p *Project) Load() (*source.Tree, error) { return p.load(codegen.Load) }
+
+// Read reads every library without vetting the Lua, which takes a while: enough to call what is deployed and to compare.
+func (p *Project) Read() (*source.Tree, error) { return p.load(source.Load) }
+
+func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, diag.List)) (*source.Tree, error) {
 	fsys := fs.FS(functions.FS)
 	if !p.BuiltIn {
 		root := filepath.Join(p.Dir, p.Config.Functions)
@@ -98,7 +104,7 @@ func (p *Project) Load() (*source.Tree, error) {
 		}
 		fsys = os.DirFS(root)
 	}
-	tree, found := codegen.Load(fsys, filepath.ToSlash(p.Config.Functions), source.Options{})
+	tree, found := load(fsys, filepath.ToSlash(p.Config.Functions), source.Options{})
 	return tree, found.Err()
 }
 
