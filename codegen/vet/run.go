@@ -50,10 +50,10 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 5_000 // statements of one run; those of most functions take 1,300 at most
-	stateLimit   = 40    // paths side by side
-	outcomeLimit = 24    // of one call
-	depthLimit   = 24    // of calls
+	stepLimit    = 10_000 // statements of one run; most functions take 1,300 at most, abuse.status 9,400
+	stateLimit   = 40     // paths side by side
+	outcomeLimit = 24     // of one call
+	depthLimit   = 24     // of calls
 )
 
 func newRun(c *checker, f *file) *run {
