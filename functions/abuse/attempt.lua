@@ -1,0 +1,87 @@
+--- Records an attempt, and blocks the subject when it is the threshold-th one in a tier's window.
+---
+--- A block is looked at first, so it holds to its end even when the windows have emptied, and what is attempted meanwhile
+--- is not recorded. The attempt that starts a block is refused. When several tiers would start one at once it is the
+--- longest, and one strike. A tier that has started a block counts anew after it: at retry_after an attempt passes,
+--- unless it is the threshold-th of another tier or the threshold is 1.
+---
+--- With an escalation the k-th block within the strike memory lasts the k-th duration in place of the tier's, and the last
+--- duration repeats. A block is its key's expiry, so the tick of retry_after is a millisecond. A subject takes 16 bytes an
+--- attempt, at most as many as the highest threshold.
+--- @use clock block_state attempt_log strike_log
+--- @key    bucket          string[block]        the block: it holds while the key is there
+--- @key    attempts        string[attempts]     when the attempts were made; kept for the longest window
+--- @key    strikes         string[strikes]      when the blocks began; kept for the strike memory
+--- @arg    tiers           group[1..8]          what is too often; a tier's number is its place, from 1
+--- @arg    tiers.threshold count[1..10000]      the attempt that is refused and starts the block
+--- @arg    tiers.window    duration[1us..3650d] time in which attempts are counted
+--- @arg    tiers.block     duration[1ms..3650d] how long the block lasts, rounded up to a millisecond
+--- @arg    escalation      group[0..8]          how long the first, second, ... block lasts; none: as long as the tier says
+--- @arg    escalation.block duration[1ms..3650d] how long, rounded up to a millisecond
+--- @arg    strike_memory   duration[1ms..3650d]=30d how long a block is remembered, from its beginning
+--- @result allowed         bool                 whether the attempt may be made
+--- @result reason          enum(none,blocked,tier) why not: a block that held, or a tier that starts one now; none when allowed
+--- @result tier            count                the tier that started the block: 2; 0 when allowed or blocked by hand
+--- @result retry_after     duration             what the block has left, exact to the millisecond; 0 when allowed
+--- @result strikes         count                blocks within the strike memory, this one included: 0 to 64
+--- @result tiers           group                a row for each tier
+--- @result tiers.count     count                attempts in the tier's window, with this one if it was recorded: 3
+--- @result tiers.remaining count                attempts that may still be made: 1 when 3 are counted and the 5th is refused
+--- @error  RLSTATE                              a key holds what this library does not write, or a block that never ends
+local function attempt(bucket, attempts, strikes, tiers, escalation, strike_memory_us)
+  local left_ms, blocked_by = block_state.read(bucket)
+  if not left_ms then
+    return nil, blocked_by
+  end
+  local clock_us = clock.now_us()
+  local blocked, longest_us = left_ms > 0, 0
+  for number = 1, #tiers do
+    longest_us = math.max(longest_us, tiers[number].window_us)
+  end
+  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
+  if no_log then
+    return nil, no_log
+  end
+  local struck, struck_us, strike_us, no_strikes = 0, '', clock_us, nil
+  if log.struck then
+    struck, struck_us, strike_us, no_strikes = strike_log.read(strikes, clock_us, strike_memory_us)
+    if no_strikes then
+      return nil, no_strikes
+    end
+  end
+
+  local recorded = blocked and 0 or 1
+  local rows, keep, started, tier, block_us = {}, 0, '', 0, 0
+  for number = 1, #tiers do
+    local row = tiers[number]
+    local before, no_count = attempt_log.count(attempts, log, number, row.window_us)
+    if not before then
+      return nil, no_count
+    end
+    keep = math.max(keep, before)
+    local count = before + recorded
+    rows[number] = {count = count, remaining = math.max(row.threshold - 1 - count, 0)}
+    if count >= row.threshold then
+      started = started .. string.format('%d!', number)
+      if row.block_us > block_us then
+        tier = number
+        block_us = row.block_us
+      end
+    end
+  end
+  if blocked then
+    return false, 'blocked', blocked_by, left_ms * 1000, struck, rows
+  end
+
+  attempt_log.record(attempts, log, clock_us, longest_us, keep, started, #struck_us + tier > 0)
+  if tier == 0 then
+    return true, 'none', 0, 0, struck, rows
+  end
+  struck = strike_log.record(strikes, struck, struck_us, strike_us, clock_us, strike_memory_us)
+  if #escalation > 0 then
+    block_us = escalation[math.min(struck, #escalation)].block_us
+  end
+  local block_ms = math.ceil(block_us / 1000)
+  clock.store(bucket, string.format('tier %d', tier), block_ms)
+  return false, 'tier', tier, block_ms * 1000, struck, rows
+end

@@ -1,0 +1,4 @@
+--- Blocks for those who try too often: tiers of attempts, blocks that hold to their end, and longer ones for repeaters.
+---
+--- Attempts are what may be abuse when there are many: failed logins, wrong codes, password resets.
+--- @library abuse 1.0.0

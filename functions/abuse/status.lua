@@ -1,0 +1,45 @@
+--- Tells whether a subject is blocked, by what and for how long, and what is known of it; changes nothing.
+--- @use clock block_state attempt_log strike_log
+--- @flags  no-writes
+--- @key    bucket          string[block]        the block: it holds while the key is there
+--- @key    attempts        string[attempts]     when the attempts were made
+--- @key    strikes         string[strikes]      when the blocks began
+--- @arg    tiers           group[0..8]          the tiers to count for, in the order that attempt has them
+--- @arg    tiers.window    duration[1us..3650d] time in which attempts are counted
+--- @arg    strike_memory   duration[1ms..3650d]=30d how long a block is remembered, from its beginning
+--- @result blocked         bool                 whether a block holds
+--- @result tier            count                the tier that started it: 2; 0 when not blocked, or by hand
+--- @result reason          text[0..256]         the reason given to block; empty without one
+--- @result retry_after     duration             what the block has left, exact to the millisecond; 0 when not blocked
+--- @result strikes         count                blocks within the strike memory: 0 to 64
+--- @result tiers           group                a row for each tier
+--- @result tiers.count     count                attempts in the tier's window: 3
+--- @error  RLSTATE                              a key holds what this library does not write, or a block that never ends
+local function status(bucket, attempts, strikes, tiers, strike_memory_us)
+  local left_ms, tier, reason = block_state.read(bucket)
+  if not left_ms then
+    return nil, tier
+  end
+  local clock_us = clock.now_us()
+  local blocked, longest_us = left_ms > 0, 0
+  for number = 1, #tiers do
+    longest_us = math.max(longest_us, tiers[number].window_us)
+  end
+  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
+  if no_log then
+    return nil, no_log
+  end
+  local struck, _, _, no_strikes = strike_log.read(strikes, clock_us, strike_memory_us)
+  if no_strikes then
+    return nil, no_strikes
+  end
+  local rows = {}
+  for number = 1, #tiers do
+    local count, no_count = attempt_log.count(attempts, log, number, tiers[number].window_us)
+    if not count then
+      return nil, no_count
+    end
+    rows[number] = {count = count}
+  end
+  return blocked, tier, reason, left_ms * 1000, struck, rows
+end

@@ -1,0 +1,4 @@
+--- One-time challenges: nonces, proof-of-work seeds, login links. Exactly one caller ever consumes one.
+---
+--- Tokens come from the caller, at least 128 bits from its system's random source: fcall.NewToken in Go.
+--- @library challenge 1.0.0

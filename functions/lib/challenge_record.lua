@@ -1,0 +1,43 @@
+--- A challenge as a field of its subject's hash, named by its token: '<state> <expires> <issued> <number> <payload>'.
+---
+--- The state is open, or used once it is consumed; the others are 16 digits each, so that each is found by its place. Times
+--- are microseconds. Challenges of a subject are numbered as they are issued.
+--- @use clock refusal
+--- @lib challenge_record
+local challenge_record = {}
+
+-- Reads a record as a call at clock_us sees it: its state, and when it expires and was issued. The state is 'gone' when the
+-- time is over, and when it was issued further ahead than it lives, by a broken clock. Or nil and a refusal.
+function challenge_record.read(key, text, clock_us)
+  local state = string.sub(text, 1, 4)
+  local expires_us, issued_us = clock.parse_us(string.sub(text, 6, 21)), clock.parse_us(string.sub(text, 23, 38))
+  if not expires_us or not issued_us or state ~= 'open' and state ~= 'used' or #text < 56 then
+    return nil, refusal.state(key, 'holds no challenge')
+  end
+  if expires_us <= clock_us or issued_us - clock_us > expires_us - issued_us then
+    return 'gone', expires_us, issued_us
+  end
+  return state, expires_us, issued_us
+end
+
+-- The number of a record that was read.
+function challenge_record.number(text)
+  return tonumber(string.sub(text, 40, 55)) or 0
+end
+
+-- The payload of a record that was read.
+function challenge_record.payload(text)
+  return string.sub(text, 57)
+end
+
+-- The record of a new challenge.
+function challenge_record.open(expires_us, issued_us, number, payload)
+  return string.format('open %016.0f %016.0f %016.0f ', expires_us, issued_us, number) .. payload
+end
+
+-- The record after it is consumed; what it was for is not kept.
+function challenge_record.used(text)
+  return 'used' .. string.sub(text, 5, 56)
+end
+
+return challenge_record

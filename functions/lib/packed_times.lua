@@ -1,0 +1,32 @@
+--- Times in one string, oldest first and 16 digits each: any of them is found by its place.
+--- @use clock
+--- @lib packed_times
+local packed_times = {}
+
+-- How many of length times are later than horizon_us; nil when one that is looked at is no time. It halves the rest.
+function packed_times.count_after(times, length, horizon_us)
+  local low, high = 1, length + 1
+  while low < high do
+    local place = math.floor((low + high) / 2)
+    local time_us = clock.parse_us(string.sub(times, place * 16 - 15, place * 16))
+    if not time_us then
+      return nil
+    end
+    if time_us > horizon_us then
+      high = place
+    else
+      low = place + 1
+    end
+  end
+  return length + 1 - low
+end
+
+-- The newest `keep` of the times, and one more.
+function packed_times.append(times, keep, time_us)
+  if #times > keep * 16 then
+    return string.sub(times, #times - keep * 16 + 1) .. string.format('%016.0f', time_us)
+  end
+  return times .. string.format('%016.0f', time_us)
+end
+
+return packed_times

@@ -1,0 +1,132 @@
+package luatest_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// holds puts a text where a key is; a ttl of 0 is none.
+func holds(name, text string, ttl time.Duration) func(testing.TB, *luatest.Server) {
+	return func(t testing.TB, s *luatest.Server) {
+		s.Do(t, "SET", name, text)
+		if ttl > 0 {
+			s.Expire(t, name, ttl)
+		}
+	}
+}
+
+func removes(name string) func(testing.TB, *luatest.Server) {
+	return func(t testing.TB, s *luatest.Server) { s.Do(t, "DEL", name) }
+}
+
+func TestAbuse_wrongTypeIsToldAndLeft(t *testing.T) {
+	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: time.Minute})
+	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
+		for _, suffix := range []string{"block", "attempts", "strikes"} {
+			name := abuseKey(suffix)
+			wrongType(name)(t, s)
+			for what, call := range map[string]any{"attempt": try, "status": status(time.Minute), "block": blockFor(time.Hour, "")} {
+				if what == "block" && suffix != "block" {
+					continue
+				}
+				before, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				do := call.(func(ctxOf, *abuse.Client) (any, error))
+				_, err = do(t.Context(), c)
+				var state *fcall.StateError
+				if !errors.As(err, &state) || state.Key != name || state.Problem != "holds a set, not a string" {
+					t.Errorf("%s with a set in %s: %v", what, name, err)
+				}
+				sameKeys(t, s, before)
+			}
+			s.Do(t, "DEL", name)
+		}
+	})
+}
+
+func TestAbuse_unreadableIsToldAndLeft(t *testing.T) {
+	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: time.Minute}, attemptTier{Threshold: 3, Window: time.Hour, Block: time.Minute})
+	look := status(time.Minute, time.Hour)
+	const us = "1767323045678901" // the start of the test
+	var steps []abuseStep
+	refused := func(suffix string, texts ...string) {
+		for _, text := range texts {
+			given := holds(abuseKey(suffix), text, time.Hour)
+			steps = append(steps, abuseStep{Name: suffix + " " + text, Given: given, Call: try, WantErr: fcall.ErrState}, abuseStep{Call: look, WantErr: fcall.ErrState})
+		}
+		steps = append(steps, abuseStep{Given: removes(abuseKey(suffix))})
+	}
+	refused("block", "", "x", "tier", "tier 0", "tier 9", "tier 12", "tier 2 ", " tier 2", "Manual", "1")
+	refused("attempts", "", "x", "5", "nan", "s", "1!", "2@"+us, "s2@"+us, us[:15], us+"5", "9!"+us, "0@"+us+us, "2@x"+us+us[:15], "1?"+us, "-"+us[:15], us+"             nan",
+		"9999999999999999", us+"9999999999999999", "nan             "+us, strings.Repeat("x", 16), us+us+" ")
+	refused("strikes", "", "x", us[:15], us+"5", "9999999999999999", us+"             inf", strings.Repeat("x", 16))
+	steps = append(
+		steps,
+		abuseStep{Name: "a block that never ends", Given: holds(abuseKey("block"), "tier 1", 0), Call: try, WantErr: fcall.ErrState},
+		abuseStep{Call: look, WantErr: fcall.ErrState},
+		abuseStep{Call: blockFor(time.Hour, ""), WantErr: fcall.ErrState},
+		abuseStep{Name: "which only a person removes", Call: unblock(false), Writes: true, Want: existed},
+		abuseStep{Name: "attempts that never expire get an expiry", Given: holds(abuseKey("attempts"), us, 0), Call: try, Writes: true, Want: starts(1, time.Minute, 1, row(2, 0), row(2, 0)), TTLs: ttls{
+			abuseKey("attempts"): time.Hour, abuseKey("block"): time.Minute, abuseKey("strikes"): 30 * day,
+		}},
+	)
+	abusers.Run(t, steps...)
+}
+
+func TestAbuse_clockBackwards(t *testing.T) {
+	try := attempts(attemptTier{Threshold: 2, Window: 10 * time.Second, Block: time.Second})
+	abusers.Run(
+		t,
+		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 0))},
+		abuseStep{Name: "set back by 4 s: made as of the newest", Advance: -4 * time.Second, Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0)), TTLs: ttls{
+			abuseKey("attempts"): 14 * time.Second, abuseKey("block"): time.Second, abuseKey("strikes"): 30 * day,
+		}},
+		abuseStep{Name: "a block ends when its key does", Advance: -time.Minute, Call: try, Want: held(1, 61*time.Second, 1, row(0, 1))},
+		abuseStep{Advance: 61 * time.Second, Call: try, Writes: true, Want: may(1, row(1, 0))},
+		abuseStep{Name: "and this one is later than those that are answered", Call: try, Writes: true, Want: starts(1, time.Second, 2, row(2, 0))},
+	)
+}
+
+func TestAbuse_clockFarAheadIsForgotten(t *testing.T) {
+	try := attempt(attemptParams{Bucket: "u1", Tiers: []attemptTier{{Threshold: 2, Window: 10 * time.Second, Block: time.Second}}, StrikeMemory: time.Minute})
+	abusers.Run(
+		t,
+		abuseStep{Name: "a year ahead", Advance: 365 * day, Call: try, Writes: true, Want: may(0, row(1, 0))},
+		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0))},
+		abuseStep{Call: unblock(false), Writes: true, Want: existed},
+		abuseStep{Name: "attempts and strikes start anew", Advance: -365 * day, Call: try, Writes: true, Want: may(0, row(1, 0))},
+		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0)), TTLs: ttls{
+			abuseKey("attempts"): 10 * time.Second, abuseKey("block"): time.Second, abuseKey("strikes"): time.Minute,
+		}},
+	)
+}
+
+// Long logs are searched by halves: each place that a window can begin at is found.
+func TestAttempt_searchFindsTheFirstInTheWindow(t *testing.T) {
+	const most = 17
+	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
+		p := attemptParams{Bucket: "u1", Tiers: []attemptTier{{Threshold: 100, Window: time.Hour, Block: time.Second}}}
+		for range most {
+			if _, err := c.Attempt(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			s.Advance(t, time.Second)
+		}
+		look := abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Window: time.Hour}, {}}}
+		for inside := range int64(most + 1) {
+			look.Tiers[1].Window = time.Duration(inside)*time.Second + time.Microsecond
+			r, err := c.Status(t.Context(), look)
+			if err != nil || r.Tiers[1].Count != inside {
+				t.Errorf("%s: %+v %v, want %d", look.Tiers[1].Window, r, err, inside)
+			}
+		}
+	})
+}
