@@ -20,6 +20,7 @@ var families = []interface {
 }{
 	slidingLogFamily,
 	gcraFamily,
+	costFamily,
 }
 
 // Histories a family and engine, where RLFUNC_SOAK says nothing: real servers take a round trip for each.

@@ -50,5 +50,9 @@ local function settle(bucket, holds, receipt, actual_micros, limits) -- rlfunc:i
       return nil, failure
     end
   end
-  return outcome, charged_micros, charging.exceeded(state), math.max(state.barred_us - state.clock_us, 0), budget.rows(limits)
+  local penalty_us = 0
+  if state.barred_us > state.now_us then
+    penalty_us = state.barred_us - state.clock_us
+  end
+  return outcome, charged_micros, charging.exceeded(state), penalty_us, budget.rows(limits)
 end

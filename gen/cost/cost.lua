@@ -3,28 +3,25 @@
 -- rlfunc: library=cost version=1.0.0
 
 -- Texts that were found to be canonical, and their numbers: callers send the same few limits and windows over and over.
-local rlfunc_known = {count = 0, numbers = {}}
+local rlfunc_numbers = {}
+local rlfunc_kept = {count = 0}
 
--- A canonical whole number from least to most, or nil: no sign, blank, exponent, hex, NaN or leading zero.
-local function rlfunc_integer(text, least, most)
-  local known = rlfunc_known
-  local number = known.numbers[text]
-  if not number then
-    if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
-      return nil
-    end
-    number = tonumber(text)
-    if known.count == 256 then
-      known.count = 0
-      known.numbers = {}
-    end
-    known.count = known.count + 1
-    known.numbers[text] = number
+-- The number of a canonical whole number, or nil: no sign, blank, exponent, hex, NaN or leading zero. Looked up in
+-- rlfunc_numbers first, which holds 256 at most.
+local function rlfunc_integer(text)
+  if text ~= '0' and (#text > 16 or not string.find(text, '^[1-9]%d*$')) then
+    return nil
   end
-  if number >= least and number <= most then
-    return number
+  if rlfunc_kept.count == 256 then
+    rlfunc_kept.count = 0
+    for kept in pairs(rlfunc_numbers) do
+      rlfunc_numbers[kept] = nil
+    end
   end
-  return nil
+  local number = tonumber(text)
+  rlfunc_kept.count = rlfunc_kept.count + 1
+  rlfunc_numbers[text] = number
+  return number
 end
 
 -- What a reply can carry: a result outside 0 .. 2^53 is cut to it, NaN is 0.
@@ -921,8 +918,8 @@ local function cost_v1_peek(keys, args)
   if not args[rlfunc_arg] then
     return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_rows = rlfunc_integer(args[rlfunc_arg], 1, 16)
-  if not rlfunc_rows then
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
     return {err = 'RLARG limits must have 1 to 16 rows'}
   end
   if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
@@ -931,12 +928,12 @@ local function cost_v1_peek(keys, args)
   local limits = {}
   for rlfunc_row = 1, rlfunc_rows do
     local row = {}
-    row.budget_micros = rlfunc_integer(args[rlfunc_arg + 1], 0, 1000000000000000)
-    if not row.budget_micros then
+    row.budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not row.budget_micros or row.budget_micros < 0 or row.budget_micros > 1000000000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
     end
-    row.window_us = rlfunc_integer(args[rlfunc_arg + 2], 1, 315360000000000)
-    if not row.window_us then
+    row.window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
+    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
@@ -948,8 +945,8 @@ local function cost_v1_peek(keys, args)
   end
   local estimate_micros = 0
   if args[rlfunc_arg] ~= '' then
-    estimate_micros = rlfunc_integer(args[rlfunc_arg], 0, 1000000000000000)
-    if not estimate_micros then
+    estimate_micros = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+    if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
       return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
     end
   end
@@ -1113,8 +1110,8 @@ local function cost_v1_reserve(keys, args)
   if #receipt < 1 or #receipt > 256 then
     return {err = 'RLARG receipt must be 1 to 256 bytes'}
   end
-  local estimate_micros = rlfunc_integer(args[2], 0, 1000000000000000)
-  if not estimate_micros then
+  local estimate_micros = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
     return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
   end
   local rlfunc_key, rlfunc_arg = 2, 2
@@ -1122,8 +1119,8 @@ local function cost_v1_reserve(keys, args)
   if not args[rlfunc_arg] then
     return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_rows = rlfunc_integer(args[rlfunc_arg], 1, 16)
-  if not rlfunc_rows then
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
     return {err = 'RLARG limits must have 1 to 16 rows'}
   end
   if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
@@ -1132,12 +1129,12 @@ local function cost_v1_reserve(keys, args)
   local limits = {}
   for rlfunc_row = 1, rlfunc_rows do
     local row = {}
-    row.budget_micros = rlfunc_integer(args[rlfunc_arg + 1], 0, 1000000000000000)
-    if not row.budget_micros then
+    row.budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not row.budget_micros or row.budget_micros < 0 or row.budget_micros > 1000000000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
     end
-    row.window_us = rlfunc_integer(args[rlfunc_arg + 2], 1, 315360000000000)
-    if not row.window_us then
+    row.window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
+    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
@@ -1149,8 +1146,8 @@ local function cost_v1_reserve(keys, args)
   end
   local hold_us
   if args[rlfunc_arg] ~= '' then
-    hold_us = rlfunc_integer(args[rlfunc_arg], 1, 315360000000000)
-    if not hold_us then
+    hold_us = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
       return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
     end
   end
@@ -1160,8 +1157,8 @@ local function cost_v1_reserve(keys, args)
   end
   local penalty_us
   if args[rlfunc_arg] ~= '' then
-    penalty_us = rlfunc_integer(args[rlfunc_arg], 1, 315360000000000)
-    if not penalty_us then
+    penalty_us = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
       return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
   end
@@ -1311,7 +1308,11 @@ local function settle(bucket, holds, receipt, actual_micros, limits) -- rlfunc:i
       return nil, failure
     end
   end
-  return outcome, charged_micros, charging.exceeded(state), math.max(state.barred_us - state.clock_us, 0), budget.rows(limits)
+  local penalty_us = 0
+  if state.barred_us > state.now_us then
+    penalty_us = state.barred_us - state.clock_us
+  end
+  return outcome, charged_micros, charging.exceeded(state), penalty_us, budget.rows(limits)
 end
 
 -- Joins settle to Redis.
@@ -1332,8 +1333,8 @@ local function cost_v1_settle(keys, args)
   if #receipt < 1 or #receipt > 256 then
     return {err = 'RLARG receipt must be 1 to 256 bytes'}
   end
-  local actual_micros = rlfunc_integer(args[2], 0, 1000000000000000)
-  if not actual_micros then
+  local actual_micros = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+  if not actual_micros or actual_micros < 0 or actual_micros > 1000000000000000 then
     return {err = 'RLARG actual must be from 0 to 1000000000000000 micros'}
   end
   local rlfunc_key, rlfunc_arg = 2, 2
@@ -1341,8 +1342,8 @@ local function cost_v1_settle(keys, args)
   if not args[rlfunc_arg] then
     return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_rows = rlfunc_integer(args[rlfunc_arg], 0, 16)
-  if not rlfunc_rows then
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
     return {err = 'RLARG limits must have 0 to 16 rows'}
   end
   if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
@@ -1351,12 +1352,12 @@ local function cost_v1_settle(keys, args)
   local limits = {}
   for rlfunc_row = 1, rlfunc_rows do
     local row = {}
-    row.budget_micros = rlfunc_integer(args[rlfunc_arg + 1], 0, 1000000000000000)
-    if not row.budget_micros then
+    row.budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not row.budget_micros or row.budget_micros < 0 or row.budget_micros > 1000000000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
     end
-    row.window_us = rlfunc_integer(args[rlfunc_arg + 2], 1, 315360000000000)
-    if not row.window_us then
+    row.window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
+    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
