@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen"
@@ -60,7 +61,11 @@ func (r *run) deploy(ctx context.Context) error {
 }
 
 func (r *run) generate() (*fcall.Library, error) {
-	tree, found := codegen.Load(r.source, functions.Root, source.Options{})
+	load := codegen.Load
+	if r.source == fs.FS(functions.FS) {
+		load = source.Load // vetted before it was built in
+	}
+	tree, found := load(r.source, functions.Root, source.Options{})
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}

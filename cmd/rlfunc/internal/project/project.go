@@ -89,8 +89,14 @@ func parse(text []byte) (Config, error) {
 	return config, nil
 }
 
-// Load reads and vets every library of the project. What is wrong with the source comes back as a diag.List.
-func (p *Project) Load() (*source.Tree, error) { return p.load(codegen.Load) }
+// Load reads and vets every library of the project. What is wrong with the source comes back as a diag.List. The built-in
+// libraries were vetted before they were built in.
+func (p *Project) Load() (*source.Tree, error) {
+	if p.BuiltIn {
+		return p.Read()
+	}
+	return p.load(codegen.Load)
+}
 
 // Read reads every library without vetting the Lua, which takes a while: enough to call what is deployed and to compare.
 func (p *Project) Read() (*source.Tree, error) { return p.load(source.Load) }
