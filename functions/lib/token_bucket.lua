@@ -12,8 +12,8 @@ local longest_us = 3153600000000000
 
 -- Judges a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, the time until
 -- the bucket is full without the call, and when allowed that time after the call and the value to store for it, nil when
--- the key has that value; or nil and a refusal.
-function token_bucket.judge(key, limit, period_us, burst, cost)
+-- the key has that value; or nil and a refusal. Without the clock it is read where the bucket needs it.
+function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   local capacity_us, capacity_part = value_bucket.span(burst, limit, period_us)
   if capacity_us > longest_us then
     return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
@@ -24,7 +24,7 @@ function token_bucket.judge(key, limit, period_us, burst, cost)
   if period_us % (limit * 1000) == 0 then
     return ttl_bucket.judge(key, math.floor(period_us / limit), capacity_us, cost)
   end
-  return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost)
+  return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
 -- Stores what judge returned for an allowed call.

@@ -82,10 +82,9 @@ local function level(key, value, limit, clock_us)
 end
 
 -- What token_bucket.judge returns, for a bucket that fills in capacity_us + capacity_part/limit microseconds.
-function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost)
+function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us)
   local level_us, level_part = 0, 0
   local value = redis.call('GET', key)
-  local clock_us = clock.now_us()
   if value then
     local stored_us, stored_part = level(key, value, limit, clock_us)
     if not stored_us then

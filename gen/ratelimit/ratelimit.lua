@@ -128,103 +128,6 @@ end
 return refusal
 end)()
 
-local whole = (function()
---- Whole numbers out of stored text.
---- @lib whole
-local whole = {}
-
--- The number, or nil when the text is no whole number from 1 to most as INCRBY writes it: a zero in front, a fraction, an
--- exponent, hex, NaN or a blank is not.
-function whole.parse(text, most)
-  if #text > 16 or not string.find(text, '^[1-9]%d*$') then
-    return nil
-  end
-  local number = text + 0
-  if number <= most then
-    return number
-  end
-  return nil
-end
-
-return whole
-end)()
-
-local window_count = (function()
---- A fixed window in one string: how much was taken since the window began. The key expires with the window.
---- @use clock refusal whole
---- @lib window_count
-local window_count = {}
-
--- No limit is higher, so no count is.
-local most = 1000000
-
--- Reads the window: how much was taken in it, and the milliseconds until it ends; 0 and 0 when none is going on; or nil
--- and a refusal.
--- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
--- when its key does; further ahead than its length it is a broken clock's, and over.
-local function read(key, window_ms)
-  local stored = redis.call('GET', key)
-  if not stored then
-    return 0, 0
-  end
-  local used = whole.parse(stored, most)
-  local left_ms = clock.left_ms(key)
-  if not used or left_ms == -1 then
-    return nil, refusal.state(key, 'holds no count that expires')
-  end
-  if left_ms <= 0 or left_ms > 2 * window_ms then
-    return 0, 0
-  end
-  return used, left_ms
-end
-
--- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
--- cost is allowed, and the time until the window ends, 0 when the call begins one; or nil and a refusal.
-function window_count.judge(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
-  end
-  local used, left_ms = read(key, window_ms)
-  if not used then
-    return nil, left_ms
-  end
-  if used + cost > limit then
-    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000
-  end
-  return true, limit - used - cost, 0, left_ms * 1000
-end
-
--- Takes cost, which was allowed, and returns the time until the window ends.
-function window_count.charge(key, cost, window_ms, end_us)
-  if end_us > 0 then
-    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-    return end_us
-  end
-  clock.store(key, cost, window_ms)
-  return window_ms * 1000
-end
-
--- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
--- until the window ends; or nil and a refusal. With nothing taken there is no window.
-function window_count.refund(key, window_ms, cost)
-  local used, left_ms = read(key, window_ms)
-  if not used then
-    return nil, left_ms
-  end
-  if used == 0 then
-    return 0, 0, 0
-  end
-  if used <= cost then
-    redis.call('DEL', key)
-    return used, 0, 0
-  end
-  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  return cost, used - cost, left_ms * 1000
-end
-
-return window_count
-end)()
-
 local ttl_bucket = (function()
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
@@ -358,10 +261,9 @@ local function level(key, value, limit, clock_us)
 end
 
 -- What token_bucket.judge returns, for a bucket that fills in capacity_us + capacity_part/limit microseconds.
-function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost)
+function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us)
   local level_us, level_part = 0, 0
   local value = redis.call('GET', key)
-  local clock_us = clock.now_us()
   if value then
     local stored_us, stored_part = level(key, value, limit, clock_us)
     if not stored_us then
@@ -417,8 +319,8 @@ local longest_us = 3153600000000000
 
 -- Judges a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, the time until
 -- the bucket is full without the call, and when allowed that time after the call and the value to store for it, nil when
--- the key has that value; or nil and a refusal.
-function token_bucket.judge(key, limit, period_us, burst, cost)
+-- the key has that value; or nil and a refusal. Without the clock it is read where the bucket needs it.
+function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   local capacity_us, capacity_part = value_bucket.span(burst, limit, period_us)
   if capacity_us > longest_us then
     return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
@@ -429,7 +331,7 @@ function token_bucket.judge(key, limit, period_us, burst, cost)
   if period_us % (limit * 1000) == 0 then
     return ttl_bucket.judge(key, math.floor(period_us / limit), capacity_us, cost)
   end
-  return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost)
+  return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
 -- Stores what judge returned for an allowed call.
@@ -442,6 +344,207 @@ function token_bucket.store(key, full_us, value)
 end
 
 return token_bucket
+end)()
+
+local whole = (function()
+--- Whole numbers out of stored text.
+--- @lib whole
+local whole = {}
+
+-- The number, or nil when the text is no whole number from 1 to most as INCRBY writes it: a zero in front, a fraction, an
+-- exponent, hex, NaN or a blank is not.
+function whole.parse(text, most)
+  if #text > 16 or not string.find(text, '^[1-9]%d*$') then
+    return nil
+  end
+  local number = text + 0
+  if number <= most then
+    return number
+  end
+  return nil
+end
+
+return whole
+end)()
+
+local window_count = (function()
+--- A fixed window in one string: how much was taken since the window began. The key expires with the window.
+--- @use clock refusal whole
+--- @lib window_count
+local window_count = {}
+
+-- No limit is higher, so no count is.
+local most = 1000000
+
+-- Reads the window: how much was taken in it, and the milliseconds until it ends; 0 and 0 when none is going on; or nil
+-- and a refusal.
+-- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
+-- when its key does; further ahead than its length it is a broken clock's, and over.
+local function read(key, window_ms)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0
+  end
+  local used = whole.parse(stored, most)
+  local left_ms = clock.left_ms(key)
+  if not used or left_ms == -1 then
+    return nil, refusal.state(key, 'holds no count that expires')
+  end
+  if left_ms <= 0 or left_ms > 2 * window_ms then
+    return 0, 0
+  end
+  return used, left_ms
+end
+
+-- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
+-- cost is allowed, and the time until the window ends, 0 when the call begins one; or nil and a refusal.
+function window_count.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local used, left_ms = read(key, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used + cost > limit then
+    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000
+  end
+  return true, limit - used - cost, 0, left_ms * 1000
+end
+
+-- Takes cost, which was allowed, and returns the time until the window ends.
+function window_count.charge(key, cost, window_ms, end_us)
+  if end_us > 0 then
+    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    return end_us
+  end
+  clock.store(key, cost, window_ms)
+  return window_ms * 1000
+end
+
+-- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
+-- until the window ends; or nil and a refusal. With nothing taken there is no window.
+function window_count.refund(key, window_ms, cost)
+  local used, left_ms = read(key, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used == 0 then
+    return 0, 0, 0
+  end
+  if used <= cost then
+    redis.call('DEL', key)
+    return used, 0, 0
+  end
+  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  return cost, used - cost, left_ms * 1000
+end
+
+return window_count
+end)()
+
+local window_log = (function()
+--- A log of admission times in a list, oldest first: exact in any window.
+---
+--- A list holds each time once, also when two are equal, in about 10 bytes.
+--- @use clock refusal
+--- @lib window_log
+local window_log = {}
+
+local unreadable = 'holds an entry that is not a time'
+
+-- The first index in [1, high] whose time is later than horizon_us, and that time; the times ascend, the first one is not
+-- later, and the last one, high_us, is. It looks at 1, 3, 7, ... first, as few entries expire between two calls, then
+-- halves the gap.
+local function first_after(key, horizon_us, high, high_us)
+  local low, probe, galloping = 1, 1, true
+  while low < high do
+    local entry_us = clock.parse_us(redis.call('LINDEX', key, probe)) -- rlfunc:ignore key-loop halves the range, 40 steps at most
+    if not entry_us then
+      return nil
+    end
+    if entry_us > horizon_us then
+      high = probe
+      high_us = entry_us
+      galloping = false
+    else
+      low = probe + 1
+    end
+    if galloping then
+      probe = math.min(low + probe, high - 1)
+    elseif low < high then
+      probe = math.floor((low + high) / 2)
+    end
+  end
+  return low, high_us
+end
+
+-- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
+-- entries are inside the window; how many have left it and are in the list still; and the times of the newest and of the
+-- oldest inside, which mean nothing when none is. Or nil and a refusal.
+-- A newest entry that is further ahead than the window is a broken clock's: then all have left it.
+function window_log.read(key, window_us, clock_us)
+  local newest = redis.call('LINDEX', key, '-1')
+  if not newest then
+    return clock_us, 0, 0, clock_us, clock_us
+  end
+  local newest_us = clock.parse_us(newest)
+  if not newest_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  local length = redis.call('LLEN', key)
+  local now_us = clock_us
+  if newest_us > clock_us then
+    now_us = newest_us
+    if newest_us - clock_us > window_us then
+      return clock_us, 0, length, clock_us, clock_us
+    end
+  end
+  local horizon_us = now_us - window_us
+  if newest_us <= horizon_us then
+    return now_us, 0, length, newest_us, newest_us
+  end
+  if length == 1 then
+    return now_us, 1, 0, newest_us, newest_us
+  end
+  local oldest_us = clock.parse_us(redis.call('LINDEX', key, '0'))
+  if not oldest_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  if oldest_us > horizon_us then
+    return now_us, length, 0, newest_us, oldest_us
+  end
+  local expired, next_us = first_after(key, horizon_us, length - 1, newest_us)
+  if not expired then
+    return nil, refusal.state(key, unreadable)
+  end
+  return now_us, length - expired, expired, newest_us, next_us
+end
+
+-- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
+function window_log.room_us(key, limit, window_us, count, expired, oldest_us)
+  if count == limit then
+    return oldest_us + window_us
+  end
+  local entry_us = clock.parse_us(redis.call('LINDEX', key, expired + count - limit))
+  if not entry_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  return entry_us + window_us
+end
+
+-- Adds an entry, after those that have left the window are gone.
+function window_log.append(key, entry_us, expired, ttl_us)
+  if expired == 1 then
+    redis.call('LPOP', key)
+  elseif expired > 0 then
+    redis.call('LTRIM', key, expired, '-1')
+  end
+  redis.call('RPUSH', key, entry_us)
+  clock.expire(key, ttl_us)
+end
+
+return window_log
 end)()
 
 local window_pair = (function()
@@ -579,6 +682,254 @@ end
 return window_pair
 end)()
 
+local limit_kinds = (function()
+--- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
+--- @use refusal token_bucket window_count window_log window_pair
+--- @lib limit_kinds
+local limit_kinds = {}
+
+-- What a judge returns: the answer without the call, and what its charge needs, a moment and a number. Whoever need not wait
+-- is allowed.
+local function verdict(remaining, wait_us, reset_us, at, with)
+  return {
+    allowed = wait_us == 0, remaining = remaining, retry_after_us = wait_us, reset_after_us = reset_us, at = at, with = with,
+  }
+end
+
+local function judge_log(row, clock_us)
+  if row.cost > 1 then
+    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
+  end
+  local limit, window_us = row.limit, row.window_us
+  local now_us, count, expired, newest_us, oldest_us = window_log.read(row.state, window_us, clock_us)
+  if not now_us then
+    return nil, count
+  end
+  local reset_us = 0
+  if count > 0 then
+    reset_us = newest_us + window_us - clock_us
+  end
+  if count + row.cost > limit then
+    local room_us, unreadable = window_log.room_us(row.state, limit + 1 - row.cost, window_us, count, expired, oldest_us)
+    if not room_us then
+      return nil, unreadable
+    end
+    return verdict(math.max(limit - count, 0), room_us - clock_us, reset_us, now_us, expired)
+  end
+  return verdict(limit - count, 0, reset_us, now_us, expired)
+end
+
+local function charge_log(row, judged, clock_us)
+  local ttl_us = row.window_us + judged.at - clock_us
+  window_log.append(row.state, judged.at, judged.with, ttl_us)
+  judged.reset_after_us = ttl_us
+end
+
+local function judge_counter(row)
+  if row.window_us > 7776000000000 then
+    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
+  end
+  local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed then
+    return verdict(left, wait_us, reset_us, 0, 0)
+  end
+  return verdict(left + row.cost, 0, reset_us, gone_ms, moved or -1)
+end
+
+local function charge_counter(row, judged)
+  local moved
+  if judged.with >= 0 then
+    moved = judged.with
+  end
+  judged.reset_after_us = window_pair.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.at, moved)
+end
+
+local function judge_window(row)
+  local allowed, left, wait_us, end_us = window_count.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed then
+    return verdict(left, wait_us, end_us, 0, 0)
+  end
+  return verdict(left + row.cost, 0, end_us, 0, 0)
+end
+
+local function charge_window(row, judged)
+  judged.reset_after_us = window_count.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.reset_after_us)
+end
+
+local function judge_bucket(row, clock_us)
+  local allowed, left, wait_us, full_us, next_full_us, value =
+    token_bucket.judge(row.state, row.limit, row.window_us, row.burst or row.limit, row.cost, clock_us)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed then
+    return verdict(left, wait_us, full_us, 0, 0)
+  end
+  local judged = verdict(left + row.cost, 0, full_us, next_full_us, 0)
+  judged.value = value
+  return judged
+end
+
+local function charge_bucket(row, judged)
+  token_bucket.store(row.state, judged.at, judged.value)
+  judged.reset_after_us = judged.at
+end
+
+-- Judges a row (kind, state, limit, window_us, burst, cost) and writes nothing. Returns a table: allowed, remaining and
+-- reset_after_us without the call, retry_after_us, and what charge needs; or nil and a refusal.
+function limit_kinds.judge(row, clock_us)
+  if row.kind == 'gcra' then
+    return judge_bucket(row, clock_us)
+  end
+  if row.burst then
+    return nil, refusal.argument('burst must be absent but in a gcra')
+  end
+  if row.kind == 'sliding_log' then
+    return judge_log(row, clock_us)
+  end
+  if row.kind == 'fixed_window' then
+    return judge_window(row)
+  end
+  return judge_counter(row)
+end
+
+-- Takes a row's cost, and brings what judge returned to the state after it.
+function limit_kinds.charge(row, judged, clock_us)
+  judged.remaining = judged.remaining - row.cost
+  if row.kind == 'gcra' then
+    charge_bucket(row, judged)
+  elseif row.kind == 'sliding_log' then
+    charge_log(row, judged, clock_us)
+  elseif row.kind == 'fixed_window' then
+    charge_window(row, judged)
+  else
+    charge_counter(row, judged)
+  end
+end
+
+return limit_kinds
+end)()
+
+local limit_set = (function()
+--- A group of limits of one subject, judged together before any is charged.
+--- @use limit_kinds refusal
+--- @lib limit_set
+local limit_set = {}
+
+-- What each kind keeps its state in.
+local types = {sliding_log = 'list', sliding_counter = 'string', fixed_window = 'string', gcra = 'string'}
+
+-- Fills all with what limit_kinds.judge returns for each row. Returns a refusal, or nil.
+local function judge(limits, clock_us, all)
+  for i = 1, #limits do
+    local judged, failure = limit_kinds.judge(limits[i], clock_us)
+    if not judged then
+      if failure and string.find(failure.err, '^RLARG') then
+        return refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
+      end
+      return failure
+    end
+    all[i] = judged
+  end
+  return nil
+end
+
+-- The refusal for two rows that are one limit; nil when there are none.
+local function twice(limits)
+  for i = 2, #limits do
+    for j = 1, i - 1 do
+      if limits[j].state == limits[i].state then
+        return refusal.argument('limits must differ in kind or name: two rows would be one limit')
+      end
+    end
+  end
+  return nil
+end
+
+-- The refusal for a key of another type than its kind has, which no header can tell as the type goes by kind; nil when
+-- there is none.
+local function unlike(limits)
+  for i = 1, #limits do
+    local found, wanted = redis.call('TYPE', limits[i].state).ok, types[limits[i].kind]
+    if found ~= 'none' and found ~= wanted then
+      return refusal.state(limits[i].state, string.format('holds a %s, not a %s', found, wanted))
+    end
+  end
+  return nil
+end
+
+-- Judges every row and writes nothing. Returns what limit_kinds.judge returned for each; or nil and a refusal.
+function limit_set.judge(limits, clock_us)
+  local same = twice(limits)
+  if same then
+    return nil, same
+  end
+  local all = {}
+  local fine, failure = pcall(judge, limits, clock_us, all)
+  if not fine then
+    local other = unlike(limits)
+    if other then
+      return nil, other
+    end
+    error(failure, 0) -- as it came: the entry knows what to tell
+  end
+  if failure then
+    return nil, failure
+  end
+  return all
+end
+
+-- How many refuse, and the longest of their waits.
+function limit_set.refused(all)
+  local refused, wait_us = 0, 0
+  for i = 1, #all do
+    if not all[i].allowed then
+      refused = refused + 1
+      wait_us = math.max(wait_us, all[i].retry_after_us)
+    end
+  end
+  return refused, wait_us
+end
+
+-- Charges every row, and returns whether any costs.
+function limit_set.charge(limits, all, clock_us)
+  local costs = false
+  for i = 1, #limits do
+    if limits[i].cost > 0 then
+      limit_kinds.charge(limits[i], all[i], clock_us)
+      costs = true
+    end
+  end
+  return costs
+end
+
+-- The longest window of the rows.
+function limit_set.longest_us(limits)
+  local longest_us = 0
+  for i = 1, #limits do
+    longest_us = math.max(longest_us, limits[i].window_us)
+  end
+  return longest_us
+end
+
+-- The answers of rows that a known receipt passes, whatever they are.
+function limit_set.pass(all)
+  for i = 1, #all do
+    all[i].allowed = true
+    all[i].retry_after_us = 0
+  end
+  return all
+end
+
+return limit_set
+end)()
+
 local receipt_set = (function()
 --- Receipts that were counted, in a sorted set by time.
 --- @use clock
@@ -624,109 +975,429 @@ end
 return receipt_set
 end)()
 
-local window_log = (function()
---- A log of admission times in a list, oldest first: exact in any window.
+do
+--- Decides up to 16 limits of a subject together: all allow and all are charged, or none is.
 ---
---- A list holds each time once, also when two are equal, in about 10 bytes.
---- @use clock refusal
---- @lib window_log
-local window_log = {}
-
-local unreadable = 'holds an entry that is not a time'
-
--- The first index in [1, high] whose time is later than horizon_us, and that time; the times ascend, the first one is not
--- later, and the last one, high_us, is. It looks at 1, 3, 7, ... first, as few entries expire between two calls, then
--- halves the gap.
-local function first_after(key, horizon_us, high, high_us)
-  local low, probe, galloping = 1, 1, true
-  while low < high do
-    local entry_us = clock.parse_us(redis.call('LINDEX', key, probe)) -- rlfunc:ignore key-loop halves the range, 40 steps at most
-    if not entry_us then
-      return nil
-    end
-    if entry_us > horizon_us then
-      high = probe
-      high_us = entry_us
-      galloping = false
-    else
-      low = probe + 1
-    end
-    if galloping then
-      probe = math.min(low + probe, high - 1)
-    elseif low < high then
-      probe = math.floor((low + high) / 2)
-    end
+--- A refused call writes nothing: the minute's limit is not charged for a request that the hour's refuses. A limit counts as
+--- the function of its kind does, in a key of its own: the same kind and name is the same limit in every call.
+---
+--- A receipt is the request's own ID. One that was counted less than dedup ago is allowed, whatever the limits say, and not
+--- counted again. It is the subject's, not a limit's: calls with other limits know it too. The tick of retry_after is that
+--- of the limit that waits longest.
+--- @use clock limit_set receipt_set
+--- @key    bucket         zset[checked]            the receipts that were counted, by time; each limit has a key of its own
+--- @arg    limits         group[1..16]             limits that are decided together
+--- @arg    limits.name    text[64]                 the limit's name: minute
+--- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
+--- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
+--- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
+--- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
+--- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
+--- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
+--- @arg    receipt        text[256]?               the request's own ID; without one each call counts
+--- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
+--- @result allowed        bool                     whether every limit allowed, so that every cost was taken
+--- @result duplicate      bool                     whether the receipt was known, so that nothing was taken
+--- @result refused        count                    how many limits refused: 1 of 2; 0 when allowed
+--- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
+--- @result limits         group                    an answer for each limit, in the order of the call
+--- @result limits.allowed bool                     whether this limit allowed; another one may have refused the call
+--- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
+--- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
+local function check(bucket, limits, receipt, dedup_us) -- rlfunc:ignore complexity four kinds over a group: followed to its end at 30,000 statements, and nothing found but the error that limit_set raises anew
+  local clock_us = clock.now_us()
+  local all, failure = limit_set.judge(limits, clock_us)
+  if not all then
+    return nil, failure
   end
-  return low, high_us
+  local known_us = dedup_us or limit_set.longest_us(limits)
+  if receipt and receipt_set.knows(bucket, receipt, clock_us, known_us) then
+    return true, true, 0, 0, limit_set.pass(all)
+  end
+  local refused, wait_us = limit_set.refused(all)
+  if refused > 0 then
+    return false, false, refused, wait_us, all
+  end
+  local costs = limit_set.charge(limits, all, clock_us)
+  -- A call that takes nothing must not let a later one pass for nothing.
+  if receipt and costs then
+    receipt_set.add(bucket, receipt, clock_us, known_us, known_us)
+  end
+  return true, false, 0, 0, all
 end
 
--- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
--- entries are inside the window; how many have left it and are in the list still; and the times of the newest and of the
--- oldest inside, which mean nothing when none is. Or nil and a refusal.
--- A newest entry that is further ahead than the window is a broken clock's: then all have left it.
-function window_log.read(key, window_us, clock_us)
-  local newest = redis.call('LINDEX', key, '-1')
-  if not newest then
-    return clock_us, 0, 0, clock_us, clock_us
+-- Joins check to Redis.
+local function ratelimit_v1_check_expected(i)
+  if i == 1 then
+    return 'zset'
   end
-  local newest_us = clock.parse_us(newest)
-  if not newest_us then
-    return nil, refusal.state(key, unreadable)
+  return ({'any'})[(i - 2) % 1 + 1]
+end
+local function ratelimit_v1_check(keys, args)
+  if #keys < 1 or #args < 3 then
+    return {err = 'RLARG check must be called with at least 1 key and 3 arguments'}
   end
-  local length = redis.call('LLEN', key)
-  local now_us = clock_us
-  if newest_us > clock_us then
-    now_us = newest_us
-    if newest_us - clock_us > window_us then
-      return clock_us, 0, length, clock_us, clock_us
+  local rlfunc_key, rlfunc_arg = 1, 0
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
+    return {err = 'RLARG limits must have 1 to 16 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 6 or #keys < rlfunc_key + rlfunc_rows * 1 then
+    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local row = {}
+    row.name = args[rlfunc_arg + 1]
+    if #row.name < 1 or #row.name > 64 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+    end
+    row.kind = args[rlfunc_arg + 2]
+    if row.kind ~= 'sliding_log' and row.kind ~= 'sliding_counter' and row.kind ~= 'fixed_window' and row.kind ~= 'gcra' then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
+    end
+    row.state = keys[rlfunc_key + 1]
+    row.limit = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
+    if not row.limit or row.limit < 1 or row.limit > 1000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
+    end
+    row.window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
+    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
+    end
+    row.burst = nil
+    if args[rlfunc_arg + 5] ~= '' then
+      row.burst = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
+      if not row.burst or row.burst < 1 or row.burst > 1000000 then
+        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
+      end
+    end
+    row.cost = 1
+    if args[rlfunc_arg + 6] ~= '' then
+      row.cost = rlfunc_numbers[args[rlfunc_arg + 6]] or rlfunc_integer(args[rlfunc_arg + 6])
+      if not row.cost or row.cost < 0 or row.cost > 1000000 then
+        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
+      end
+    end
+    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 6
+    limits[rlfunc_row] = row
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
+  end
+  local receipt
+  if args[rlfunc_arg] ~= '' then
+    receipt = args[rlfunc_arg]
+    if #receipt < 1 or #receipt > 256 then
+      return {err = 'RLARG receipt must be 1 to 256 bytes'}
     end
   end
-  local horizon_us = now_us - window_us
-  if newest_us <= horizon_us then
-    return now_us, 0, length, newest_us, newest_us
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
-  if length == 1 then
-    return now_us, 1, 0, newest_us, newest_us
+  local dedup_us
+  if args[rlfunc_arg] ~= '' then
+    dedup_us = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+    end
   end
-  local oldest_us = clock.parse_us(redis.call('LINDEX', key, '0'))
-  if not oldest_us then
-    return nil, refusal.state(key, unreadable)
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
-  if oldest_us > horizon_us then
-    return now_us, length, 0, newest_us, oldest_us
+  local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check, keys[1], limits, receipt, dedup_us)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_check_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
   end
-  local expired, next_us = first_after(key, horizon_us, length - 1, newest_us)
-  if not expired then
-    return nil, refusal.state(key, unreadable)
+  if out_allowed == nil then
+    return out_duplicate
   end
-  return now_us, length - expired, expired, newest_us, next_us
+  if not (out_refused >= 0 and out_refused <= 9007199254740992) then
+    out_refused = rlfunc_clamp(out_refused)
+  end
+  if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+    out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+  end
+  local reply = {}
+  reply[#reply + 1] = out_allowed and 1 or 0
+  reply[#reply + 1] = out_duplicate and 1 or 0
+  reply[#reply + 1] = out_refused
+  reply[#reply + 1] = out_retry_after_us
+  reply[#reply + 1] = #out_limits
+  for i = 1, #out_limits do
+    local row = out_limits[i]
+    reply[#reply + 1] = row.allowed and 1 or 0
+    if not (row.remaining >= 0 and row.remaining <= 9007199254740992) then
+      row.remaining = rlfunc_clamp(row.remaining)
+    end
+    reply[#reply + 1] = row.remaining
+    if not (row.retry_after_us >= 0 and row.retry_after_us <= 9007199254740992) then
+      row.retry_after_us = rlfunc_clamp(row.retry_after_us)
+    end
+    reply[#reply + 1] = row.retry_after_us
+    if not (row.reset_after_us >= 0 and row.reset_after_us <= 9007199254740992) then
+      row.reset_after_us = rlfunc_clamp(row.reset_after_us)
+    end
+    reply[#reply + 1] = row.reset_after_us
+  end
+  return reply
+end
+redis.register_function{function_name = 'ratelimit_v1_check', callback = ratelimit_v1_check, description = 'Decides up to 16 limits of a subject together: all allow and all are charged, or none is.'}
 end
 
--- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
-function window_log.room_us(key, limit, window_us, count, expired, oldest_us)
-  if count == limit then
-    return oldest_us + window_us
+do
+--- Tells what check would answer, and changes nothing.
+--- @use clock limit_set receipt_set
+--- @flags  no-writes
+--- @key    bucket         zset[checked]            the receipts that were counted, by time; each limit has a key of its own
+--- @arg    limits         group[1..16]             limits that are decided together
+--- @arg    limits.name    text[64]                 the limit's name: minute
+--- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
+--- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
+--- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
+--- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
+--- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
+--- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
+--- @arg    receipt        text[256]?               the request's own ID; without one each call counts
+--- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
+--- @result allowed        bool                     whether every limit would allow
+--- @result duplicate      bool                     whether the receipt is known
+--- @result refused        count                    how many limits would refuse: 1 of 2; 0 when allowed
+--- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
+--- @result limits         group                    an answer for each limit, in the order of the call
+--- @result limits.allowed bool                     whether this limit would allow
+--- @result limits.remaining count                  what is left now: 10 of 10 before the first call
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
+--- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
+local function check_peek(bucket, limits, receipt, dedup_us) -- rlfunc:ignore complexity four kinds over a group: followed to its end at 30,000 statements, and nothing found but the error that limit_set raises anew
+  local clock_us = clock.now_us()
+  local all, failure = limit_set.judge(limits, clock_us)
+  if not all then
+    return nil, failure
   end
-  local entry_us = clock.parse_us(redis.call('LINDEX', key, expired + count - limit))
-  if not entry_us then
-    return nil, refusal.state(key, unreadable)
+  if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_set.longest_us(limits)) then
+    return true, true, 0, 0, limit_set.pass(all)
   end
-  return entry_us + window_us
+  local refused, wait_us = limit_set.refused(all)
+  return refused == 0, false, refused, wait_us, all
 end
 
--- Adds an entry, after those that have left the window are gone.
-function window_log.append(key, entry_us, expired, ttl_us)
-  if expired == 1 then
-    redis.call('LPOP', key)
-  elseif expired > 0 then
-    redis.call('LTRIM', key, expired, '-1')
+-- Joins check_peek to Redis.
+local function ratelimit_v1_check_peek_expected(i)
+  if i == 1 then
+    return 'zset'
   end
-  redis.call('RPUSH', key, entry_us)
-  clock.expire(key, ttl_us)
+  return ({'any'})[(i - 2) % 1 + 1]
+end
+local function ratelimit_v1_check_peek(keys, args)
+  if #keys < 1 or #args < 3 then
+    return {err = 'RLARG check_peek must be called with at least 1 key and 3 arguments'}
+  end
+  local rlfunc_key, rlfunc_arg = 1, 0
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
+    return {err = 'RLARG limits must have 1 to 16 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 6 or #keys < rlfunc_key + rlfunc_rows * 1 then
+    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local row = {}
+    row.name = args[rlfunc_arg + 1]
+    if #row.name < 1 or #row.name > 64 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+    end
+    row.kind = args[rlfunc_arg + 2]
+    if row.kind ~= 'sliding_log' and row.kind ~= 'sliding_counter' and row.kind ~= 'fixed_window' and row.kind ~= 'gcra' then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
+    end
+    row.state = keys[rlfunc_key + 1]
+    row.limit = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
+    if not row.limit or row.limit < 1 or row.limit > 1000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
+    end
+    row.window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
+    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
+    end
+    row.burst = nil
+    if args[rlfunc_arg + 5] ~= '' then
+      row.burst = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
+      if not row.burst or row.burst < 1 or row.burst > 1000000 then
+        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
+      end
+    end
+    row.cost = 1
+    if args[rlfunc_arg + 6] ~= '' then
+      row.cost = rlfunc_numbers[args[rlfunc_arg + 6]] or rlfunc_integer(args[rlfunc_arg + 6])
+      if not row.cost or row.cost < 0 or row.cost > 1000000 then
+        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
+      end
+    end
+    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 6
+    limits[rlfunc_row] = row
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  local receipt
+  if args[rlfunc_arg] ~= '' then
+    receipt = args[rlfunc_arg]
+    if #receipt < 1 or #receipt > 256 then
+      return {err = 'RLARG receipt must be 1 to 256 bytes'}
+    end
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  local dedup_us
+  if args[rlfunc_arg] ~= '' then
+    dedup_us = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+    end
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check_peek, keys[1], limits, receipt, dedup_us)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_allowed, keys, ratelimit_v1_check_peek_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_allowed == nil then
+    return out_duplicate
+  end
+  if not (out_refused >= 0 and out_refused <= 9007199254740992) then
+    out_refused = rlfunc_clamp(out_refused)
+  end
+  if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+    out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+  end
+  local reply = {}
+  reply[#reply + 1] = out_allowed and 1 or 0
+  reply[#reply + 1] = out_duplicate and 1 or 0
+  reply[#reply + 1] = out_refused
+  reply[#reply + 1] = out_retry_after_us
+  reply[#reply + 1] = #out_limits
+  for i = 1, #out_limits do
+    local row = out_limits[i]
+    reply[#reply + 1] = row.allowed and 1 or 0
+    if not (row.remaining >= 0 and row.remaining <= 9007199254740992) then
+      row.remaining = rlfunc_clamp(row.remaining)
+    end
+    reply[#reply + 1] = row.remaining
+    if not (row.retry_after_us >= 0 and row.retry_after_us <= 9007199254740992) then
+      row.retry_after_us = rlfunc_clamp(row.retry_after_us)
+    end
+    reply[#reply + 1] = row.retry_after_us
+    if not (row.reset_after_us >= 0 and row.reset_after_us <= 9007199254740992) then
+      row.reset_after_us = rlfunc_clamp(row.reset_after_us)
+    end
+    reply[#reply + 1] = row.reset_after_us
+  end
+  return reply
+end
+redis.register_function{function_name = 'ratelimit_v1_check_peek', callback = ratelimit_v1_check_peek, description = 'Tells what check would answer, and changes nothing.', flags = {'no-writes'}}
 end
 
-return window_log
-end)()
+do
+--- Forgets what a subject took of limits of check, and every receipt of the subject that check counted.
+--- @key    bucket         zset[checked]            the receipts that were counted
+--- @arg    limits         group[1..16]             limits to forget
+--- @arg    limits.name    text[64]                 the limit's name
+--- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts
+--- @key    limits.state   any[<kind>:<name>]       what the limit keeps
+--- @result existed        bool                     whether there was anything to forget
+local function check_reset(bucket, limits)
+  local existed = redis.call('DEL', bucket)
+  for i = 1, #limits do
+    existed = existed + redis.call('DEL', limits[i].state)
+  end
+  return existed > 0
+end
+
+-- Joins check_reset to Redis.
+local function ratelimit_v1_check_reset_expected(i)
+  if i == 1 then
+    return 'zset'
+  end
+  return ({'any'})[(i - 2) % 1 + 1]
+end
+local function ratelimit_v1_check_reset(keys, args)
+  if #keys < 1 or #args < 1 then
+    return {err = 'RLARG check_reset must be called with at least 1 key and 1 argument'}
+  end
+  local rlfunc_key, rlfunc_arg = 1, 0
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
+    return {err = 'RLARG limits must have 1 to 16 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 1 then
+    return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits = {}
+  for rlfunc_row = 1, rlfunc_rows do
+    local row = {}
+    row.name = args[rlfunc_arg + 1]
+    if #row.name < 1 or #row.name > 64 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+    end
+    row.kind = args[rlfunc_arg + 2]
+    if row.kind ~= 'sliding_log' and row.kind ~= 'sliding_counter' and row.kind ~= 'fixed_window' and row.kind ~= 'gcra' then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
+    end
+    row.state = keys[rlfunc_key + 1]
+    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 2
+    limits[rlfunc_row] = row
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(check_reset, keys[1], limits)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_existed, keys, ratelimit_v1_check_reset_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_existed == nil then
+    return rlfunc_refusal
+  end
+  return {out_existed and 1 or 0}
+end
+redis.register_function{function_name = 'ratelimit_v1_check_reset', callback = ratelimit_v1_check_reset, description = 'Forgets what a subject took of limits of check, and every receipt of the subject that check counted.'}
+end
 
 do
 --- Takes cost while no more than limit is taken in the window, which begins with the first call.

@@ -1,0 +1,111 @@
+--- A group of limits of one subject, judged together before any is charged.
+--- @use limit_kinds refusal
+--- @lib limit_set
+local limit_set = {}
+
+-- What each kind keeps its state in.
+local types = {sliding_log = 'list', sliding_counter = 'string', fixed_window = 'string', gcra = 'string'}
+
+-- Fills all with what limit_kinds.judge returns for each row. Returns a refusal, or nil.
+local function judge(limits, clock_us, all)
+  for i = 1, #limits do
+    local judged, failure = limit_kinds.judge(limits[i], clock_us)
+    if not judged then
+      if failure and string.find(failure.err, '^RLARG') then
+        return refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
+      end
+      return failure
+    end
+    all[i] = judged
+  end
+  return nil
+end
+
+-- The refusal for two rows that are one limit; nil when there are none.
+local function twice(limits)
+  for i = 2, #limits do
+    for j = 1, i - 1 do
+      if limits[j].state == limits[i].state then
+        return refusal.argument('limits must differ in kind or name: two rows would be one limit')
+      end
+    end
+  end
+  return nil
+end
+
+-- The refusal for a key of another type than its kind has, which no header can tell as the type goes by kind; nil when
+-- there is none.
+local function unlike(limits)
+  for i = 1, #limits do
+    local found, wanted = redis.call('TYPE', limits[i].state).ok, types[limits[i].kind]
+    if found ~= 'none' and found ~= wanted then
+      return refusal.state(limits[i].state, string.format('holds a %s, not a %s', found, wanted))
+    end
+  end
+  return nil
+end
+
+-- Judges every row and writes nothing. Returns what limit_kinds.judge returned for each; or nil and a refusal.
+function limit_set.judge(limits, clock_us)
+  local same = twice(limits)
+  if same then
+    return nil, same
+  end
+  local all = {}
+  local fine, failure = pcall(judge, limits, clock_us, all)
+  if not fine then
+    local other = unlike(limits)
+    if other then
+      return nil, other
+    end
+    error(failure, 0) -- as it came: the entry knows what to tell
+  end
+  if failure then
+    return nil, failure
+  end
+  return all
+end
+
+-- How many refuse, and the longest of their waits.
+function limit_set.refused(all)
+  local refused, wait_us = 0, 0
+  for i = 1, #all do
+    if not all[i].allowed then
+      refused = refused + 1
+      wait_us = math.max(wait_us, all[i].retry_after_us)
+    end
+  end
+  return refused, wait_us
+end
+
+-- Charges every row, and returns whether any costs.
+function limit_set.charge(limits, all, clock_us)
+  local costs = false
+  for i = 1, #limits do
+    if limits[i].cost > 0 then
+      limit_kinds.charge(limits[i], all[i], clock_us)
+      costs = true
+    end
+  end
+  return costs
+end
+
+-- The longest window of the rows.
+function limit_set.longest_us(limits)
+  local longest_us = 0
+  for i = 1, #limits do
+    longest_us = math.max(longest_us, limits[i].window_us)
+  end
+  return longest_us
+end
+
+-- The answers of rows that a known receipt passes, whatever they are.
+function limit_set.pass(all)
+  for i = 1, #all do
+    all[i].allowed = true
+    all[i].retry_after_us = 0
+  end
+  return all
+end
+
+return limit_set
