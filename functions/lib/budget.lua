@@ -95,11 +95,10 @@ function budget.reset_us(bucket, state, limits, amount_micros, hold_us)
   end
   local charge_us = 0
   if amount_micros > 0 then
-    local counted_us = math.min(longest.window_us, hold_us or longest.window_us)
-    charge_us = counted_us + state.now_us - state.clock_us
-    if counted_us == longest.window_us then
-      return charge_us
+    if not hold_us or hold_us >= longest.window_us then
+      return longest.window_us + state.now_us - state.clock_us
     end
+    charge_us = hold_us + state.now_us - state.clock_us
   end
   local last_us, failure = empty_us(bucket, state, longest)
   if not last_us then
@@ -112,10 +111,13 @@ end
 function budget.rows(limits)
   local rows = {}
   for i = 1, #limits do
-    local spent_micros = limits[i].row.spent_micros
-    rows[i] = {
-      allowed = true, spent_micros = spent_micros, remaining_micros = math.max(limits[i].budget_micros - spent_micros, 0), retry_after_us = 0,
-    }
+    local limit = limits[i]
+    local spent_micros = limit.row.spent_micros
+    local left_micros = limit.budget_micros - spent_micros
+    if left_micros < 0 then
+      left_micros = 0
+    end
+    rows[i] = {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
   end
   return rows
 end
@@ -130,7 +132,7 @@ function budget.judge(bucket, holds, state, limits, amount_micros)
   end
   for i = 1, #limits do
     local row = rows[i]
-    local excess_micros = row.spent_micros + amount_micros - limits[i].budget_micros
+    local excess_micros = row.spent_micros - limits[i].budget_micros + amount_micros
     row.allowed = excess_micros <= 0
     if amount_micros > limits[i].budget_micros then
       reason = 'too_large'

@@ -19,8 +19,9 @@ function charge_log.parse(text)
   return time_us, amount_micros, end_us, kind, receipt
 end
 
+-- The receipt is joined: Lua's %s ends at a NUL.
 function charge_log.format(time_us, amount_micros, end_us, kind, receipt)
-  return string.format('%.0f %.0f %.0f ', time_us, amount_micros, end_us) .. kind .. ' ' .. receipt
+  return string.format('%d %d %d ', time_us, amount_micros, end_us) .. kind .. ' ' .. receipt
 end
 
 -- The texts of so many charges, from one on.

@@ -1,7 +1,7 @@
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
---- @use clock ledger charge_log spending refusal
+--- @use clock ledger charge_log refusal
 --- @lib charging
 local charging = {}
 
@@ -29,13 +29,15 @@ function charging.find(bucket, state, number)
   return {number = number, time_us = time_us, amount_micros = amount_micros, end_us = end_us, status = status, receipt = receipt}
 end
 
--- The charges that are to be forgotten, before anything is written; or nil and a refusal.
+local nobody = {}
+
+-- Takes the charges that are to be forgotten out of the state, before anything is written; or nil and a refusal.
 local function forgotten(bucket, state)
-  local doomed = {}
   local horizon_us = state.now_us - 2 * state.longest_us
   if state.first == state.next or state.first_us > horizon_us then
-    return doomed
+    return nobody
   end
+  local doomed = {}
   local failure = charge_log.each(bucket, state, state.first, function(number, time_us, _, end_us, _, receipt)
     if time_us > horizon_us then
       state.first_us = time_us
@@ -51,34 +53,32 @@ local function forgotten(bucket, state)
   return doomed
 end
 
-local function overflows(state, amount_micros)
+-- Charges so much more to each window that holds the charge of that number, and starts a penalty, anew if one runs, where
+-- a settlement has exceeded a budget or exceeds it further. Returns a refusal or nil.
+local function add(state, number, time_us, more_micros, kind)
+  local exceeded = false
   for i = 1, #state.windows do
-    if state.windows[i].spent_micros + amount_micros > 9007199254740992 then
-      return true
+    local row = state.windows[i]
+    if row.head <= number then
+      if more_micros > 9007199254740992 - row.spent_micros then
+        return refusal.argument('amount must keep what is spent at most 9007199254740992 micros')
+      end
+      row.spent_micros = row.spent_micros + more_micros
+      if row.head == number then
+        row.head_us = time_us
+      end
     end
+    exceeded = exceeded or row.spent_micros > row.budget_micros
   end
-  return false
-end
-
--- Whether more than the budget of a window is spent.
-function charging.exceeded(state)
-  for i = 1, #state.windows do
-    if state.windows[i].spent_micros > state.windows[i].budget_micros then
-      return true
-    end
-  end
-  return false
-end
-
--- Starts a penalty, anew if one runs, when a settlement has exceeded a budget or exceeds it further.
-local function penalize(state, kind, more_micros)
-  if kind == 'settled' and more_micros > 0 and state.penalty_us > 0 and charging.exceeded(state) then
+  if exceeded and kind == 'settled' and more_micros > 0 and state.penalty_us > 0 then
     state.barred_us = math.max(state.barred_us, state.now_us + state.penalty_us)
   end
+  return nil
 end
 
--- Writes the state and one charge; lapsed is the receipt's charge that it replaces, or nil.
-local function store(bucket, holds, state, doomed, charge, lapsed)
+-- Writes what the call has found to be over: holds that have ended, charges that are to be forgotten, and the receipt's
+-- charge that has lapsed and is replaced, or nil.
+local function sweep(bucket, holds, state, doomed, lapsed)
   if state.anew then
     redis.call('DEL', bucket, holds)
   end
@@ -100,24 +100,17 @@ local function store(bucket, holds, state, doomed, charge, lapsed)
       redis.call('ZREM', holds, lapsed.number)
     end
   end
+end
 
-  local receipt = 'r:' .. charge.receipt
-  if charge.end_us > 0 then
-    if charge.kind == 'open' then
-      redis.call('ZADD', holds, charge.end_us, charge.number)
-    else
-      redis.call('ZREM', holds, charge.number)
-    end
-  end
+-- Writes the state and one charge.
+local function store(bucket, holds, state, number, text, receipt)
   state.newest_us = state.now_us
-  if charge.kind == 'gone' then
-    redis.call('HDEL', bucket, receipt)
-    redis.call('HSET', bucket, 'state', ledger.format(state), charge.number, charge_log.format(charge.time_us, 0, 0, 'gone', ''))
-  else
-    local text = charge_log.format(charge.time_us, charge.amount_micros, charge.end_us, charge.kind, charge.receipt)
-    redis.call('HSET', bucket, 'state', ledger.format(state), charge.number, text, receipt, charge.number)
+  redis.call('HSET', bucket, 'state', ledger.format(state), number, text, 'r:' .. receipt, number)
+  local ttl_us = 2 * state.longest_us
+  if state.barred_us - state.now_us > ttl_us then
+    ttl_us = state.barred_us - state.now_us
   end
-  local ttl_us = math.max(2 * state.longest_us, state.barred_us - state.now_us) + state.now_us - state.clock_us
+  ttl_us = ttl_us + state.now_us - state.clock_us
   clock.expire(bucket, ttl_us)
   if state.lapse_us > 0 then
     clock.expire(holds, ttl_us)
@@ -130,28 +123,23 @@ function charging.make(bucket, holds, state, lapsed, kind, amount_micros, end_us
   if not doomed then
     return failure
   end
-  if overflows(state, amount_micros) then
-    return refusal.argument('amount must keep what is spent at most 9007199254740992 micros')
-  end
-  local number = state.next
+  local number, now_us = state.next, state.now_us
   state.next = number + 1
   if state.first == number then
-    state.first_us = state.now_us
+    state.first_us = now_us
   end
-  for i = 1, #state.windows do
-    local row = state.windows[i]
-    if row.head == number then
-      row.head_us = state.now_us
-    end
+  failure = add(state, number, now_us, amount_micros, kind)
+  if failure then
+    return failure
   end
-  spending.add(state, number, amount_micros)
-  penalize(state, kind, amount_micros)
   if end_us > 0 and (state.lapse_us == 0 or end_us < state.lapse_us) then
     state.lapse_us = end_us
   end
-  store(bucket, holds, state, doomed, {
-    number = number, time_us = state.now_us, amount_micros = amount_micros, end_us = end_us, kind = kind, receipt = receipt,
-  }, lapsed)
+  sweep(bucket, holds, state, doomed, lapsed)
+  if end_us > 0 then
+    redis.call('ZADD', holds, end_us, number)
+  end
+  store(bucket, holds, state, number, charge_log.format(now_us, amount_micros, end_us, kind, receipt), receipt)
   return nil
 end
 
@@ -161,17 +149,31 @@ function charging.change(bucket, holds, state, charge, kind, amount_micros)
   if not doomed then
     return failure
   end
-  local more_micros = amount_micros - charge.amount_micros
-  if overflows(state, more_micros) then
-    return refusal.argument('actual must keep what is spent at most 9007199254740992 micros')
+  failure = add(state, charge.number, charge.time_us, amount_micros - charge.amount_micros, kind)
+  if failure then
+    return failure
   end
-  spending.add(state, charge.number, more_micros)
-  penalize(state, kind, more_micros)
-  store(bucket, holds, state, doomed, {
-    number = charge.number, time_us = charge.time_us, amount_micros = amount_micros, end_us = charge.end_us, kind = kind,
-    receipt = charge.receipt,
-  })
+  sweep(bucket, holds, state, doomed)
+  if charge.end_us > 0 then
+    redis.call('ZREM', holds, charge.number)
+  end
+  if kind == 'gone' then
+    store(bucket, holds, state, charge.number, charge_log.format(charge.time_us, 0, 0, kind, ''), charge.receipt)
+    redis.call('HDEL', bucket, 'r:' .. charge.receipt)
+  else
+    store(bucket, holds, state, charge.number, charge_log.format(charge.time_us, amount_micros, charge.end_us, kind, charge.receipt), charge.receipt)
+  end
   return nil
+end
+
+-- Whether more than the budget of a window is spent.
+function charging.exceeded(state)
+  for i = 1, #state.windows do
+    if state.windows[i].spent_micros > state.windows[i].budget_micros then
+      return true
+    end
+  end
+  return false
 end
 
 return charging

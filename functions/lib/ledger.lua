@@ -1,8 +1,9 @@
 --- The state of a subject's budgets, kept in field 'state' of its hash of charges.
 ---
---- Seven numbers: the oldest charge's number and the next one's, the oldest charge's time, the newest time stored, the end
---- of the first hold that may end (0: none), how long a penalty lasts and when the running one ends. Then a row a window:
---- its length, its budget, what is spent in it, and number and time of the oldest charge inside.
+--- Four numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored. Then a row a
+--- window, behind a ';': its length, its budget, what is spent in it, and number and time of the oldest charge inside.
+--- Where there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and
+--- when the running one ends; 0 for none.
 --- @use refusal
 --- @lib ledger
 local ledger = {}
@@ -12,10 +13,10 @@ local largest = 9007199254740992
 -- How long charges are kept where no window is known yet: something was settled before anything was reserved.
 local unknown_us = 86400000000
 
-local function fresh(clock_us, anew)
+local function fresh(clock_us)
   return {
     first = 1, next = 1, first_us = 0, newest_us = 0, lapse_us = 0, penalty_us = 0, barred_us = 0,
-    windows = {}, lapsed = {}, lapses = {}, longest_us = unknown_us, clock_us = clock_us, now_us = clock_us, anew = anew,
+    windows = {}, lapsed = {}, lapses = {}, longest_us = unknown_us, clock_us = clock_us, now_us = clock_us, anew = true,
   }
 end
 
@@ -24,38 +25,66 @@ function ledger.whole(digits)
   return tonumber(digits) or 0
 end
 
+local function row_of(window, budget, spent, head, head_us)
+  local number = tonumber
+  return {
+    window_us = number(window) or 0, budget_micros = number(budget) or 0, spent_micros = number(spent) or 0,
+    head = number(head) or 0, head_us = number(head_us) or 0,
+  }
+end
+
+-- The rows in a text, into windows. Reports whether it holds nothing else.
+local function parse_rows(windows, text)
+  local read = 0
+  for row, window, budget, spent, head, head_us in string.gmatch(text, '(; (%d+) (%d+) (%d+) (%d+) (%d+))') do
+    windows[#windows + 1] = row_of(window, budget, spent, head, head_us)
+    read = read + #row
+  end
+  return read == #text
+end
+
 -- The state in a text, or nil when it is none.
 local function parse(text, clock_us)
-  local first, next_number, first_us, newest_us, lapse_us, penalty_us, barred_us, rest =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  local first, next_number, first_us, newest_us, window, budget, spent, head, head_us, rest =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  local windows = {}
+  if rest then
+    windows[1] = row_of(window, budget, spent, head, head_us)
+  else
+    first, next_number, first_us, newest_us, rest = string.match(text, '^(%d+) (%d+) (%d+) (%d+)(.*)$')
+  end
   if not rest then
     return nil
   end
-  local state = fresh(clock_us, false)
-  state.first = ledger.whole(first)
-  state.next = ledger.whole(next_number)
-  state.first_us = ledger.whole(first_us)
-  state.newest_us = ledger.whole(newest_us)
-  state.lapse_us = ledger.whole(lapse_us)
-  state.penalty_us = ledger.whole(penalty_us)
-  state.barred_us = ledger.whole(barred_us)
-  local most = math.max(state.next, state.first_us, state.newest_us, state.lapse_us, state.penalty_us, state.barred_us)
-  local read = 0
-  for row, window, budget, spent, head, head_us in string.gmatch(rest, '(; (%d+) (%d+) (%d+) (%d+) (%d+))') do
-    local window_us, budget_micros, spent_micros, number, number_us = ledger.whole(window), ledger.whole(budget), ledger.whole(spent), ledger.whole(head), ledger.whole(head_us)
-    state.windows[#state.windows + 1] = {
-      window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = number, head_us = number_us,
-    }
-    read = read + #row
-    most = math.max(most, window_us, budget_micros, spent_micros, number_us)
-    if number < state.first or number > state.next then
+  local number = tonumber
+  local state = {
+    first = number(first) or 0, next = number(next_number) or 0, first_us = number(first_us) or 0, newest_us = number(newest_us) or 0,
+    lapse_us = 0, penalty_us = 0, barred_us = 0, windows = windows, lapsed = {}, lapses = {}, longest_us = unknown_us,
+    clock_us = clock_us, now_us = clock_us, anew = false,
+  }
+  if rest ~= '' then
+    local rows, lapse, penalty, barred = string.match(rest, '^([^!]*)! (%d+) (%d+) (%d+)$')
+    if rows then
+      rest = rows
+      state.lapse_us = ledger.whole(lapse)
+      state.penalty_us = ledger.whole(penalty)
+      state.barred_us = ledger.whole(barred)
+    end
+    if not parse_rows(windows, rest) or math.max(state.lapse_us, state.penalty_us, state.barred_us) > largest then
       return nil
     end
-    if window_us > state.longest_us or #state.windows == 1 then
-      state.longest_us = window_us
+  end
+  for i = 1, #windows do
+    local row = windows[i]
+    if row.head < state.first or row.head > state.next or row.window_us > largest or row.budget_micros > largest
+      or row.spent_micros > largest or row.head_us > largest then
+      return nil
+    end
+    if i == 1 or row.window_us > state.longest_us then
+      state.longest_us = row.window_us
     end
   end
-  if read ~= #rest or most > largest or state.first < 1 or state.first > state.next then
+  if state.first < 1 or state.first > state.next or state.next > largest or state.first_us > largest or state.newest_us > largest then
     return nil
   end
   return state
@@ -70,7 +99,7 @@ function ledger.read(bucket, receipt, clock_us)
     if redis.call('EXISTS', bucket) == 1 then
       return nil, refusal.state(bucket, 'holds charges and no state')
     end
-    return fresh(clock_us, false), nil
+    return fresh(clock_us), nil
   end
   local state = parse(found[1], clock_us)
   if not state then
@@ -78,7 +107,7 @@ function ledger.read(bucket, receipt, clock_us)
   end
   if state.newest_us > clock_us then
     if state.newest_us - clock_us > state.longest_us then
-      return fresh(clock_us, true), nil
+      return fresh(clock_us), nil
     end
     state.now_us = state.newest_us
   end
@@ -94,13 +123,15 @@ end
 
 -- The state as text.
 function ledger.format(state)
-  local parts = {string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f', state.first, state.next, state.first_us, state.newest_us,
-    state.lapse_us, state.penalty_us, state.barred_us)}
+  local text = string.format('%d %d %d %d', state.first, state.next, state.first_us, state.newest_us)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    parts[i + 1] = string.format('; %.0f %.0f %.0f %.0f %.0f', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
+    text = text .. string.format('; %d %d %d %d %d', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
   end
-  return table.concat(parts)
+  if state.lapse_us > 0 or state.penalty_us > 0 or state.barred_us > 0 then
+    return text .. string.format('! %d %d %d', state.lapse_us, state.penalty_us, state.barred_us)
+  end
+  return text
 end
 
 return ledger

@@ -18,9 +18,6 @@ end
 
 -- Notes the charges whose hold has ended, and takes them out of the sums. Returns a refusal or nil.
 local function lapse(bucket, holds, state)
-  if state.lapse_us == 0 or state.lapse_us > state.now_us then
-    return nil
-  end
   local ended
   repeat
     ended = redis.call('ZRANGEBYSCORE', holds, '-inf', state.now_us, 'LIMIT', #state.lapses, 64) -- rlfunc:ignore key-loop each hold ends once
@@ -44,9 +41,6 @@ end
 -- Moves a window's oldest charge to the first one inside. Returns a refusal or nil.
 local function leave(bucket, state, row)
   local horizon_us = state.now_us - row.window_us
-  if row.head == state.next or row.head_us > horizon_us then
-    return nil
-  end
   return charge_log.each(bucket, state, row.head, function(number, time_us, amount_micros)
     if time_us > horizon_us then
       row.head_us = time_us
@@ -78,9 +72,25 @@ local function find(windows, window_us)
   return nil
 end
 
+-- Reports whether the windows of the limits stand first, and puts each limit's window into it as far as they do.
+local function same(windows, limits)
+  for i = 1, #limits do
+    local row, limit = windows[i], limits[i]
+    if not row or row.window_us ~= limit.window_us then
+      return false
+    end
+    row.budget_micros = limit.budget_micros
+    limit.row = row
+  end
+  return true
+end
+
 -- Puts the windows of the limits first, and each limit's window into it. Returns a refusal or nil.
 local function choose(bucket, state, limits)
   local windows = state.windows
+  if same(windows, limits) then
+    return nil
+  end
   for i = #limits, 1, -1 do
     local limit = limits[i]
     local place = find(windows, limit.window_us)
@@ -108,19 +118,29 @@ function spending.open(bucket, holds, receipt, limits, clock_us)
   if not state then
     return nil, number
   end
-  local failure = lapse(bucket, holds, state) or choose(bucket, state, limits)
-  for i = 1, #state.windows do
-    local row = state.windows[i]
-    failure = failure or leave(bucket, state, row)
+  local failure = nil
+  if state.lapse_us > 0 and state.lapse_us <= state.now_us then
+    failure = lapse(bucket, holds, state)
+  end
+  failure = failure or choose(bucket, state, limits)
+  local windows, now_us, longest_us = state.windows, state.now_us, 0
+  for i = 1, #windows do
+    local row = windows[i]
+    if row.head < state.next and row.head_us <= now_us - row.window_us then
+      failure = failure or leave(bucket, state, row)
+    end
     if row.spent_micros < 0 or row.head == state.next and row.spent_micros ~= 0 then
       failure = failure or refusal.state(bucket, 'has a state that is not the sum of its charges')
     end
-    if i == 1 or row.window_us > state.longest_us then
-      state.longest_us = row.window_us
+    if row.window_us > longest_us then
+      longest_us = row.window_us
     end
   end
   if failure then
     return nil, failure
+  end
+  if longest_us > 0 then
+    state.longest_us = longest_us
   end
   return state, number
 end

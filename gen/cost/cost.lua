@@ -131,9 +131,10 @@ end)()
 local ledger = (function()
 --- The state of a subject's budgets, kept in field 'state' of its hash of charges.
 ---
---- Seven numbers: the oldest charge's number and the next one's, the oldest charge's time, the newest time stored, the end
---- of the first hold that may end (0: none), how long a penalty lasts and when the running one ends. Then a row a window:
---- its length, its budget, what is spent in it, and number and time of the oldest charge inside.
+--- Four numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored. Then a row a
+--- window, behind a ';': its length, its budget, what is spent in it, and number and time of the oldest charge inside.
+--- Where there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and
+--- when the running one ends; 0 for none.
 --- @use refusal
 --- @lib ledger
 local ledger = {}
@@ -143,10 +144,10 @@ local largest = 9007199254740992
 -- How long charges are kept where no window is known yet: something was settled before anything was reserved.
 local unknown_us = 86400000000
 
-local function fresh(clock_us, anew)
+local function fresh(clock_us)
   return {
     first = 1, next = 1, first_us = 0, newest_us = 0, lapse_us = 0, penalty_us = 0, barred_us = 0,
-    windows = {}, lapsed = {}, lapses = {}, longest_us = unknown_us, clock_us = clock_us, now_us = clock_us, anew = anew,
+    windows = {}, lapsed = {}, lapses = {}, longest_us = unknown_us, clock_us = clock_us, now_us = clock_us, anew = true,
   }
 end
 
@@ -155,38 +156,66 @@ function ledger.whole(digits)
   return tonumber(digits) or 0
 end
 
+local function row_of(window, budget, spent, head, head_us)
+  local number = tonumber
+  return {
+    window_us = number(window) or 0, budget_micros = number(budget) or 0, spent_micros = number(spent) or 0,
+    head = number(head) or 0, head_us = number(head_us) or 0,
+  }
+end
+
+-- The rows in a text, into windows. Reports whether it holds nothing else.
+local function parse_rows(windows, text)
+  local read = 0
+  for row, window, budget, spent, head, head_us in string.gmatch(text, '(; (%d+) (%d+) (%d+) (%d+) (%d+))') do
+    windows[#windows + 1] = row_of(window, budget, spent, head, head_us)
+    read = read + #row
+  end
+  return read == #text
+end
+
 -- The state in a text, or nil when it is none.
 local function parse(text, clock_us)
-  local first, next_number, first_us, newest_us, lapse_us, penalty_us, barred_us, rest =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  local first, next_number, first_us, newest_us, window, budget, spent, head, head_us, rest =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  local windows = {}
+  if rest then
+    windows[1] = row_of(window, budget, spent, head, head_us)
+  else
+    first, next_number, first_us, newest_us, rest = string.match(text, '^(%d+) (%d+) (%d+) (%d+)(.*)$')
+  end
   if not rest then
     return nil
   end
-  local state = fresh(clock_us, false)
-  state.first = ledger.whole(first)
-  state.next = ledger.whole(next_number)
-  state.first_us = ledger.whole(first_us)
-  state.newest_us = ledger.whole(newest_us)
-  state.lapse_us = ledger.whole(lapse_us)
-  state.penalty_us = ledger.whole(penalty_us)
-  state.barred_us = ledger.whole(barred_us)
-  local most = math.max(state.next, state.first_us, state.newest_us, state.lapse_us, state.penalty_us, state.barred_us)
-  local read = 0
-  for row, window, budget, spent, head, head_us in string.gmatch(rest, '(; (%d+) (%d+) (%d+) (%d+) (%d+))') do
-    local window_us, budget_micros, spent_micros, number, number_us = ledger.whole(window), ledger.whole(budget), ledger.whole(spent), ledger.whole(head), ledger.whole(head_us)
-    state.windows[#state.windows + 1] = {
-      window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = number, head_us = number_us,
-    }
-    read = read + #row
-    most = math.max(most, window_us, budget_micros, spent_micros, number_us)
-    if number < state.first or number > state.next then
+  local number = tonumber
+  local state = {
+    first = number(first) or 0, next = number(next_number) or 0, first_us = number(first_us) or 0, newest_us = number(newest_us) or 0,
+    lapse_us = 0, penalty_us = 0, barred_us = 0, windows = windows, lapsed = {}, lapses = {}, longest_us = unknown_us,
+    clock_us = clock_us, now_us = clock_us, anew = false,
+  }
+  if rest ~= '' then
+    local rows, lapse, penalty, barred = string.match(rest, '^([^!]*)! (%d+) (%d+) (%d+)$')
+    if rows then
+      rest = rows
+      state.lapse_us = ledger.whole(lapse)
+      state.penalty_us = ledger.whole(penalty)
+      state.barred_us = ledger.whole(barred)
+    end
+    if not parse_rows(windows, rest) or math.max(state.lapse_us, state.penalty_us, state.barred_us) > largest then
       return nil
     end
-    if window_us > state.longest_us or #state.windows == 1 then
-      state.longest_us = window_us
+  end
+  for i = 1, #windows do
+    local row = windows[i]
+    if row.head < state.first or row.head > state.next or row.window_us > largest or row.budget_micros > largest
+      or row.spent_micros > largest or row.head_us > largest then
+      return nil
+    end
+    if i == 1 or row.window_us > state.longest_us then
+      state.longest_us = row.window_us
     end
   end
-  if read ~= #rest or most > largest or state.first < 1 or state.first > state.next then
+  if state.first < 1 or state.first > state.next or state.next > largest or state.first_us > largest or state.newest_us > largest then
     return nil
   end
   return state
@@ -201,7 +230,7 @@ function ledger.read(bucket, receipt, clock_us)
     if redis.call('EXISTS', bucket) == 1 then
       return nil, refusal.state(bucket, 'holds charges and no state')
     end
-    return fresh(clock_us, false), nil
+    return fresh(clock_us), nil
   end
   local state = parse(found[1], clock_us)
   if not state then
@@ -209,7 +238,7 @@ function ledger.read(bucket, receipt, clock_us)
   end
   if state.newest_us > clock_us then
     if state.newest_us - clock_us > state.longest_us then
-      return fresh(clock_us, true), nil
+      return fresh(clock_us), nil
     end
     state.now_us = state.newest_us
   end
@@ -225,13 +254,15 @@ end
 
 -- The state as text.
 function ledger.format(state)
-  local parts = {string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f', state.first, state.next, state.first_us, state.newest_us,
-    state.lapse_us, state.penalty_us, state.barred_us)}
+  local text = string.format('%d %d %d %d', state.first, state.next, state.first_us, state.newest_us)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    parts[i + 1] = string.format('; %.0f %.0f %.0f %.0f %.0f', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
+    text = text .. string.format('; %d %d %d %d %d', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
   end
-  return table.concat(parts)
+  if state.lapse_us > 0 or state.penalty_us > 0 or state.barred_us > 0 then
+    return text .. string.format('! %d %d %d', state.lapse_us, state.penalty_us, state.barred_us)
+  end
+  return text
 end
 
 return ledger
@@ -259,8 +290,9 @@ function charge_log.parse(text)
   return time_us, amount_micros, end_us, kind, receipt
 end
 
+-- The receipt is joined: Lua's %s ends at a NUL.
 function charge_log.format(time_us, amount_micros, end_us, kind, receipt)
-  return string.format('%.0f %.0f %.0f ', time_us, amount_micros, end_us) .. kind .. ' ' .. receipt
+  return string.format('%d %d %d ', time_us, amount_micros, end_us) .. kind .. ' ' .. receipt
 end
 
 -- The texts of so many charges, from one on.
@@ -329,9 +361,6 @@ end
 
 -- Notes the charges whose hold has ended, and takes them out of the sums. Returns a refusal or nil.
 local function lapse(bucket, holds, state)
-  if state.lapse_us == 0 or state.lapse_us > state.now_us then
-    return nil
-  end
   local ended
   repeat
     ended = redis.call('ZRANGEBYSCORE', holds, '-inf', state.now_us, 'LIMIT', #state.lapses, 64) -- rlfunc:ignore key-loop each hold ends once
@@ -355,9 +384,6 @@ end
 -- Moves a window's oldest charge to the first one inside. Returns a refusal or nil.
 local function leave(bucket, state, row)
   local horizon_us = state.now_us - row.window_us
-  if row.head == state.next or row.head_us > horizon_us then
-    return nil
-  end
   return charge_log.each(bucket, state, row.head, function(number, time_us, amount_micros)
     if time_us > horizon_us then
       row.head_us = time_us
@@ -389,9 +415,25 @@ local function find(windows, window_us)
   return nil
 end
 
+-- Reports whether the windows of the limits stand first, and puts each limit's window into it as far as they do.
+local function same(windows, limits)
+  for i = 1, #limits do
+    local row, limit = windows[i], limits[i]
+    if not row or row.window_us ~= limit.window_us then
+      return false
+    end
+    row.budget_micros = limit.budget_micros
+    limit.row = row
+  end
+  return true
+end
+
 -- Puts the windows of the limits first, and each limit's window into it. Returns a refusal or nil.
 local function choose(bucket, state, limits)
   local windows = state.windows
+  if same(windows, limits) then
+    return nil
+  end
   for i = #limits, 1, -1 do
     local limit = limits[i]
     local place = find(windows, limit.window_us)
@@ -419,19 +461,29 @@ function spending.open(bucket, holds, receipt, limits, clock_us)
   if not state then
     return nil, number
   end
-  local failure = lapse(bucket, holds, state) or choose(bucket, state, limits)
-  for i = 1, #state.windows do
-    local row = state.windows[i]
-    failure = failure or leave(bucket, state, row)
+  local failure = nil
+  if state.lapse_us > 0 and state.lapse_us <= state.now_us then
+    failure = lapse(bucket, holds, state)
+  end
+  failure = failure or choose(bucket, state, limits)
+  local windows, now_us, longest_us = state.windows, state.now_us, 0
+  for i = 1, #windows do
+    local row = windows[i]
+    if row.head < state.next and row.head_us <= now_us - row.window_us then
+      failure = failure or leave(bucket, state, row)
+    end
     if row.spent_micros < 0 or row.head == state.next and row.spent_micros ~= 0 then
       failure = failure or refusal.state(bucket, 'has a state that is not the sum of its charges')
     end
-    if i == 1 or row.window_us > state.longest_us then
-      state.longest_us = row.window_us
+    if row.window_us > longest_us then
+      longest_us = row.window_us
     end
   end
   if failure then
     return nil, failure
+  end
+  if longest_us > 0 then
+    state.longest_us = longest_us
   end
   return state, number
 end
@@ -443,7 +495,7 @@ local charging = (function()
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
---- @use clock ledger charge_log spending refusal
+--- @use clock ledger charge_log refusal
 --- @lib charging
 local charging = {}
 
@@ -471,13 +523,15 @@ function charging.find(bucket, state, number)
   return {number = number, time_us = time_us, amount_micros = amount_micros, end_us = end_us, status = status, receipt = receipt}
 end
 
--- The charges that are to be forgotten, before anything is written; or nil and a refusal.
+local nobody = {}
+
+-- Takes the charges that are to be forgotten out of the state, before anything is written; or nil and a refusal.
 local function forgotten(bucket, state)
-  local doomed = {}
   local horizon_us = state.now_us - 2 * state.longest_us
   if state.first == state.next or state.first_us > horizon_us then
-    return doomed
+    return nobody
   end
+  local doomed = {}
   local failure = charge_log.each(bucket, state, state.first, function(number, time_us, _, end_us, _, receipt)
     if time_us > horizon_us then
       state.first_us = time_us
@@ -493,34 +547,32 @@ local function forgotten(bucket, state)
   return doomed
 end
 
-local function overflows(state, amount_micros)
+-- Charges so much more to each window that holds the charge of that number, and starts a penalty, anew if one runs, where
+-- a settlement has exceeded a budget or exceeds it further. Returns a refusal or nil.
+local function add(state, number, time_us, more_micros, kind)
+  local exceeded = false
   for i = 1, #state.windows do
-    if state.windows[i].spent_micros + amount_micros > 9007199254740992 then
-      return true
+    local row = state.windows[i]
+    if row.head <= number then
+      if more_micros > 9007199254740992 - row.spent_micros then
+        return refusal.argument('amount must keep what is spent at most 9007199254740992 micros')
+      end
+      row.spent_micros = row.spent_micros + more_micros
+      if row.head == number then
+        row.head_us = time_us
+      end
     end
+    exceeded = exceeded or row.spent_micros > row.budget_micros
   end
-  return false
-end
-
--- Whether more than the budget of a window is spent.
-function charging.exceeded(state)
-  for i = 1, #state.windows do
-    if state.windows[i].spent_micros > state.windows[i].budget_micros then
-      return true
-    end
-  end
-  return false
-end
-
--- Starts a penalty, anew if one runs, when a settlement has exceeded a budget or exceeds it further.
-local function penalize(state, kind, more_micros)
-  if kind == 'settled' and more_micros > 0 and state.penalty_us > 0 and charging.exceeded(state) then
+  if exceeded and kind == 'settled' and more_micros > 0 and state.penalty_us > 0 then
     state.barred_us = math.max(state.barred_us, state.now_us + state.penalty_us)
   end
+  return nil
 end
 
--- Writes the state and one charge; lapsed is the receipt's charge that it replaces, or nil.
-local function store(bucket, holds, state, doomed, charge, lapsed)
+-- Writes what the call has found to be over: holds that have ended, charges that are to be forgotten, and the receipt's
+-- charge that has lapsed and is replaced, or nil.
+local function sweep(bucket, holds, state, doomed, lapsed)
   if state.anew then
     redis.call('DEL', bucket, holds)
   end
@@ -542,24 +594,17 @@ local function store(bucket, holds, state, doomed, charge, lapsed)
       redis.call('ZREM', holds, lapsed.number)
     end
   end
+end
 
-  local receipt = 'r:' .. charge.receipt
-  if charge.end_us > 0 then
-    if charge.kind == 'open' then
-      redis.call('ZADD', holds, charge.end_us, charge.number)
-    else
-      redis.call('ZREM', holds, charge.number)
-    end
-  end
+-- Writes the state and one charge.
+local function store(bucket, holds, state, number, text, receipt)
   state.newest_us = state.now_us
-  if charge.kind == 'gone' then
-    redis.call('HDEL', bucket, receipt)
-    redis.call('HSET', bucket, 'state', ledger.format(state), charge.number, charge_log.format(charge.time_us, 0, 0, 'gone', ''))
-  else
-    local text = charge_log.format(charge.time_us, charge.amount_micros, charge.end_us, charge.kind, charge.receipt)
-    redis.call('HSET', bucket, 'state', ledger.format(state), charge.number, text, receipt, charge.number)
+  redis.call('HSET', bucket, 'state', ledger.format(state), number, text, 'r:' .. receipt, number)
+  local ttl_us = 2 * state.longest_us
+  if state.barred_us - state.now_us > ttl_us then
+    ttl_us = state.barred_us - state.now_us
   end
-  local ttl_us = math.max(2 * state.longest_us, state.barred_us - state.now_us) + state.now_us - state.clock_us
+  ttl_us = ttl_us + state.now_us - state.clock_us
   clock.expire(bucket, ttl_us)
   if state.lapse_us > 0 then
     clock.expire(holds, ttl_us)
@@ -572,28 +617,23 @@ function charging.make(bucket, holds, state, lapsed, kind, amount_micros, end_us
   if not doomed then
     return failure
   end
-  if overflows(state, amount_micros) then
-    return refusal.argument('amount must keep what is spent at most 9007199254740992 micros')
-  end
-  local number = state.next
+  local number, now_us = state.next, state.now_us
   state.next = number + 1
   if state.first == number then
-    state.first_us = state.now_us
+    state.first_us = now_us
   end
-  for i = 1, #state.windows do
-    local row = state.windows[i]
-    if row.head == number then
-      row.head_us = state.now_us
-    end
+  failure = add(state, number, now_us, amount_micros, kind)
+  if failure then
+    return failure
   end
-  spending.add(state, number, amount_micros)
-  penalize(state, kind, amount_micros)
   if end_us > 0 and (state.lapse_us == 0 or end_us < state.lapse_us) then
     state.lapse_us = end_us
   end
-  store(bucket, holds, state, doomed, {
-    number = number, time_us = state.now_us, amount_micros = amount_micros, end_us = end_us, kind = kind, receipt = receipt,
-  }, lapsed)
+  sweep(bucket, holds, state, doomed, lapsed)
+  if end_us > 0 then
+    redis.call('ZADD', holds, end_us, number)
+  end
+  store(bucket, holds, state, number, charge_log.format(now_us, amount_micros, end_us, kind, receipt), receipt)
   return nil
 end
 
@@ -603,17 +643,31 @@ function charging.change(bucket, holds, state, charge, kind, amount_micros)
   if not doomed then
     return failure
   end
-  local more_micros = amount_micros - charge.amount_micros
-  if overflows(state, more_micros) then
-    return refusal.argument('actual must keep what is spent at most 9007199254740992 micros')
+  failure = add(state, charge.number, charge.time_us, amount_micros - charge.amount_micros, kind)
+  if failure then
+    return failure
   end
-  spending.add(state, charge.number, more_micros)
-  penalize(state, kind, more_micros)
-  store(bucket, holds, state, doomed, {
-    number = charge.number, time_us = charge.time_us, amount_micros = amount_micros, end_us = charge.end_us, kind = kind,
-    receipt = charge.receipt,
-  })
+  sweep(bucket, holds, state, doomed)
+  if charge.end_us > 0 then
+    redis.call('ZREM', holds, charge.number)
+  end
+  if kind == 'gone' then
+    store(bucket, holds, state, charge.number, charge_log.format(charge.time_us, 0, 0, kind, ''), charge.receipt)
+    redis.call('HDEL', bucket, 'r:' .. charge.receipt)
+  else
+    store(bucket, holds, state, charge.number, charge_log.format(charge.time_us, amount_micros, charge.end_us, kind, charge.receipt), charge.receipt)
+  end
   return nil
+end
+
+-- Whether more than the budget of a window is spent.
+function charging.exceeded(state)
+  for i = 1, #state.windows do
+    if state.windows[i].spent_micros > state.windows[i].budget_micros then
+      return true
+    end
+  end
+  return false
 end
 
 return charging
@@ -717,11 +771,10 @@ function budget.reset_us(bucket, state, limits, amount_micros, hold_us)
   end
   local charge_us = 0
   if amount_micros > 0 then
-    local counted_us = math.min(longest.window_us, hold_us or longest.window_us)
-    charge_us = counted_us + state.now_us - state.clock_us
-    if counted_us == longest.window_us then
-      return charge_us
+    if not hold_us or hold_us >= longest.window_us then
+      return longest.window_us + state.now_us - state.clock_us
     end
+    charge_us = hold_us + state.now_us - state.clock_us
   end
   local last_us, failure = empty_us(bucket, state, longest)
   if not last_us then
@@ -734,10 +787,13 @@ end
 function budget.rows(limits)
   local rows = {}
   for i = 1, #limits do
-    local spent_micros = limits[i].row.spent_micros
-    rows[i] = {
-      allowed = true, spent_micros = spent_micros, remaining_micros = math.max(limits[i].budget_micros - spent_micros, 0), retry_after_us = 0,
-    }
+    local limit = limits[i]
+    local spent_micros = limit.row.spent_micros
+    local left_micros = limit.budget_micros - spent_micros
+    if left_micros < 0 then
+      left_micros = 0
+    end
+    rows[i] = {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
   end
   return rows
 end
@@ -752,7 +808,7 @@ function budget.judge(bucket, holds, state, limits, amount_micros)
   end
   for i = 1, #limits do
     local row = rows[i]
-    local excess_micros = row.spent_micros + amount_micros - limits[i].budget_micros
+    local excess_micros = row.spent_micros - limits[i].budget_micros + amount_micros
     row.allowed = excess_micros <= 0
     if amount_micros > limits[i].budget_micros then
       reason = 'too_large'
