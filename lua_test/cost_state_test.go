@@ -1,0 +1,237 @@
+package luatest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	budget "github.com/rlfunc/rlfunc/gen/cost"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+const chargesKey, holdsKey = "cost:{u1}:charges", "cost:{u1}:holds"
+
+// costCalls is a call of each function that reads what is stored.
+func costCalls() map[string]func(context.Context, *budget.Client) (any, error) {
+	return map[string]func(context.Context, *budget.Client) (any, error){
+		"reserve": reserves(reserve("b", 1000, within(1000))), "reserve again": reserves(reserve("a", 5, within(1000))),
+		"settle": settles("a", 5), "cancel": cancels("a"), "peek": peeks("a", 1000, budget.PeekLimits{Budget: 1000, Window: window10}),
+	}
+}
+
+func TestCost_wrongTypeIsToldAndLeft(t *testing.T) {
+	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
+		held := reserve("a", 5, within(1000))
+		held.Hold = time.Second
+		for name, given := range map[string]func(){
+			chargesKey: func() { wrongType(chargesKey)(t, s) },
+			holdsKey: func() {
+				s.Do(t, "DEL", chargesKey, holdsKey)
+				if _, err := c.Reserve(t.Context(), held); err != nil {
+					t.Fatal(err)
+				}
+				wrongType(holdsKey)(t, s)
+				s.Advance(t, time.Second)
+			},
+		} {
+			given()
+			for what, call := range costCalls() {
+				before, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = call(t.Context(), c)
+				var state *fcall.StateError
+				if !errors.As(err, &state) || state.Key != name || !strings.Contains(state.Problem, "holds a set, not a ") {
+					t.Errorf("%s with a set in %s: %v", what, name, err)
+				}
+				sameKeys(t, s, before)
+			}
+		}
+	})
+}
+
+func TestCost_unreadableIsToldAndLeft(t *testing.T) {
+	us := luatest.Start.UnixMicro()
+	state := fmt.Sprintf("1 2 %d %d; 600000000 1000 5 1 %d", us, us, us)
+	charge := fmt.Sprintf("%d 5 0 open a", us)
+	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
+		for _, fields := range [][]any{
+			{"1", charge, "r:a", "1"}, // no state
+			{"state", "", "1", charge, "r:a", "1"},
+			{"state", "x", "1", charge, "r:a", "1"},
+			{"state", state + " ", "1", charge, "r:a", "1"},
+			{"state", state + "; 1 2", "1", charge, "r:a", "1"},
+			{"state", state + "! 1 2", "1", charge, "r:a", "1"},
+			{"state", state + "! 1 2 3 4", "1", charge, "r:a", "1"},
+			{"state", state + "! 1 9007199254740994 0", "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, "1 2", "0 2", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, "1 2", "3 2", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, "1 2", "1 "+strings.Repeat("9", 400), 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, " 5 1 ", " 5 3 ", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, " 5 1 ", " 5 0 ", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, " 5 1 ", " 5 2 ", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, " 5 1 ", " 9007199254740994 1 ", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, " 5 1 ", " nan 1 ", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, " 5 1 ", " -5 1 ", 1), "1", charge, "r:a", "1"},
+			{"state", state, "1", charge, "r:a", "2"},
+			{"state", state, "1", charge, "r:a", "0"},
+			{"state", state, "1", charge, "r:a", "1.5"},
+			{"state", state, "1", charge, "r:a", "nan"},
+			{"state", state, "1", "", "r:a", "1"},
+			{"state", state, "1", "gone", "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d inf 0 open a", us), "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d 9007199254740994 0 open a", us), "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d 5 0 gone ", us), "r:a", "1"},
+			{"state", state, "r:a", "1"},
+		} {
+			s.Do(t, "DEL", chargesKey)
+			s.Do(t, append([]any{"HSET", chargesKey}, fields...)...)
+			s.Expire(t, chargesKey, time.Hour)
+			before, err := s.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, what := range []string{"reserve again", "settle", "cancel", "peek"} {
+				_, err := costCalls()[what](t.Context(), c)
+				var state *fcall.StateError
+				if !errors.As(err, &state) || state.Key != chargesKey {
+					t.Errorf("%s with %q: %v", what, fields, err)
+				}
+			}
+			sameKeys(t, s, before)
+		}
+	})
+}
+
+// A log that has lost a charge is told when that charge has to be looked at, and not taken for an empty one.
+func TestCost_aLostChargeIsToldWhenItHasToLeave(t *testing.T) {
+	lose := func(t testing.TB, s *luatest.Server) { s.Do(t, "HDEL", chargesKey, "1") }
+	full := reserves(reserve("c", 600, within(1000)))
+	budgets.Run(
+		t,
+		costStep{Call: reserves(reserve("a", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
+		costStep{Advance: time.Minute, Call: reserves(reserve("b", 300, within(1000))), Writes: true, Want: granted(300, 900, 1000, window10)},
+		costStep{Given: lose, Call: full, WantErr: fcall.ErrState},
+		costStep{Advance: 9 * time.Minute, Call: full, WantErr: fcall.ErrState},
+		costStep{Call: settles("b", 5), WantErr: fcall.ErrState},
+	)
+}
+
+func TestCost_keysThatNeverExpireGetAnExpiryFromTheNextCharge(t *testing.T) {
+	budgets.Run(
+		t,
+		costStep{Call: reserves(reserve("a", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
+		costStep{
+			Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "PERSIST", chargesKey) },
+			Call:  reserves(reserve("b", 300, within(1000))), Writes: true, TTLs: costKeys(2*window10, 0), Want: granted(300, 900, 1000, window10),
+		},
+	)
+}
+
+func TestCost_rawArgumentsAreRefusedByTheServerToo(t *testing.T) {
+	const estimate, actual = "estimate must be from 0 to 1000000000000000 micros", "actual must be from 0 to 1000000000000000 micros"
+	const windows, most = "limits.0.window must be from 1 to 315360000000000 microseconds", "limits.0.budget must be from 0 to 1000000000000000 micros"
+	legal := map[string][]string{
+		"reserve": {"a", "5", "1", "1000", "60000000", "", ""}, "settle": {"a", "5", "0"}, "cancel": {"a"}, "peek": {"1", "1000", "60000000", "", ""}, "reset": {},
+	}
+	at := map[string]map[int]string{
+		"reserve": {0: "receipt must be 1 to 256 bytes", 1: estimate, 2: "", 3: most, 4: windows, 5: "hold must be from 1 to 315360000000000 microseconds", 6: "penalty must be from 1 to 315360000000000 microseconds"},
+		"settle":  {0: "receipt must be 1 to 256 bytes", 1: actual, 2: ""},
+		"cancel":  {0: "receipt must be 1 to 256 bytes"},
+		"peek":    {0: "", 1: most, 2: windows, 3: estimate, 4: "receipt must be 1 to 256 bytes"},
+	}
+	bad := []string{
+		"nan", "inf", "-inf", "1e3", "1e309", "0x10", "-0", "-1", "+5", " 1", "1 ", "\x00", "5\x00", "007", "1.5", "x", "\xff", "17",
+		"9007199254740992", "9007199254740993", "18446744073709551616", strings.Repeat("1", 1<<20),
+	}
+	budgets.Each(t, func(t *testing.T, s *luatest.Server, _ *budget.Client) {
+		call := func(name string, keys int, args []string) string {
+			words := []any{"FCALL", "cost_v1_" + name, keys}
+			for range keys {
+				words = append(words, chargesKey)
+			}
+			for _, a := range args {
+				words = append(words, a)
+			}
+			if err := s.Redis.Do(t.Context(), words...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+				return err.Error()
+			}
+			return ""
+		}
+		for name, args := range legal {
+			for i, must := range at[name] {
+				tries := bad
+				if strings.HasPrefix(must, "receipt") {
+					tries = []string{strings.Repeat("r", 257), strings.Repeat("r", 1<<20)}
+				}
+				for _, text := range tries {
+					if text == "17" && must != "" {
+						continue
+					}
+					tried := append([]string{}, args...)
+					tried[i] = text
+					if got := call(name, 2, tried); !strings.HasPrefix(got, "RLARG "+must) {
+						t.Errorf("%s with argument %d %.40q: %q, want RLARG %s", name, i, text, got, must)
+					}
+				}
+			}
+			for _, keys := range []int{0, 1, 3} {
+				if got := call(name, keys, args); !strings.HasPrefix(got, "RLARG "+name+" must be called with ") {
+					t.Errorf("%s with %d keys: %q", name, keys, got)
+				}
+			}
+		}
+		keys, err := s.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) > 0 {
+			t.Errorf("refused calls wrote %v", keys)
+		}
+	})
+}
+
+func TestCost_subjectsNeverShare(t *testing.T) {
+	var steps []costStep
+	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "", "\xff"} {
+		p := reserve("r", 1000, within(1000))
+		p.Bucket = subject
+		steps = append(steps, costStep{Name: string(subject), Call: reserves(p), Writes: true, Want: granted(1000, 1000, 1000, window10)})
+	}
+	budgets.Run(t, steps...)
+}
+
+func TestCost_expiryOfTheLibraryThatShips(t *testing.T) {
+	budgets.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
+		s.CheckTTLs(t, costKeys(20*time.Minute, 20*time.Minute), func() {
+			p := reserve("r", 1000, within(1000))
+			p.Hold = time.Minute
+			if _, err := c.Reserve(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// However many settle at once, one of them does.
+func TestScenario_oneReceiptIsSettledOnce(t *testing.T) {
+	budgets.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *budget.Client) {
+		if _, err := c.Reserve(t.Context(), reserve("r", 10, within(1000))); err != nil {
+			t.Fatal(err)
+		}
+		once := atOnce(t, 50, func(ctx context.Context, i int) (bool, error) {
+			r, err := c.Settle(ctx, budget.SettleParams{Bucket: "u1", Receipt: "r", Actual: fcall.Micros(i)})
+			return r.Outcome == budget.SettleOutcomeSettled, err
+		})
+		if once != 1 {
+			t.Errorf("one receipt was settled %d times", once)
+		}
+	})
+}
