@@ -79,7 +79,7 @@ func ways(plain *redis.Client, piped *redis.AutoPipeliner) ([]way, error) {
 		}
 		out = append(out,
 			way{"empty function, " + c.name, func(ctx context.Context, i int) error {
-				cmd := redis.NewCmd(ctx, empty(i)...)
+				cmd := redis.NewCmd(ctx, empty(subject(i))...)
 				_ = c.caller.Process(ctx, cmd)
 				return cmd.Err()
 			}},
@@ -98,9 +98,17 @@ func ways(plain *redis.Client, piped *redis.AutoPipeliner) ([]way, error) {
 	if err != nil {
 		return nil, err
 	}
+	swapPeer, err := newThrottled(plain)
+	if err != nil {
+		return nil, err
+	}
 	return append(out,
 		way{"redis_rate 100/min", func(ctx context.Context, i int) error {
 			_, err := gcraPeer.Allow(ctx, string(subject(i)), redis_rate.PerMinute(100))
+			return err
+		}},
+		way{"throttled 100/min", func(ctx context.Context, i int) error {
+			_, _, err := swapPeer.RateLimitCtx(ctx, string(subject(i)), 1)
 			return err
 		}},
 		way{"ulule/limiter 100/min", func(ctx context.Context, i int) error {

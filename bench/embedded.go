@@ -38,7 +38,7 @@ func embeddedRows(ctx context.Context, s settings) ([]Row, error) {
 	hour := ratelimit.GCRAParams{Limit: 1000, Period: time.Hour} // an interval of 3.6 s: keys live long
 	raw := make([][]any, subjects)
 	for i := range raw {
-		raw[i] = gcra(hour)(i)
+		raw[i] = gcra(hour, 0)(names[i])
 	}
 	kinds := []struct {
 		name string

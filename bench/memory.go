@@ -28,7 +28,7 @@ func memoryRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 		if err := srv.client.FlushDB(ctx).Err(); err != nil {
 			return nil, fmt.Errorf("empty the database: %w", err)
 		}
-		call := slidingLog(ratelimit.SlidingLogParams{Limit: int64(limit), Window: 24 * time.Hour})(0)
+		call := slidingLog(ratelimit.SlidingLogParams{Limit: int64(limit), Window: 24 * time.Hour})(subject(0))
 		calls := make([][]byte, limit)
 		for i := range calls {
 			calls[i] = encode(call...)

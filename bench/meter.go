@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // A meter runs rounds. A round is cut into slices of a few milliseconds that take turns: the empty call, the workload,
@@ -28,25 +30,29 @@ type turn struct {
 	us       []float64
 }
 
-func (m *meter) round(ctx context.Context, w workload, peers []workload) (sample, error) {
+// round measures a workload once; all are those that it may be compared with.
+func (m *meter) round(ctx context.Context, w workload, all []workload) (sample, error) {
 	if err := m.client.FlushDB(ctx).Err(); err != nil {
 		return sample{}, fmt.Errorf("empty the database: %w", err)
 	}
-	nothing := workload{subjects: w.subjects, call: empty, expect: ":1\r\n"}
-	takers := []workload{nothing, w}
+	turns, err := m.prepare(ctx, workload{subjects: w.subjects, call: empty, expect: ":1\r\n"}, subject)
+	if err != nil {
+		return sample{}, err
+	}
+	own, err := m.prepare(ctx, w, subject)
+	if err != nil {
+		return sample{}, err
+	}
+	turns = append(turns, own...)
 	if w.rival != "" {
-		at := slices.IndexFunc(peers, func(p workload) bool { return p.name == w.rival })
-		takers = append(takers, peers[at])
-	}
-	var turns []*turn
-	for _, taker := range takers {
-		t, err := m.prepare(ctx, taker)
+		at := slices.IndexFunc(all, func(p workload) bool { return p.name == w.rival })
+		rival, err := m.prepare(ctx, all[at], rivalSubject)
 		if err != nil {
-			return sample{}, fmt.Errorf("prepare: %w", err)
+			return sample{}, fmt.Errorf("%s: %w", w.rival, err)
 		}
-		turns = append(turns, t)
+		turns = append(turns, rival...)
 	}
-	for start := 0; start < len(turns[1].commands); start += slice {
+	for start := 0; start < len(own[0].commands); start += slice {
 		for _, t := range turns {
 			us, err := m.run(ctx, t, start)
 			if err != nil {
@@ -55,38 +61,68 @@ func (m *meter) round(ctx context.Context, w workload, peers []workload) (sample
 			t.us = append(t.us, us)
 		}
 	}
-	one := sample{empty: spread(turns[0].us).Median, own: spread(turns[1].us).Median}
-	if len(turns) > 2 {
-		one.rival = spread(turns[2].us).Median
+	one := sample{empty: spread(turns[0].us).Median}
+	for _, t := range own {
+		one.own += spread(t.us).Median
+	}
+	for _, t := range turns[1+len(own):] {
+		one.rival += spread(t.us).Median
 	}
 	return one, nil
 }
 
-// prepare brings the subjects into their state and returns the calls.
-func (m *meter) prepare(ctx context.Context, w workload) (*turn, error) {
+// prepare brings the subjects into their state and returns the calls, a turn for each command of a decision.
+func (m *meter) prepare(ctx context.Context, w workload, name func(int) fcall.Subject) ([]*turn, error) {
 	subjects := w.subjects
+	if subjects == 0 {
+		subjects = 10_000
+	}
 	if m.quick {
 		subjects = max(50, subjects/5)
 	}
+	if err := m.state(ctx, w, subjects, name); err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	var turns []*turn
+	for i, call := range append([]command{w.call}, w.also...) {
+		t := &turn{counter: counter(call(name(0)))}
+		if i == 0 {
+			t.expect = w.expect
+		}
+		for i := range subjects {
+			t.commands = append(t.commands, encode(call(name(i))...))
+		}
+		for i := 0; len(t.commands) < 4*slice; i++ {
+			t.commands = append(t.commands, t.commands[i])
+		}
+		turns = append(turns, t)
+	}
+	return turns, nil
+}
+
+// state brings the first subject into its state by the workload's commands, and the others by copies of its keys.
+func (m *meter) state(ctx context.Context, w workload, subjects int, name func(int) fcall.Subject) error {
+	if w.prepare == nil {
+		return nil
+	}
 	now, err := m.client.Time(ctx).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the clock: %w", err)
+		return fmt.Errorf("read the clock: %w", err)
 	}
-	t := &turn{counter: counter(w.call(0)), expect: w.expect}
-	var preparation [][]byte
-	for i := range subjects {
-		t.commands = append(t.commands, encode(w.call(i)...))
-		if w.prepare == nil {
-			continue
+	var first, copies [][]byte
+	for _, command := range w.prepare(name(0), now) {
+		first = append(first, encode(command...))
+	}
+	from := keys(w.call(name(0)))
+	for i := 1; i < subjects; i++ {
+		for k, to := range keys(w.call(name(i))) {
+			copies = append(copies, encode("COPY", from[k], to))
 		}
-		for _, command := range w.prepare(i, now) {
-			preparation = append(preparation, encode(command...))
-		}
 	}
-	for i := 0; len(t.commands) < 4*slice; i++ {
-		t.commands = append(t.commands, t.commands[i])
+	if err := m.pipe.send(first, ""); err != nil {
+		return err
 	}
-	return t, m.pipe.send(preparation, "")
+	return m.pipe.send(copies, ":") // 0 where the first subject has no such key
 }
 
 // run sends one slice and returns the microseconds per call.

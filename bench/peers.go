@@ -3,85 +3,123 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/goredisstore.v9"
 	"github.com/ulule/limiter/v3"
 	ulule "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
+// Rows of other limiters that ours are compared with.
 const (
 	redisRate        = "redis_rate allowed"
+	redisRateFirst   = "redis_rate allowed, first use"
 	redisRateRefused = "redis_rate refused"
+	fixedWindowPeer  = "ulule/limiter (fixed window)"
 )
 
-// A tap is a hook of go-redis that keeps the last EVALSHA: what a peer's library sends, as it sends it.
-type tap struct{ args []any }
+// A tap is a hook of go-redis that keeps the last command of each name: what a peer's library sends, as it sends it.
+type tap map[string][]any
 
-func (t *tap) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (t tap) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (t *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func (t tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, cmd := range commands {
+			t[cmd.Name()] = cmd.Args()
+		}
+		return next(ctx, commands)
+	}
 }
 
-func (t *tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (t tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if strings.EqualFold(cmd.Name(), "evalsha") {
-			t.args = cmd.Args()
-		}
+		t[cmd.Name()] = cmd.Args()
 		return next(ctx, cmd)
 	}
 }
 
-// peerWorkloads are the scripts of other limiters at 100 a minute, each taken from what its library sends.
+// sent is the last command of that name for any subject: at is the place of its key, 0 if it has none.
+func (t tap) sent(name string, at int) command {
+	args := t[name]
+	return func(s fcall.Subject) []any {
+		own := append([]any(nil), args...)
+		if at > 0 {
+			own[at] = "rate:" + string(s)
+		}
+		return own
+	}
+}
+
+// peerWorkloads are other limiters at 100 a minute, their commands taken from what each library sends.
 func peerWorkloads(ctx context.Context, c *redis.Client) ([]workload, error) {
-	t := &tap{}
+	t := tap{}
 	options := *c.Options()
 	client := redis.NewClient(&options)
 	defer client.Close()
 	client.AddHook(t)
-	// capture runs one call and returns it for any subject.
-	capture := func(call func() error) (func(int) []any, error) {
-		if err := call(); err != nil {
+	var all []workload
+	for _, peer := range []func(context.Context, *redis.Client, tap) ([]workload, error){redisRateWorkloads, ululeWorkloads, throttledWorkloads} {
+		rows, err := peer(ctx, client, t)
+		if err != nil {
 			return nil, err
 		}
-		args := t.args
-		return func(i int) []any {
-			own := append([]any(nil), args...)
-			own[3] = fmt.Sprintf("rate:%s", subject(i)) // EVALSHA sha 1 key
-			return own
-		}, nil
+		all = append(all, rows...)
 	}
-	rate := redis_rate.NewLimiter(client)
-	allowN := func(n int) (func(int) []any, error) {
-		return capture(func() error { _, err := rate.AllowN(ctx, "u", redis_rate.PerMinute(100), n); return err })
+	return all, nil
+}
+
+func redisRateWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, error) {
+	limiter := redis_rate.NewLimiter(c)
+	allow := map[int]command{}
+	for _, n := range []int{1, 10, spent, 100} {
+		if _, err := limiter.AllowN(ctx, "u", redis_rate.PerMinute(100), n); err != nil {
+			return nil, fmt.Errorf("call redis_rate: %w", err)
+		}
+		allow[n] = t.sent("evalsha", 3) // EVALSHA sha 1 key
 	}
-	one, err := allowN(1)
-	if err != nil {
-		return nil, fmt.Errorf("call redis_rate: %w", err)
-	}
-	ten, err := allowN(10)
-	if err != nil {
-		return nil, fmt.Errorf("call redis_rate: %w", err)
-	}
-	all, err := allowN(99)
-	if err != nil {
-		return nil, fmt.Errorf("call redis_rate: %w", err)
-	}
-	fixed, err := newUlule(client)
+	return []workload{
+		{name: redisRate, prepare: after(allow[spent]), call: allow[1], expect: atHalf},
+		{name: redisRateFirst, call: allow[1], expect: allowed4},
+		{name: redisRateRefused, prepare: after(allow[100]), call: allow[10], expect: refused4},
+	}, nil
+}
+
+func ululeWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, error) {
+	fixed, err := newUlule(c)
 	if err != nil {
 		return nil, err
 	}
-	increment, err := capture(func() error { _, err := fixed.Get(ctx, "u"); return err })
-	if err != nil {
+	if _, err := fixed.Get(ctx, "u"); err != nil {
 		return nil, fmt.Errorf("call ulule/limiter: %w", err)
 	}
+	increment := t.sent("evalsha", 3)
+	return []workload{{name: fixedWindowPeer, prepare: after(increment), call: increment, expect: "*2\r\n:2\r\n"}}, nil
+}
+
+// throttledWorkloads: a decision of throttled is TIME and GET in a pipeline, then for an admission a script that swaps the
+// value if it is still what was read, and all again if it is not.
+func throttledWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, error) {
+	limiter, err := newThrottled(c)
+	if err != nil {
+		return nil, err
+	}
+	for range 2 { // the first one makes the key
+		if _, _, err := limiter.RateLimitCtx(ctx, "u", 1); err != nil {
+			return nil, fmt.Errorf("call throttled: %w", err)
+		}
+	}
+	swap, get, clock := t.sent("eval", 3), t.sent("get", 1), t.sent("time", 0) // EVAL script 1 key old new ttl
+	stored := t["eval"][4]
+	prepare := func(s fcall.Subject, _ time.Time) [][]any { return [][]any{{"SET", get(s)[1], stored, "EX", 60}} }
 	return []workload{
-		{name: redisRate, subjects: 10_000, prepare: after(one), call: one, expect: "*4\r\n:1\r\n"},
-		{name: redisRateRefused, subjects: 10_000, prepare: after(all), call: ten, expect: "*4\r\n:0\r\n"},
-		{name: "ulule/limiter (fixed window)", subjects: 10_000, prepare: after(increment), call: increment, expect: "*2\r\n:2\r\n"},
+		{name: "throttled v2 allowed: TIME, GET, EVAL", prepare: prepare, call: swap, also: []command{get, clock}, expect: ":1\r\n"},
+		{name: "throttled v2 refused: TIME, GET", prepare: prepare, call: get, also: []command{clock}, expect: "$"},
 	}, nil
 }
 
@@ -92,4 +130,17 @@ func newUlule(c *redis.Client) (*limiter.Limiter, error) {
 		return nil, fmt.Errorf("make ulule's store: %w", err)
 	}
 	return limiter.New(store, limiter.Rate{Period: time.Minute, Limit: 100}), nil
+}
+
+// newThrottled returns throttled's limiter at 100 a minute.
+func newThrottled(c *redis.Client) (*throttled.GCRARateLimiterCtx, error) {
+	store, err := goredisstore.NewCtx(c, "throttled:")
+	if err != nil {
+		return nil, fmt.Errorf("make throttled's store: %w", err)
+	}
+	limiter, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerMin(100), MaxBurst: 99})
+	if err != nil {
+		return nil, fmt.Errorf("make throttled's limiter: %w", err)
+	}
+	return limiter, nil
 }

@@ -14,8 +14,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
+
+// libraries are what is measured: each of their functions has a row.
+var libraries = []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library}
 
 // A server is the server that is measured.
 type server struct {
@@ -136,9 +143,12 @@ func (s *server) prepare(ctx context.Context, foreign bool) error {
 	if v := infoField(info, "valkey_version"); v != "" {
 		s.version = "Valkey " + v
 	}
-	for _, code := range []string{emptyLibrary, ratelimit.Library.Code} {
-		if err := s.client.FunctionLoadReplace(ctx, code).Err(); err != nil {
-			return fmt.Errorf("load what is measured: %w", err)
+	if err := s.client.FunctionLoadReplace(ctx, emptyLibrary).Err(); err != nil {
+		return fmt.Errorf("load the empty function: %w", err)
+	}
+	for _, library := range libraries {
+		if err := s.client.FunctionLoadReplace(ctx, library.Code).Err(); err != nil {
+			return fmt.Errorf("load %s: %w", library.Name, err)
 		}
 	}
 	return nil

@@ -10,29 +10,37 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
 // A workload is one kind of call whose cost at the server is measured.
 type workload struct {
 	name string
-	// subjects is how many there are; Defaults to 10,000. A round calls once for each of them, or more often if they are
+	// subjects is how many there are. Defaults to 10,000. A round calls once for each of them, or more often if they are
 	// few.
 	subjects int
-	// prepare gives the commands that bring subject i into the state that the call meets, at the server's time now.
-	prepare func(i int, now time.Time) [][]any
+	// prepare gives the commands that bring a subject into the state that the call meets, at the server's time now.
+	// Defaults to nothing: the call is the subject's first.
+	prepare func(s fcall.Subject, now time.Time) [][]any
 	// call gives the command that is measured.
-	call func(i int) []any
-	// expect is how each reply must begin, so that no other path is measured than the one that name tells.
+	call command
+	// also are further commands of one decision, whose cost is added. Defaults to none.
+	also []command
+	// expect is how the reply to call must begin, so that no other path is measured than the one that name tells.
 	expect string
-	// rival is the workload of another limiter that takes turns with this one; Defaults to none.
+	// rival is the workload that takes turns with this one, another limiter's or our own. Defaults to none.
 	rival string
-	// most is the goal as a multiple of an empty call, share that as a part of what the rival costs; 0 is none.
+	// most is the goal as a multiple of an empty call, share that as a multiple of what the rival costs; 0 is none.
 	most, share float64
 }
 
+// A command is one for a subject.
+type command func(fcall.Subject) []any
+
 // subject names the i-th.
 func subject(i int) fcall.Subject { return fcall.Subject(fmt.Sprintf("user%d", i)) }
+
+// rivalSubject names the i-th of a rival: where it is a function of ours, it must not meet the keys of the other side.
+func rivalSubject(i int) fcall.Subject { return fcall.Subject(fmt.Sprintf("peer%d", i)) }
 
 // A recorder is a caller that keeps the command that a generated client makes of a call.
 type recorder struct{ args []any }
@@ -45,81 +53,70 @@ func (r *recorder) Process(_ context.Context, cmd redis.Cmder) error {
 	return errRecorded
 }
 
-// record returns the command of one call.
-func record(call func(context.Context, *ratelimit.Client) error) []any {
+// of is the command that a method of a generated client sends.
+func of[C, P, R any](connect func(fcall.Caller, fcall.Options) (C, error), method func(C, context.Context, P) (R, error), params func(fcall.Subject) P) command {
 	r := &recorder{}
-	client, err := ratelimit.New(r, fcall.Options{MaxAttempts: 1})
-	if err == nil {
-		err = call(context.Background(), client)
+	client, err := connect(r, fcall.Options{MaxAttempts: 1})
+	if err != nil {
+		panic(fmt.Sprintf("make a client: %v", err)) // a workload is wrong
 	}
-	if r.args == nil {
-		panic(fmt.Sprintf("record a call: %v", err)) // a workload below is wrong
-	}
-	return r.args
-}
-
-// replies: flat arrays whose first field is `allowed`.
-const (
-	allowed4   = "*4\r\n:1\r\n"
-	refused4   = "*4\r\n:0\r\n"
-	allowed5   = "*5\r\n:1\r\n"
-	admitted6  = "*6\r\n:1\r\n:0\r\n"
-	duplicate6 = "*6\r\n:1\r\n:1\r\n"
-	refused6   = "*6\r\n:0\r\n"
-)
-
-func gcra(p ratelimit.GCRAParams) func(int) []any {
-	return func(i int) []any {
-		p.Bucket = subject(i)
-		return record(func(ctx context.Context, c *ratelimit.Client) error { _, err := c.GCRA(ctx, p); return err })
-	}
-}
-
-func slidingLog(p ratelimit.SlidingLogParams) func(int) []any {
-	return func(i int) []any {
-		p.Bucket = subject(i)
-		return record(func(ctx context.Context, c *ratelimit.Client) error { _, err := c.SlidingLog(ctx, p); return err })
+	return func(s fcall.Subject) []any {
+		r.args = nil
+		_, err := method(client, context.Background(), params(s))
+		if r.args == nil {
+			panic(fmt.Sprintf("record a call: %v", err)) // a workload is wrong
+		}
+		return r.args
 	}
 }
 
 // after prepares a subject by other calls.
-func after(calls ...func(int) []any) func(int, time.Time) [][]any {
-	return func(i int, _ time.Time) [][]any {
+func after(calls ...command) func(fcall.Subject, time.Time) [][]any {
+	return func(s fcall.Subject, _ time.Time) [][]any {
 		commands := make([][]any, len(calls))
-		for j, call := range calls {
-			commands[j] = call(i)
+		for i, call := range calls {
+			commands[i] = call(s)
 		}
 		return commands
 	}
 }
 
-// logged prepares a log of n admissions in the last half of the window, and before them of so many that have left it.
-func logged(n, expired int, window time.Duration) func(int, time.Time) [][]any {
-	return func(i int, now time.Time) [][]any {
-		key := fcall.Key(ratelimit.Library.Name, subject(i), "log")
-		push := []any{"RPUSH", key}
-		for e := range expired {
-			push = append(push, now.Add(-window-time.Hour).UnixMicro()+int64(e))
-		}
-		step := window / 2 / time.Duration(max(n, 1))
-		for e := range n {
-			push = append(push, now.Add(-window/2+time.Duration(e)*step).UnixMicro())
-		}
-		return [][]any{push, {"PEXPIRE", key, window.Milliseconds()}}
+// times repeats a call.
+func times(n int, call command) []command {
+	calls := make([]command, n)
+	for i := range calls {
+		calls[i] = call
 	}
+	return calls
+}
+
+// keys are those that a command of the form `NAME what count key ...` names, as FCALL and EVALSHA are, or one of the form
+// `NAME key ...`.
+func keys(command []any) []string {
+	switch strings.ToLower(fmt.Sprint(command[0])) {
+	case "fcall", "fcall_ro", "evalsha", "eval":
+		var out []string
+		count := 0
+		_, _ = fmt.Sscan(fmt.Sprint(command[2]), &count)
+		for _, key := range command[3 : 3+count] {
+			out = append(out, fmt.Sprint(key))
+		}
+		return out
+	}
+	return []string{fmt.Sprint(command[1])}
 }
 
 // empty is the call that all others are compared with: one key, no argument, and the reply 1.
-func empty(i int) []any {
-	return []any{"FCALL", "rlfunc_bench_empty", 1, fcall.Key("bench", subject(i), "empty")}
+func empty(s fcall.Subject) []any {
+	return []any{"FCALL", "rlfunc_bench_empty", 1, fcall.Key("bench", s, "empty")}
 }
 
 // bareWorkloads tell what of a call's cost is Redis's: the goals are multiples of a call with one key.
 func bareWorkloads() []workload {
-	noKey := func(int) []any { return []any{"FCALL", "rlfunc_bench_empty", 0} }
-	full := func(i int) []any { return append(empty(i), 100, 60_000_000, "", "") }
-	reply := func(i int) []any {
-		return []any{"FCALL", "rlfunc_bench_reply", 1, fcall.Key("bench", subject(i), "empty"), 100, 60_000_000, "", ""}
+	noKey := func(fcall.Subject) []any { return []any{"FCALL", "rlfunc_bench_empty", 0} }
+	full := func(s fcall.Subject) []any { return append(empty(s), 100, 60_000_000, "", "") }
+	reply := func(s fcall.Subject) []any {
+		return []any{"FCALL", "rlfunc_bench_reply", 1, fcall.Key("bench", s, "empty"), 100, 60_000_000, "", ""}
 	}
 	return []workload{
 		{name: "empty function, no key", call: noKey, expect: ":1\r\n"},
@@ -130,61 +127,13 @@ func bareWorkloads() []workload {
 
 // workloads are the rows of the server's part, in order.
 func workloads() []workload {
-	all := append(bareWorkloads(), ratelimitWorkloads()...)
-	for i := range all {
-		if all[i].subjects == 0 {
-			all[i].subjects = 10_000
-		}
+	var all []workload
+	for _, rows := range []func() []workload{
+		bareWorkloads, windowWorkloads, gcraWorkloads, logWorkloads, checkWorkloads, costWorkloads, abuseWorkloads, challengeWorkloads,
+	} {
+		all = append(all, rows()...)
 	}
 	return all
-}
-
-func ratelimitWorkloads() []workload {
-	var (
-		hundred  = ratelimit.GCRAParams{Limit: 100, Period: time.Minute}
-		micros   = ratelimit.GCRAParams{Limit: 128, Period: time.Minute} // an interval of 468,750 microseconds
-		seven    = ratelimit.GCRAParams{Limit: 7, Period: time.Minute, Burst: 100}
-		all, ten = int64(100), int64(10)
-		drained  = hundred
-		more     = hundred
-		window   = time.Hour
-		log      = ratelimit.SlidingLogParams{Limit: 20_000, Window: window}
-		full     = ratelimit.SlidingLogParams{Limit: 100, Window: window}
-		receipt  = log
-	)
-	drained.Cost, more.Cost = &all, &ten
-	receipt.Receipt = "fp:5f0c7a1e:2f9be61dd1c84f0aa3a7"
-	other := receipt
-	other.Receipt = "fp:5f0c7a1e:00000000000000000000"
-	peek := func(i int) []any {
-		return record(func(ctx context.Context, c *ratelimit.Client) error {
-			_, err := c.GCRAPeek(ctx, ratelimit.GCRAPeekParams{Bucket: subject(i), Limit: 100, Period: time.Minute})
-			return err
-		})
-	}
-	logPeek := func(i int) []any {
-		return record(func(ctx context.Context, c *ratelimit.Client) error {
-			_, err := c.SlidingLogPeek(ctx, ratelimit.SlidingLogPeekParams{Bucket: subject(i), Limit: 20_000, Window: window})
-			return err
-		})
-	}
-	return []workload{
-		{name: "gcra 100/min allowed", rival: redisRate, prepare: after(gcra(hundred)), call: gcra(hundred), expect: allowed4, most: 7.5, share: 0.75},
-		{name: "gcra 100/min allowed, first use", rival: redisRate, call: gcra(hundred), expect: allowed4, most: 7.5, share: 0.75},
-		{name: "gcra 100/min refused", rival: redisRateRefused, prepare: after(gcra(drained)), call: gcra(more), expect: refused4, most: 7.5, share: 0.75},
-		{name: "gcra 128/min allowed (whole us)", rival: redisRate, prepare: after(gcra(micros)), call: gcra(micros), expect: allowed4, most: 10},
-		{name: "gcra 7/min allowed (fractions)", rival: redisRate, prepare: after(gcra(seven)), call: gcra(seven), expect: allowed4, most: 10},
-		{name: "gcra_peek 100/min", prepare: after(gcra(hundred)), call: peek, expect: allowed4},
-		{name: "sliding_log allowed, 10 in window", prepare: logged(10, 0, window), call: slidingLog(log), expect: admitted6, most: 13},
-		{name: "sliding_log allowed, 100 in window", prepare: logged(100, 0, window), call: slidingLog(log), expect: admitted6, most: 13},
-		{name: "sliding_log allowed, 1,000 in window", subjects: 1000, prepare: logged(1000, 0, window), call: slidingLog(log), expect: admitted6, most: 13},
-		{name: "sliding_log allowed, 10,000 in window", subjects: 100, prepare: logged(10_000, 0, window), call: slidingLog(log), expect: admitted6, most: 13},
-		{name: "sliding_log sliding, 1 of 100 expires", prepare: logged(99, 1, window), call: slidingLog(full), expect: admitted6, most: 13},
-		{name: "sliding_log refused, 100 in window", prepare: logged(100, 0, window), call: slidingLog(full), expect: refused6, most: 13},
-		{name: "sliding_log allowed, new receipt", prepare: after(slidingLog(other)), call: slidingLog(receipt), expect: admitted6},
-		{name: "sliding_log duplicate receipt", prepare: after(slidingLog(receipt)), call: slidingLog(receipt), expect: duplicate6},
-		{name: "sliding_log_peek, 100 in window", prepare: logged(100, 0, window), call: logPeek, expect: allowed5},
-	}
 }
 
 // counter is the name under which commandstats counts a command.

@@ -23,6 +23,7 @@ func serverRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	}
 	own := slices.DeleteFunc(workloads(), func(w workload) bool { return !strings.Contains(w.name, s.only) })
 	work := append(own, peers...)
+	all := append(workloads(), peers...)
 	p, err := dial(srv.network, srv.addr)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func serverRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 				return nil, err
 			}
 			m := meter{client: srv.client, pipe: p, quick: s.quick}
-			one, err := m.round(ctx, work[at], peers)
+			one, err := m.round(ctx, work[at], all)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", work[at].name, err)
 			}
@@ -64,7 +65,7 @@ func costRows(work []workload, samples [][]sample) []Row {
 		}
 		if w.rival != "" {
 			share := spread(shares).Median
-			row.Beside = fmt.Sprintf("%.2f of %s", share, w.rival)
+			row.Beside = fmt.Sprintf("%.3f of %s", share, w.rival)
 			if w.share > 0 {
 				row.Goals = append(row.Goals, Goal{Text: fmt.Sprintf("at most %g of it", w.share), Got: share, Bound: w.share})
 			}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+)
+
+const consumeGoal = 6
+
+// Tokens as fcall.NewToken makes them.
+const (
+	token      = "q3h5rT0cXkW1nYvZb7J2mA"
+	otherToken = "A2mJ7bZvYn1WkXc0Tr5h3q"
+)
+
+func issue(p challenge.IssueParams) command {
+	return of(challenge.New, (*challenge.Client).Issue, func(s fcall.Subject) challenge.IssueParams {
+		p.Bucket, p.TTL = s, 5*time.Minute
+		return p
+	})
+}
+
+func consume(token, payload string) command {
+	return of(challenge.New, (*challenge.Client).Consume, func(s fcall.Subject) challenge.ConsumeParams {
+		return challenge.ConsumeParams{Bucket: s, Token: token, Payload: payload}
+	})
+}
+
+func challengeWorkloads() []workload {
+	const payload = "POST /transfer"
+	issued, other := issue(challenge.IssueParams{Token: token}), issue(challenge.IssueParams{Token: otherToken})
+	bound := issue(challenge.IssueParams{Token: token, Payload: payload})
+	again := issue(challenge.IssueParams{Token: otherToken, ReuseWithin: time.Minute})
+	peek := of(challenge.New, (*challenge.Client).Peek, func(s fcall.Subject) challenge.PeekParams {
+		return challenge.PeekParams{Bucket: s, Token: token}
+	})
+	const (
+		consumed = "*1\r\n$8\r\nconsumed\r\n"
+		replayed = "*1\r\n$8\r\nreplayed\r\n"
+		unknown  = "*1\r\n$18\r\nexpired_or_unknown\r\n"
+		mismatch = "*1\r\n$8\r\nmismatch\r\n"
+	)
+	answer := func(token string, reused string) string { return "*4\r\n$22\r\n" + token + "\r\n:" + reused + "\r\n" }
+	return []workload{
+		{name: "challenge.consume consumed", prepare: after(issued), call: consume(token, ""), expect: consumed, most: consumeGoal},
+		{name: "challenge.consume consumed, with a payload", prepare: after(bound), call: consume(token, payload), expect: consumed, most: consumeGoal},
+		{name: "challenge.consume replayed", prepare: after(issued, consume(token, "")), call: consume(token, ""), expect: replayed, most: consumeGoal},
+		{name: "challenge.consume expired_or_unknown", prepare: after(issued), call: consume(otherToken, ""), expect: unknown, most: consumeGoal},
+		{name: "challenge.consume mismatch", prepare: after(bound), call: consume(token, "POST /login"), expect: mismatch, most: consumeGoal},
+		{name: "challenge.issue first", call: issued, expect: answer(token, "0")},
+		{name: "challenge.issue second", prepare: after(other), call: issued, expect: answer(token, "0")},
+		{name: "challenge.issue reused", prepare: after(issued), call: again, expect: answer(token, "1")},
+		{name: "challenge.peek", prepare: after(issued), call: peek, expect: "*3\r\n$6\r\nunused\r\n"},
+	}
+}

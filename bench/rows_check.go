@@ -1,0 +1,74 @@
+package main
+
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+)
+
+const checkGoal = 1.75 // of what one sliding_log costs
+
+func check(p ratelimit.CheckParams) command {
+	return of(ratelimit.New, (*ratelimit.Client).Check, func(s fcall.Subject) ratelimit.CheckParams {
+		p.Bucket = s
+		return p
+	})
+}
+
+func checkWorkloads() []workload {
+	var (
+		logs = []ratelimit.CheckLimits{
+			{Name: "minute", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 200, Window: time.Minute},
+			{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
+		}
+		four = []ratelimit.CheckLimits{
+			logs[0],
+			{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingCounter, Limit: 1000, Window: time.Hour},
+			{Name: "day", Kind: ratelimit.CheckLimitsKindFixedWindow, Limit: 10_000, Window: 24 * time.Hour},
+			{Name: "burst", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 100, Window: time.Minute},
+		}
+		full = []ratelimit.CheckLimits{logs[0], logs[1]}
+	)
+	full[1].Limit = 100
+	// held prepares the logs of minute and hour with 100 admissions each.
+	held := func(s fcall.Subject, now time.Time) [][]any {
+		var commands [][]any
+		for _, limit := range logs {
+			key := fcall.KeyOf(ratelimit.Library.Name, fcall.Tag(s), string(limit.Kind), limit.Name)
+			commands = append(commands, logIn(key, 100, 0, limit.Window, now)...)
+		}
+		return commands
+	}
+	both, all, refused := check(ratelimit.CheckParams{Limits: logs}), check(ratelimit.CheckParams{Limits: four}), check(ratelimit.CheckParams{Limits: full})
+	withReceipt := check(ratelimit.CheckParams{Limits: logs, Receipt: receipt})
+	withOther := check(ratelimit.CheckParams{Limits: logs, Receipt: otherReceipt})
+	peek := of(ratelimit.New, (*ratelimit.Client).CheckPeek, func(s fcall.Subject) ratelimit.CheckPeekParams {
+		return ratelimit.CheckPeekParams{Bucket: s, Limits: []ratelimit.CheckPeekLimits{
+			{Name: "minute", Kind: ratelimit.CheckPeekLimitsKindSlidingLog, Limit: 200, Window: time.Minute},
+			{Name: "hour", Kind: ratelimit.CheckPeekLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
+		}}
+	})
+	reset := of(ratelimit.New, (*ratelimit.Client).CheckReset, func(s fcall.Subject) ratelimit.CheckResetParams {
+		return ratelimit.CheckResetParams{Bucket: s, Limits: []ratelimit.CheckResetLimits{
+			{Name: "minute", Kind: ratelimit.CheckResetLimitsKindSlidingLog}, {Name: "hour", Kind: ratelimit.CheckResetLimitsKindSlidingLog},
+		}}
+	})
+	// allowed, duplicate, refused, retry_after, the number of rows, and four fields a row.
+	const (
+		allowedBoth   = "*13\r\n:1\r\n:0\r\n:0\r\n"
+		duplicateBoth = "*13\r\n:1\r\n:1\r\n:0\r\n"
+		refusedOne    = "*13\r\n:0\r\n:0\r\n:1\r\n"
+		allowedFour   = "*21\r\n:1\r\n:0\r\n:0\r\n"
+	)
+	return []workload{
+		{name: "check minute + hour logs allowed", rival: slidingLogHundred, prepare: held, call: both, expect: allowedBoth, share: checkGoal},
+		{name: "check minute + hour logs allowed, first use", rival: slidingLogFirst, call: both, expect: allowedBoth, share: checkGoal},
+		{name: "check minute + hour logs refused by hour", rival: slidingLogFull, prepare: held, call: refused, expect: refusedOne, share: checkGoal},
+		{name: "check minute + hour logs, new receipt", rival: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: allowedBoth},
+		{name: "check minute + hour logs, duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicateBoth},
+		{name: "check of all four kinds allowed", prepare: after(all), call: all, expect: allowedFour},
+		{name: "check_peek minute + hour logs", prepare: held, call: peek, expect: allowedBoth},
+		{name: "check_reset minute + hour logs", prepare: held, call: reset, expect: existed},
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+)
+
+const reserveGoal = 16
+
+func reserve(p cost.ReserveParams) command {
+	return of(cost.New, (*cost.Client).Reserve, func(s fcall.Subject) cost.ReserveParams {
+		p.Bucket = s
+		return p
+	})
+}
+
+func costWorkloads() []workload {
+	hour := []cost.ReserveLimits{{Budget: 1_000_000, Window: time.Hour}}
+	both := []cost.ReserveLimits{hour[0], {Budget: 10_000_000, Window: 24 * time.Hour}}
+	tight := []cost.ReserveLimits{{Budget: 100_500, Window: time.Hour}} // ten charges and no more
+	one := cost.ReserveParams{Receipt: receipt, Estimate: 10_000, Limits: hour}
+	two, held, refused := one, one, one
+	two.Limits, held.Hold, refused.Limits = both, time.Minute, tight
+	// charged prepares ten charges of 10,000 micros under other receipts.
+	charged := func(p cost.ReserveParams) []command {
+		calls := make([]command, 10)
+		for i := range calls {
+			p.Receipt = fmt.Sprintf("fp:5f0c7a1e:0000000000000000000%d", i)
+			calls[i] = reserve(p)
+		}
+		return calls
+	}
+	ten := charged(one)
+	reserved := append(ten[:9:9], reserve(one))
+	settle := of(cost.New, (*cost.Client).Settle, func(s fcall.Subject) cost.SettleParams {
+		return cost.SettleParams{Bucket: s, Receipt: receipt, Actual: 8000}
+	})
+	cancel := of(cost.New, (*cost.Client).Cancel, func(s fcall.Subject) cost.CancelParams {
+		return cost.CancelParams{Bucket: s, Receipt: receipt}
+	})
+	peek := of(cost.New, (*cost.Client).Peek, func(s fcall.Subject) cost.PeekParams {
+		return cost.PeekParams{Bucket: s, Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: time.Hour}}, Receipt: receipt}
+	})
+	reset := of(cost.New, (*cost.Client).Reset, func(s fcall.Subject) cost.ResetParams { return cost.ResetParams{Bucket: s} })
+	// allowed, duplicate, reason, charged, retry_after, reset_after, the number of rows, and four fields a row.
+	const (
+		allowedOne = "*11\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
+		allowedTwo = "*15\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
+		duplicate  = "*11\r\n:1\r\n:1\r\n$4\r\nnone\r\n"
+		overBudget = "*11\r\n:0\r\n:0\r\n$6\r\nbudget\r\n"
+	)
+	return []workload{
+		{name: "cost.reserve allowed, 10 charges", prepare: after(ten...), call: reserve(one), expect: allowedOne, most: reserveGoal},
+		{name: "cost.reserve allowed, first use", call: reserve(one), expect: allowedOne, most: reserveGoal},
+		{name: "cost.reserve allowed, 2 budgets", prepare: after(charged(two)...), call: reserve(two), expect: allowedTwo, most: reserveGoal},
+		{name: "cost.reserve allowed, with a hold", prepare: after(charged(held)...), call: reserve(held), expect: allowedOne},
+		{name: "cost.reserve refused by budget", prepare: after(ten...), call: reserve(refused), expect: overBudget, most: reserveGoal},
+		{name: "cost.reserve duplicate receipt", prepare: after(reserved...), call: reserve(one), expect: duplicate},
+		{name: "cost.settle", prepare: after(reserved...), call: settle, expect: "*5\r\n$7\r\nsettled\r\n"},
+		{name: "cost.settle repeated", prepare: after(append(reserved[:10:10], settle)...), call: settle, expect: "*5\r\n$8\r\nrepeated\r\n"},
+		{name: "cost.cancel", prepare: after(reserved...), call: cancel, expect: "*2\r\n$9\r\ncancelled\r\n"},
+		{name: "cost.peek", prepare: after(reserved...), call: peek, expect: "*11\r\n:1\r\n$4\r\nnone\r\n$8\r\nreserved\r\n"},
+		{name: "cost.reset", prepare: after(reserved...), call: reset, expect: existed},
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+)
+
+const (
+	slidingLogGoal = 12
+	growthGoal     = 1.5 // of what it costs with one entry
+)
+
+// Rows that others are compared with.
+const (
+	slidingLogFirst   = "sliding_log allowed, first use"
+	slidingLogOne     = "sliding_log allowed, 1 in window"
+	slidingLogHundred = "sliding_log allowed, 100 in window"
+	slidingLogFull    = "sliding_log refused, 100 in window"
+	slidingLogNew     = "sliding_log allowed, new receipt"
+)
+
+const (
+	admitted6  = "*6\r\n:1\r\n:0\r\n"
+	duplicate6 = "*6\r\n:1\r\n:1\r\n"
+	refused6   = "*6\r\n:0\r\n"
+)
+
+// A receipt, and another one of the same length.
+const (
+	receipt      = "fp:5f0c7a1e:2f9be61dd1c84f0aa3a7"
+	otherReceipt = "fp:5f0c7a1e:00000000000000000000"
+)
+
+func slidingLog(p ratelimit.SlidingLogParams) command {
+	return of(ratelimit.New, (*ratelimit.Client).SlidingLog, func(s fcall.Subject) ratelimit.SlidingLogParams {
+		p.Bucket = s
+		return p
+	})
+}
+
+// logged prepares a log of n admissions in the last half of the window, and before them of so many that have left it.
+func logged(n, expired int, window time.Duration) func(fcall.Subject, time.Time) [][]any {
+	return func(s fcall.Subject, now time.Time) [][]any {
+		return logIn(fcall.Key(ratelimit.Library.Name, s, "log"), n, expired, window, now)
+	}
+}
+
+func logIn(key string, n, expired int, window time.Duration, now time.Time) [][]any {
+	push := []any{"RPUSH", key}
+	for e := range expired {
+		push = append(push, now.Add(-window-time.Hour).UnixMicro()+int64(e))
+	}
+	step := window / 2 / time.Duration(max(n, 1))
+	for e := range n {
+		push = append(push, now.Add(-window/2+time.Duration(e)*step).UnixMicro())
+	}
+	return [][]any{push, {"PEXPIRE", key, window.Milliseconds()}}
+}
+
+func logWorkloads() []workload {
+	const window = time.Hour
+	wide := slidingLog(ratelimit.SlidingLogParams{Limit: 20_000, Window: window})
+	hundred := slidingLog(ratelimit.SlidingLogParams{Limit: 100, Window: window})
+	withReceipt := slidingLog(ratelimit.SlidingLogParams{Limit: 20_000, Window: window, Receipt: receipt})
+	withOther := slidingLog(ratelimit.SlidingLogParams{Limit: 20_000, Window: window, Receipt: otherReceipt})
+	peek := of(ratelimit.New, (*ratelimit.Client).SlidingLogPeek, func(s fcall.Subject) ratelimit.SlidingLogPeekParams {
+		return ratelimit.SlidingLogPeekParams{Bucket: s, Limit: 20_000, Window: window}
+	})
+	refund := of(ratelimit.New, (*ratelimit.Client).SlidingLogRefund, func(s fcall.Subject) ratelimit.SlidingLogRefundParams {
+		return ratelimit.SlidingLogRefundParams{Bucket: s, Receipt: receipt}
+	})
+	reset := of(ratelimit.New, (*ratelimit.Client).SlidingLogReset, func(s fcall.Subject) ratelimit.SlidingLogResetParams {
+		return ratelimit.SlidingLogResetParams{Bucket: s}
+	})
+	return []workload{
+		{name: slidingLogFirst, call: wide, expect: admitted6, most: slidingLogGoal},
+		{name: slidingLogOne, prepare: logged(1, 0, window), call: wide, expect: admitted6, most: slidingLogGoal},
+		{name: slidingLogHundred, rival: slidingLogOne, prepare: logged(100, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log allowed, 1,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(1000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log allowed, 10,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(10_000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log sliding, 1 of 100 expires", prepare: logged(99, 1, window), call: hundred, expect: admitted6, most: slidingLogGoal},
+		{name: slidingLogFull, prepare: logged(100, 0, window), call: hundred, expect: refused6, most: slidingLogGoal},
+		{name: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted6},
+		{name: "sliding_log duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate6},
+		{name: "sliding_log_peek, 100 in window", prepare: logged(100, 0, window), call: peek, expect: "*5\r\n:1\r\n:100\r\n"},
+		{name: "sliding_log_refund", prepare: after(withOther, withReceipt), call: refund, expect: existed},
+		{name: "sliding_log_reset, 100 in window", prepare: logged(100, 0, window), call: reset, expect: existed},
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+var registered = regexp.MustCompile(`function_name = '(\w+)'`)
+
+func TestWorkloads_coverEachFunction(t *testing.T) {
+	covered := map[any]bool{}
+	for _, w := range workloads() {
+		covered[w.call(subject(0))[1]] = true
+	}
+	for _, library := range libraries {
+		functions := registered.FindAllStringSubmatch(library.Code, -1)
+		if len(functions) == 0 {
+			t.Errorf("found no function in library %s", library.Name)
+		}
+		for _, function := range functions {
+			if !covered[function[1]] {
+				t.Errorf("no row measures %s", function[1])
+			}
+		}
+	}
+}
+
+func TestWorkloads_rivalsAreRows(t *testing.T) {
+	rows := map[string]bool{redisRate: true, redisRateFirst: true, redisRateRefused: true, fixedWindowPeer: true}
+	for _, w := range workloads() {
+		if rows[w.name] {
+			t.Errorf("two rows are called %q", w.name)
+		}
+		rows[w.name] = true
+	}
+	for _, w := range workloads() {
+		if w.rival != "" && !rows[w.rival] {
+			t.Errorf("%s is compared with %q, which is no row", w.name, w.rival)
+		}
+		if w.expect == "" {
+			t.Errorf("%s takes any reply", w.name)
+		}
+	}
+}
+
+// Each row takes the path that its name tells, for the subject that is prepared and for its copies.
+func TestWorkloads_areAnsweredAsExpected(t *testing.T) {
+	engine := embedded.New(embedded.Options{})
+	defer engine.Close()
+	addr, err := engine.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &server{client: redis.NewClient(&redis.Options{Addr: addr.String()}), network: "tcp", addr: addr.String()}
+	defer srv.client.Close()
+	if err := srv.prepare(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	p, err := dial(srv.network, srv.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.conn.Close()
+	for _, w := range workloads() {
+		t.Run(w.name, func(t *testing.T) {
+			m := meter{client: srv.client, pipe: p}
+			const subjects = 3
+			if err := m.client.FlushDB(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.state(t.Context(), w, subjects, subject); err != nil {
+				t.Fatal(err)
+			}
+			for i := range subjects {
+				if err := p.send([][]byte{encode(w.call(subject(i))...)}, w.expect); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
