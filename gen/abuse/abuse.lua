@@ -69,7 +69,7 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function()
+local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -109,7 +109,7 @@ end
 return clock
 end)()
 
-local refusal = (function()
+local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
 --- Error replies: a code of ours, then one line that is safe to send.
 --- @lib refusal
 local refusal = {}
@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local block_state = (function()
+local block_state = (function() -- rlfunc: lines=27 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -158,7 +158,7 @@ end
 return block_state
 end)()
 
-local packed_times = (function()
+local packed_times = (function() -- rlfunc: lines=32 file=functions/lib/packed_times.lua
 --- Times in one string, oldest first and 16 digits each: any of them is found by its place.
 --- @use clock
 --- @lib packed_times
@@ -193,7 +193,7 @@ end
 return packed_times
 end)()
 
-local attempt_log = (function()
+local attempt_log = (function() -- rlfunc: lines=118 file=functions/lib/attempt_log.lua
 --- The attempts of a subject in one string: their times, and what the tiers have answered with a block.
 ---
 --- In front of the times, '2@<time>' says that tier 2 has answered the attempts up to that time, '2!' that it has started
@@ -314,7 +314,7 @@ end
 return attempt_log
 end)()
 
-local strike_log = (function()
+local strike_log = (function() -- rlfunc: lines=38 file=functions/lib/strike_log.lua
 --- The strikes of a subject: when its blocks began, in one string. The newest 64 are kept.
 --- @use clock refusal packed_times
 --- @lib strike_log
@@ -355,7 +355,7 @@ end
 return strike_log
 end)()
 
-do
+do -- rlfunc: lines=87 file=functions/abuse/attempt.lua
 --- Records an attempt, and blocks the subject when it is the threshold-th one in a tier's window.
 ---
 --- A block is looked at first, so it holds to its end even when the windows have emptied, and what is attempted meanwhile
@@ -569,7 +569,7 @@ end
 redis.register_function{function_name = 'abuse_v1_attempt', callback = abuse_v1_attempt, description = 'Records an attempt, and blocks the subject when it is the threshold-th one in a tier\'s window.'}
 end
 
-do
+do -- rlfunc: lines=24 file=functions/abuse/block.lua
 --- Blocks a subject by hand. It is no strike, and never shortens a block: unblock first for that.
 --- @use clock block_state
 --- @key    bucket          string[block]        the block: it holds while the key is there
@@ -636,7 +636,7 @@ end
 redis.register_function{function_name = 'abuse_v1_block', callback = abuse_v1_block, description = 'Blocks a subject by hand. It is no strike, and never shortens a block: unblock first for that.'}
 end
 
-do
+do -- rlfunc: lines=6 file=functions/abuse/forgive.lua
 --- Forgets a subject's attempts, as after a success. A block and the strikes stay.
 --- @key    bucket          string[attempts]     when the attempts were made
 --- @result existed         bool                 whether there was anything to forget
@@ -671,7 +671,7 @@ end
 redis.register_function{function_name = 'abuse_v1_forgive', callback = abuse_v1_forgive, description = 'Forgets a subject\'s attempts, as after a success. A block and the strikes stay.'}
 end
 
-do
+do -- rlfunc: lines=45 file=functions/abuse/status.lua
 --- Tells whether a subject is blocked, by what and for how long, and what is known of it; changes nothing.
 --- @use clock block_state attempt_log strike_log
 --- @flags  no-writes
@@ -810,7 +810,7 @@ end
 redis.register_function{function_name = 'abuse_v1_status', callback = abuse_v1_status, description = 'Tells whether a subject is blocked, by what and for how long, and what is known of it; changes nothing.', flags = {'no-writes'}}
 end
 
-do
+do -- rlfunc: lines=14 file=functions/abuse/unblock.lua
 --- Ends a subject's block, whoever started it.
 ---
 --- Tiers that started it count anew, as after its end. Without pardon the strikes stay, so the next block is longer still.

@@ -69,7 +69,7 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function()
+local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -109,7 +109,7 @@ end
 return clock
 end)()
 
-local refusal = (function()
+local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
 --- Error replies: a code of ours, then one line that is safe to send.
 --- @lib refusal
 local refusal = {}
@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local challenge_record = (function()
+local challenge_record = (function() -- rlfunc: lines=43 file=functions/lib/challenge_record.lua
 --- A challenge as a field of its subject's hash, named by its token: '<state> <expires> <issued> <number> <payload>'.
 ---
 --- The state is open, or used once it is consumed; the others are 16 digits each, so that each is found by its place. Times
@@ -174,7 +174,7 @@ end
 return challenge_record
 end)()
 
-local challenge_set = (function()
+local challenge_set = (function() -- rlfunc: lines=79 file=functions/lib/challenge_set.lua
 --- All challenges of a subject, in one hash of at most 128.
 --- @use clock challenge_record
 --- @lib challenge_set
@@ -256,7 +256,7 @@ end
 return challenge_set
 end)()
 
-do
+do -- rlfunc: lines=30 file=functions/challenge/consume.lua
 --- Consumes a challenge: however many callers try, exactly one gets consumed.
 ---
 --- One that was consumed is replayed until its ttl would have ended. A mismatch leaves the challenge as it is.
@@ -326,7 +326,7 @@ end
 redis.register_function{function_name = 'challenge_v1_consume', callback = challenge_v1_consume, description = 'Consumes a challenge: however many callers try, exactly one gets consumed.'}
 end
 
-do
+do -- rlfunc: lines=56 file=functions/challenge/issue.lua
 --- Stores a one-time challenge, or returns one that the subject has not used yet.
 ---
 --- One that was issued for the same payload less than reuse_within ago and is still unused is returned instead, so a
@@ -446,7 +446,7 @@ end
 redis.register_function{function_name = 'challenge_v1_issue', callback = challenge_v1_issue, description = 'Stores a one-time challenge, or returns one that the subject has not used yet.'}
 end
 
-do
+do -- rlfunc: lines=27 file=functions/challenge/peek.lua
 --- Tells what a challenge is for and whether it can be consumed; changes nothing.
 --- @use clock challenge_record
 --- @flags  no-writes

@@ -69,7 +69,7 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function()
+local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -109,7 +109,7 @@ end
 return clock
 end)()
 
-local refusal = (function()
+local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
 --- Error replies: a code of ours, then one line that is safe to send.
 --- @lib refusal
 local refusal = {}
@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local ledger = (function()
+local ledger = (function() -- rlfunc: lines=137 file=functions/lib/ledger.lua
 --- The state of a subject's budgets, kept in field 'state' of its hash of charges.
 ---
 --- Four numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored. Then a row a
@@ -268,7 +268,7 @@ end
 return ledger
 end)()
 
-local charge_log = (function()
+local charge_log = (function() -- rlfunc: lines=69 file=functions/lib/charge_log.lua
 --- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
 ---
 --- A charge is its time, its amount in micros, when its hold ends (0: with the window), its kind, its receipt. The kinds:
@@ -340,7 +340,7 @@ end
 return charge_log
 end)()
 
-local spending = (function()
+local spending = (function() -- rlfunc: lines=148 file=functions/lib/spending.lua
 --- What is spent in each window of a subject, brought up to the time of the call.
 ---
 --- A window knows its sum and its oldest charge, so each charge leaves each window once. The state keeps the 32 windows
@@ -491,7 +491,7 @@ end
 return spending
 end)()
 
-local charging = (function()
+local charging = (function() -- rlfunc: lines=179 file=functions/lib/charging.lua
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
@@ -673,7 +673,7 @@ end
 return charging
 end)()
 
-local budget = (function()
+local budget = (function() -- rlfunc: lines=157 file=functions/lib/budget.lua
 --- Whether an amount fits the budgets of a subject, and when it will.
 --- @use charge_log
 --- @lib budget
@@ -833,7 +833,7 @@ end
 return budget
 end)()
 
-do
+do -- rlfunc: lines=34 file=functions/cost/cancel.lua
 --- Gives back what a receipt has reserved: nothing was spent.
 ---
 --- The receipt is forgotten, so a reservation with it is judged anew, and a settlement is recorded as of an unknown one.
@@ -906,7 +906,7 @@ end
 redis.register_function{function_name = 'cost_v1_cancel', callback = cost_v1_cancel, description = 'Gives back what a receipt has reserved: nothing was spent.'}
 end
 
-do
+do -- rlfunc: lines=47 file=functions/cost/peek.lua
 --- Tells what is spent, what reserve would answer to a new receipt, and what is known of a receipt; changes nothing.
 --- @use clock spending charging budget
 --- @flags  no-writes
@@ -1069,7 +1069,7 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Tells what is spent, what reserve would answer to a new receipt, and what is known of a receipt; changes nothing.', flags = {'no-writes'}}
 end
 
-do
+do -- rlfunc: lines=77 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget beside what is spent; all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, and at most for hold as long as it is not settled.
@@ -1270,7 +1270,7 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget beside what is spent; all budgets are charged, or none.'}
 end
 
-do
+do -- rlfunc: lines=9 file=functions/cost/reset.lua
 --- Forgets all that a subject has spent and reserved, and its penalty.
 ---
 --- A settlement of what was reserved before is recorded as of an unknown receipt.
@@ -1311,7 +1311,7 @@ end
 redis.register_function{function_name = 'cost_v1_reset', callback = cost_v1_reset, description = 'Forgets all that a subject has spent and reserved, and its penalty.'}
 end
 
-do
+do -- rlfunc: lines=58 file=functions/cost/settle.lua
 --- Replaces a receipt's estimate by what was really spent, once, however often it is called.
 ---
 --- What is spent is recorded and never refused, also past the budget. A charge keeps the time of its reservation; one that

@@ -69,7 +69,7 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function()
+local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -109,7 +109,7 @@ end
 return clock
 end)()
 
-local refusal = (function()
+local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
 --- Error replies: a code of ours, then one line that is safe to send.
 --- @lib refusal
 local refusal = {}
@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local ttl_bucket = (function()
+local ttl_bucket = (function() -- rlfunc: lines=45 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
 --- The key expires when the bucket is full; its value is 'ttl'.
@@ -176,7 +176,7 @@ end
 return ttl_bucket
 end)()
 
-local value_bucket = (function()
+local value_bucket = (function() -- rlfunc: lines=125 file=functions/lib/value_bucket.lua
 --- A token bucket that is a time in a string: for any emission interval, also a fraction of a microsecond.
 ---
 --- The value is the tat in microseconds, with what is left of a microsecond as a fraction: '1763706467123584 3/7'.
@@ -304,7 +304,7 @@ end
 return value_bucket
 end)()
 
-local token_bucket = (function()
+local token_bucket = (function() -- rlfunc: lines=39 file=functions/lib/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
@@ -346,7 +346,7 @@ end
 return token_bucket
 end)()
 
-local whole = (function()
+local whole = (function() -- rlfunc: lines=18 file=functions/lib/whole.lua
 --- Whole numbers out of stored text.
 --- @lib whole
 local whole = {}
@@ -367,7 +367,7 @@ end
 return whole
 end)()
 
-local window_count = (function()
+local window_count = (function() -- rlfunc: lines=73 file=functions/lib/window_count.lua
 --- A fixed window in one string: how much was taken since the window began. The key expires with the window.
 --- @use clock refusal whole
 --- @lib window_count
@@ -443,7 +443,7 @@ end
 return window_count
 end)()
 
-local window_log = (function()
+local window_log = (function() -- rlfunc: lines=101 file=functions/lib/window_log.lua
 --- A log of admission times in a list, oldest first: exact in any window.
 ---
 --- A list holds each time once, also when two are equal, in about 10 bytes.
@@ -547,7 +547,7 @@ end
 return window_log
 end)()
 
-local window_pair = (function()
+local window_pair = (function() -- rlfunc: lines=132 file=functions/lib/window_pair.lua
 --- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
 --- still lies in the last window's length.
 ---
@@ -682,7 +682,7 @@ end
 return window_pair
 end)()
 
-local limit_kinds = (function()
+local limit_kinds = (function() -- rlfunc: lines=131 file=functions/lib/limit_kinds.lua
 --- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
 --- @use refusal token_bucket window_count window_log window_pair
 --- @lib limit_kinds
@@ -816,7 +816,7 @@ end
 return limit_kinds
 end)()
 
-local limit_set = (function()
+local limit_set = (function() -- rlfunc: lines=111 file=functions/lib/limit_set.lua
 --- A group of limits of one subject, judged together before any is charged.
 --- @use limit_kinds refusal
 --- @lib limit_set
@@ -930,7 +930,7 @@ end
 return limit_set
 end)()
 
-local receipt_set = (function()
+local receipt_set = (function() -- rlfunc: lines=42 file=functions/lib/receipt_set.lua
 --- Receipts that were counted, in a sorted set by time.
 --- @use clock
 --- @lib receipt_set
@@ -975,7 +975,7 @@ end
 return receipt_set
 end)()
 
-do
+do -- rlfunc: lines=52 file=functions/ratelimit/check.lua
 --- Decides up to 16 limits of a subject together: all allow and all are charged, or none is.
 ---
 --- A refused call writes nothing: the minute's limit is not charged for a request that the hour's refuses. A limit counts as
@@ -1158,7 +1158,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_check', callback = ratelimit_v1_check, description = 'Decides up to 16 limits of a subject together: all allow and all are charged, or none is.'}
 end
 
-do
+do -- rlfunc: lines=37 file=functions/ratelimit/check_peek.lua
 --- Tells what check would answer, and changes nothing.
 --- @use clock limit_set receipt_set
 --- @flags  no-writes
@@ -1326,7 +1326,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_check_peek', callback = ratelimit_v1_check_peek, description = 'Tells what check would answer, and changes nothing.', flags = {'no-writes'}}
 end
 
-do
+do -- rlfunc: lines=14 file=functions/ratelimit/check_reset.lua
 --- Forgets what a subject took of limits of check, and every receipt of the subject that check counted.
 --- @key    bucket         zset[checked]            the receipts that were counted
 --- @arg    limits         group[1..16]             limits to forget
@@ -1399,7 +1399,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_check_reset', callback = ratelimit_v1_check_reset, description = 'Forgets what a subject took of limits of check, and every receipt of the subject that check counted.'}
 end
 
-do
+do -- rlfunc: lines=28 file=functions/ratelimit/fixed_window.lua
 --- Takes cost while no more than limit is taken in the window, which begins with the first call.
 ---
 --- The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass within
@@ -1480,7 +1480,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window', callback = ratelimit_v1_fixed_window, description = 'Takes cost while no more than limit is taken in the window, which begins with the first call.'}
 end
 
-do
+do -- rlfunc: lines=23 file=functions/ratelimit/fixed_window_peek.lua
 --- Tells what fixed_window would answer, and changes nothing.
 --- @use window_count
 --- @flags  no-writes
@@ -1556,7 +1556,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_peek', callback = ratelimit_v1_fixed_window_peek, description = 'Tells what fixed_window would answer, and changes nothing.', flags = {'no-writes'}}
 end
 
-do
+do -- rlfunc: lines=20 file=functions/ratelimit/fixed_window_refund.lua
 --- Gives cost back to the window that is going on, as if it had not been taken.
 ---
 --- Never more than was taken in this window: what was taken in one that has ended is gone with it. When nothing is left
@@ -1629,7 +1629,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_refund', callback = ratelimit_v1_fixed_window_refund, description = 'Gives cost back to the window that is going on, as if it had not been taken.'}
 end
 
-do
+do -- rlfunc: lines=6 file=functions/ratelimit/fixed_window_reset.lua
 --- Ends a subject's window.
 --- @key    bucket      string[window]      what the subject took in this window
 --- @result existed     bool                whether there was anything to forget
@@ -1664,7 +1664,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_reset', callback = ratelimit_v1_fixed_window_reset, description = 'Ends a subject\'s window.'}
 end
 
-do
+do -- rlfunc: lines=29 file=functions/ratelimit/gcra.lua
 --- Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds burst at most.
 ---
 --- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0 only
@@ -1753,7 +1753,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra', callback = ratelimit_v1_gcra, description = 'Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds burst at most.'}
 end
 
-do
+do -- rlfunc: lines=24 file=functions/ratelimit/gcra_peek.lua
 --- Tells what gcra would answer, and changes nothing.
 --- @use token_bucket
 --- @flags  no-writes
@@ -1837,7 +1837,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_peek', callback = ratelimit_v1_gcra_peek, description = 'Tells what gcra would answer, and changes nothing.', flags = {'no-writes'}}
 end
 
-do
+do -- rlfunc: lines=30 file=functions/ratelimit/gcra_refund.lua
 --- Gives cost tokens back to a bucket, which is never more than full.
 ---
 --- Each call gives back: a caller that retries gives back twice. A bucket that is full again is forgotten.
@@ -1924,7 +1924,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_refund', callback = ratelimit_v1_gcra_refund, description = 'Gives cost tokens back to a bucket, which is never more than full.'}
 end
 
-do
+do -- rlfunc: lines=6 file=functions/ratelimit/gcra_reset.lua
 --- Fills a subject's bucket.
 --- @key    bucket      string[gcra]        the subject's bucket
 --- @result existed     bool                whether there was anything to forget
@@ -1959,7 +1959,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_reset', callback = ratelimit_v1_gcra_reset, description = 'Fills a subject\'s bucket.'}
 end
 
-do
+do -- rlfunc: lines=30 file=functions/ratelimit/sliding_counter.lua
 --- Takes cost while what was taken in the last window's length, estimated from two counters, stays within limit.
 ---
 --- Constant memory for any limit. What the window before took is spread evenly over it, so the estimate is wrong by how
@@ -2042,7 +2042,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_counter', callback = ratelimit_v1_sliding_counter, description = 'Takes cost while what was taken in the last window\'s length, estimated from two counters, stays within limit.'}
 end
 
-do
+do -- rlfunc: lines=23 file=functions/ratelimit/sliding_counter_peek.lua
 --- Tells what sliding_counter would answer, and changes nothing.
 --- @use window_pair
 --- @flags  no-writes
@@ -2118,7 +2118,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_counter_peek', callback = ratelimit_v1_sliding_counter_peek, description = 'Tells what sliding_counter would answer, and changes nothing.', flags = {'no-writes'}}
 end
 
-do
+do -- rlfunc: lines=19 file=functions/ratelimit/sliding_counter_refund.lua
 --- Gives cost back, as if it had not been taken: first what was taken in this window, then in the one before.
 ---
 --- Never more than was taken in the two. Each call gives back: a caller that retries gives back twice.
@@ -2190,7 +2190,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_counter_refund', callback = ratelimit_v1_sliding_counter_refund, description = 'Gives cost back, as if it had not been taken: first what was taken in this window, then in the one before.'}
 end
 
-do
+do -- rlfunc: lines=6 file=functions/ratelimit/sliding_counter_reset.lua
 --- Forgets what a subject took.
 --- @key    bucket      string[counter]     what was taken in this window and in the one before it
 --- @result existed     bool                whether there was anything to forget
@@ -2225,7 +2225,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_counter_reset', callback = ratelimit_v1_sliding_counter_reset, description = 'Forgets what a subject took.'}
 end
 
-do
+do -- rlfunc: lines=57 file=functions/ratelimit/sliding_log.lua
 --- Admits a request while fewer than limit were admitted in the window that ends now.
 ---
 --- Exact: no window of that length, wherever it begins, ever holds more than limit admissions. A refused call writes
@@ -2355,7 +2355,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_log', callback = ratelimit_v1_sliding_log, description = 'Admits a request while fewer than limit were admitted in the window that ends now.'}
 end
 
-do
+do -- rlfunc: lines=31 file=functions/ratelimit/sliding_log_peek.lua
 --- Tells what sliding_log would answer to a request without a receipt, and changes nothing.
 --- @use clock window_log
 --- @flags  no-writes
@@ -2435,7 +2435,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_log_peek', callback = ratelimit_v1_sliding_log_peek, description = 'Tells what sliding_log would answer to a request without a receipt, and changes nothing.', flags = {'no-writes'}}
 end
 
-do
+do -- rlfunc: lines=19 file=functions/ratelimit/sliding_log_refund.lua
 --- Takes the admission of a receipt out of the log, as if the request had not come.
 ---
 --- The log stays exact: it is that admission's entry that goes, and the receipt counts anew when it comes again. A receipt
@@ -2490,7 +2490,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_log_refund', callback = ratelimit_v1_sliding_log_refund, description = 'Takes the admission of a receipt out of the log, as if the request had not come.'}
 end
 
-do
+do -- rlfunc: lines=7 file=functions/ratelimit/sliding_log_reset.lua
 --- Forgets every admission and receipt of a subject.
 --- @key    bucket      list[log]           the subject's admissions
 --- @key    receipts    zset[receipts]      the receipts that were counted

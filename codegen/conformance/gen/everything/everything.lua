@@ -69,7 +69,7 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function()
+local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -109,7 +109,7 @@ end
 return clock
 end)()
 
-do
+do -- rlfunc: lines=42 file=functions/everything/echo.lua
 --- Answers with its own arguments, of every type.
 --- @key    bucket      string[state]            the subject's key
 --- @key    second      hash[more]               a derived key
@@ -304,7 +304,7 @@ end
 redis.register_function{function_name = 'everything_v2_echo', callback = everything_v2_echo, description = 'Answers with its own arguments, of every type.'}
 end
 
-do
+do -- rlfunc: lines=22 file=functions/everything/fail.lua
 --- Fails in the way it is told.
 --- @use clock
 --- @key    bucket      string[state]                       the subject's key
@@ -362,7 +362,7 @@ end
 redis.register_function{function_name = 'everything_v2_fail', callback = everything_v2_fail, description = 'Fails in the way it is told.'}
 end
 
-do
+do -- rlfunc: lines=42 file=functions/everything/rows.lua
 --- Answers with its own rows, of two groups.
 --- @key    bucket         string[state]            the subject's key
 --- @arg    before         count                    an argument before the groups
