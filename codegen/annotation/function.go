@@ -20,7 +20,7 @@ var redisFlags = []string{"no-writes", "allow-oom", "allow-stale", "no-cluster"}
 func Function(f *luasrc.File) (spec.Function, diag.List) {
 	var found diag.List
 	name := strings.TrimSuffix(path.Base(f.Path), ".lua")
-	fn := spec.Function{Name: name, File: f.Path, Flags: []string{}, Errors: []spec.Error{}, Uses: []string{}}
+	fn := spec.Function{Name: name, File: f.Path, Flags: []string{}, Errors: []spec.Error{}, Uses: []string{}, States: []spec.State{}}
 	if !nameForm.MatchString(name) || isKeyword(name) {
 		found.Add(f.Path, 1, 1, RuleName, "the file's name is the function's: %q is not a name of whole words in snake_case", name)
 		return fn, found
@@ -74,6 +74,8 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 		readFlags(r, rw, fn)
 	case tagError:
 		readError(r, rw, fn)
+	case tagState:
+		readState(r, rw, &fn.States)
 	case tagLibrary, tagLib:
 		r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong into a function's header", rw.tag)
 	default:

@@ -22,9 +22,10 @@ const (
 	tagArg     = "arg"
 	tagResult  = "result"
 	tagError   = "error"
+	tagState   = "state"
 )
 
-var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagKey, tagArg, tagResult, tagError}
+var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagKey, tagArg, tagResult, tagError, tagState}
 
 // A row is one tagged line with its continuation lines.
 type row struct {

@@ -69,6 +69,7 @@ func readLibraryRow(r *fieldReader, rw row, lib *spec.Library) {
 		r.add(rw.line, wCol, RuleVersion, "unexpected %q after the version", w)
 	}
 	lib.Name, lib.Version = name, version
+	lib.Line, lib.Col = rw.line, versionCol
 }
 
 // A Lib is a file of lib/: shared Lua, which functions and other lib files name with @use.
@@ -77,6 +78,8 @@ type Lib struct {
 	Doc  string
 	File *luasrc.File
 	Uses []string
+	// States are what the file itself stores.
+	States []spec.State
 }
 
 // LibFile reads a file of lib/.
@@ -93,6 +96,8 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 			switch {
 			case rw.tag == tagUse:
 				readUse(r, rw, &lib.Uses)
+			case rw.tag == tagState:
+				readState(r, rw, &lib.States)
 			case rw.tag == tagLib:
 				declared = true
 				got, _, col, _ := word(rw.text, rw.textCol)

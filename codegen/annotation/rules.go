@@ -27,6 +27,7 @@ const (
 	RuleVersion     = "version"
 	RuleFile        = "file"
 	RuleUse         = "use"
+	RuleState       = "state"
 )
 
 // Rules lists every rule of this package, in the order of the documentation.
@@ -50,4 +51,5 @@ var Rules = []Rule{
 	{RuleVersion, "Checks that @library gives a name and a semantic version."},
 	{RuleFile, "Checks that a function file holds one public function named like the file, and that library.lua holds only its header."},
 	{RuleUse, "Checks that every @use names a file of lib/, once, without a cycle, and that it is used."},
+	{RuleState, "Checks that an @state names what is stored, gives the number of its shape and says what that is, and that the files of a library agree on it."},
 }

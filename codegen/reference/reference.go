@@ -45,6 +45,12 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 			fmt.Fprintf(b, "| %s.%s | %s | `%s:{<tag>}:%s:<%s>` | %s |\n", p.Name, k.Name, k.Redis, s.Name, suffix, k.SuffixOf, cell(k.Doc))
 		}
 	}
+	if len(fn.States) > 0 {
+		b.WriteString("\n| state | shape | what is stored |\n|---|---|---|\n")
+		for _, s := range fn.States {
+			fmt.Fprintf(b, "| %s | %d | %s |\n", s.Name, s.Number, cell(s.Doc))
+		}
+	}
 	b.WriteString("\n| argument | type | bounds | what it is |\n|---|---|---|---|\n")
 	arguments(b, "", fn.Params)
 	b.WriteString("\n| result | type | what it is |\n|---|---|---|\n")

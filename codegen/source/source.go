@@ -184,6 +184,9 @@ func (l *loader) library(dir string) {
 	for i := range lib.Spec.Functions {
 		l.use(lib, lib.Files[i], lib.Spec.Functions[i].Uses)
 	}
+	if len(l.found) == 0 { // a circle would not end
+		l.states(lib)
+	}
 	l.tree.Libraries = append(l.tree.Libraries, lib)
 }
 

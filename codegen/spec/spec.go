@@ -20,6 +20,8 @@ type Library struct {
 	Server    string     `json:"server"`  // the name in Redis, "ratelimit_v1"
 	Doc       string     `json:"doc"`
 	File      string     `json:"file"` // where it is declared, "ratelimit/library.lua"
+	Line      int        `json:"line"` // of the version
+	Col       int        `json:"col"`
 	Functions []Function `json:"functions"`
 }
 
@@ -35,6 +37,7 @@ type Function struct {
 	Params  []Field  `json:"params"`        // the Lua function's parameters, in order
 	Results []Field  `json:"results"`       // the Lua function's results, in order
 	Errors  []Error  `json:"errors"`
+	States  []State  `json:"states"`   // what it keeps in Redis, as its own file and those it uses declare
 	Uses    []string `json:"uses"`     // lib files, in the order they are named
 	Command []string `json:"commands"` // Redis commands that it may run, upper case, sorted
 }
@@ -101,6 +104,17 @@ func (f *Field) Keys() []Field { return ofKind(f.Fields, KindKey) }
 type Error struct {
 	Code string `json:"code"` // "RLARG"
 	Doc  string `json:"doc"`
+}
+
+// A State is something that functions keep in Redis from call to call. Two versions of a library that run side by side, or
+// after each other, meet each other's.
+type State struct {
+	Name   string `json:"name"`   // "log"
+	Number int    `json:"number"` // of its shape; another number is a shape that cannot be read as this one
+	Doc    string `json:"doc"`
+	File   string `json:"file"` // where it is declared, "functions/lib/window_log.lua"
+	Line   int    `json:"line"`
+	Col    int    `json:"col"`
 }
 
 func ofKind(fields []Field, k Kind) []Field {

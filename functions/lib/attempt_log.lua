@@ -5,6 +5,7 @@
 --- not held against the subject twice, though other tiers go on counting it.
 --- @use clock refusal packed_times
 --- @lib attempt_log
+--- @state attempt_log 1 times of 16 digits, oldest first, behind what the tiers have answered: '2@<time>', '2!', 's'
 local attempt_log = {}
 
 local function fresh(clock_us)

@@ -3,6 +3,7 @@
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
 --- @use clock refusal
 --- @lib block_state
+--- @state block_state 1 who started the block: 'tier 2', 'manual' or 'manual <reason>'; the key expires with it
 local block_state = {}
 
 -- How many milliseconds a block holds on, 0 without one; the tier that started it, 0 for a person; and that person's

@@ -4,6 +4,7 @@
 --- are microseconds. Challenges of a subject are numbered as they are issued.
 --- @use clock refusal
 --- @lib challenge_record
+--- @state challenge_record 1 '<state> <expires> <issued> <number> <payload>' in the field of the token
 local challenge_record = {}
 
 -- Reads a record as a call at clock_us sees it: its state, and when it expires and was issued. The state is 'gone' when the

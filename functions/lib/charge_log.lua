@@ -4,6 +4,7 @@
 --- open (an estimate), settled (spent), gone (cancelled, or its receipt was charged anew).
 --- @use ledger refusal
 --- @lib charge_log
+--- @state charge_log 1 '<time> <amount> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
 local charge_log = {}
 
 -- Time, amount, end of the hold, kind and receipt in a charge's text; nil when it is none.

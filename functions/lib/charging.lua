@@ -3,6 +3,7 @@
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
 --- @use clock ledger charge_log refusal
 --- @lib charging
+--- @state holds 1 the numbers of charges by the time in microseconds when their hold ends
 local charging = {}
 
 -- The receipt's charge, or nil. Its status is reserved, settled or lapsed: not settled, and counted in no window any more.

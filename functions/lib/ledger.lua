@@ -6,6 +6,7 @@
 --- when the running one ends; 0 for none.
 --- @use refusal
 --- @lib ledger
+--- @state ledger 1 field 'state': four numbers, then a row a window behind a ';', and a '!' with holds and penalties
 local ledger = {}
 
 local largest = 9007199254740992

@@ -1,6 +1,7 @@
 --- Receipts that were counted, in a sorted set by time.
 --- @use clock
 --- @lib receipt_set
+--- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed
 local receipt_set = {}
 
 -- From 2112 on a microsecond is the least that a double tells apart.

@@ -1,6 +1,7 @@
 --- The strikes of a subject: when its blocks began, in one string. The newest 64 are kept.
 --- @use clock refusal packed_times
 --- @lib strike_log
+--- @state strike_log 1 times of 16 digits, oldest first
 local strike_log = {}
 
 local most = 64

@@ -3,6 +3,7 @@
 --- The key expires when the bucket is full; its value is 'ttl'.
 --- @use clock refusal
 --- @lib ttl_bucket
+--- @state ttl_bucket 1 'ttl'; the key expires when the bucket is full
 local ttl_bucket = {}
 
 -- How long until the bucket is full, in microseconds. A bucket that was written under another limit has its time as

@@ -3,6 +3,7 @@
 --- The value is the tat in microseconds, with what is left of a microsecond as a fraction: '1763706467123584 3/7'.
 --- @use clock refusal ttl_bucket
 --- @lib value_bucket
+--- @state value_bucket 1 the tat in microseconds, with what is left of one as a fraction: '1763706467123584 3/7'
 local value_bucket = {}
 
 -- The time in which so many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.

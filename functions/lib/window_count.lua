@@ -1,6 +1,7 @@
 --- A fixed window in one string: how much was taken since the window began. The key expires with the window.
 --- @use clock refusal whole
 --- @lib window_count
+--- @state window_count 1 how much was taken; the key expires with the window
 local window_count = {}
 
 -- No limit is higher, so no count is.

@@ -3,6 +3,7 @@
 --- A list holds each time once, also when two are equal, in about 10 bytes.
 --- @use clock refusal
 --- @lib window_log
+--- @state window_log 1 admission times in microseconds, oldest first
 local window_log = {}
 
 local unreadable = 'holds an entry that is not a time'

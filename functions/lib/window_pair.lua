@@ -8,6 +8,7 @@
 --- whole number that it is not.
 --- @use clock refusal whole
 --- @lib window_pair
+--- @state window_pair 1 before * 10,000,000 + current; the key expires two windows after this one began
 local window_pair = {}
 
 local shift = 10000000

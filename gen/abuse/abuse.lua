@@ -128,12 +128,13 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=27 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=28 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
 --- @use clock refusal
 --- @lib block_state
+--- @state block_state 1 who started the block: 'tier 2', 'manual' or 'manual <reason>'; the key expires with it
 local block_state = {}
 
 -- How many milliseconds a block holds on, 0 without one; the tier that started it, 0 for a person; and that person's
@@ -193,7 +194,7 @@ end
 return packed_times
 end)()
 
-local attempt_log = (function() -- rlfunc: lines=118 file=functions/lib/attempt_log.lua
+local attempt_log = (function() -- rlfunc: lines=119 file=functions/lib/attempt_log.lua
 --- The attempts of a subject in one string: their times, and what the tiers have answered with a block.
 ---
 --- In front of the times, '2@<time>' says that tier 2 has answered the attempts up to that time, '2!' that it has started
@@ -201,6 +202,7 @@ local attempt_log = (function() -- rlfunc: lines=118 file=functions/lib/attempt_
 --- not held against the subject twice, though other tiers go on counting it.
 --- @use clock refusal packed_times
 --- @lib attempt_log
+--- @state attempt_log 1 times of 16 digits, oldest first, behind what the tiers have answered: '2@<time>', '2!', 's'
 local attempt_log = {}
 
 local function fresh(clock_us)
@@ -314,10 +316,11 @@ end
 return attempt_log
 end)()
 
-local strike_log = (function() -- rlfunc: lines=38 file=functions/lib/strike_log.lua
+local strike_log = (function() -- rlfunc: lines=39 file=functions/lib/strike_log.lua
 --- The strikes of a subject: when its blocks began, in one string. The newest 64 are kept.
 --- @use clock refusal packed_times
 --- @lib strike_log
+--- @state strike_log 1 times of 16 digits, oldest first
 local strike_log = {}
 
 local most = 64

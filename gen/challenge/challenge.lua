@@ -128,13 +128,14 @@ end
 return refusal
 end)()
 
-local challenge_record = (function() -- rlfunc: lines=43 file=functions/lib/challenge_record.lua
+local challenge_record = (function() -- rlfunc: lines=44 file=functions/lib/challenge_record.lua
 --- A challenge as a field of its subject's hash, named by its token: '<state> <expires> <issued> <number> <payload>'.
 ---
 --- The state is open, or used once it is consumed; the others are 16 digits each, so that each is found by its place. Times
 --- are microseconds. Challenges of a subject are numbered as they are issued.
 --- @use clock refusal
 --- @lib challenge_record
+--- @state challenge_record 1 '<state> <expires> <issued> <number> <payload>' in the field of the token
 local challenge_record = {}
 
 -- Reads a record as a call at clock_us sees it: its state, and when it expires and was issued. The state is 'gone' when the

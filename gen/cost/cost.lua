@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local ledger = (function() -- rlfunc: lines=137 file=functions/lib/ledger.lua
+local ledger = (function() -- rlfunc: lines=138 file=functions/lib/ledger.lua
 --- The state of a subject's budgets, kept in field 'state' of its hash of charges.
 ---
 --- Four numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored. Then a row a
@@ -137,6 +137,7 @@ local ledger = (function() -- rlfunc: lines=137 file=functions/lib/ledger.lua
 --- when the running one ends; 0 for none.
 --- @use refusal
 --- @lib ledger
+--- @state ledger 1 field 'state': four numbers, then a row a window behind a ';', and a '!' with holds and penalties
 local ledger = {}
 
 local largest = 9007199254740992
@@ -268,13 +269,14 @@ end
 return ledger
 end)()
 
-local charge_log = (function() -- rlfunc: lines=69 file=functions/lib/charge_log.lua
+local charge_log = (function() -- rlfunc: lines=70 file=functions/lib/charge_log.lua
 --- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
 ---
 --- A charge is its time, its amount in micros, when its hold ends (0: with the window), its kind, its receipt. The kinds:
 --- open (an estimate), settled (spent), gone (cancelled, or its receipt was charged anew).
 --- @use ledger refusal
 --- @lib charge_log
+--- @state charge_log 1 '<time> <amount> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
 local charge_log = {}
 
 -- Time, amount, end of the hold, kind and receipt in a charge's text; nil when it is none.
@@ -491,12 +493,13 @@ end
 return spending
 end)()
 
-local charging = (function() -- rlfunc: lines=179 file=functions/lib/charging.lua
+local charging = (function() -- rlfunc: lines=180 file=functions/lib/charging.lua
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
 --- @use clock ledger charge_log refusal
 --- @lib charging
+--- @state holds 1 the numbers of charges by the time in microseconds when their hold ends
 local charging = {}
 
 -- The receipt's charge, or nil. Its status is reserved, settled or lapsed: not settled, and counted in no window any more.

@@ -128,12 +128,13 @@ end
 return refusal
 end)()
 
-local ttl_bucket = (function() -- rlfunc: lines=45 file=functions/lib/ttl_bucket.lua
+local ttl_bucket = (function() -- rlfunc: lines=46 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
 --- The key expires when the bucket is full; its value is 'ttl'.
 --- @use clock refusal
 --- @lib ttl_bucket
+--- @state ttl_bucket 1 'ttl'; the key expires when the bucket is full
 local ttl_bucket = {}
 
 -- How long until the bucket is full, in microseconds. A bucket that was written under another limit has its time as
@@ -176,12 +177,13 @@ end
 return ttl_bucket
 end)()
 
-local value_bucket = (function() -- rlfunc: lines=125 file=functions/lib/value_bucket.lua
+local value_bucket = (function() -- rlfunc: lines=126 file=functions/lib/value_bucket.lua
 --- A token bucket that is a time in a string: for any emission interval, also a fraction of a microsecond.
 ---
 --- The value is the tat in microseconds, with what is left of a microsecond as a fraction: '1763706467123584 3/7'.
 --- @use clock refusal ttl_bucket
 --- @lib value_bucket
+--- @state value_bucket 1 the tat in microseconds, with what is left of one as a fraction: '1763706467123584 3/7'
 local value_bucket = {}
 
 -- The time in which so many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
@@ -367,10 +369,11 @@ end
 return whole
 end)()
 
-local window_count = (function() -- rlfunc: lines=73 file=functions/lib/window_count.lua
+local window_count = (function() -- rlfunc: lines=74 file=functions/lib/window_count.lua
 --- A fixed window in one string: how much was taken since the window began. The key expires with the window.
 --- @use clock refusal whole
 --- @lib window_count
+--- @state window_count 1 how much was taken; the key expires with the window
 local window_count = {}
 
 -- No limit is higher, so no count is.
@@ -443,12 +446,13 @@ end
 return window_count
 end)()
 
-local window_log = (function() -- rlfunc: lines=101 file=functions/lib/window_log.lua
+local window_log = (function() -- rlfunc: lines=102 file=functions/lib/window_log.lua
 --- A log of admission times in a list, oldest first: exact in any window.
 ---
 --- A list holds each time once, also when two are equal, in about 10 bytes.
 --- @use clock refusal
 --- @lib window_log
+--- @state window_log 1 admission times in microseconds, oldest first
 local window_log = {}
 
 local unreadable = 'holds an entry that is not a time'
@@ -547,7 +551,7 @@ end
 return window_log
 end)()
 
-local window_pair = (function() -- rlfunc: lines=132 file=functions/lib/window_pair.lua
+local window_pair = (function() -- rlfunc: lines=133 file=functions/lib/window_pair.lua
 --- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
 --- still lies in the last window's length.
 ---
@@ -558,6 +562,7 @@ local window_pair = (function() -- rlfunc: lines=132 file=functions/lib/window_p
 --- whole number that it is not.
 --- @use clock refusal whole
 --- @lib window_pair
+--- @state window_pair 1 before * 10,000,000 + current; the key expires two windows after this one began
 local window_pair = {}
 
 local shift = 10000000
@@ -930,10 +935,11 @@ end
 return limit_set
 end)()
 
-local receipt_set = (function() -- rlfunc: lines=42 file=functions/lib/receipt_set.lua
+local receipt_set = (function() -- rlfunc: lines=43 file=functions/lib/receipt_set.lua
 --- Receipts that were counted, in a sorted set by time.
 --- @use clock
 --- @lib receipt_set
+--- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed
 local receipt_set = {}
 
 -- From 2112 on a microsecond is the least that a double tells apart.
