@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+func TestPictures_areOfARun(t *testing.T) {
+	if err := draw(t.Context(), ".", true); err != nil {
+		t.Error(err)
+	}
+}
+
+// A picture that is not well-formed is shown as a broken one.
+func TestPictures_areWellFormed(t *testing.T) {
+	files, err := filepath.Glob("*.svg")
+	if err != nil || len(files) != 7 {
+		t.Fatalf("pictures: %v %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := xml.NewDecoder(strings.NewReader(string(text)))
+		for err == nil {
+			_, err = decoder.Token()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestCheck_findsAStalePicture(t *testing.T) {
+	dir := t.TempDir()
+	if err := draw(t.Context(), dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := draw(t.Context(), dir, true); err != nil {
+		t.Errorf("what was drawn just now: %v", err)
+	}
+	stale := filepath.Join(dir, "gcra.svg")
+	if err := os.WriteFile(stale, []byte("<svg/>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := draw(t.Context(), dir, true); err == nil || !strings.Contains(err.Error(), stale) {
+		t.Errorf("a stale picture: %v", err)
+	}
+}
+
+// What is drawn is what real servers do.
+func TestRuns_areTheSameOnEveryEngine(t *testing.T) {
+	runs, err := record(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]answers{}
+	for _, r := range runs {
+		want[r.File] = answers{r.Admitted, r.Refused}
+	}
+	compare(t, ratelimit.Library, ratelimit.New, limiters, want)
+	compare(t, cost.Library, cost.New, budgets, want)
+	compare(t, abuse.Library, abuse.New, blocks, want)
+
+	if diff := cmp.Diff(want["sliding_log"], want["reserve"]); diff != "" {
+		t.Errorf("for equal costs reserve admits what sliding_log does (-log +reserve):\n%s", diff)
+	}
+}
+
+type answers struct{ Admitted, Refused []time.Duration }
+
+func compare[C any](t *testing.T, library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error), kinds func(C) []kind, want map[string]answers) {
+	t.Helper()
+	suite := luatest.Suite[C]{Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: everywhere}
+	suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
+		runs, err := play(t.Context(), kinds(client), func(d time.Duration) { s.Advance(t, d) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			if diff := cmp.Diff(want[r.File], answers{r.Admitted, r.Refused}); diff != "" {
+				t.Errorf("%s (-drawn +got):\n%s", r.File, diff)
+			}
+		}
+	})
+}
+
+func everywhere(t testing.TB) []luatest.Engine {
+	var all []luatest.Engine
+	for _, e := range engines.All(t) {
+		all = append(all, luatest.Engine{Name: e.Name, Client: e.Client, Embedded: e.Embedded, Clock: e.Clock})
+	}
+	return all
+}

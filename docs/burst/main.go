@@ -1,0 +1,53 @@
+// Burst draws the pictures of docs/limiters.md: what each limiter admits of the same requests, which come thick at the edge
+// of a window. Each picture is of a run of the library that ships, on the embedded engine.
+//
+//	go run ./docs/burst           draw the pictures anew
+//	go run ./docs/burst --check   fail if one is not what a run gives
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	check := flag.Bool("check", false, "change nothing, and fail if a picture is not what a run gives")
+	dir := flag.String("dir", "docs/burst", "the folder of the pictures")
+	flag.Parse()
+	if err := draw(context.Background(), *dir, *check); err != nil {
+		fmt.Fprintln(os.Stderr, "burst:", err)
+		os.Exit(1)
+	}
+}
+
+// draw writes the pictures into a folder, or compares them with what is there.
+func draw(ctx context.Context, dir string, check bool) error {
+	runs, err := record(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.Title == "" {
+			continue
+		}
+		picture, err := picture(r)
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(dir, r.File+".svg")
+		if !check {
+			if err := os.WriteFile(file, picture, 0o644); err != nil {
+				return err
+			}
+			continue
+		}
+		if there, err := os.ReadFile(file); err != nil || !bytes.Equal(there, picture) {
+			return fmt.Errorf("%s is not what a run gives: draw it anew with `go run ./docs/burst`", file)
+		}
+	}
+	return nil
+}
