@@ -1,0 +1,226 @@
+package examples
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+)
+
+// The Go of docs/limiters.md is in this file, and runs with it.
+func TestLimiters_goIsWhatRuns(t *testing.T) {
+	text, err := os.ReadFile("limiters_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := strings.ReplaceAll(string(text), "\n\t\t", "\n")
+	var said []string
+	printed := regexp.MustCompile(`(?m)fmt\.Println\(.*\) // (.*)$`)
+	for _, block := range blocks(t, "../docs/limiters.md", "go") {
+		if !strings.Contains(code, "\n"+block) {
+			t.Errorf("no example of examples/limiters_test.go has this Go of docs/limiters.md:\n%s", block)
+		}
+		for _, line := range printed.FindAllStringSubmatch(block, -1) {
+			said = append(said, strings.Split(line[1], ", then ")...)
+		}
+	}
+	// What the page says that is printed is what the example prints.
+	var wanted []string
+	for _, example := range strings.Split(string(text), "// Output:\n")[1:] {
+		for line := range strings.Lines(example) {
+			output, ok := strings.CutPrefix(line, "\t// ")
+			if !ok {
+				break
+			}
+			wanted = append(wanted, strings.TrimSpace(output))
+		}
+	}
+	if diff := cmp.Diff(wanted, said); diff != "" {
+		t.Errorf("what the examples print, in the page's order (-examples +page):\n%s", diff)
+	}
+}
+
+// run gives an example a client of a library on an embedded server.
+func run[C any](library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error), example func(context.Context, C) error) {
+	ctx := context.Background()
+	clock := embedded.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC))
+	server := embedded.New(embedded.Options{Clock: clock})
+	defer server.Close()
+	rdb := server.Client()
+	defer rdb.Close()
+	if err := rdb.FunctionLoad(ctx, library.Code).Err(); err != nil {
+		panic(err)
+	}
+	c, err := client(server, fcall.Options{})
+	if err == nil {
+		err = example(ctx, c)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func Example_slidingLog() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		answer, err := limits.SlidingLog(ctx, ratelimit.SlidingLogParams{
+			Bucket: "user42", Limit: 10, Window: time.Minute, Receipt: "request-7f3a",
+		})
+		if err != nil {
+			return err // no decision: a refusal is no error
+		}
+		fmt.Println(answer.Allowed, answer.Remaining) // true 9
+		return nil
+	})
+	// Output:
+	// true 9
+}
+
+func Example_slidingCounter() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		answer, err := limits.SlidingCounter(ctx, ratelimit.SlidingCounterParams{
+			Bucket: "2001:db8::7", Limit: 100_000, Window: time.Hour,
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(answer.Allowed, answer.Remaining) // true 99999
+		return nil
+	})
+	// Output:
+	// true 99999
+}
+
+func Example_fixedWindow() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		answer, err := limits.FixedWindow(ctx, ratelimit.FixedWindowParams{
+			Bucket: "tenant7", Limit: 5000, Window: 24 * time.Hour, Cost: new(int64(3)),
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(answer.Allowed, answer.Remaining, answer.ResetAfter) // true 4997 24h0m0s
+		return nil
+	})
+	// Output:
+	// true 4997 24h0m0s
+}
+
+func Example_gcra() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		// 100 a minute, one each 600 ms, and up to 20 at once. This request takes 15 of them.
+		take := ratelimit.GCRAParams{Bucket: "key-9c1", Limit: 100, Period: time.Minute, Burst: 20, Cost: new(int64(15))}
+		for range 2 {
+			answer, err := limits.GCRA(ctx, take)
+			if err != nil {
+				return err
+			}
+			fmt.Println(answer.Allowed, answer.Remaining, answer.RetryAfter) // true 5 0s, then false 5 6s
+		}
+		return nil
+	})
+	// Output:
+	// true 5 0s
+	// false 5 6s
+}
+
+func Example_check() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		answer, err := limits.Check(ctx, ratelimit.CheckParams{
+			Bucket: "user42", Receipt: "request-7f3a",
+			Limits: []ratelimit.CheckLimits{
+				{Name: "second", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 2, Window: time.Second, Burst: 5},
+				{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 100, Window: time.Hour},
+				{Name: "day", Kind: ratelimit.CheckLimitsKindSlidingCounter, Limit: 1000, Window: 24 * time.Hour},
+			},
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(answer.Allowed, answer.Limits[0].Remaining, answer.Limits[1].Remaining, answer.Limits[2].Remaining) // true 4 99 999
+		return nil
+	})
+	// Output:
+	// true 4 99 999
+}
+
+func Example_cost() {
+	run(cost.Library, cost.New, func(ctx context.Context, budgets *cost.Client) error {
+		// $2 an hour and $20 a day, in micros. The estimate is 30 cents; the model's answer has cost 12.
+		reserved, err := budgets.Reserve(ctx, cost.ReserveParams{
+			Bucket: "tenant7", Receipt: "completion-55", Estimate: 300_000, Hold: 5 * time.Minute,
+			Limits: []cost.ReserveLimits{
+				{Budget: 2_000_000, Window: time.Hour},
+				{Budget: 20_000_000, Window: 24 * time.Hour},
+			},
+		})
+		if err != nil || !reserved.Allowed {
+			return err
+		}
+		fmt.Println(reserved.Limits[0].Remaining) // 1.700000
+
+		settled, err := budgets.Settle(ctx, cost.SettleParams{Bucket: "tenant7", Receipt: "completion-55", Actual: 120_000})
+		if err != nil {
+			return err
+		}
+		fmt.Println(settled.Outcome, settled.Charged) // settled 0.120000
+		return nil
+	})
+	// Output:
+	// 1.700000
+	// settled 0.120000
+}
+
+func Example_abuse() {
+	run(abuse.Library, abuse.New, func(ctx context.Context, logins *abuse.Client) error {
+		// The 5th wrong password in 10 minutes blocks; each further block of the month is longer.
+		answer, err := logins.Attempt(ctx, abuse.AttemptParams{
+			Bucket:     "user42",
+			Tiers:      []abuse.AttemptTiers{{Threshold: 5, Window: 10 * time.Minute, Block: time.Minute}},
+			Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: 15 * time.Minute}, {Block: 24 * time.Hour}},
+		})
+		if err != nil || !answer.Allowed {
+			return err // answer.RetryAfter is what the block has left
+		}
+		fmt.Println(answer.Tiers[0].Remaining) // 3
+
+		// The password was right: what was tried before is not held against the user.
+		_, err = logins.Forgive(ctx, abuse.ForgiveParams{Bucket: "user42"})
+		return err
+	})
+	// Output:
+	// 3
+}
+
+func Example_challenge() {
+	run(challenge.Library, challenge.New, func(ctx context.Context, links *challenge.Client) error {
+		issued, err := links.Issue(ctx, challenge.IssueParams{
+			Bucket: "user42", Token: fcall.NewToken(), TTL: 15 * time.Minute, Payload: "login", ReuseWithin: time.Minute,
+		})
+		if err != nil {
+			return err
+		}
+		for range 2 { // of two clicks one logs in
+			answer, err := links.Consume(ctx, challenge.ConsumeParams{Bucket: "user42", Token: issued.Token, Payload: "login"})
+			if err != nil {
+				return err
+			}
+			fmt.Println(answer.Outcome) // consumed, then replayed
+		}
+		return nil
+	})
+	// Output:
+	// consumed
+	// replayed
+}

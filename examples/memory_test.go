@@ -1,0 +1,189 @@
+package examples
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// libraries are the clients of all four, of one server.
+type libraries struct {
+	limits     *ratelimit.Client
+	budgets    *cost.Client
+	doors      *abuse.Client
+	challenges *challenge.Client
+}
+
+// subjects are what the page tells the memory of, by the first column of its table.
+var subjects = map[string]func(context.Context, libraries, int) error{
+	"fixed_window, 10 taken": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.limits.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
+		return err
+	},
+	"sliding_counter, 10 taken": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.limits.SlidingCounter(ctx, ratelimit.SlidingCounterParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
+		return err
+	},
+	"gcra, 100 per minute, 10 taken": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.limits.GCRA(ctx, ratelimit.GCRAParams{Bucket: "user42", Limit: 100, Period: time.Minute})
+		return err
+	},
+	"gcra, 700 per minute, 10 taken": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.limits.GCRA(ctx, ratelimit.GCRAParams{Bucket: "user42", Limit: 700, Period: time.Minute})
+		return err
+	},
+	"sliding_log, 10 admissions": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
+		return err
+	},
+	"sliding_log, 10 admissions with receipts": func(ctx context.Context, l libraries, i int) error {
+		_, err := l.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: "user42", Limit: 1000, Window: time.Hour, Receipt: receipt(i)})
+		return err
+	},
+	"check of a sliding_log and a gcra, 10 requests with receipts": func(ctx context.Context, l libraries, i int) error {
+		_, err := l.limits.Check(ctx, ratelimit.CheckParams{Bucket: "user42", Receipt: receipt(i), Limits: []ratelimit.CheckLimits{
+			{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
+			{Name: "burst", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 100, Window: time.Minute},
+		}})
+		return err
+	},
+	"cost, 10 reservations": func(ctx context.Context, l libraries, i int) error {
+		_, err := l.budgets.Reserve(ctx, cost.ReserveParams{
+			Bucket: "user42", Receipt: receipt(i), Estimate: 300_000, Limits: []cost.ReserveLimits{{Budget: 100_000_000, Window: time.Hour}},
+		})
+		return err
+	},
+	"abuse, 10 attempts": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.doors.Attempt(ctx, abuse.AttemptParams{
+			Bucket: "user42", Tiers: []abuse.AttemptTiers{{Threshold: 100, Window: time.Hour, Block: time.Hour}},
+		})
+		return err
+	},
+	"abuse, blocked by the 10th attempt": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.doors.Attempt(ctx, abuse.AttemptParams{
+			Bucket: "user42", Tiers: []abuse.AttemptTiers{{Threshold: 10, Window: time.Hour, Block: time.Hour}},
+		})
+		return err
+	},
+	"challenge, 10 outstanding": func(ctx context.Context, l libraries, _ int) error {
+		_, err := l.challenges.Issue(ctx, challenge.IssueParams{Bucket: "user42", Token: fcall.NewToken(), TTL: time.Hour})
+		return err
+	},
+}
+
+func receipt(i int) string { return fmt.Sprintf("request-%08d", i) }
+
+// A page that promises less memory than is taken misleads whoever sizes a server by it. Allocators differ by version.
+func TestLimiters_takeNoMoreMemoryThanThePageSays(t *testing.T) {
+	said := memoryTable(t)
+	for name := range subjects {
+		if said[name] == nil {
+			t.Errorf("docs/limiters.md does not tell the memory of %q", name)
+		}
+	}
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			for _, column := range []string{"Redis 7.0", "Redis 8.0", "Valkey 8.1"} {
+				if !strings.HasPrefix(e.Version, column+".") {
+					continue
+				}
+				rdb := e.Client(t)
+				l := load(t, rdb)
+				for name, call := range subjects {
+					got := measure(t, rdb, func(i int) error { return call(t.Context(), l, i) })
+					t.Logf("%s: %d bytes", name, got)
+					if most, ok := said[name][column]; !ok || float64(got) > 1.1*float64(most) {
+						t.Errorf("%s: %d bytes, the page says %d", name, got, most)
+					}
+				}
+			}
+		})
+	}
+}
+
+// measure makes ten calls on an empty database, and returns what its keys take then.
+func measure(t *testing.T, rdb *redis.Client, call func(i int) error) (bytes int64) {
+	t.Helper()
+	if err := rdb.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		if err := call(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, err := rdb.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		n, err := rdb.MemoryUsage(t.Context(), key, 0).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += n
+	}
+	return bytes
+}
+
+func load(t *testing.T, rdb *redis.Client) (l libraries) {
+	t.Helper()
+	for _, library := range []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library} {
+		if err := rdb.FunctionLoad(t.Context(), library.Code).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var errs [4]error
+	l.limits, errs[0] = ratelimit.New(rdb, fcall.Options{})
+	l.budgets, errs[1] = cost.New(rdb, fcall.Options{})
+	l.doors, errs[2] = abuse.New(rdb, fcall.Options{})
+	l.challenges, errs[3] = challenge.New(rdb, fcall.Options{})
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// memoryTable reads the page's table: bytes by what a subject has done and by server.
+func memoryTable(t *testing.T) map[string]map[string]int64 {
+	t.Helper()
+	text, err := os.ReadFile("../docs/limiters.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var columns []string
+	table := map[string]map[string]int64{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | ")
+		switch {
+		case cells[0] == "bytes of a subject":
+			columns = cells
+		case columns != nil && len(cells) == len(columns):
+			row := map[string]int64{}
+			for i, cell := range cells[1:] {
+				if row[columns[i+1]], err = strconv.ParseInt(strings.ReplaceAll(cell, ",", ""), 10, 64); err != nil {
+					t.Fatalf("docs/limiters.md: %s: %v", cells[0], err)
+				}
+			}
+			table[cells[0]] = row
+		case !strings.HasPrefix(line, "|"):
+			columns = nil
+		}
+	}
+	return table
+}
