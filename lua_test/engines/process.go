@@ -86,6 +86,7 @@ func track(s *server) (untrack func()) {
 }
 
 func stopAll() {
+	killBoxes()
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	var wg sync.WaitGroup

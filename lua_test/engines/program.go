@@ -42,61 +42,70 @@ func asProgram(program string) func(context.Context, []string) (*server, error) 
 		if err != nil {
 			return nil, err
 		}
-		cmd := exec.Command(program, append([]string{
+		c, err := startChild(program, append([]string{
 			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", "/tmp",
 		}, args...)...)
-		output := &tail{}
-		cmd.Stdout, cmd.Stderr = output, output
-		cmd.SysProcAttr = dieWithParent()
-
-		started := make(chan error)
-		died := make(chan struct{})
-		go func() {
-			// The kernel ties the child to the thread that started it, so this one waits for the child to end.
-			runtime.LockOSThread()
-			err := cmd.Start()
-			started <- err
-			if err == nil {
-				_ = cmd.Wait()
-			}
-			close(died)
-		}()
-		if err := <-started; err != nil {
-			return nil, fmt.Errorf("start %s: %w", program, err)
-		}
-		end := func() {
-			_ = cmd.Process.Kill()
-			<-died
+		if err != nil {
+			return nil, err
 		}
 		o := redis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-		version, err := await(ctx, o, died)
+		version, err := await(ctx, o, c.died)
 		if err == nil {
 			// Somebody else may have taken the port between the look and the start.
-			err = isProcess(ctx, o, cmd.Process.Pid)
+			err = isProcess(ctx, o, c.cmd.Process.Pid)
 		}
 		if err != nil {
-			end()
-			return nil, fmt.Errorf("start %s: %w: %s", program, err, output)
+			c.kill()
+			return nil, fmt.Errorf("start %s: %w: %s", program, err, c.output)
 		}
 		return &server{
 			version: version,
 			how:     program + " on PATH",
 			url:     "redis://" + o.Addr + "/0",
 			options: o,
-			end:     end,
-			log:     output.String,
+			end:     c.kill,
+			log:     c.output.String,
 		}, nil
 	}
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+// A child is a program that ends with this process.
+type child struct {
+	cmd    *exec.Cmd
+	output *tail
+	died   chan struct{} // closed when it has ended
 }
+
+func startChild(program string, args ...string) (*child, error) {
+	c := &child{cmd: exec.Command(program, args...), output: &tail{}, died: make(chan struct{})}
+	c.cmd.Stdout, c.cmd.Stderr = c.output, c.output
+	c.cmd.SysProcAttr = dieWithParent()
+	started := make(chan error)
+	go func() {
+		// The kernel ties the child to the thread that started it, so this one waits for the child to end.
+		runtime.LockOSThread()
+		err := c.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = c.cmd.Wait()
+		}
+		close(c.died)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	return c, nil
+}
+
+// kill ends it at once, as a crash would, also when it is paused.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.died
+}
+
+func (c *child) pause() error  { return pauseProcess(c.cmd.Process) }
+func (c *child) resume() error { return resumeProcess(c.cmd.Process) }
+func (c *child) log() string   { return c.output.String() }
 
 func isProcess(ctx context.Context, o redis.Options, pid int) error {
 	c := redis.NewClient(&o)
