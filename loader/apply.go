@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -14,6 +15,8 @@ type ApplyOptions struct {
 	ReplaceDrifted bool
 	// Partial loads what can be loaded although other steps of the plan are blocked. Defaults to refusing a plan that can not be done as a whole.
 	Partial bool
+	// ReplicaTimeout is how long to wait for the replicas to take over what was loaded. Defaults to 5 seconds.
+	ReplicaTimeout time.Duration
 }
 
 // Apply does what the plan says: it loads what is absent, replaces lower versions, and reads every library back.
@@ -21,7 +24,8 @@ type ApplyOptions struct {
 // It first looks again. A node that does not hold any more what the plan found there refuses the whole plan with ErrMoved, except
 // where it holds the planned bytes already; nothing has been loaded then, and the Result is nil, as after every other refusal of the
 // whole plan. Otherwise the Result tells about each node and library, and the error is [Result.Err]: a failure on one node does
-// not keep the others from their end. Between the second look and the load of a replacement lies one round trip in which
+// not keep the others from their end. Primaries are loaded all at once; then it waits for the replicas and reads them too. A replica that
+// does not answer or is behind is a warning in its NodeResult. Between the second look and the load of a replacement lies one round trip in which
 // another deployer could put something that is overwritten.
 func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 	if p == nil || len(p.libs) == 0 {
@@ -30,19 +34,23 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	if err := blockers(p, o); err != nil {
 		return nil, err
 	}
-	nodes, err := t.nodes(ctx)
+	s, err := t.open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	states := checkNodes(ctx, nodes)
+	defer s.close()
+	states := s.check(ctx)
 	now := planFor(states, p.libs)
 	if err := moved(p, now, o); err != nil {
 		return nil, err
 	}
-	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(nodes))}
-	onEach(nodes, func(i int) {
-		r.Nodes[i] = nodes[i].apply(ctx, p.libs, states[i], now.Nodes[i], o)
+	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(s.nodes))}
+	onEach(s.nodes, func(i int, n *node) {
+		if n.loadable() {
+			r.Nodes[i] = n.apply(ctx, p.libs, states[i], now.Nodes[i], o)
+		}
 	})
+	s.follow(ctx, p.libs, states, r, o)
 	return r, r.Err()
 }
 
@@ -105,9 +113,11 @@ func moved(p, now *Plan, o ApplyOptions) error {
 		return &Error{Op: "apply", Reason: ErrMoved, Text: why + "; nothing was loaded; plan again"}
 	}
 	addrs := func(p *Plan) string {
-		all := make([]string, len(p.Nodes))
-		for i, n := range p.Nodes {
-			all[i] = n.Addr
+		var all []string
+		for _, n := range p.Nodes {
+			if n.Follows == "" {
+				all = append(all, n.Addr)
+			}
 		}
 		slices.Sort(all)
 		return strings.Join(all, ", ")
@@ -117,6 +127,9 @@ func moved(p, now *Plan, o ApplyOptions) error {
 	}
 	var changes []string
 	for _, n := range now.Nodes {
+		if n.Follows != "" {
+			continue // replicas come and go, and hold what their primaries do
+		}
 		i := slices.IndexFunc(p.Nodes, func(was NodePlan) bool { return was.Addr == n.Addr })
 		was := p.Nodes[i]
 		if n.Problem != nil && was.Problem == nil && !o.Partial {
@@ -136,8 +149,10 @@ func moved(p, now *Plan, o ApplyOptions) error {
 	return nil
 }
 
-func (n node) apply(ctx context.Context, libs []*fcall.Library, state NodeState, plan NodePlan, o ApplyOptions) NodeResult {
+func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState, plan NodePlan, o ApplyOptions) NodeResult {
 	r := NodeResult{Node: state.Node}
+	n.pin()
+	defer n.unpin()
 	var stop *Error
 	for i, s := range plan.Steps {
 		step := StepResult{Library: s.Library, From: s.From, Found: s.From}
@@ -161,5 +176,6 @@ func (n node) apply(ctx context.Context, libs []*fcall.Library, state NodeState,
 		}
 		r.Steps = append(r.Steps, step)
 	}
+	n.barrier(ctx, &r, o)
 	return r
 }

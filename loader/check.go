@@ -28,42 +28,52 @@ type Warning struct {
 
 // Check looks at every node. It changes nothing. What is wrong with a node is in its NodeState; the error is about the target as a whole.
 func (t *Target) Check(ctx context.Context) ([]NodeState, error) {
-	nodes, err := t.nodes(ctx)
+	s, err := t.open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	return checkNodes(ctx, nodes), nil
+	defer s.close()
+	return s.check(ctx), nil
 }
 
-func checkNodes(ctx context.Context, nodes []node) []NodeState {
-	states := make([]NodeState, len(nodes))
-	onEach(nodes, func(i int) { states[i] = nodes[i].check(ctx) })
+func (s *session) check(ctx context.Context) []NodeState {
+	states := make([]NodeState, len(s.nodes))
+	onEach(s.nodes, func(i int, n *node) { states[i] = n.check(ctx) })
 	return states
 }
 
-func (n node) check(ctx context.Context) NodeState {
-	s := NodeState{Node: n.Node}
-	server, role, err := n.ask(ctx)
-	if err != nil {
-		s.Problem = judge("check", "", n.Addr, false, err)
+func (n *node) check(ctx context.Context) NodeState {
+	s := NodeState{Node: n.Node, Problem: n.problem}
+	if s.Problem != nil {
 		return s
 	}
-	s.Server, s.Role = server, role
-	if server.tooOld() {
-		s.Problem = noFunctions(n.Addr, server, nil)
+	a := n.ask(ctx)
+	if a.err != nil {
+		s.Problem = judge("check", "", n.Addr, false, a.err)
 		return s
 	}
+	s.Server = a.server
+	if n.loadable() {
+		s.Role = a.role
+	}
+	if a.server.tooOld() {
+		s.Problem = noFunctions(n.Addr, a.server, nil)
+		return s
+	}
+	var err error
 	s.Libraries, err = n.list(ctx)
 	if err != nil {
 		s.Problem = n.judgeList(ctx, "check", err)
 		return s
 	}
 	s.Readable = true
-	s.Problem = n.probe(ctx, server, role)
-	if server.Cluster {
+	if n.loadable() {
+		s.Problem = n.probe(ctx, a.server, a.role)
+	}
+	if a.server.Cluster && n.id == "" {
 		s.Warnings = append(s.Warnings, Warning{
 			Code: "cluster_node",
-			Text: n.Addr + " is a node of a cluster: the other primaries are not looked at, and calls to them need the library too",
+			Text: n.Addr + " is a node of a cluster: the other primaries are not looked at, and calls to them need the library too; give the cluster as redis+cluster://" + n.Addr,
 		})
 	}
 	return s
@@ -71,7 +81,7 @@ func (n node) check(ctx context.Context) NodeState {
 
 // probe tells why the node would not load a library. Loading an empty one is refused by every server, but only after it has looked
 // at the permission, the memory and the role: a server that would load answers with a plain ERR.
-func (n node) probe(ctx context.Context, server Server, role Role) *Error {
+func (n *node) probe(ctx context.Context, server Server, role Role) *Error {
 	if role == Replica {
 		e := &Error{Op: "check", Node: n.Addr, Reason: ErrReadOnly, Text: "this is a replica; deploy to its primary"}
 		if server.Primary != "" {
@@ -91,17 +101,17 @@ func (n node) probe(ctx context.Context, server Server, role Role) *Error {
 
 // judgeList says why the libraries could not be read. An answer of any other kind than usual is a server without them, and then it
 // matters which one that is.
-func (n node) judgeList(ctx context.Context, op string, err error) *Error {
+func (n *node) judgeList(ctx context.Context, op string, err error) *Error {
 	e := judge(op, "", n.Addr, false, err)
 	var reply redis.Error
 	if e.Reason != ErrRejected || !errors.As(err, &reply) {
 		return e
 	}
-	server, _, askErr := n.ask(ctx)
-	if askErr != nil {
+	a := n.ask(ctx)
+	if a.err != nil {
 		return e
 	}
-	return noFunctions(n.Addr, server, reply).at(op, "")
+	return noFunctions(n.Addr, a.server, reply).at(op, "")
 }
 
 func noFunctions(addr string, server Server, reply error) *Error {

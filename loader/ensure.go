@@ -13,29 +13,27 @@ import (
 // (ErrDrifted) and a name that something else holds (ErrConflict) are errors: the first is for a deploy, the others for a person. The
 // Result tells what each node holds, also beside an error; it is nil if the library or the client can not be used at all.
 //
-// The user needs +function|list, and +function|load for what is absent.
+// It looks at primaries only. The user needs +function|list, +function|load for what is absent, and on a cluster +cluster|nodes.
 func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Result, error) {
 	if err := checkLibraries("ensure", []*fcall.Library{lib}); err != nil {
 		return nil, err
 	}
-	nodes, err := NewTarget(client).nodes(ctx)
+	s, err := NewTarget(client).open(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(nodes))}
-	onEach(nodes, func(i int) {
-		r.Nodes[i] = NodeResult{Node: nodes[i].Node, Steps: []StepResult{nodes[i].ensure(ctx, lib)}}
+	defer s.close()
+	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(s.nodes))}
+	onEach(s.nodes, func(i int, n *node) {
+		r.Nodes[i] = NodeResult{Node: n.Node, Steps: []StepResult{n.ensure(ctx, lib)}}
 	})
 	return r, r.Err()
 }
 
-func (n node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
-	loaded, err := n.list(ctx)
-	if err != nil {
-		return StepResult{
-			Library: lib.ServerName, Outcome: Failed,
-			Problem: n.judgeList(ctx, "ensure", err).at("ensure", lib.ServerName),
-		}
+func (n *node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
+	loaded, problem := n.look(ctx, "ensure")
+	if problem != nil {
+		return StepResult{Library: lib.ServerName, Outcome: Failed, Problem: problem.at("ensure", lib.ServerName)}
 	}
 	found := compare(lib, loaded)
 	r := settled(n, lib, found)
@@ -58,7 +56,7 @@ func (n node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
 }
 
 // settled is the end of an Ensure that finds the name taken.
-func settled(n node, lib *fcall.Library, found Finding) StepResult {
+func settled(n *node, lib *fcall.Library, found Finding) StepResult {
 	r := StepResult{Library: lib.ServerName, From: found.Found, Found: found.Found}
 	fail := func(reason Reason, text string) StepResult {
 		r.Outcome = Failed

@@ -28,7 +28,7 @@ func (e listError) Error() string { return string(e) }
 
 // list reads all libraries, sorted by name. The reply is read by hand: go-redis's own command fails on fields that it does not
 // know, and servers add fields.
-func (n node) list(ctx context.Context) ([]LoadedLibrary, error) {
+func (n *node) list(ctx context.Context) ([]LoadedLibrary, error) {
 	reply, err := n.do(ctx, false, "FUNCTION", "LIST", "WITHCODE")
 	if err != nil {
 		return nil, err

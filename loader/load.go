@@ -11,7 +11,7 @@ import (
 )
 
 // load puts a library on a node and reads it back. before is what the node held a moment ago; it is replaced only if replace is set.
-func (n node) load(ctx context.Context, lib *fcall.Library, replace bool, before Finding) StepResult {
+func (n *node) load(ctx context.Context, lib *fcall.Library, replace bool, before Finding) StepResult {
 	args := []any{"FUNCTION", "LOAD"}
 	if replace {
 		args = append(args, "REPLACE")
@@ -63,7 +63,7 @@ func (n node) load(ctx context.Context, lib *fcall.Library, replace bool, before
 }
 
 // unverified is a load that nobody could look at afterwards.
-func unverified(n node, lib *fcall.Library, err error, refused bool, lookErr error) *Error {
+func unverified(n *node, lib *fcall.Library, err error, refused bool, lookErr error) *Error {
 	if refused {
 		return rejected("load", lib, n.Addr, err)
 	}
@@ -81,7 +81,7 @@ var notInNames = regexp.MustCompile(`\W+`)
 
 // explain finds what on the node made the server refuse the library. Replies say it in words; the names that they mention are
 // looked up instead.
-func explain(n node, lib *fcall.Library, before, after Finding, loaded []LoadedLibrary, answer redis.Error) *Error {
+func explain(n *node, lib *fcall.Library, before, after Finding, loaded []LoadedLibrary, answer redis.Error) *Error {
 	e := &Error{Op: "load", Library: lib.ServerName, Node: n.Addr, Cause: answer}
 	if before.State != after.State || before.Digest != after.Digest {
 		e.Reason = ErrMoved

@@ -75,7 +75,7 @@ func held(t *testing.T, client *redis.Client, serverName string) string {
 
 func check(t *testing.T, client fcall.Caller) loader.NodeState {
 	t.Helper()
-	states, err := loader.NewTarget(client).Check(t.Context())
+	states, err := loader.NewTarget(client).WithoutReplicas().Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

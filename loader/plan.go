@@ -11,7 +11,7 @@ import (
 // An Action is what a deploy does about one library on one node.
 type Action string
 
-// The actions. A deploy loads for Load and Upgrade, is content with Same and Newer, and is blocked by the others.
+// The actions. A deploy loads for Load and Upgrade, is content with Keep, KeepNewer and Follow, and is blocked by the others.
 const (
 	Load      Action = "load"     // the node does not have it
 	Upgrade   Action = "upgrade"  // the node has a lower version, which is replaced
@@ -20,6 +20,7 @@ const (
 	Drift     Action = "drifted"  // the node has the same version with other bytes
 	Collide   Action = "conflict" // a name is held by something that is not ours
 	Unfit     Action = "unfit"    // the node can not be read, or takes no loads
+	Follow    Action = "follow"   // the node is a replica, and gets it from its primary
 )
 
 // Changes tells whether the action puts a library on the node.
@@ -129,6 +130,7 @@ func (s Summary) String() string {
 		{Upgrade, "to upgrade"},
 		{Keep, "same"},
 		{KeepNewer, "newer, left alone"},
+		{Follow, "to follow on replicas"},
 		{Drift, "drifted"},
 		{Collide, "in conflict"},
 		{Unfit, "unfit"},
@@ -149,11 +151,12 @@ func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error
 	if err := checkLibraries("plan", libs); err != nil {
 		return nil, err
 	}
-	states, err := t.Check(ctx)
+	s, err := t.open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	return planFor(states, libs), nil
+	defer s.close()
+	return planFor(s.check(ctx), libs), nil
 }
 
 func planFor(states []NodeState, libs []*fcall.Library) *Plan {
@@ -163,8 +166,15 @@ func planFor(states []NodeState, libs []*fcall.Library) *Plan {
 	}
 	for _, state := range states {
 		n := NodePlan{Node: state.Node, Server: state.Server, Problem: state.Problem, Warnings: state.Warnings}
+		step := stepFor
+		if state.Follows != "" {
+			step = followFor
+			if n.Problem != nil {
+				n.Warnings, n.Problem = append(n.Warnings, unseen(state)), nil
+			}
+		}
 		for _, lib := range libs {
-			n.Steps = append(n.Steps, stepFor(state, lib))
+			n.Steps = append(n.Steps, step(state, lib))
 		}
 		p.Nodes = append(p.Nodes, n)
 	}

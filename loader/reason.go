@@ -38,6 +38,8 @@ const (
 	ErrDrifted Reason = "drifted"
 	// ErrOlder: an older version is there, and a service does not replace it.
 	ErrOlder Reason = "older"
+	// ErrReplication: a replica does not hold what its primary holds.
+	ErrReplication Reason = "replication"
 	// ErrMoved: the server does not hold any more what the plan was made for.
 	ErrMoved Reason = "moved"
 	// ErrLibrary: the library that was given contradicts itself.

@@ -15,7 +15,9 @@ const (
 	Already    Outcome = "same"        // it was there, byte for byte
 	LeftNewer  Outcome = "newer"       // a higher version is there
 	Failed     Outcome = "failed"      // Problem says why
-	NotStarted Outcome = "not_started" // an earlier failure of the node, or the plan, stood in the way; Problem says which
+	Followed   Outcome = "followed"    // a replica got it from its primary
+	Unverified Outcome = "unverified"  // a replica could not be read, or is behind; a warning says why
+	NotStarted Outcome = "not_started" // an earlier failure of the node, or the plan, stood in the way; Problem says which. On a replica: its primary's step says why
 )
 
 // ResultFormat is the version of a Result's JSON.
@@ -30,10 +32,12 @@ type Result struct {
 // A NodeResult is what was done on one node.
 type NodeResult struct {
 	Node
-	Steps []StepResult `json:"steps"`
+	Warnings []Warning    `json:"warnings,omitempty"` // what does not make the result a failure
+	Steps    []StepResult `json:"steps"`
 }
 
-// A StepResult is what was done about one library on one node. Unless Outcome is Failed or NotStarted, the bytes were read back, or left alone.
+// A StepResult is what was done about one library on one node. Unless Outcome is Failed,
+// NotStarted or Unverified, the bytes were read back, or left alone.
 type StepResult struct {
 	Library string  `json:"library"` // "ratelimit_v1"
 	Outcome Outcome `json:"outcome"`

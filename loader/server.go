@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 
@@ -39,27 +40,43 @@ var kinds = []struct{ field, kind string }{
 	{"garnet_version", "Garnet"},
 }
 
-// ask finds out what the node is. A user who may not use INFO still may use HELLO, which every user may.
-func (n node) ask(ctx context.Context) (Server, Role, error) {
+// An answer is what a node says about itself.
+type answer struct {
+	server   Server
+	role     Role
+	replicas []string          // addresses
+	info     map[string]string // the fields of INFO; nil if the user may not use it
+	err      error
+}
+
+// ask finds out what the node is, once for a session. A user who may not use INFO still may use HELLO, which every user may.
+func (n *node) ask(ctx context.Context) *answer {
+	if n.answer == nil {
+		n.answer = &answer{}
+		*n.answer = n.askAgain(ctx)
+	}
+	return n.answer
+}
+
+func (n *node) askAgain(ctx context.Context) answer {
 	reply, err := n.do(ctx, false, "INFO")
 	if err == nil {
 		text, _ := reply.(string)
-		s, role := readInfo(text)
-		return s, role, nil
+		return readInfo(text)
 	}
-	var answer redis.Error
-	if !errors.As(err, &answer) {
-		return Server{}, "", err
+	var refusal redis.Error
+	if !errors.As(err, &refusal) {
+		return answer{err: err}
 	}
 	hello, helloErr := n.do(ctx, false, "HELLO")
 	if helloErr != nil {
-		return Server{}, "", err
+		return answer{err: err}
 	}
 	s, role := readHello(hello)
-	return s, role, nil
+	return answer{server: s, role: role}
 }
 
-func readInfo(text string) (Server, Role) {
+func readInfo(text string) answer {
 	field := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
@@ -87,9 +104,31 @@ func readInfo(text string) (Server, Role) {
 	}
 	role := roleOf(field["role"])
 	if role == Replica {
-		s.Primary = field["master_host"] + ":" + field["master_port"]
+		s.Primary = net.JoinHostPort(field["master_host"], field["master_port"])
 	}
-	return s, role
+	a := answer{server: s, role: role, info: field}
+	for i := 0; ; i++ {
+		replica, ok := field["slave"+strconv.Itoa(i)]
+		if !ok {
+			return a
+		}
+		if addr := replicaAddr(replica); addr != "" {
+			a.replicas = append(a.replicas, addr)
+		}
+	}
+}
+
+// replicaAddr reads `ip=127.0.0.1,port=7002,state=online,offset=42,lag=0`.
+func replicaAddr(text string) string {
+	part := map[string]string{}
+	for field := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(field, "=")
+		part[name] = value
+	}
+	if part["ip"] == "" || part["port"] == "" || part["port"] == "0" {
+		return ""
+	}
+	return net.JoinHostPort(part["ip"], part["port"])
 }
 
 func readHello(reply any) (Server, Role) {

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -12,7 +13,7 @@ import (
 // A Role is what a node is to the others.
 type Role string
 
-// The roles. Libraries are loaded on primaries only.
+// The roles. Libraries are loaded on primaries only; replicas get them from there.
 const (
 	Primary Role = "primary"
 	Replica Role = "replica"
@@ -22,26 +23,48 @@ const (
 type Node struct {
 	Addr string `json:"addr"` // "127.0.0.1:7001", the path of a socket, or "embedded"
 	Role Role   `json:"role,omitempty"`
+	// Follows is the address of the primary whose replica this is, at first or second hand, or empty. A replica that a client was given for instead of its primary
+	// follows nobody here: it is what was to be deployed to, and can not be.
+	Follows string `json:"follows,omitempty"`
 }
 
-// A Target is where libraries are deployed to.
+// A Target is where libraries are deployed to: one server, a cluster, or the shards of a ring, with their replicas.
 type Target struct {
-	caller fcall.Caller
+	caller        fcall.Caller
+	primariesOnly bool
 }
 
-// NewTarget returns the target that a client reaches. It sends nothing and does not close the client. In this version a target is one
-// standalone server: a *redis.Client (also one of NewFailoverClient) or an embedded server. Others are refused by every method with ErrUnsupported.
+// NewTarget returns the target that a client reaches. It sends nothing and does not close the client. The client is one of
+//
+//   - *redis.Client: the server and its replicas, as INFO names them; also one of NewFailoverClient;
+//   - *redis.ClusterClient: every node that CLUSTER NODES names, also a primary that owns no slots yet;
+//   - *redis.Ring: the shards of its options, also those that are down, with their replicas (a ring changed by SetAddrs is not seen: give a new one);
+//   - an embedded server.
+//
+// Others are refused by every method with ErrUnsupported. Connections to nodes that the client does not itself have are opened for one
+// operation, with the client's user, password, TLS settings, dialer and timeouts, and closed at its end.
 func NewTarget(client fcall.Caller) *Target { return &Target{caller: client} }
 
-// Nodes returns the target's nodes, without asking them anything: their roles are not known yet.
+// WithoutReplicas returns the target without its replicas: they are neither looked at nor waited for.
+func (t *Target) WithoutReplicas() *Target {
+	without := *t
+	without.primariesOnly = true
+	return &without
+}
+
+// Nodes finds the target's nodes: each primary with its replicas behind it, primaries by address. A node that does not answer has no role, unless the others know it.
 func (t *Target) Nodes(ctx context.Context) ([]Node, error) {
-	found, err := t.nodes(ctx)
+	s, err := t.open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]Node, len(found))
-	for i, n := range found {
+	defer s.close()
+	nodes := make([]Node, len(s.nodes))
+	for i, n := range s.nodes {
 		nodes[i] = n.Node
+		if n.Role == "" && n.problem == nil {
+			nodes[i].Role = n.ask(ctx).role
+		}
 	}
 	return nodes, nil
 }
@@ -50,48 +73,40 @@ func (t *Target) Nodes(ctx context.Context) ([]Node, error) {
 type node struct {
 	Node
 	caller fcall.Caller
+	client *redis.Client // nil where the caller is no client of one server
+	pinned *redis.Conn   // the one connection that is used while libraries are loaded, or nil
+	// problem is why the node can not be reached, where that is known without trying.
+	problem *Error
+	answer  *answer // what it has said about itself, or nil
+	id      string  // in its cluster
+	slots   []slotRange
 }
 
-func (t *Target) nodes(ctx context.Context) ([]node, error) {
-	refuse := func(reason Reason, why string, cause error) ([]node, error) {
-		return nil, &Error{Op: "find the nodes", Reason: reason, Text: why, Cause: cause}
-	}
-	if err := ctx.Err(); err != nil {
-		return refuse(ErrUnreachable, plainText(err), err)
-	}
-	switch c := t.caller.(type) {
-	case nil:
-		return refuse(ErrUnsupported, "there is no client", nil)
-	case redis.Pipeliner, *redis.AutoPipeliner:
-		return refuse(ErrUnsupported, "a pipeline can not be deployed to; give the client that made it", nil)
-	case interface {
-		ForEachMaster(context.Context, func(context.Context, *redis.Client) error) error
-	}:
-		return refuse(ErrUnsupported, "a cluster can not be deployed to yet; give a client of each primary", nil)
-	case interface {
-		ForEachShard(context.Context, func(context.Context, *redis.Client) error) error
-	}:
-		return refuse(ErrUnsupported, "a ring can not be deployed to yet; give a client of each shard", nil)
-	case interface{ Options() *redis.Options }:
-		return []node{{Node: Node{Addr: c.Options().Addr}, caller: t.caller}}, nil
-	default:
-		return []node{{Node: Node{Addr: "embedded"}, caller: t.caller}}, nil
-	}
-}
+// loadable tells whether libraries are loaded here, rather than taken over from a primary.
+func (n *node) loadable() bool { return n.Follows == "" }
 
-// onEach runs f for all nodes at once; f(i) is of nodes[i].
-func onEach(nodes []node, f func(i int)) {
+// onEach runs f for all nodes at once.
+func onEach(nodes []*node, f func(i int, n *node)) {
 	var wg sync.WaitGroup
-	for i := range nodes {
-		wg.Go(func() { f(i) })
+	for i, n := range nodes {
+		wg.Go(func() { f(i, n) })
 	}
 	wg.Wait()
 }
 
 // do runs one command. A command that writes is sent once at most: go-redis would repeat it after a lost reply.
-func (n node) do(ctx context.Context, writes bool, args ...any) (any, error) {
+func (n *node) do(ctx context.Context, writes bool, args ...any) (any, error) {
+	caller := n.caller
+	if n.pinned != nil {
+		caller = n.pinned
+	}
 	cmd := &command{Cmd: redis.NewCmd(ctx, args...), once: writes}
-	if err := n.caller.Process(ctx, cmd); err != nil {
+	err := caller.Process(ctx, cmd)
+	var reply redis.Error
+	if err != nil && !errors.As(err, &reply) {
+		n.unpin() // what comes next may have more luck with a new connection
+	}
+	if err != nil {
 		return nil, err
 	}
 	return cmd.Result()

@@ -93,15 +93,11 @@ func TestCheck_endsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestTarget_refusesClientsOfManyServers(t *testing.T) {
+func TestTarget_refusesWhatIsNoClientOfServers(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
-	defer ring.Close()
 	lib := bundle("shop", "1.0.0", "buy")
 	for name, err := range map[string]error{
-		"a cluster":  second(loader.Ensure(t.Context(), cluster, lib)),
-		"a ring":     second(loader.Ensure(t.Context(), ring, lib)),
 		"a pipeline": second(loader.Ensure(t.Context(), cluster.Pipeline(), lib)),
 		"no client":  second(loader.Ensure(t.Context(), nil, lib)),
 	} {

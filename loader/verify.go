@@ -40,27 +40,43 @@ func (t *Target) Verify(ctx context.Context, libs ...*fcall.Library) (*Verificat
 	if err := checkLibraries("verify", libs); err != nil {
 		return nil, err
 	}
-	nodes, err := t.nodes(ctx)
+	s, err := t.open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	v := &Verification{Format: VerificationFormat, Nodes: make([]NodeVerification, len(nodes))}
-	onEach(nodes, func(i int) { v.Nodes[i] = nodes[i].verify(ctx, libs) })
+	defer s.close()
+	v := &Verification{Format: VerificationFormat, Nodes: make([]NodeVerification, len(s.nodes))}
+	onEach(s.nodes, func(i int, n *node) { v.Nodes[i] = n.verify(ctx, libs) })
 	return v, nil
 }
 
-func (n node) verify(ctx context.Context, libs []*fcall.Library) NodeVerification {
+func (n *node) verify(ctx context.Context, libs []*fcall.Library) NodeVerification {
 	v := NodeVerification{Node: n.Node}
-	loaded, err := n.list(ctx)
-	if err != nil {
-		v.Problem = n.judgeList(ctx, "verify", err)
-	}
+	loaded, problem := n.look(ctx, "verify")
+	v.Problem = problem
 	for _, lib := range libs {
 		f := Finding{Library: lib.ServerName, State: Unknown, Want: lib.Version}
-		if err == nil {
+		if problem == nil {
 			f = compare(lib, loaded)
 		}
 		v.Findings = append(v.Findings, f)
 	}
 	return v
+}
+
+// look reads the libraries of a node, without trying where it is known that it can not be reached.
+func (n *node) look(ctx context.Context, op string) ([]LoadedLibrary, *Error) {
+	switch {
+	case n.problem != nil:
+		return nil, n.problem.at(op, "")
+	case n.answer != nil && n.answer.err != nil:
+		if e := judge(op, "", n.Addr, false, n.answer.err); !e.answered() {
+			return nil, e
+		}
+	}
+	loaded, err := n.list(ctx)
+	if err != nil {
+		return nil, n.judgeList(ctx, op, err)
+	}
+	return loaded, nil
 }

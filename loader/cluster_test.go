@@ -1,0 +1,111 @@
+package loader_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 3, 1)
+	empty := c.Join(t, engines.OnPath(t))
+	lib := bundle("shop", "1.0.0", "buy")
+	target := loader.NewTarget(c.Client(t))
+
+	equal(t, "plan", actionsOf(c, loader.Load, loader.Follow), actions(planOf(t, target, lib)))
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", outcomesOf(c, "loaded", "followed"), byNode(r))
+	for _, addr := range c.Addrs() {
+		equal(t, "code on "+addr, lib.Code, held(t, impatient(t, addr), "shop_v1"))
+	}
+	equal(t, "code on the primary without slots", lib.Code, held(t, empty.Client(t), "shop_v1"))
+
+	equal(t, "plan afterwards", actionsOf(c, loader.Keep, loader.Keep), actions(planOf(t, target, lib)))
+	v, err := target.Verify(t.Context(), lib)
+	equal(t, "verification", []any{nil, true, 7}, []any{err, v.Same(), len(v.Nodes)})
+
+	upgraded := bundle("shop", "1.1.0", "buy")
+	r, err = target.WithoutReplicas().Apply(t.Context(), planOf(t, target.WithoutReplicas(), upgraded), loader.ApplyOptions{})
+	equal(t, "error of an upgrade", nil, err)
+	equal(t, "outcomes of an upgrade without replicas", 4, len(r.Nodes))
+}
+
+func TestCluster_serviceLoadsEveryPrimary(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 3, 0)
+	lib := bundle("shop", "1.0.0", "buy")
+	r, err := loader.Ensure(t.Context(), c.Client(t), lib)
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", outcomesOf(c, "loaded", ""), byNode(r))
+	r, err = loader.Ensure(t.Context(), c.Client(t), lib)
+	equal(t, "error", nil, err)
+	equal(t, "outcomes again", outcomesOf(c, "same", ""), byNode(r))
+}
+
+func TestCluster_aServerThatIsNoClusterIsTold(t *testing.T) {
+	m := engines.OnPath(t).Start(t)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{m.Addr}})
+	defer client.Close()
+	_, err := loader.Ensure(context.Background(), client, bundle("shop", "1.0.0", "buy"))
+	says(t, err, loader.ErrUnsupported, m.Addr, "cluster support disabled", "redis://")
+}
+
+func planOf(t *testing.T, target *loader.Target, libs ...*fcall.Library) *loader.Plan {
+	t.Helper()
+	p, err := target.Plan(t.Context(), libs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// actions is a plan by node.
+func actions(p *loader.Plan) map[string][]loader.Action {
+	all := map[string][]loader.Action{}
+	for _, n := range p.Nodes {
+		for _, s := range n.Steps {
+			all[n.Addr] = append(all[n.Addr], s.Action)
+		}
+	}
+	return all
+}
+
+func actionsOf(c *engines.Cluster, primary, replica loader.Action) map[string][]loader.Action {
+	return ofEach(c, []loader.Action{primary}, []loader.Action{replica})
+}
+
+// byNode is a result by node.
+func byNode(r *loader.Result) map[string][]string {
+	all := map[string][]string{}
+	for _, n := range r.Nodes {
+		for _, s := range n.Steps {
+			line := string(s.Outcome)
+			if s.Problem != nil {
+				line += " " + string(s.Problem.Reason)
+			}
+			all[n.Addr] = append(all[n.Addr], line)
+		}
+	}
+	return all
+}
+
+func outcomesOf(c *engines.Cluster, primary, replica string) map[string][]string {
+	return ofEach(c, []string{primary}, []string{replica})
+}
+
+func ofEach[T any](c *engines.Cluster, primary, replica T) map[string]T {
+	all := map[string]T{}
+	for _, addr := range c.Addrs() {
+		all[addr] = primary
+		if slices.ContainsFunc(c.Replicas, func(m *engines.Member) bool { return m.Addr == addr }) {
+			all[addr] = replica
+		}
+	}
+	return all
+}

@@ -1,0 +1,154 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// A session is the nodes of a target, found for one operation, and the connections that were opened to them.
+type session struct {
+	nodes []*node // each primary by address, followed by its replicas
+	// connect returns a client of one more server; nil where there can be none.
+	connect func(addr string) *redis.Client
+	opened  []*redis.Client
+}
+
+func (s *session) close() {
+	for _, c := range s.opened {
+		c.Close()
+	}
+}
+
+// open finds the nodes. The caller closes the session.
+func (t *Target) open(ctx context.Context, replicas bool) (*session, error) {
+	refuse := func(reason Reason, why string, cause error) (*session, error) {
+		return nil, &Error{Op: "find the nodes", Reason: reason, Text: why, Cause: cause}
+	}
+	if err := ctx.Err(); err != nil {
+		return refuse(ErrUnreachable, plainText(err), err)
+	}
+	replicas = replicas && !t.primariesOnly
+	s := &session{}
+	var err error
+	switch c := t.caller.(type) {
+	case nil:
+		return refuse(ErrUnsupported, "there is no client", nil)
+	case redis.Pipeliner, *redis.AutoPipeliner:
+		return refuse(ErrUnsupported, "a pipeline can not be deployed to; give the client that made it", nil)
+	case *redis.ClusterClient:
+		err = s.openCluster(ctx, c.Options(), replicas)
+	case *redis.Ring:
+		s.openRing(ctx, c.Options(), replicas)
+	case *redis.Client:
+		s.openOne(ctx, c, replicas)
+	default:
+		s.nodes = []*node{{Node: Node{Addr: "embedded"}, caller: t.caller}}
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	s.sort()
+	return s, nil
+}
+
+// openOne is one server, with its replicas.
+func (s *session) openOne(ctx context.Context, c *redis.Client, replicas bool) {
+	n := &node{Node: Node{Addr: c.Options().Addr}, caller: c, client: c}
+	s.nodes = []*node{n}
+	s.connect = likeClient(c.Options())
+	if replicas {
+		s.addReplicas(ctx)
+	}
+}
+
+// add puts one more server into the session.
+func (s *session) add(at Node) *node {
+	c := s.connect(at.Addr)
+	s.opened = append(s.opened, c)
+	n := &node{Node: at, caller: c, client: c}
+	s.nodes = append(s.nodes, n)
+	return n
+}
+
+// addReplicas asks every node what it is, and so for the replicas that it names, and theirs.
+func (s *session) addReplicas(ctx context.Context) {
+	seen := map[string]bool{}
+	for done := 0; done < len(s.nodes); {
+		fresh := s.nodes[done:]
+		done = len(s.nodes)
+		onEach(fresh, func(_ int, n *node) { n.ask(ctx) })
+		for _, n := range fresh {
+			seen[n.Addr] = true
+		}
+		for _, n := range fresh {
+			for _, addr := range n.answer.replicas {
+				if !seen[addr] {
+					seen[addr] = true
+					s.add(Node{Addr: addr, Role: Replica, Follows: cmp.Or(n.Follows, n.Addr)})
+				}
+			}
+		}
+	}
+}
+
+// sort puts each primary before its replicas, and primaries by address.
+func (s *session) sort() {
+	group := func(n *node) string { return cmp.Or(n.Follows, n.Addr) }
+	slices.SortStableFunc(s.nodes, func(a, b *node) int {
+		return cmp.Or(
+			compareAddrs(group(a), group(b)),
+			cmp.Compare(len(a.Follows), len(b.Follows)),
+			compareAddrs(a.Addr, b.Addr),
+		)
+	})
+}
+
+// primaries are the nodes that libraries are loaded on.
+func (s *session) primaries() []*node {
+	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.loadable() })
+}
+
+func compareAddrs(a, b string) int {
+	aHost, aPort := splitAddr(a)
+	bHost, bPort := splitAddr(b)
+	return cmp.Or(cmp.Compare(aHost, bHost), cmp.Compare(aPort, bPort))
+}
+
+func splitAddr(addr string) (string, int) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr, 0
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return addr, 0
+	}
+	return host, n
+}
+
+// likeClient connects as a client of one server does.
+func likeClient(like *redis.Options) func(addr string) *redis.Client {
+	return func(addr string) *redis.Client {
+		o := *like
+		o.Network = "tcp"
+		return connectNode(&o, addr, redis.NewClient)
+	}
+}
+
+// connectNode opens a client of one node, for a short time. It does not repeat a command by itself, and ends with the context.
+func connectNode(o *redis.Options, addr string, open func(*redis.Options) *redis.Client) *redis.Client {
+	o.Addr = addr
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.ContextTimeoutEnabled = true
+	o.MinIdleConns = 0
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return open(o)
+}
