@@ -15,6 +15,7 @@ type (
 	checkLimit  = ratelimit.CheckLimits
 	checkResult = ratelimit.CheckResult
 	checkRow    = ratelimit.CheckLimitsResult
+	checkParams = ratelimit.CheckParams
 )
 
 func check(limits ...checkLimit) func(context.Context, *ratelimit.Client) (any, error) {

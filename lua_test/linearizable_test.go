@@ -39,7 +39,7 @@ func TestLinearizable_concurrentCallsHaveAnOrder(t *testing.T) {
 func (f family[C, M]) linearizable(t *testing.T, much amount) {
 	t.Run(f.name, func(t *testing.T) {
 		f.suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
-			histories, calls := 0, 0
+			histories, calls := 0, tally{}
 			began, rounds := time.Now(), shortRounds
 			if slow {
 				rounds /= 5
@@ -48,18 +48,25 @@ func (f family[C, M]) linearizable(t *testing.T, much amount) {
 				for range rounds {
 					seed := rand.N(1 << 30)
 					ops := f.record(t, s, client, seed)
-					if result := porcupine.CheckOperationsTimeout(f.sequential(), ops, time.Minute); result != porcupine.Ok {
-						t.Fatalf("no order of these calls is what the model answers (%s, seed %d):\n%s", result, seed, account(ops))
+					switch porcupine.CheckOperationsTimeout(f.sequential(), ops, time.Minute) {
+					case porcupine.Illegal:
+						t.Fatalf("no order of these calls is what the model answers (seed %d):\n%s", seed, account(ops))
+					case porcupine.Unknown:
+						t.Fatalf("a minute is too short to find an order of these calls (seed %d):\n%s", seed, account(ops))
 					}
 					histories++
-					calls += len(ops)
+					for _, op := range ops {
+						if c, ok := op.Input.(call[C, M]); ok {
+							calls[c.function]++
+						}
+					}
 				}
 				// A round trip for each call: a tenth of the histories takes about as long.
 				if much.time == 0 && histories >= much.histories/10 || much.time > 0 && time.Since(began) >= much.time {
 					break
 				}
 			}
-			report(t, "concurrent: %-12s %-23s %8d histories, %9d calls have an order that the model answers", f.name, s.Engine, histories, calls)
+			report(t, "concurrent: %-15s %-10s %8d histories, %9d calls have an order that the model answers: %s", f.name, s.Engine, histories, calls.sum(), calls)
 		})
 	})
 }
@@ -67,6 +74,7 @@ func (f family[C, M]) linearizable(t *testing.T, much amount) {
 // sequential is the model as porcupine asks it: its state is a model, an operation a call or a move of the clock.
 func (f family[C, M]) sequential() porcupine.Model {
 	return porcupine.Model{
+		Partition: f.bySubject,
 		Init: func() any {
 			m := f.model()
 			m.Move(luatest.Start)
@@ -86,6 +94,23 @@ func (f family[C, M]) sequential() porcupine.Model {
 		},
 		Equal: func(a, b any) bool { return reflect.DeepEqual(a, b) },
 	}
+}
+
+// bySubject takes a history apart: no call tells anything of another subject, and the clock is everybody's. An order is found
+// for each, which is some thousand times quicker than one for all.
+func (f family[C, M]) bySubject(ops []porcupine.Operation) (parts [][]porcupine.Operation) {
+	subjects, moves := map[string][]porcupine.Operation{}, []porcupine.Operation(nil)
+	for _, op := range ops {
+		if c, ok := op.Input.(call[C, M]); ok {
+			subjects[c.subject] = append(subjects[c.subject], op)
+		} else {
+			moves = append(moves, op)
+		}
+	}
+	for _, calls := range subjects {
+		parts = append(parts, slices.Concat(calls, moves))
+	}
+	return parts
 }
 
 // An outcome is what a caller got.

@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
@@ -22,6 +21,8 @@ type family[C any, M reference[M]] struct {
 	model func() M
 	// keys are those that a subject may have: suffix and type, as the headers name them.
 	keys []storedKey
+	// share is how many times fewer histories are drawn at once, where one takes so much longer. Defaults to 1.
+	share int
 	// draw draws what a history's calls have in common, and returns how one of them is drawn.
 	draw func(t *rapid.T) plan[C, M]
 	// invariant returns a check that is told every reply of a history, zero after an error, and says what is wrong; it knows
@@ -55,38 +56,34 @@ type call[C, M any] struct {
 	answer   func(model M) answer
 }
 
-func (c call[C, M]) String() string {
-	text := fmt.Sprintf("%+v", c.params)
-	// The bucket is in it, and pointers.
-	if v := reflect.ValueOf(c.params); v.Kind() == reflect.Struct {
+func (c call[C, M]) String() string { return c.function + " " + readable(reflect.ValueOf(c.params)) }
+
+// readable prints what is set of parameters, and what a pointer points to.
+func readable(v reflect.Value) string {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		return fmt.Sprint(v)
+	case v.Kind() == reflect.Pointer:
+		return readable(v.Elem())
+	case v.Kind() == reflect.Slice:
+		var rows []string
+		for i := range v.Len() {
+			rows = append(rows, "{"+readable(v.Index(i))+"}")
+		}
+		return "[" + strings.Join(rows, " ") + "]"
+	case v.Kind() == reflect.Struct:
 		var fields []string
 		for i := range v.NumField() {
-			f := v.Field(i)
-			for f.Kind() == reflect.Pointer && !f.IsNil() {
-				f = f.Elem()
-			}
-			if !f.IsZero() || v.Field(i).Kind() == reflect.Pointer {
-				fields = append(fields, fmt.Sprintf("%s:%#v", v.Type().Field(i).Name, readable(f)))
+			if !v.Field(i).IsZero() {
+				fields = append(fields, v.Type().Field(i).Name+":"+readable(v.Field(i)))
 			}
 		}
-		text = strings.Join(fields, " ")
+		return strings.Join(fields, " ")
+	case v.Kind() == reflect.String:
+		return fmt.Sprintf("%q", v.String())
 	}
-	return c.function + " " + text
+	return fmt.Sprint(v)
 }
-
-func readable(f reflect.Value) any {
-	if d, ok := f.Interface().(time.Duration); ok {
-		return unquoted(d.String())
-	}
-	if s, ok := f.Interface().(fcall.Subject); ok {
-		return string(s)
-	}
-	return f.Interface()
-}
-
-type unquoted string
-
-func (t unquoted) GoString() string { return string(t) }
 
 // An answer is what a call must give.
 type answer struct {

@@ -62,23 +62,64 @@ func TestProperty_findsSmallMistakes(t *testing.T) {
 
 // Without the model: the times of the admissions alone say that there were too many.
 func TestProperty_invariantsNeedNoModel(t *testing.T) {
-	log, bucket := slidingLogInvariant(), gcraInvariant()
-	two := logParams{Bucket: "u1", Limit: 2, Window: time.Second}
-	tokens := gcraParams{Bucket: "u1", Limit: 2, Period: time.Second, Burst: 1}
-	for i, c := range []struct {
-		after       time.Duration
-		log, bucket string
+	one := model.CheckRow{Allowed: true, ResetAfter: time.Second}
+	check := func(row model.CheckRow) checkResult {
+		return checkResult{Allowed: true, Limits: []checkRow{checkRow(row)}}
+	}
+	window := checkLimit{Name: "a", Kind: ratelimit.CheckLimitsKindFixedWindow, Limit: 2, Window: time.Second}
+	free := window
+	free.Cost = cost(0)
+	type told struct {
+		after         time.Duration
+		params, reply any
+		want          string
+	}
+	for name, c := range map[string]struct {
+		invariant func(time.Time, string, any, any) string
+		tells     []told
 	}{
-		{0, "", ""},
-		{500 * time.Millisecond, "", ""},
-		{time.Second - 2*time.Millisecond, "3 admissions in 998ms", "2 tokens taken in 498ms"},
+		"sliding_log": {slidingLogInvariant(), []told{
+			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
+			{500 * time.Millisecond, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
+			{998 * time.Millisecond, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, "3 admissions in 998ms"},
+		}},
+		"sliding_log, after a refund": {slidingLogInvariant(), []told{
+			{0, logParams{Limit: 2, Window: time.Second, Receipt: "r"}, logResult{Allowed: true}, ""},
+			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
+			{0, ratelimit.SlidingLogRefundParams{Receipt: "r"}, ratelimit.SlidingLogRefundResult{Refunded: true}, ""},
+			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
+			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, "3 admissions in 0s"},
+		}},
+		"gcra": {gcraInvariant(), []told{
+			{0, gcraParams{Limit: 2, Period: time.Second, Burst: 1}, gcraResult{Allowed: true}, ""},
+			{500 * time.Millisecond, gcraParams{Limit: 2, Period: time.Second, Burst: 1}, gcraResult{Allowed: true}, ""},
+			{998 * time.Millisecond, gcraParams{Limit: 2, Period: time.Second, Burst: 1}, gcraResult{Allowed: true}, "2 tokens taken in 498ms"},
+		}},
+		"fixed_window, too many": {fixedWindowInvariant(), []told{
+			{0, windowParams{Limit: 2, Window: time.Second, Cost: cost(2)}, windowResult{Allowed: true, ResetAfter: time.Second}, ""},
+			{time.Second, windowParams{Limit: 2, Window: time.Second, Cost: cost(2)}, windowResult{Allowed: true, ResetAfter: time.Second}, ""},
+			{1500 * time.Millisecond, windowParams{Limit: 2, Window: time.Second}, windowResult{Allowed: true, ResetAfter: 500 * time.Millisecond}, "3 taken in a window of 1s"},
+		}},
+		"fixed_window, a second window before the first has ended": {fixedWindowInvariant(), []told{
+			{0, windowParams{Limit: 2, Window: time.Second}, windowResult{Allowed: true, ResetAfter: time.Second}, ""},
+			{500 * time.Millisecond, windowParams{Limit: 2, Window: time.Second}, windowResult{Allowed: true, ResetAfter: time.Second}, "a window of 1s begins 500ms after another"},
+		}},
+		"sliding_counter": {slidingCounterInvariant(), []told{
+			{0, counterParams{Limit: 2, Window: time.Second, Cost: cost(2)}, counterResult{Allowed: true, ResetAfter: 2 * time.Second}, ""},
+			{500 * time.Millisecond, counterParams{Limit: 2, Window: time.Second}, counterResult{Allowed: true, ResetAfter: 1500 * time.Millisecond}, "3 taken in a window of 1s"},
+		}},
+		"check": {checkInvariant(), []told{
+			{0, checkParams{Limits: []checkLimit{window}}, check(one), ""},
+			{0, checkParams{Limits: []checkLimit{window}}, check(one), ""},
+			{0, checkParams{Limits: []checkLimit{window}}, check(one), "limit 0: 3 taken in a window of 1s"},
+			{0, checkParams{Limits: []checkLimit{free}}, check(model.CheckRow{}), "the call is not allowed exactly if"},
+		}},
 	} {
-		at := luatest.Start.Add(c.after)
-		if got := log(at, "u1", two, logResult{Allowed: true}); !strings.HasPrefix(got, c.log) || (got == "") != (c.log == "") {
-			t.Errorf("sliding_log, admission %d: %q, want %q", i+1, got, c.log)
-		}
-		if got := bucket(at, "u1", tokens, gcraResult{Allowed: true}); !strings.HasPrefix(got, c.bucket) || (got == "") != (c.bucket == "") {
-			t.Errorf("gcra, token %d: %q, want %q", i+1, got, c.bucket)
+		for i, tell := range c.tells {
+			got := c.invariant(luatest.Start.Add(tell.after), "u1", tell.params, tell.reply)
+			if !strings.HasPrefix(got, tell.want) || (got == "") != (tell.want == "") {
+				t.Errorf("%s, call %d: %q, want %q", name, i+1, got, tell.want)
+			}
 		}
 	}
 }

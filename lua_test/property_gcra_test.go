@@ -79,6 +79,8 @@ func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
 		switch rapid.IntRange(0, 19).Draw(t, "function") {
 		default:
 			return takeTokens(gcraParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
+		case 12, 13, 14:
+			return refundTokens(ratelimit.GCRARefundParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: refunded(costs(t, l))})
 		case 15, 16, 17, 18:
 			return peekAtTokens(ratelimit.GCRAPeekParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
 		case 19:
@@ -132,6 +134,21 @@ func peekAtTokens(p ratelimit.GCRAPeekParams) gcraCall {
 	}
 }
 
+func refundTokens(p ratelimit.GCRARefundParams) gcraCall {
+	c := model.GCRACall{Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: p.Cost}
+	return gcraCall{
+		function: "gcra_refund", subject: string(p.Bucket), params: p,
+		queue: queued((*ratelimit.Client).QueueGCRARefund, p),
+		answer: func(m *model.GCRA) answer {
+			r, changed, err := m.Refund(string(p.Bucket), c)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			return answer{reply: ratelimit.GCRARefundResult(r), changed: changed}
+		},
+	}
+}
+
 func resetTokens(p ratelimit.GCRAResetParams) gcraCall {
 	return gcraCall{
 		function: "gcra_reset", subject: string(p.Bucket), params: p,
@@ -144,7 +161,7 @@ func resetTokens(p ratelimit.GCRAResetParams) gcraCall {
 }
 
 // gcraInvariant holds that no stretch of time has more tokens taken than burst and what was gained in it, from the times
-// of the calls alone. It says nothing across a clock that went back, another limit or a reset.
+// of the calls alone. It says nothing across a clock that went back, another limit, a refund or a reset.
 func gcraInvariant() func(time.Time, string, any, any) string {
 	type taken struct {
 		at   time.Time
@@ -162,7 +179,8 @@ func gcraInvariant() func(time.Time, string, any, any) string {
 		clock = now
 		p, ok := params.(gcraParams)
 		if !ok {
-			if _, reset := params.(ratelimit.GCRAResetParams); reset {
+			switch params.(type) {
+			case ratelimit.GCRARefundParams, ratelimit.GCRAResetParams:
 				delete(stretches, subject)
 			}
 			return ""

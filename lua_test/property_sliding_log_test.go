@@ -57,6 +57,11 @@ func drawSlidingLog(t *rapid.T) plan[*ratelimit.Client, *model.SlidingLog] {
 		switch rapid.IntRange(0, 19).Draw(t, "function") {
 		default:
 			return take.Draw(t, "take")
+		case 13, 14:
+			return refundToLog(ratelimit.SlidingLogRefundParams{
+				Bucket:  fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")),
+				Receipt: rapid.SampledFrom([]string{"r1", "r1", "r2", "\x00\xff"}).Draw(t, "receipt"),
+			})
 		case 15, 16, 17, 18:
 			l := rapid.SampledFrom(limits).Draw(t, "limits")
 			return peekIntoLog(ratelimit.SlidingLogPeekParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")), Limit: l.limit, Window: l.window})
@@ -97,6 +102,17 @@ func peekIntoLog(p ratelimit.SlidingLogPeekParams) logCall {
 	}
 }
 
+func refundToLog(p ratelimit.SlidingLogRefundParams) logCall {
+	return logCall{
+		function: "sliding_log_refund", subject: string(p.Bucket), params: p,
+		queue: queued((*ratelimit.Client).QueueSlidingLogRefund, p),
+		answer: func(m *model.SlidingLog) answer {
+			refunded := m.Refund(string(p.Bucket), p.Receipt)
+			return answer{reply: ratelimit.SlidingLogRefundResult{Refunded: refunded}, changed: refunded}
+		},
+	}
+}
+
 func resetLog(p ratelimit.SlidingLogResetParams) logCall {
 	return logCall{
 		function: "sliding_log_reset", subject: string(p.Bucket), params: p,
@@ -109,16 +125,20 @@ func resetLog(p ratelimit.SlidingLogResetParams) logCall {
 }
 
 // slidingLogInvariant holds that no window has more admissions than its limit, from the times of the admissions alone: of
-// limit+1 admissions in a row the last is at least a window after the first. It says nothing across a clock that went back,
-// another limit or a reset.
+// limit+1 admissions in a row the last is at least a window after the first. A refund takes its receipt's newest one out. It
+// says nothing across a clock that went back, another limit or a reset.
 func slidingLogInvariant() func(time.Time, string, any, any) string {
 	type rule struct {
 		limit  int64
 		window time.Duration
 	}
+	type admission struct {
+		at      time.Time
+		receipt string
+	}
 	type stretch struct {
 		rule     rule
-		admitted []time.Time
+		admitted []admission
 	}
 	stretches, clock := map[string]stretch{}, time.Time{}
 	return func(now time.Time, subject string, params, reply any) string {
@@ -128,8 +148,18 @@ func slidingLogInvariant() func(time.Time, string, any, any) string {
 		clock = now
 		p, ok := params.(logParams)
 		if !ok {
-			if _, reset := params.(ratelimit.SlidingLogResetParams); reset {
+			switch p := params.(type) {
+			case ratelimit.SlidingLogResetParams:
 				delete(stretches, subject)
+			case ratelimit.SlidingLogRefundParams:
+				s := stretches[subject]
+				its := func(a admission) bool { return a.receipt == p.Receipt }
+				if n := len(s.admitted); reply.(ratelimit.SlidingLogRefundResult).Refunded && slices.ContainsFunc(s.admitted, its) {
+					for n--; !its(s.admitted[n]); n-- {
+					}
+					s.admitted = slices.Concat(s.admitted[:n], s.admitted[n+1:])
+					stretches[subject] = s
+				}
 			}
 			return ""
 		}
@@ -138,11 +168,11 @@ func slidingLogInvariant() func(time.Time, string, any, any) string {
 			s = stretch{rule: its}
 		}
 		if r := reply.(logResult); r.Allowed && !r.Duplicate {
-			s.admitted = append(slices.Clip(s.admitted), now)
+			s.admitted = append(slices.Clip(s.admitted), admission{now, p.Receipt})
 		}
 		stretches[subject] = s
 		if n := int64(len(s.admitted)); n > p.Limit {
-			if took := now.Sub(s.admitted[n-1-p.Limit]); took < p.Window {
+			if took := now.Sub(s.admitted[n-1-p.Limit].at); took < p.Window {
 				return fmt.Sprintf("%d admissions in %s, and the limit is %d in %s", p.Limit+1, took, p.Limit, p.Window)
 			}
 		}

@@ -3,8 +3,11 @@ package luatest_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,8 +22,13 @@ var families = []interface {
 	linearizable(t *testing.T, much amount)
 }{
 	slidingLogFamily,
+	slidingCounterFamily,
+	fixedWindowFamily,
 	gcraFamily,
+	checkFamily,
 	costFamily,
+	abuseFamily,
+	challengeFamily,
 }
 
 // Histories a family and engine, where RLFUNC_SOAK says nothing: real servers take a round trip for each.
@@ -46,20 +54,22 @@ func (f family[C, M]) properties(t *testing.T, much amount) {
 func (f family[C, M]) propertiesOnEach(t *testing.T, much amount) {
 	f.suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
 		p := player[C, M]{family: f, server: s, client: client}
-		histories, calls := 0, 0
+		histories, calls := 0, tally{}
 		began := time.Now()
 		for !much.done(histories, time.Since(began)) {
-			flagOf(t, "rapid.checks", much.batch(s.Engine))
+			flagOf(t, "rapid.checks", max(much.batch(s.Engine)/max(f.share, 1), 1))
 			rapid.Check(t, func(rt *rapid.T) {
 				h := f.history(rt)
 				if problem := p.play(t, h); problem != "" {
 					rt.Fatal(problem)
 				}
 				histories++
-				calls += len(h.events)
+				for _, e := range h.events {
+					calls[e.call.function]++
+				}
 			})
 		}
-		report(t, "property:   %-12s %-23s %8d histories, %9d calls agree with the model", f.name, s.Engine, histories, calls)
+		report(t, "property:   %-15s %-10s %8d histories, %9d calls agree with the model: %s", f.name, s.Engine, histories, calls.sum(), calls)
 	})
 }
 
@@ -113,6 +123,24 @@ func (a amount) done(histories int, took time.Duration) bool {
 		return histories >= a.histories
 	}
 	return histories > 0
+}
+
+// A tally counts calls by function.
+type tally map[string]int
+
+func (y tally) sum() (calls int) {
+	for _, n := range y {
+		calls += n
+	}
+	return calls
+}
+
+func (y tally) String() string {
+	var texts []string
+	for _, function := range slices.Sorted(maps.Keys(y)) {
+		texts = append(texts, fmt.Sprintf("%s %d", function, y[function]))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // report says how much was checked: to the test's log, and of a soak to the terminal as well.

@@ -13,6 +13,9 @@ func microseconds(d time.Duration) int64 {
 	return int64((d + time.Microsecond - 1) / time.Microsecond)
 }
 
+// milliseconds is a duration on the wire, rounded up to a millisecond.
+func milliseconds(d time.Duration) int64 { return (microseconds(d) + 999) / 1000 }
+
 func duration(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
 // expiry is the millisecond in which a key expires that is given ttlUS at nowUS. The server counts from the millisecond

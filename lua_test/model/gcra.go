@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// GCRA models gcra, gcra_peek and gcra_reset: a bucket is the time at which it is full, as an exact fraction.
+// GCRA models gcra, gcra_peek, gcra_refund and gcra_reset: a bucket is the time at which it is full, as an exact fraction.
 type GCRA struct {
 	clock   int64
 	buckets map[string]gcraBucket
@@ -35,6 +35,13 @@ type GCRAResult struct {
 	ResetAfter time.Duration
 }
 
+// GCRARefundResult is the answer of gcra_refund.
+type GCRARefundResult struct {
+	Refunded   bool
+	Remaining  int64
+	ResetAfter time.Duration
+}
+
 // longest is the most time in which a bucket may fill: 100 years.
 var longest = big.NewRat(100*365*24*3600*1_000_000, 1)
 
@@ -60,12 +67,36 @@ func (m *GCRA) Take(subject string, c GCRACall) (r GCRAResult, changed bool, err
 		return r, false, nil
 	}
 	r.ResetAfter = duration(ceil(next))
-	b := gcraBucket{endMS: expiry(m.clock, ceil(next))}
+	m.store(subject, c, next)
+	return r, true, nil
+}
+
+// store keeps a bucket that is full after that time, in the call's precision.
+func (m *GCRA) store(subject string, c GCRACall, level *big.Rat) {
+	b := gcraBucket{endMS: expiry(m.clock, ceil(level))}
 	if c.Tick() == time.Microsecond {
-		b.full = new(big.Rat).Add(whole(m.clock), next)
+		b.full = new(big.Rat).Add(whole(m.clock), level)
 	}
 	m.buckets[subject] = b
-	return r, true, nil
+}
+
+// Refund answers gcra_refund.
+func (m *GCRA) Refund(subject string, c GCRACall) (r GCRARefundResult, changed bool, err error) {
+	back := c.Cost
+	c.Cost = 0
+	level, _, peek, err := m.judge(subject, c)
+	if err != nil || level.Sign() == 0 {
+		return GCRARefundResult{Remaining: peek.Remaining}, false, err
+	}
+	interval := big.NewRat(microseconds(c.Period), c.Limit)
+	level = new(big.Rat).Sub(level, interval.Mul(interval, whole(back)))
+	if level.Sign() <= 0 {
+		m.Reset(subject)
+	} else {
+		m.store(subject, c, level)
+	}
+	_, _, peek, err = m.judge(subject, c)
+	return GCRARefundResult{Refunded: true, Remaining: peek.Remaining, ResetAfter: duration(max(ceil(level), 0))}, true, err
 }
 
 // Peek answers gcra_peek: what is there before the call.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SlidingLog models sliding_log, sliding_log_peek and sliding_log_reset: the times of all admissions, and nothing else.
+// SlidingLog models sliding_log, sliding_log_peek, sliding_log_refund and sliding_log_reset: the times of all admissions.
 type SlidingLog struct {
 	clock    int64
 	subjects map[string]logSubject
@@ -17,9 +17,18 @@ type SlidingLog struct {
 type logSubject struct {
 	admissions   []int64 // ascending
 	admissionsMS int64   // the millisecond in which they expire
-	receipts     map[string]int64
+	receipts     map[string]seenReceipt
 	receiptsMS   int64
 }
+
+// A seenReceipt was counted at a time, or renewed then by a duplicate.
+type seenReceipt struct {
+	at      int64
+	renewed bool
+}
+
+// From 2112 on a time is stored to the microsecond and no finer: that a receipt was renewed can not be told from it.
+const renewalsEnd = 1 << 52
 
 // SlidingLogCall has the arguments of sliding_log; zero is absent.
 type SlidingLogCall struct {
@@ -61,13 +70,13 @@ func (m *SlidingLog) Take(subject string, c SlidingLogCall) (r SlidingLogResult,
 		dedup = microseconds(c.Dedup)
 	}
 	inside, now := s.inside(m.clock, window)
-	r = m.judge(inside, c.Limit, window)
+	r = m.judge(inside, c.Limit, window, 1)
 
-	if seen, ok := s.receipts[c.Receipt]; ok && c.Receipt != "" && now-dedup < seen && seen <= now+dedup {
+	if seen, ok := s.receipts[c.Receipt]; ok && c.Receipt != "" && now-dedup < seen.at && seen.at <= now+dedup {
 		r.Allowed, r.Duplicate, r.RetryAfter = true, true, 0
 		if c.Refresh {
 			s.receipts = maps.Clone(s.receipts)
-			s.receipts[c.Receipt] = now
+			s.receipts[c.Receipt] = seenReceipt{at: now, renewed: now < renewalsEnd}
 			s.receiptsMS = expiry(m.clock, dedup+now-m.clock)
 			m.subjects[subject] = s
 		}
@@ -82,23 +91,57 @@ func (m *SlidingLog) Take(subject string, c SlidingLogCall) (r SlidingLogResult,
 	if c.Receipt != "" {
 		s.receipts = maps.Clone(s.receipts)
 		if s.receipts == nil {
-			s.receipts = map[string]int64{}
+			s.receipts = map[string]seenReceipt{}
 		}
-		maps.DeleteFunc(s.receipts, func(_ string, seen int64) bool { return seen <= now-dedup })
-		s.receipts[c.Receipt] = now
+		maps.DeleteFunc(s.receipts, func(_ string, seen seenReceipt) bool { return seen.at <= now-dedup })
+		s.receipts[c.Receipt] = seenReceipt{at: now}
 		s.receiptsMS = expiry(m.clock, dedup+now-m.clock)
 	}
 	m.subjects[subject] = s
-	r = m.judge(s.admissions, c.Limit, window)
-	r.Allowed, r.RetryAfter = true, 0
+	r = m.judge(s.admissions, c.Limit, window, 0)
 	return r, true
 }
 
 // Peek answers sliding_log_peek.
 func (m *SlidingLog) Peek(subject string, limit int64, window time.Duration) SlidingLogPeekResult {
+	return m.look(subject, limit, window, 1)
+}
+
+// look answers sliding_log_peek for so many requests, one or none.
+func (m *SlidingLog) look(subject string, limit int64, window time.Duration, cost int64) SlidingLogPeekResult {
 	inside, _ := m.subjects[subject].inside(m.clock, microseconds(window))
-	r := m.judge(inside, limit, microseconds(window))
+	r := m.judge(inside, limit, microseconds(window), cost)
 	return SlidingLogPeekResult{r.Allowed, r.Count, r.Remaining, r.RetryAfter, r.ResetAfter}
+}
+
+// Refund answers sliding_log_refund. The receipt's admission may have left the log.
+func (m *SlidingLog) Refund(subject, receipt string) (refunded bool) {
+	s := m.subjects[subject]
+	seen, ok := s.receipts[receipt]
+	if !ok || seen.renewed {
+		return false
+	}
+	s.receipts = maps.Clone(s.receipts)
+	delete(s.receipts, receipt)
+	if i := slices.Index(s.admissions, seen.at); i >= 0 {
+		s.admissions = slices.Delete(slices.Clone(s.admissions), i, i+1)
+	}
+	m.keep(subject, s)
+	return true
+}
+
+// keep stores a subject, less what is empty: so does Redis.
+func (m *SlidingLog) keep(subject string, s logSubject) {
+	if len(s.admissions) == 0 {
+		s.admissions, s.admissionsMS = nil, 0
+	}
+	if len(s.receipts) == 0 {
+		s.receipts, s.receiptsMS = nil, 0
+	}
+	m.subjects[subject] = s
+	if s.admissions == nil && s.receipts == nil {
+		delete(m.subjects, subject)
+	}
 }
 
 // Reset answers sliding_log_reset.
@@ -134,16 +177,15 @@ func (s logSubject) inside(clock, window int64) (admissions []int64, now int64) 
 	return admissions, now
 }
 
-// judge says how a call stands that sees these admissions.
-func (m *SlidingLog) judge(inside []int64, limit, window int64) SlidingLogResult {
+// judge says how a call stands that sees these admissions, and asks for so many more, one or none.
+func (m *SlidingLog) judge(inside []int64, limit, window, cost int64) SlidingLogResult {
 	n := int64(len(inside))
-	r := SlidingLogResult{Allowed: n < limit, Count: n, Remaining: max(limit-n, 0)}
+	r := SlidingLogResult{Allowed: n+cost <= limit, Count: n, Remaining: max(limit-n, 0)}
 	if n > 0 {
 		r.ResetAfter = duration(inside[n-1] + window - m.clock)
 	}
-	if n >= limit {
-		// Fewer than limit are left when the limit-th newest leaves.
-		r.RetryAfter = duration(inside[n-limit] + window - m.clock)
+	if leave := n + cost - limit; leave > 0 {
+		r.RetryAfter = duration(inside[leave-1] + window - m.clock)
 	}
 	return r
 }
@@ -153,15 +195,12 @@ func (m *SlidingLog) Move(to time.Time) {
 	m.clock = to.UnixMicro()
 	for name, s := range m.subjects {
 		if expired(m.clock, s.admissionsMS) {
-			s.admissions, s.admissionsMS = nil, 0
+			s.admissions = nil
 		}
 		if expired(m.clock, s.receiptsMS) {
-			s.receipts, s.receiptsMS = nil, 0
+			s.receipts = nil
 		}
-		m.subjects[name] = s
-		if s.admissions == nil && s.receipts == nil {
-			delete(m.subjects, name)
-		}
+		m.keep(name, s)
 	}
 }
 

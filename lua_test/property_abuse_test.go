@@ -1,7 +1,6 @@
 package luatest_test
 
 import (
-	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -20,10 +19,6 @@ var abuseFamily = family[*abuse.Client, *model.Abuse]{
 	keys:  []storedKey{{"block", "string"}, {"attempts", "string"}, {"strikes", "string"}},
 	draw:  drawAbuse,
 }
-
-func TestAbuse_modelAndEngineAgree(t *testing.T) { abuseFamily.properties(t, soak(t)) }
-
-func TestAbuse_concurrentCallsHaveAnOrder(t *testing.T) { abuseFamily.linearizable(t, soak(t)) }
 
 func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 	spans := []time.Duration{time.Microsecond, time.Millisecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute, time.Hour}

@@ -2,7 +2,6 @@ package luatest_test
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -21,12 +20,6 @@ var challengeFamily = family[*challenge.Client, *model.Challenge]{
 	keys:      []storedKey{{"challenges", "hash"}},
 	draw:      drawChallenge,
 	invariant: challengeInvariant,
-}
-
-func TestChallenge_modelAndEngineAgree(t *testing.T) { challengeFamily.properties(t, soak(t)) }
-
-func TestChallenge_concurrentCallsHaveAnOrder(t *testing.T) {
-	challengeFamily.linearizable(t, soak(t))
 }
 
 func drawChallenge(t *rapid.T) plan[*challenge.Client, *model.Challenge] {

@@ -1,0 +1,140 @@
+package model
+
+import (
+	"maps"
+	"math/big"
+	"sort"
+	"time"
+)
+
+// SlidingCounter models sliding_counter, sliding_counter_peek, sliding_counter_refund and sliding_counter_reset: what was
+// taken in a window and in the one before it.
+type SlidingCounter struct {
+	clock    int64
+	subjects map[string]counterPair
+}
+
+// A counterPair is of the window that begins two windows' lengths before endMS, the millisecond in which its key expires.
+type counterPair struct{ before, current, endMS int64 }
+
+// longestCounted is the longest window of a sliding_counter.
+const longestCounted = 90 * 24 * time.Hour
+
+// NewSlidingCounter returns a model that knows no subject.
+func NewSlidingCounter() *SlidingCounter {
+	return &SlidingCounter{subjects: map[string]counterPair{}}
+}
+
+// Take answers sliding_counter.
+func (m *SlidingCounter) Take(subject string, c WindowCall) (r WindowResult, changed bool, err error) {
+	r, err = m.Peek(subject, c)
+	if err != nil || !r.Allowed || c.Cost == 0 {
+		return r, false, err
+	}
+	p := m.subjects[subject].at(m.nowMS(), milliseconds(c.Window))
+	p.current += c.Cost
+	m.subjects[subject] = p
+	r.Remaining -= c.Cost
+	r.ResetAfter = p.forgotten(m.nowMS(), milliseconds(c.Window))
+	return r, true, nil
+}
+
+// Peek answers sliding_counter_peek.
+func (m *SlidingCounter) Peek(subject string, c WindowCall) (r WindowResult, err error) {
+	if c.Cost > c.Limit || c.Window > longestCounted {
+		return r, ErrArgument
+	}
+	now, window := m.nowMS(), milliseconds(c.Window)
+	stored := m.subjects[subject]
+	taken := stored.at(now, window).taken(now, window)
+	r = WindowResult{Allowed: taken+c.Cost <= c.Limit, Remaining: max(c.Limit-taken, 0), ResetAfter: stored.at(now, window).forgotten(now, window)}
+	if !r.Allowed {
+		// If nothing else happens the estimate only falls, and two windows after the clock has caught up nothing is left.
+		wait := sort.Search(int(3*window), func(ms int) bool {
+			then := now + int64(ms)
+			return stored.at(then, window).taken(then, window)+c.Cost <= c.Limit
+		})
+		r.RetryAfter = time.Duration(wait) * time.Millisecond
+	}
+	return r, nil
+}
+
+// Refund answers sliding_counter_refund.
+func (m *SlidingCounter) Refund(subject string, c WindowCall) (r WindowRefundResult, changed bool) {
+	now, window := m.nowMS(), milliseconds(c.Window)
+	p := m.subjects[subject].at(now, window)
+	current := min(p.current, c.Cost)
+	before := min(p.before, c.Cost-current)
+	p.current -= current
+	p.before -= before
+	r = WindowRefundResult{Refunded: current + before, Remaining: max(c.Limit-p.taken(now, window), 0), ResetAfter: p.forgotten(now, window)}
+	switch {
+	case r.Refunded == 0:
+		return r, false
+	case p.current+p.before == 0:
+		delete(m.subjects, subject)
+	default:
+		m.subjects[subject] = p
+	}
+	return r, true
+}
+
+// Reset answers sliding_counter_reset.
+func (m *SlidingCounter) Reset(subject string) (existed bool) {
+	_, existed = m.subjects[subject]
+	delete(m.subjects, subject)
+	return existed
+}
+
+func (m *SlidingCounter) nowMS() int64 { return m.clock / 1000 }
+
+// at is the pair as of a time: in the next window what was current is before, and after that one nothing is left. One whose
+// window begins further ahead than its length is a broken clock's. Where nothing is left a window begins now.
+func (p counterPair) at(now, window int64) counterPair {
+	fresh := counterPair{endMS: now + 2*window}
+	begins := p.endMS - 2*window
+	switch {
+	case p.endMS <= now || begins > now+window:
+		return fresh
+	case begins+window <= now:
+		return counterPair{before: p.current, endMS: p.endMS + window}
+	}
+	return p
+}
+
+// taken is the estimate of what was taken in the last window's length, rounded up: of the window before counts as much as
+// still lies in it. A window that begins ahead of the clock begins now.
+func (p counterPair) taken(now, window int64) int64 {
+	lies := p.endMS - window - max(now, p.endMS-2*window)
+	return p.current + ceil(big.NewRat(p.before*lies, window))
+}
+
+// forgotten is the time until nothing counts.
+func (p counterPair) forgotten(now, window int64) time.Duration {
+	switch {
+	case p.current > 0:
+		return time.Duration(p.endMS-now) * time.Millisecond
+	case p.before > 0:
+		return time.Duration(p.endMS-window-now) * time.Millisecond
+	}
+	return 0
+}
+
+// Move sets the clock, and forgets what has expired.
+func (m *SlidingCounter) Move(to time.Time) {
+	m.clock = to.UnixMicro()
+	maps.DeleteFunc(m.subjects, func(_ string, p counterPair) bool { return expired(m.clock, p.endMS) })
+}
+
+// Expiries lists the keys of a subject, by suffix.
+func (m *SlidingCounter) Expiries(subject string) map[string]int64 {
+	if p, ok := m.subjects[subject]; ok {
+		return map[string]int64{"counter": p.endMS}
+	}
+	return map[string]int64{}
+}
+
+// Clone copies the model.
+func (m *SlidingCounter) Clone() *SlidingCounter {
+	return &SlidingCounter{clock: m.clock, subjects: maps.Clone(m.subjects)}
+}
