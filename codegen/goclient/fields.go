@@ -48,8 +48,8 @@ func groups(fields []spec.Field) []spec.Field {
 	return out
 }
 
-// pointer tells whether absent needs a nil, because the zero value is a legal argument.
-func pointer(f spec.Field) bool {
+// Pointer tells whether the Go field of an argument is a pointer: absent needs a nil, because the zero value is a legal argument.
+func Pointer(f spec.Field) bool {
 	return f.Optional && f.Kind.Integer() && f.Kind != spec.KindTime && f.Min == 0
 }
 
@@ -62,7 +62,7 @@ func goType(owner string, f spec.Field) string {
 		return "[]" + owner + goName(f.Name)
 	}
 	t := resultType(owner, f)
-	if pointer(f) {
+	if Pointer(f) {
 		return "*" + t
 	}
 	return t
@@ -111,11 +111,11 @@ func fieldDoc(f spec.Field, param bool) string {
 	switch {
 	case f.Default != nil && f.Kind == spec.KindEnum:
 		text += " Defaults to " + f.Values[*f.Default] + "."
-	case f.Default != nil && pointer(f):
+	case f.Default != nil && Pointer(f):
 		text += " Nil defaults to " + number(f, *f.Default) + "."
 	case f.Default != nil:
 		text += " Defaults to " + number(f, *f.Default) + "."
-	case pointer(f):
+	case Pointer(f):
 		text += " Nil is absent."
 	case f.Optional && f.Kind != spec.KindBool:
 		text += " Optional: the zero value is absent."

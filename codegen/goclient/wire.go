@@ -74,7 +74,7 @@ func encode(from string, f spec.Field) string {
 		opt = "Opt"
 	}
 	ptr := ""
-	if pointer(f) {
+	if Pointer(f) {
 		ptr = "Ptr"
 	}
 	switch f.Kind {

@@ -1,0 +1,230 @@
+package breaking
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+var callRules = []Rule{
+	{
+		ID: "library-removed", Category: Call, scope: everywhere, check: libraryRemoved,
+		Checks: "Checks that no library is gone.",
+		Why:    "Servers keep it until `retire`, but a new or an emptied one does not get it back: `ERR Function not found`.",
+	},
+	{
+		ID: "function-removed", Category: Call, check: functionRemoved,
+		Checks: "Checks that no function is gone.",
+		Why:    "`ERR Function not found` from the moment of the deploy.",
+	},
+	{
+		ID: "function-flags", Category: Call, check: functionFlags,
+		Checks: "Checks that no flag comes or goes so that a server refuses calls that it ran.",
+		Why:    "Without `no-writes` FCALL_RO and replicas refuse; without `allow-oom` a full server does; `no-cluster` is refused in a cluster.",
+	},
+	{
+		ID: "keys", Category: Call, check: keyCount,
+		Checks: "Checks that a call carries as many keys as before, in the same order.",
+		Why:    "Keys are read by position: RLARG, or one key is taken for another.",
+	},
+	{
+		ID: "argument-removed", Category: Call, check: argumentRemoved,
+		Checks: "Checks that no argument is gone.",
+		Why:    "A call carries exactly the header's arguments: RLARG.",
+	},
+	{
+		ID: "argument-added", Category: Call, check: argumentAdded,
+		Checks: "Checks that no argument is new, not even an optional one.",
+		Why:    "A call carries exactly the header's arguments, an absent one as an empty text: RLARG. A new function beside the old one breaks nobody.",
+	},
+	{
+		ID: "argument-order", Category: Call, check: argumentOrder,
+		Checks: "Checks that arguments stay in their order.",
+		Why:    "They are read by position: a limit is taken for a window.",
+	},
+	{
+		ID: "argument-type", Category: Call, check: argumentType,
+		Checks: "Checks that an argument keeps its type, and with it its unit.",
+		Why:    "RLARG, or worse: 60 seconds' worth of microseconds are taken as a count.",
+	},
+	{
+		ID: "argument-bounds", Category: Call, check: argumentBounds,
+		Checks: "Checks that an argument's bounds, or a group's, are not narrower.",
+		Why:    "What an old client finds legal gets RLARG.",
+	},
+	{
+		ID: "argument-values", Category: Call, check: argumentValues,
+		Checks: "Checks that an enum argument still takes each of its values.",
+		Why:    "RLARG for calls that send the value that is gone.",
+	},
+	{
+		ID: "argument-required", Category: Call, check: argumentRequired,
+		Checks: "Checks that an optional argument stays optional.",
+		Why:    "RLARG for calls that leave it out.",
+	},
+	{
+		ID: "argument-default", Category: Call, check: argumentDefault,
+		Checks: "Checks that an absent argument means what it meant.",
+		Why:    "The default is the server's: calls that leave it out change their meaning with the deploy.",
+	},
+}
+
+func libraryRemoved(p *pass) {
+	if p.new == nil {
+		p.add(p.newTree.Root, 1, 1, "library %s %s is gone", p.old.Spec.Name, p.old.Spec.Version)
+	}
+}
+
+func functionRemoved(p *pass) {
+	for _, fn := range p.old.Spec.Functions {
+		if p.new.function(fn.Name) == nil {
+			p.atLibrary("function %s is gone", fn.Name)
+		}
+	}
+}
+
+func functionFlags(p *pass) {
+	p.functions(func(old, new *spec.Function) {
+		gone := func(flag string) bool { return old.Has(flag) && !new.Has(flag) }
+		switch {
+		case gone("no-writes"):
+			p.gone(new, "%s has lost the flag no-writes: old clients call it by FCALL_RO, which a function that may write refuses, as replicas do", new.Name)
+		case gone("allow-oom") && !new.Has("no-writes"):
+			p.gone(new, "%s has lost the flag allow-oom: a server over its maxmemory refuses it now", new.Name)
+		case gone("allow-stale"):
+			p.gone(new, "%s has lost the flag allow-stale: a replica that has lost its primary refuses it now", new.Name)
+		case !old.Has("no-cluster") && new.Has("no-cluster"):
+			p.gone(new, "%s has the flag no-cluster now: a server in cluster mode refuses it", new.Name)
+		}
+	})
+}
+
+func keyCount(p *pass) {
+	p.keyLists(func(m match, old []spec.Field) {
+		for _, k := range m.removed {
+			p.gone(m.fn, "key %s%s of %s is gone", m.prefix, k.Name, m.fn.Name)
+		}
+		for _, k := range m.added {
+			p.at(m, k, "key %s%s of %s is new: old clients do not send it", m.prefix, k.Name, m.fn.Name)
+		}
+		if f := m.moved(old); f != nil {
+			p.at(m, f.new, "key %s%s of %s stands in another place: keys are read by position", m.prefix, f.new.Name, m.fn.Name)
+		}
+	})
+}
+
+func argumentRemoved(p *pass) {
+	p.arguments(func(m match, _ []spec.Field) {
+		for _, f := range m.removed {
+			p.gone(m.fn, "argument %s%s of %s is gone", m.prefix, f.Name, m.fn.Name)
+		}
+	})
+}
+
+func argumentAdded(p *pass) {
+	p.arguments(func(m match, _ []spec.Field) {
+		for _, f := range m.added {
+			p.at(m, f, "argument %s%s of %s is new: old clients do not send it, and the number of arguments is fixed; write a function beside %s",
+				m.prefix, f.Name, m.fn.Name, m.fn.Name)
+		}
+	})
+}
+
+func argumentOrder(p *pass) {
+	p.arguments(func(m match, old []spec.Field) {
+		if f := m.moved(old); f != nil {
+			p.at(m, f.new, "argument %s%s of %s stands in another place: arguments are read by position", m.prefix, f.new.Name, m.fn.Name)
+		}
+	})
+}
+
+func argumentType(p *pass) {
+	p.argument(func(m match, f fieldPair) {
+		if f.old.Kind != f.new.Kind {
+			p.at(m, f.new, "argument %s%s of %s is %s and was %s", m.prefix, f.new.Name, m.fn.Name, f.new.Kind, f.old.Kind)
+		}
+	})
+}
+
+func argumentBounds(p *pass) {
+	p.argument(func(m match, f fieldPair) {
+		if f.old.Kind != f.new.Kind {
+			return
+		}
+		if f.new.Min > f.old.Min {
+			p.at(m, f.new, "argument %s%s of %s has at least %s and had at least %s", m.prefix, f.new.Name, m.fn.Name, bound(f.new, f.new.Min), bound(f.old, f.old.Min))
+		}
+		if f.new.Max < f.old.Max {
+			p.at(m, f.new, "argument %s%s of %s has at most %s and had at most %s", m.prefix, f.new.Name, m.fn.Name, bound(f.new, f.new.Max), bound(f.old, f.old.Max))
+		}
+	})
+}
+
+func bound(f spec.Field, n int64) string {
+	switch f.Kind {
+	case spec.KindDuration:
+		return (time.Duration(n) * time.Microsecond).String()
+	case spec.KindText:
+		return plural(n, "byte")
+	case spec.KindGroup:
+		return plural(n, "row")
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func plural(n int64, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// lost are the values of an enum that the other one has not.
+func lost(from, to spec.Field) []string {
+	if from.Kind != spec.KindEnum || to.Kind != spec.KindEnum {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(from.Values), func(v string) bool { return slices.Contains(to.Values, v) })
+}
+
+func argumentValues(p *pass) {
+	p.argument(func(m match, f fieldPair) {
+		if values := lost(f.old, f.new); len(values) > 0 {
+			p.at(m, f.new, "argument %s%s of %s is no longer %s", m.prefix, f.new.Name, m.fn.Name, strings.Join(values, " or "))
+		}
+	})
+}
+
+func argumentRequired(p *pass) {
+	p.argument(func(m match, f fieldPair) {
+		if f.old.Optional && !f.new.Optional {
+			p.at(m, f.new, "argument %s%s of %s was optional", m.prefix, f.new.Name, m.fn.Name)
+		}
+	})
+}
+
+func argumentDefault(p *pass) {
+	p.argument(func(m match, f fieldPair) {
+		if f.old.Kind != f.new.Kind || !f.old.Optional || !f.new.Optional {
+			return
+		}
+		if old, new := meaning(f.old), meaning(f.new); old != new {
+			p.at(m, f.new, "an absent %s%s of %s means %s and meant %s", m.prefix, f.new.Name, m.fn.Name, new, old)
+		}
+	})
+}
+
+// meaning is what an absent argument means.
+func meaning(f spec.Field) string {
+	switch {
+	case f.Default == nil:
+		return "what the function makes of it"
+	case f.Kind == spec.KindEnum:
+		return f.Values[*f.Default]
+	}
+	return strconv.FormatInt(*f.Default, 10)
+}
