@@ -184,7 +184,7 @@ func Example_cost() {
 
 func Example_abuse() {
 	run(abuse.Library, abuse.New, func(ctx context.Context, logins *abuse.Client) error {
-		// The 5th wrong password in 10 minutes blocks; each further block of the month is longer.
+		// The 5th attempt in 10 minutes without a success blocks; each further block of the month is longer.
 		answer, err := logins.Attempt(ctx, abuse.AttemptParams{
 			Bucket:     "user42",
 			Tiers:      []abuse.AttemptTiers{{Threshold: 5, Window: 10 * time.Minute, Block: time.Minute}},
