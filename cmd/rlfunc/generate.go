@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
 )
 
 func (a *app) generateCommand() *cobra.Command {
@@ -19,7 +20,8 @@ func (a *app) generateCommand() *cobra.Command {
 		Long: `Makes every file of gen/ from functions/: for each library the bundle that Redis loads, the typed Go client and the
 reference page. Files that it wrote earlier and that have no source any more are removed; others are left alone.
 
-With --check nothing is written: missing, stale and orphaned files are named with a diff, and the exit code is 2.`,
+With --check nothing is written: missing, stale and orphaned files are named with a diff, and the exit code is 2. So it is
+for a version that released.sum lists with other bytes.`,
 		Example: "  rlfunc generate\n  rlfunc generate --check",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -43,6 +45,11 @@ func (a *app) generate(check bool) error {
 	if err != nil {
 		return err
 	}
+	snapshot, err := p.Snapshot(tree)
+	if err != nil {
+		return err
+	}
+	released := breaking.Compare(snapshot, snapshot, breaking.State)
 	differences, err := p.Compare(files)
 	if err != nil {
 		return fmt.Errorf("compare %s: %w", p.GenDir(), err)
@@ -53,13 +60,20 @@ func (a *app) generate(check bool) error {
 		}
 	}
 	if a.json {
-		if err := a.printJSON(map[string]any{"files": len(files), "differences": orEmpty(differences)}); err != nil {
+		if err := a.printJSON(map[string]any{"files": len(files), "differences": orEmpty(differences), "released": orEmpty(released)}); err != nil {
 			return err
 		}
 	} else {
+		for _, f := range released {
+			if check {
+				fmt.Fprintln(a.out, f)
+			} else {
+				a.talk("warning: %s", f)
+			}
+		}
 		a.tellDifferences(differences, check, len(files), filepath.ToSlash(p.Config.Gen))
 	}
-	if check && len(differences) > 0 {
+	if check && len(differences)+len(released) > 0 {
 		return exitCode(exitDifferences)
 	}
 	return nil

@@ -94,7 +94,7 @@ Outside a project the libraries that rlfunc was built with stand in.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.demoCommand(), a.initCommand(), a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand(),
+	root.AddCommand(a.demoCommand(), a.initCommand(), a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand(), a.breakingCommand(),
 		a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.callCommand())
 	return root
 }

@@ -43,7 +43,7 @@ type Finding struct {
 	diag.Diagnostic
 	Category Category `json:"category"`
 	Library  string   `json:"library,omitempty"` // none where it is about released.sum
-	Note     bool     `json:"note"` // something to look at, and no break by itself
+	Note     bool     `json:"note"`              // something to look at, and no break by itself
 }
 
 // String gives the form that editors parse: file:line:col: message (rule).

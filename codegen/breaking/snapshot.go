@@ -17,6 +17,7 @@ import (
 
 // A Snapshot is one version of some libraries.
 type Snapshot struct {
+	Name      string // where it is, for messages: a server without its password
 	Root      string // how messages call the source tree, "functions"
 	Libraries []Library
 	Released  *Released // what released.sum says, or nil where there is none

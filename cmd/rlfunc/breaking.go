@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
+	"github.com/rlfunc/rlfunc/codegen/diag"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// breakingFormat is the version of the JSON of a comparison.
+const breakingFormat = 1
+
+// A comparison is what the flags of breaking ask for.
+type comparison struct {
+	against    string
+	strictness string
+	except     []string
+	record     bool
+}
+
+func (a *app) breakingCommand() *cobra.Command {
+	var c comparison
+	cmd := &cobra.Command{
+		Use:   "breaking",
+		Short: "Compare two versions of the libraries: what would break callers or stored state",
+		Long: `Compares the project with an older version of it and prints what breaks somebody, one finding a line:
+file:line:col: message (rule). Exit code 2 when there is one; a note is none. docs/versioning.md explains every rule.
+
+The older version is a folder, a revision of the project's git repository (git:REV where a folder has the same name), or a
+live server. The strictness says whom a change may not break; each includes those behind it:
+  api     Go code that is compiled anew against the generated client
+  reply   an old client that reads the replies of the new library
+  call    an old client that calls the new library
+  state   what the old library has stored
+A library with a new major may break its callers, but not the state: both majors run on the same keys.
+
+Versions listed in released.sum, beside the libraries, must keep their bytes; that is looked at also without --against.
+With --record the versions are added to it when nothing breaks.`,
+		Example: `  rlfunc breaking --against v1.0.0
+  rlfunc breaking --against ../released --strictness call
+  rlfunc breaking --against redis://127.0.0.1:6379 --json
+  rlfunc breaking --against v1.0.0 --record`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.breaking(cmd.Context(), c)
+		},
+	}
+	cmd.Flags().StringVar(&c.against, "against", "", "the older version: a folder, a git revision, or the URL of a server")
+	cmd.Flags().StringVar(&c.strictness, "strictness", string(breaking.API), "whom a change may not break: api, reply, call or state")
+	cmd.Flags().StringSliceVar(&c.except, "except", nil, "rules to leave out")
+	cmd.Flags().BoolVar(&c.record, "record", false, "when nothing breaks, add the versions to released.sum")
+	return cmd
+}
+
+func (c comparison) check() error {
+	if !slices.Contains(breaking.Strictnesses, breaking.Category(c.strictness)) {
+		return fmt.Errorf("no strictness %q (api, reply, call, state)", c.strictness)
+	}
+	var ids []string
+	for _, rule := range breaking.Rules {
+		ids = append(ids, rule.ID)
+	}
+	for _, id := range c.except {
+		if !slices.Contains(ids, id) {
+			return fmt.Errorf("no rule %q%s (docs/versioning.md lists them)", id, diag.DidYouMean(id, ids))
+		}
+	}
+	return nil
+}
+
+func (a *app) breaking(ctx context.Context, c comparison) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	p, err := project.Find(a.dir)
+	if err != nil {
+		return err
+	}
+	tree, err := p.Read()
+	if err != nil {
+		return fmt.Errorf("read the project: %w", err)
+	}
+	now, err := p.Snapshot(tree)
+	if err != nil {
+		return err
+	}
+	before, err := a.before(ctx, p, now, c.against)
+	if err != nil {
+		return err
+	}
+	found := slices.DeleteFunc(breaking.Compare(before, now, breaking.Category(c.strictness)), func(f breaking.Finding) bool {
+		return slices.Contains(c.except, f.Rule)
+	})
+	if err := a.printComparison(c, before, now, found); err != nil {
+		return err
+	}
+	if breaking.Breaks(found) {
+		if c.record {
+			a.talk("nothing was recorded")
+		}
+		return exitCode(exitDifferences)
+	}
+	if !c.record {
+		return nil
+	}
+	added, err := p.Record(now)
+	for _, r := range added {
+		a.talk("recorded %s %s in %s/%s", r.Library, r.Version, now.Root, breaking.ReleasedFile)
+	}
+	return err
+}
+
+// before reads the older version. Without one the project stands in for it: then only released.sum speaks.
+func (a *app) before(ctx context.Context, p *project.Project, now *breaking.Snapshot, against string) (*breaking.Snapshot, error) {
+	revision, named := strings.CutPrefix(against, "git:")
+	switch {
+	case against == "":
+		return now, nil
+	case named:
+		return p.Revision(ctx, revision)
+	case against == "embedded" || strings.Contains(against, "://"):
+		return a.held(ctx, now, against)
+	}
+	if info, err := os.Stat(against); err == nil && info.IsDir() {
+		return p.Folder(against)
+	}
+	return p.Revision(ctx, against)
+}
+
+// held reads what the nodes of a server hold of the project's libraries.
+func (a *app) held(ctx context.Context, now *breaking.Snapshot, url string) (*breaking.Snapshot, error) {
+	a.redis = url
+	conn, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.close()
+	nodes, err := loader.NewTarget(conn.client).Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &breaking.Snapshot{Name: conn.name, Root: now.Root, Live: true}
+	seen := map[string]bool{}
+	for _, node := range nodes {
+		if node.Problem != nil && !node.Readable {
+			return nil, node.Problem
+		}
+		for _, loaded := range node.Libraries {
+			ours := slices.ContainsFunc(now.Libraries, func(l breaking.Library) bool { return l.Spec.Name == loaded.Name })
+			if !ours || seen[loaded.Digest] {
+				continue
+			}
+			seen[loaded.Digest] = true
+			lib, err := breaking.OfBundle(loaded.Code)
+			switch {
+			case err != nil:
+				return nil, fmt.Errorf("read %s on %s: %w", loaded.ServerName, node.Addr, err)
+			case lib.Spec.Server != loaded.ServerName:
+				a.talk("%s is a copy of %s under another name, and is not compared", loaded.ServerName, lib.Spec.Server)
+			default:
+				out.Libraries = append(out.Libraries, lib)
+			}
+		}
+	}
+	if len(out.Libraries) == 0 {
+		a.talk("%s holds none of these libraries: there is nothing to compare with", conn.name)
+	}
+	return out, nil
+}
+
+func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, found []breaking.Finding) error {
+	type versions struct {
+		Name string   `json:"name"`
+		Old  []string `json:"old"` // none where it is new; several where servers hold several
+		New  string   `json:"new"`
+	}
+	var libraries []versions
+	for _, lib := range now.Libraries {
+		v := versions{Name: lib.Spec.Name, Old: []string{}, New: lib.Spec.Version}
+		for _, was := range before.Libraries {
+			if was.Spec.Name == v.Name {
+				v.Old = append(v.Old, was.Spec.Version)
+			}
+		}
+		libraries = append(libraries, v)
+	}
+	if a.json {
+		against := c.against
+		if before.Live {
+			against = before.Name
+		}
+		return a.printJSON(map[string]any{
+			"format": breakingFormat, "against": against, "strictness": c.strictness, "libraries": libraries, "findings": orEmpty(found),
+		})
+	}
+	var broken []string
+	notes := 0
+	for _, f := range found {
+		if _, err := fmt.Fprintln(a.out, f); err != nil {
+			return err
+		}
+		if f.Note {
+			notes++
+		} else if f.Category != breaking.Version && !slices.Contains(broken, f.Library) {
+			broken = append(broken, f.Library)
+		}
+	}
+	for _, v := range libraries {
+		if c.against != "" && len(v.Old) > 0 {
+			a.talk("%s: %s -> %s", v.Name, strings.Join(v.Old, ", "), v.New)
+		}
+	}
+	switch {
+	case len(broken) > 0:
+		a.talk("%d found: undo what breaks callers, or raise the major of %s", len(found)-notes, strings.Join(broken, ", "))
+	case breaking.Breaks(found):
+		a.talk("%d found", len(found)-notes)
+	case c.against == "":
+		a.talk("no released version has changed; --against compares with another version")
+	default:
+		a.talk("nothing breaks")
+	}
+	return nil
+}
