@@ -23,8 +23,13 @@ type Options struct {
 	// MaxAttempts is how often a call is sent at most while each outcome proves that nothing ran; 1 means never again.
 	// Defaults to 3.
 	MaxAttempts int
-	// OnNotLoaded is called once in a call that finds the library absent; if it returns nil the call is sent once more.
-	// Defaults to none: the call returns ErrNotLoaded.
+	// NoHeal turns off what a call does about a library that is absent: load it where it is absent, never replacing one,
+	// at most once a second on each node whatever the number of callers, and send the call once more. The user needs
+	// +function|load for it; over a cluster or an AutoPipeliner also +multi, +exec, +type and +watch. Defaults to healing;
+	// with NoHeal the call returns ErrNotLoaded.
+	NoHeal bool
+	// OnNotLoaded is called in place of that load, under the same bounds; if it returns nil the call is sent once more.
+	// Defaults to the load.
 	OnNotLoaded func(ctx context.Context) error
 }
 
@@ -34,7 +39,7 @@ type Client struct {
 	lib         *Library
 	namespace   string
 	maxAttempts int
-	onNotLoaded func(ctx context.Context) error
+	heal        *healer // nil: off
 	trust       trust
 }
 
@@ -58,7 +63,11 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	if o.MaxAttempts == 0 {
 		o.MaxAttempts = 3
 	}
-	return &Client{caller: caller, lib: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts, onNotLoaded: o.OnNotLoaded}, nil
+	c := &Client{caller: caller, lib: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts}
+	if !o.NoHeal {
+		c.heal = &healer{caller: caller, lib: lib, hook: o.OnNotLoaded, now: time.Now}
+	}
+	return c, nil
 }
 
 // Library returns the library whose functions the client calls.
@@ -66,6 +75,15 @@ func (c *Client) Library() *Library { return c.lib }
 
 // Namespace returns what starts every key.
 func (c *Client) Namespace() string { return c.namespace }
+
+// Stats returns what the client did so far about servers that lacked the library.
+func (c *Client) Stats() Stats {
+	h := c.heal
+	if h == nil {
+		return Stats{}
+	}
+	return Stats{NotLoaded: h.notLoaded.Load(), Loads: h.loads.Load(), Refused: h.refused.Load()}
+}
 
 // Call sends one call with keys and arguments as they stand; generated code goes through Args, which checks them.
 func (c *Client) Call(ctx context.Context, fn *Function, keys []string, args []any) (*Reply, error) {
@@ -88,11 +106,12 @@ func rawCommand(fn *Function, keys []string, args []any) []any {
 
 // send repeats a call only while the outcome proves that nothing ran.
 func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, error) {
-	asked := false
+	var healed *flight
 	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
 		}
+		mark := c.heal.mark()
 		cmd := newCommand(ctx, fn, &c.trust, args)
 		err := c.caller.Process(ctx, cmd)
 		// The deferred face of the auto-pipeliner returns at once; the command's own error waits for the reply.
@@ -106,10 +125,12 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 			return newReply(fn, cmd.Val())
 		}
 		err, again := judge(fn, cmd, err, attempt)
-		if errors.Is(err, ErrNotLoaded) && c.onNotLoaded != nil && !asked {
-			asked = true
-			if cause := c.onNotLoaded(ctx); cause != nil {
-				return nil, &NotLoadedError{Function: fn.String(), Library: fn.serverLibrary(), Cause: cause}
+		if lost, ok := err.(*NotLoadedError); ok && c.heal != nil {
+			if healed != nil {
+				return nil, c.heal.explain(ctx, lost, cmd, healed)
+			}
+			if healed, lost.Cause = c.heal.heal(ctx, cmd, mark); lost.Cause != nil {
+				return nil, lost
 			}
 			attempt--
 			continue

@@ -2,6 +2,7 @@ package fcall
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +20,7 @@ type command struct {
 	trust   *trust
 	reads   atomic.Int32 // how often Args was asked for
 	errRead atomic.Int32 // reads when the last error was set
+	moved   atomic.Pointer[string]
 }
 
 func newCommand(ctx context.Context, fn *Function, t *trust, args []any) *command {
@@ -37,7 +39,30 @@ func (c *command) Args() []any {
 // SetErr is how go-redis tells a command its error.
 func (c *command) SetErr(err error) {
 	c.errRead.Store(c.reads.Load())
+	if addr := redirection(err); addr != "" {
+		c.moved.Store(&addr)
+	}
 	c.Cmd.SetErr(err)
+}
+
+// redirected is the address to which a cluster sent the command on last, or "".
+func (c *command) redirected() string {
+	if addr := c.moved.Load(); addr != nil {
+		return *addr
+	}
+	return ""
+}
+
+// redirection is the address in a MOVED or ASK, which go-redis follows by itself.
+func redirection(err error) string {
+	if err == nil {
+		return ""
+	}
+	words := strings.Fields(err.Error())
+	if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
+		return ""
+	}
+	return words[2]
 }
 
 // stale tells that the command may have been written after its error was set.

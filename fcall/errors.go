@@ -90,13 +90,20 @@ func (e *StateError) Is(target error) bool { return target == ErrState }
 type NotLoadedError struct {
 	Function string
 	Library  string // its name on the server, "ratelimit_v1"
-	Cause    error  // what Options.OnNotLoaded said, or nil
+	Found    string // the version of the library that is there without the function, or ""
+	Healed   bool   // of a queued call: the library was loaded since, and the same call would find it now
+	Cause    error  // why the client, or Options.OnNotLoaded, could not load it, or nil
 }
 
 // Error says what to run.
 func (e *NotLoadedError) Error() string {
-	if e.Cause != nil {
-		return fmt.Sprintf("%s: %s is not loaded on this server, and loading it failed: %s", e.Function, e.Library, oneLine(e.Cause.Error()))
+	switch {
+	case e.Healed:
+		return fmt.Sprintf("%s: %s was not loaded on this server, and is by now; nothing ran, so send the call again", e.Function, e.Library)
+	case e.Found != "":
+		return fmt.Sprintf("%s: the server holds %s %s, which has no such function; a client replaces nothing: run `rlfunc deploy`", e.Function, e.Library, e.Found)
+	case e.Cause != nil:
+		return fmt.Sprintf("%s: %s is not loaded on this server, and loading it did not help: %s", e.Function, e.Library, oneLine(e.Cause.Error()))
 	}
 	return fmt.Sprintf("%s: %s is not loaded on this server; run `rlfunc deploy`", e.Function, e.Library)
 }

@@ -105,7 +105,7 @@ func TestCall_whatAReplyProves(t *testing.T) {
 	for _, s := range steps {
 		t.Run(s.reply, func(t *testing.T) {
 			server := newFakeServer(t, "-"+s.reply+"\r\n")
-			c := fakeClient(t, server, fcall.Options{})
+			c := fakeClient(t, server, fcall.Options{NoHeal: true})
 			_, err := c.Call(context.Background(), countFunction("hit"), []string{key}, nil)
 			if diff := cmp.Diff(s.text, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got)\n%s", diff)
@@ -187,8 +187,8 @@ func TestCall_onNotLoadedIsAskedOnce(t *testing.T) {
 		text    string
 	}{
 		{"loaded", []string{absent, ok}, nil, 2, ""},
-		{"still absent", []string{absent}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server; run `rlfunc deploy`"},
-		{"can not load", []string{absent}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and loading it failed: no permission to load"},
+		{"still absent", []string{absent}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and loading it did not help: it was loaded, and the call did not find it even then; does the call go to a replica that has not received it yet?"},
+		{"can not load", []string{absent}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and loading it did not help: no permission to load"},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {

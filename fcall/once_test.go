@@ -92,24 +92,33 @@ var ways = []way{
 	{"pipeline", func(t *testing.T, addr string) fcall.Caller {
 		c := standalone(addr)
 		t.Cleanup(func() { _ = c.Close() })
-		return &piped{c.Pipeline}
+		return &piped{c, c.Pipeline}
 	}},
 	{"pipeline cluster", func(t *testing.T, addr string) fcall.Caller {
 		c := cluster(addr)
 		t.Cleanup(func() { _ = c.Close() })
-		return &piped{c.Pipeline}
+		return &piped{c, c.Pipeline}
 	}},
 	{"transaction", func(t *testing.T, addr string) fcall.Caller {
 		c := standalone(addr)
 		t.Cleanup(func() { _ = c.Close() })
-		return &piped{c.TxPipeline}
+		return &piped{c, c.TxPipeline}
 	}},
 }
 
 // piped makes a test's call go through Queue and Exec.
-type piped struct{ open func() redis.Pipeliner }
+type piped struct {
+	fcall.Caller
+	open func() redis.Pipeliner
+}
 
-func (p *piped) Process(context.Context, redis.Cmder) error { panic("goes through Queue") }
+// direct is what made a pipeline, which is what a client is given.
+func direct(caller fcall.Caller) fcall.Caller {
+	if p, ok := caller.(*piped); ok {
+		return p.Caller
+	}
+	return caller
+}
 
 func callOnce(ctx context.Context, c *fcall.Client, caller fcall.Caller, fn *fcall.Function, key string) (int64, error) {
 	var r *fcall.Reply
@@ -175,7 +184,7 @@ func TestCall_runsAtMostOnceWhateverIsLost(t *testing.T) {
 				p := newProxy(t, backend)
 				p.mode.Store(s.mode)
 				caller := w.open(t, p.addr)
-				c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+				c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -247,7 +256,7 @@ func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
 			}
 			p := newProxy(t, backend)
 			caller := w.open(t, p.addr)
-			c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+			c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,7 +309,7 @@ func TestCall_nothingListens(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			caller := w.open(t, addr)
-			c, err := fcall.NewClient(caller, countLibrary, fcall.Options{MaxAttempts: 1})
+			c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{MaxAttempts: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,13 +13,16 @@ var errNotExecuted = errors.New("the pipeline was not executed")
 // A Pending is a queued call. Its reply is there after the pipeline's Exec, whatever Exec returned: Exec's error is that
 // of the first failed command, which may be another's.
 type Pending struct {
-	fn  *Function
-	cmd *command
-	err error
+	fn     *Function
+	cmd    *command
+	err    error
+	client *Client
+	mark   uint64
+	ctx    context.Context // of Queue, for a load of the library
 }
 
 func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any) *Pending {
-	p := &Pending{fn: fn, cmd: newCommand(ctx, fn, &c.trust, args)}
+	p := &Pending{fn: fn, cmd: newCommand(ctx, fn, &c.trust, args), client: c, mark: c.heal.mark(), ctx: context.WithoutCancel(ctx)}
 	// Process of a pipeline only queues; what it returns is not the reply's error.
 	if err := pipe.Process(ctx, p.cmd); err != nil {
 		p.err = &UnavailableError{Function: fn.String(), Cause: err}
@@ -28,17 +31,43 @@ func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, 
 }
 
 // Reply returns the reply, to be read from its first element, or what the failure proves.
+//
+// Where the library was absent, the client loads it, as Options.NoHeal says, but does not send the call again: whether it
+// may run outside its pipeline or transaction is for the caller to say. NotLoadedError.Healed tells that it would be found.
 func (p *Pending) Reply() (*Reply, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
 	if err := p.cmd.Err(); err != nil {
-		err, _ = judge(p.fn, p.cmd, err, 1)
-		return nil, err
+		p.err, _ = judge(p.fn, p.cmd, err, 1)
+		if lost, ok := p.err.(*NotLoadedError); ok {
+			p.client.healQueued(p.ctx, p.fn, lost, p.cmd, p.mark)
+		}
+		return nil, p.err
 	}
 	if p.cmd.Val() == nil {
 		return nil, &UnavailableError{Function: p.fn.String(), Cause: errNotExecuted}
 	}
 	p.cmd.answered()
 	return newReply(p.fn, p.cmd.Val())
+}
+
+func (c *Client) healQueued(ctx context.Context, fn *Function, lost *NotLoadedError, cmd *command, mark uint64) {
+	if c.heal == nil {
+		return
+	}
+	f, err := c.heal.heal(ctx, cmd, mark)
+	if err != nil {
+		lost.Cause = err
+		return
+	}
+	if f.err != nil {
+		held := c.heal.look(ctx, cmd, f)
+		lost.Healed = held != nil && held.has(fn)
+	} else {
+		lost.Healed = true
+	}
+	if !lost.Healed {
+		_ = c.heal.explain(ctx, lost, cmd, f)
+	}
 }

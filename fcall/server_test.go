@@ -25,7 +25,7 @@ func TestCall_errorsOfARealServer(t *testing.T) {
 		{"wrongtype", "ErrOutcomeUnknown ErrScript", "fcalltest.wrongtype: fcalltest/crash.lua:108: WRONGTYPE Operation against a key holding the wrong kind of value (outcome unknown, it may have written)"},
 		{"nested", "ErrReply", `fcalltest.nested: the reply must have 1 elements, got 2; does the server hold the library that this client was generated from?`},
 		{"nothing", "ErrReply", "fcalltest.nothing: the reply must be an array, got nothing; does the server hold the library that this client was generated from?"},
-		{"absent", "ErrNotLoaded", "fcalltest.absent: fcalltest_v1 is not loaded on this server; run `rlfunc deploy`"},
+		{"absent", "ErrNotLoaded", "fcalltest.absent: the server holds fcalltest_v1 of an unknown version, which has no such function; a client replaces nothing: run `rlfunc deploy`"},
 	}
 	for _, w := range ways {
 		addr := plain
@@ -33,7 +33,7 @@ func TestCall_errorsOfARealServer(t *testing.T) {
 			addr = clustered
 		}
 		caller := w.open(t, addr)
-		c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+		c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,10 @@ func Function(f *luasrc.File) (spec.Function, diag.List) {
 		found.Add(f.Path, 1, 1, RuleName, "the file's name is the function's: %q is not a name of whole words in snake_case", name)
 		return fn, found
 	}
+	if name == "fcall" {
+		found.Add(f.Path, 1, 1, RuleName, "no function is called fcall: the generated client has a method of that name")
+		return fn, found
+	}
 	def, body := public(f, name, &found)
 	if def == nil {
 		return fn, found

@@ -71,17 +71,13 @@ func run(ctx context.Context, listener net.Listener, s settings) error {
 	defer client.Close()
 
 	// Loads the library where it is absent; what a deploy put there stays. An unreachable Redis is no reason not to start:
-	// requests get 503 until it is there, and the first call that finds no library loads it.
-	ensure := func(ctx context.Context) error {
-		_, err := loader.Ensure(ctx, client, ratelimit.Library)
-		return err
-	}
-	if err := ensure(ctx); errors.Is(err, loader.ErrUnreachable) {
+	// requests get 503 until it is there, and the first call that finds no library loads it by itself.
+	if _, err := loader.Ensure(ctx, client, ratelimit.Library); errors.Is(err, loader.ErrUnreachable) {
 		slog.Warn("starting without Redis", "err", err)
 	} else if err != nil {
 		return err
 	}
-	limits, err := ratelimit.New(client, fcall.Options{Namespace: "httpapi", OnNotLoaded: ensure})
+	limits, err := ratelimit.New(client, fcall.Options{Namespace: "httpapi"})
 	if err != nil {
 		return err
 	}

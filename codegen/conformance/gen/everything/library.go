@@ -51,3 +51,6 @@ func New(caller fcall.Caller, o fcall.Options) (*Client, error) {
 	}
 	return &Client{fcall: c}, nil
 }
+
+// Fcall returns what the client runs on: its Library and its Stats.
+func (c *Client) Fcall() *fcall.Client { return c.fcall }

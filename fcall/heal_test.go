@@ -1,0 +1,390 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+func newClient(t testing.TB, caller fcall.Caller, o fcall.Options) *fcall.Client {
+	t.Helper()
+	c, err := fcall.NewClient(caller, countLibrary, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func admin(t testing.TB, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+var loadCalls = regexp.MustCompile(`cmdstat_function\|load:calls=(\d+),.*rejected_calls=(\d+),failed_calls=(\d+)`)
+
+// loads is how many loads a server took since its statistics were reset.
+func loads(t testing.TB, addr string) int {
+	t.Helper()
+	m := loadCalls.FindStringSubmatch(admin(t, addr).Info(context.Background(), "commandstats").Val())
+	if m == nil {
+		return 0
+	}
+	calls, _ := strconv.Atoi(m[1])
+	failed, _ := strconv.Atoi(m[3])
+	return calls - failed
+}
+
+func hit(c *fcall.Client, key string) (int64, error) {
+	r, err := c.Call(context.Background(), countFunction("hit"), []string{key}, nil)
+	if err != nil {
+		return 0, err
+	}
+	n := r.Count("n")
+	return n, r.Close()
+}
+
+// An emptied server is the state after a restart without persistence.
+func forget(t testing.TB, addr string) {
+	t.Helper()
+	c, ctx := admin(t, addr), context.Background()
+	for _, cmd := range [][]any{{"FUNCTION", "DELETE", countLibrary.ServerName}, {"FLUSHALL"}, {"CONFIG", "RESETSTAT"}} {
+		if err := c.Do(ctx, cmd...).Err(); err != nil && !strings.Contains(err.Error(), "not found") {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestHeal_oneLoadForManyCallers(t *testing.T) {
+	plain, clustered := startRedis(t), startCluster(t)
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			addr := plain
+			if w.isCluster() {
+				addr = clustered
+			}
+			forget(t, addr)
+			caller := w.open(t, addr)
+			if _, queues := caller.(*piped); queues {
+				t.Skip("a queued call is not sent again: see TestHeal_aQueuedCallIsTheCallers")
+			}
+			callers := 64
+			if w.name == "conn" {
+				callers = 1 // it is not for concurrent use
+			}
+			c := newClient(t, caller, fcall.Options{})
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					if _, err := hit(c, fmt.Sprintf("k:{%d}", i%8)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if got := loads(t, addr); got != 1 {
+				t.Errorf("the server took %d loads, want 1", got)
+			}
+			stats := c.Stats()
+			if stats.NotLoaded < 1 || stats.NotLoaded > uint64(callers) {
+				t.Errorf("%d calls found it absent, of %d", stats.NotLoaded, callers)
+			}
+			stats.NotLoaded = 0
+			if diff := cmp.Diff(fcall.Stats{Loads: 1}, stats); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			ran := 0
+			for i := range 8 {
+				ran += count(t, addr, fmt.Sprintf("k:{%d}", i))
+			}
+			if ran != callers {
+				t.Errorf("ran %d times, want %d", ran, callers)
+			}
+		})
+	}
+}
+
+func TestHeal_deletesUnderTrafficFailNoCall(t *testing.T) {
+	plain, clustered := startRedis(t), startCluster(t)
+	for _, w := range ways {
+		if w.name == "conn" || strings.HasPrefix(w.name, "pipeline") || w.name == "transaction" {
+			continue
+		}
+		t.Run(w.name, func(t *testing.T) {
+			addr := plain
+			if w.isCluster() {
+				addr = clustered
+			}
+			forget(t, addr)
+			c := newClient(t, w.open(t, addr), fcall.Options{})
+			var clock atomic.Int64
+			fcall.SetHealClock(c, func() time.Time { return time.Unix(clock.Load(), 0) })
+			const deletes = 5
+			stop := make(chan struct{})
+			var ran [8]atomic.Int64
+			var wg sync.WaitGroup
+			for i := range ran {
+				wg.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						if _, err := hit(c, "k"); err != nil {
+							t.Error(err)
+							return
+						}
+						ran[i].Add(1)
+					}
+				})
+			}
+			rdb := admin(t, addr)
+			for n := range deletes {
+				// Each is deleted once every caller has found it again, and a second after that.
+				var before [8]int64
+				eventually(t, "a library to delete", func() error {
+					if got := c.Stats().Loads; got != uint64(n)+1 {
+						return fmt.Errorf("%d loads", got)
+					}
+					return nil
+				})
+				for i := range before {
+					before[i] = ran[i].Load()
+				}
+				eventually(t, "an answer to every caller", func() error {
+					for i := range before {
+						if ran[i].Load() == before[i] {
+							return fmt.Errorf("caller %d has none", i)
+						}
+					}
+					return nil
+				})
+				clock.Add(1)
+				if err := rdb.FunctionDelete(t.Context(), countLibrary.ServerName).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, "the last load", func() error {
+				if n := c.Stats().Loads; n != deletes+1 {
+					return fmt.Errorf("%d loads, want %d", n, deletes+1)
+				}
+				return nil
+			})
+			close(stop)
+			wg.Wait()
+			answered := int64(0)
+			for i := range ran {
+				answered += ran[i].Load()
+			}
+			if got := count(t, addr, "k"); int64(got) != answered {
+				t.Errorf("ran %d times, and %d calls were answered", got, answered)
+			}
+		})
+	}
+}
+
+func TestHeal_inTheProcess(t *testing.T) {
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	c := newClient(t, server, fcall.Options{})
+	if n, err := hit(c, "k"); n != 1 || err != nil {
+		t.Errorf("%d, %v, want 1", n, err)
+	}
+	if diff := cmp.Diff(fcall.Stats{NotLoaded: 1, Loads: 1}, c.Stats()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestHeal_aRingLoadsOnTheShardOfTheKeyOnly(t *testing.T) {
+	shards := map[string]string{"a": startRedis(t), "b": startRedis(t)}
+	ring := redis.NewRing(&redis.RingOptions{Addrs: shards})
+	defer ring.Close()
+	c := newClient(t, ring, fcall.Options{})
+	if _, err := hit(c, "k"); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := ring.GetShardClientForKey("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, addr := range shards {
+		want := 0
+		if addr == owner.Options().Addr {
+			want = 1
+		}
+		if got := loads(t, addr); got != want {
+			t.Errorf("shard %s took %d loads, want %d", name, got, want)
+		}
+	}
+}
+
+func TestHeal_aQueuedCallIsTheCallers(t *testing.T) {
+	plain, clustered := startRedis(t), startCluster(t)
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			addr := plain
+			if w.isCluster() {
+				addr = clustered
+			}
+			caller, queues := w.open(t, addr).(*piped)
+			if !queues {
+				t.Skip("no pipeline")
+			}
+			forget(t, addr)
+			c := newClient(t, caller.Caller, fcall.Options{})
+			pipe := caller.open()
+			pending := c.Queue(t.Context(), pipe, countFunction("hit"), []string{"k"}, nil)
+			_, _ = pipe.Exec(t.Context())
+			for range 2 { // the second look finds what the first one did
+				_, err := pending.Reply()
+				want := "fcalltest.hit: fcalltest_v1 was not loaded on this server, and is by now; nothing ran, so send the call again"
+				if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+				var lost *fcall.NotLoadedError
+				if !errors.As(err, &lost) || !lost.Healed {
+					t.Errorf("%v does not say Healed", err)
+				}
+			}
+			if n, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k"); n != 1 || err != nil {
+				t.Errorf("the second pipeline: %d, %v, want 1", n, err)
+			}
+			if diff := cmp.Diff(fcall.Stats{NotLoaded: 1, Loads: 1}, c.Stats()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// What stands in the way is told, and never replaced; a second load is not tried within a second.
+func TestHeal_whatStandsInTheWayIsToldAndLeftAlone(t *testing.T) {
+	const older = "#!lua name=fcalltest_v1\n-- rlfunc: library=fcalltest version=0.9.0\nredis.register_function('fcalltest_v1_old', function() return {1} end)\n"
+	const foreign = "#!lua name=other\nredis.register_function('FCALLTEST_v1_look', function() return {1} end)\n"
+	steps := []struct {
+		name, text, again string
+		o                 fcall.Options
+		given             []any
+	}{
+		{
+			name:  "an older version",
+			given: []any{"FUNCTION", "LOAD", older},
+			text:  "the server holds fcalltest_v1 0.9.0, which has no such function; a client replaces nothing: run `rlfunc deploy`",
+			again: "fcalltest_v1 is not loaded on this server, and loading it did not help: a load less than a second ago failed: ERR Library 'fcalltest_v1' already exists",
+		},
+		{
+			name:  "somebody else's function of that name",
+			given: []any{"FUNCTION", "LOAD", foreign},
+			text:  "fcalltest_v1 is not loaded on this server, and loading it did not help: ERR Function fcalltest_v1_look already exists",
+			again: "fcalltest_v1 is not loaded on this server, and loading it did not help: a load less than a second ago failed: ERR Function fcalltest_v1_look already exists",
+		},
+		{
+			name:  "no permission to load",
+			given: []any{"ACL", "SETUSER", "default", "-function"},
+			text:  "fcalltest_v1 is not loaded on this server, and loading it did not help: the user needs +function|load: NOPERM this user has no permissions to run the 'function|load' command",
+			again: "fcalltest_v1 is not loaded on this server, and loading it did not help: a load less than a second ago failed: NOPERM this user has no permissions to run the 'function|load' command",
+		},
+		{
+			name:  "healing turned off",
+			o:     fcall.Options{NoHeal: true},
+			given: []any{"PING"},
+			text:  "fcalltest_v1 is not loaded on this server; run `rlfunc deploy`",
+			again: "fcalltest_v1 is not loaded on this server; run `rlfunc deploy`",
+		},
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			addr := startRedis(t)
+			rdb := admin(t, addr)
+			if err := rdb.Do(t.Context(), s.given...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			before := rdb.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Val()
+			c := newClient(t, rdb, s.o)
+			for _, text := range []string{s.text, s.again} {
+				_, err := hit(c, "k")
+				if !errors.Is(err, fcall.ErrNotLoaded) {
+					t.Errorf("error is %v, want ErrNotLoaded", err)
+				}
+				if diff := cmp.Diff("fcalltest.hit: "+text, fmt.Sprint(err)); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			}
+			want := fcall.Stats{NotLoaded: 2, Refused: 1}
+			if s.o.NoHeal {
+				want = fcall.Stats{}
+			}
+			if diff := cmp.Diff(want, c.Stats()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			after := rdb.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Val()
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("the server's libraries (-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHeal_aReplicaIsNotLoadedOn(t *testing.T) {
+	primary, replica := startRedis(t), startRedis(t)
+	host, port, _ := strings.Cut(primary, ":")
+	rdb := admin(t, replica)
+	if err := rdb.Do(t.Context(), "REPLICAOF", host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, rdb, fcall.Options{})
+	_, err := c.Call(t.Context(), countFunction("look"), []string{"k"}, nil)
+	if !errors.Is(err, fcall.ErrNotLoaded) || !strings.Contains(err.Error(), "this is a replica, which gets its libraries from the primary: READONLY") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// The load goes on for the others when the first caller has no more time.
+func TestHeal_aDoneContextEndsOnlyItsOwnCall(t *testing.T) {
+	server := newFakeServer(t, "-ERR Function not found\r\n", "-ERR Function not found\r\n", "*1\r\n:1\r\n")
+	started, finish := make(chan struct{}), make(chan struct{})
+	c := fakeClient(t, server, fcall.Options{OnNotLoaded: func(ctx context.Context) error {
+		close(started)
+		<-finish
+		return ctx.Err()
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error), make(chan error)
+	go func() {
+		_, err := c.Call(ctx, countFunction("hit"), nil, nil)
+		first <- err
+	}()
+	<-started
+	go func() {
+		_, err := c.Call(t.Context(), countFunction("hit"), nil, nil)
+		second <- err
+	}()
+	eventually(t, "the second call finds it absent", func() error {
+		if n := server.served(); n != 2 {
+			return fmt.Errorf("%d calls", n)
+		}
+		return nil
+	})
+	cancel()
+	if err := <-first; !errors.Is(err, fcall.ErrNotLoaded) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the first call: %v, want ErrNotLoaded and context.Canceled", err)
+	}
+	close(finish)
+	if err := <-second; err != nil {
+		t.Errorf("the second call: %v", err)
+	}
+}
