@@ -17,6 +17,11 @@ type ApplyOptions struct {
 	Partial bool
 	// ReplicaTimeout is how long to wait for the replicas to take over what was loaded. Defaults to 5 seconds.
 	ReplicaTimeout time.Duration
+	// Lock says who deploys, and how long another deployer is waited for.
+	Lock LockOptions
+	// Stateless takes no lock and writes no records: for a user who may run nothing but FUNCTION, and for servers without
+	// transactions. Two such deployers at once are not kept apart, and a rollback needs the older source. Defaults to both.
+	Stateless bool
 }
 
 // Apply does what the plan says: it loads what is absent, replaces lower versions, and reads every library back.
@@ -25,8 +30,13 @@ type ApplyOptions struct {
 // where it holds the planned bytes already; nothing has been loaded then, and the Result is nil, as after every other refusal of the
 // whole plan. Otherwise the Result tells about each node and library, and the error is [Result.Err]: a failure on one node does
 // not keep the others from their end. Primaries are loaded all at once; then it waits for the replicas and reads them too. A replica that
-// does not answer or is behind is a warning in its NodeResult. Between the second look and the load of a replacement lies one round trip in which
-// another deployer could put something that is overwritten.
+// does not answer or is behind is a warning in its NodeResult.
+//
+// A plan that has something to do takes a lock on every primary, which another deployer waits for or gets as ErrLocked, and which
+// expires 30 seconds after the death of its owner; it writes down what it replaces and what it loads, with the source, and what came of it
+// ([Target.Releases], [Target.History]). Each library is loaded in a transaction that only happens while the lock is held and the node holds what was
+// planned: a process that stood still until its lock expired gets ErrLockLost, and has loaded nothing. What another tool, which takes no
+// lock, has put there in the same moment is put back, with ErrMoved. A deploy that was cut off is finished by running it again.
 func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 	if p == nil || len(p.libs) == 0 {
 		return nil, &Error{Op: "apply", Reason: ErrPlan, Text: "the plan has no libraries; a saved plan is read with ReadPlan"}
@@ -40,18 +50,42 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	}
 	defer s.close()
 	states := s.check(ctx)
-	now := planFor(states, p.libs)
+	now := planFor(states, p.libs, p.op())
 	if err := moved(p, now, o); err != nil {
 		return nil, err
 	}
-	r := &Result{Format: ResultFormat, Nodes: make([]NodeResult, len(s.nodes))}
+	var g *guard
+	if !o.Stateless && o.busy(now) {
+		if g, err = t.guard(ctx, s.nodes, states, p.op(), o.Lock); err != nil {
+			return nil, err
+		}
+		defer g.release(ctx)
+		// What another deployer has done meanwhile shows now.
+		states = s.check(ctx)
+		now = planFor(states, p.libs, p.op())
+		if err := moved(p, now, o); err != nil {
+			return nil, err
+		}
+		if o.busy(now) {
+			if err := g.begin(ctx, now, states, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r := &Result{Format: ResultFormat, Op: p.op(), Nodes: make([]NodeResult, len(s.nodes))}
 	onEach(s.nodes, func(i int, n *node) {
 		if n.loadable() {
-			r.Nodes[i] = n.apply(ctx, p.libs, states[i], now.Nodes[i], o)
+			r.Nodes[i] = n.apply(ctx, p.libs, states[i], now.Nodes[i], o, g.on(n))
 		}
 	})
 	s.follow(ctx, p.libs, states, r, o)
+	g.end(ctx, now, r)
 	return r, r.Err()
+}
+
+// busy tells whether the plan has something to do.
+func (o ApplyOptions) busy(p *Plan) bool {
+	return slices.ContainsFunc(p.Nodes, func(n NodePlan) bool { return slices.ContainsFunc(n.Steps, o.wants) })
 }
 
 // wants tells whether the step puts a library on the node.
@@ -149,7 +183,7 @@ func moved(p, now *Plan, o ApplyOptions) error {
 	return nil
 }
 
-func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState, plan NodePlan, o ApplyOptions) NodeResult {
+func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState, plan NodePlan, o ApplyOptions, l *lock) NodeResult {
 	r := NodeResult{Node: state.Node}
 	n.pin()
 	defer n.unpin()
@@ -166,7 +200,7 @@ func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState
 		case stop != nil:
 			step.Outcome, step.Problem = NotStarted, stop.at("load", s.Library)
 		default:
-			step = n.load(ctx, libs[i], s.Action != Load, compare(libs[i], state.Libraries))
+			step = n.load(ctx, l, libs[i], s.Action != Load, compare(libs[i], state.Libraries))
 			if step.Problem != nil && !step.Problem.answered() {
 				stop = &Error{
 					Node: n.Addr, Reason: ErrUnreachable, Cause: step.Problem,

@@ -200,7 +200,7 @@ func TestApply_twoDeploysAtOnceEndWell(t *testing.T) {
 					put(t, client, before.Code)
 				}
 				p := plan(t, client, lib)
-				_, errs := inParallel(func(int) (*loader.Result, error) { return apply(client, p, loader.ApplyOptions{}) })
+				_, errs := inParallel(func(int) (*loader.Result, error) { return apply(client, p, loader.ApplyOptions{Lock: patient}) })
 				for _, err := range errs {
 					if err != nil {
 						t.Error(err)

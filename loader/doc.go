@@ -4,6 +4,9 @@
 // [Target.Apply] does it, and [Target.Verify] compares byte for byte what each node holds. [Ensure] is for services: at their
 // start they load what is absent and never replace anything.
 //
+// Deploys take a lock, and write down on the target what they do: [Target.Releases] holds the source of the last releases, so that
+// [Target.PlanRollback] can go back, and [Target.History] says who did what and what came of it.
+//
 // Results are data, by node and library; what a person or a pipeline sees of them is the caller's business. An error of one
 // node never hides what happened on another.
 //
@@ -12,5 +15,5 @@
 //	-- rlfunc: library=ratelimit version=1.0.0
 //
 // and compared by its bytes. Nothing without that line is ever replaced. The loader does not use FUNCTION FLUSH (it crashes some
-// servers) and FUNCTION RESTORE (its dumps depend on the server's version), and puts no lower version in place of a higher one.
+// servers) and FUNCTION RESTORE (its dumps depend on the server's version), and only a rollback puts a lower version in place of a higher one.
 package loader

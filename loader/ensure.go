@@ -38,7 +38,7 @@ func (n *node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
 	found := compare(lib, loaded)
 	r := settled(n, lib, found)
 	if found.State == Missing {
-		r = n.load(ctx, lib, false, found)
+		r = n.load(ctx, nil, lib, false, found)
 		if r.Problem != nil && r.Problem.Reason == ErrMoved {
 			// Another replica of the service, of another version, was faster: what it loaded is what there is.
 			if loaded, err := n.list(ctx); err == nil {

@@ -48,21 +48,30 @@ func newFakeServer(t *testing.T, answer func(command string, args []string) stri
 func (s *fakeServer) serve(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReader(c)
+	var queue [][]string
+	multi := false
 	for {
 		args, err := readCommand(r)
 		if err != nil {
 			return
 		}
-		command := strings.ToUpper(args[0])
-		if command == "FUNCTION" {
-			command += " " + strings.ToUpper(args[1])
-		}
+		command := commandOf(args)
 		if command != "CLIENT" && (command != "HELLO" || len(args) == 1) {
 			s.mu.Lock()
 			s.commands = append(s.commands, command)
 			s.mu.Unlock()
 		}
-		answer := s.answer(command, args)
+		answer := ""
+		switch {
+		case command == "MULTI":
+			answer, multi, queue = "+OK\r\n", true, nil
+		case command == "EXEC":
+			answer, multi = s.exec(queue), false
+		case multi:
+			answer, queue = "+QUEUED\r\n", append(queue, args)
+		default:
+			answer = s.answer(command, args)
+		}
 		if answer == hangUp {
 			return
 		}
@@ -70,6 +79,26 @@ func (s *fakeServer) serve(c net.Conn) {
 			return
 		}
 	}
+}
+
+func (s *fakeServer) exec(queue [][]string) string {
+	all := "*" + strconv.Itoa(len(queue)) + "\r\n"
+	for _, args := range queue {
+		answer := s.answer(commandOf(args), args)
+		if answer == hangUp {
+			return hangUp
+		}
+		all += answer
+	}
+	return all
+}
+
+func commandOf(args []string) string {
+	command := strings.ToUpper(args[0])
+	if command == "FUNCTION" {
+		command += " " + strings.ToUpper(args[1])
+	}
+	return command
 }
 
 // served returns the commands so far.
@@ -108,9 +137,13 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 
 func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
 
-// answers is a Redis with the given INFO, where the given commands have the given answers.
+// answers is a Redis with the given INFO, where the given commands have the given answers. It keeps strings.
 func answers(info string, special map[string]string) func(string, []string) string {
+	var mu sync.Mutex
+	held := map[string]string{}
 	return func(command string, args []string) string {
+		mu.Lock()
+		defer mu.Unlock()
 		if answer, ok := special[command]; ok {
 			return answer
 		}
@@ -119,6 +152,21 @@ func answers(info string, special map[string]string) func(string, []string) stri
 			return "-ERR unknown command 'HELLO'\r\n"
 		case "INFO":
 			return bulk(info)
+		case "TIME":
+			return "*2\r\n" + bulk("1763706467") + bulk("137146")
+		case "SET":
+			held[args[1]] = args[2]
+		case "DEL":
+			delete(held, args[1])
+		case "GET":
+			if text, ok := held[args[1]]; ok {
+				return bulk(text)
+			}
+			return "$-1\r\n"
+		case "HGETALL", "LRANGE", "ZRANGEBYSCORE":
+			return "*0\r\n"
+		case "HSET", "HDEL", "RPUSH":
+			return ":1\r\n"
 		case "FUNCTION LIST":
 			return "*0\r\n"
 		case "FUNCTION LOAD":

@@ -69,10 +69,14 @@ func readLibrary(reply any) (LoadedLibrary, error) {
 		l.Functions = append(l.Functions, name)
 	}
 	slices.Sort(l.Functions)
-	sum := sha256.Sum256([]byte(l.Code))
-	l.Digest = hex.EncodeToString(sum[:])
+	l.Digest = digestOf(l.Code)
 	l.Name, l.Version = readMetadata(l.Code)
 	return l, nil
+}
+
+func digestOf(code string) string {
+	sum := sha256.Sum256([]byte(code))
+	return hex.EncodeToString(sum[:])
 }
 
 // readMap reads a map of RESP3, or its flat form in RESP2. Anything else is an empty map.

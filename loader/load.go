@@ -10,18 +10,22 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// load puts a library on a node and reads it back. before is what the node held a moment ago; it is replaced only if replace is set.
-func (n *node) load(ctx context.Context, lib *fcall.Library, replace bool, before Finding) StepResult {
-	args := []any{"FUNCTION", "LOAD"}
-	if replace {
-		args = append(args, "REPLACE")
-	}
-	_, err := n.do(ctx, true, append(args, lib.Code)...)
-
+// load puts a library on a node and reads it back. before is what the node held a moment ago; it is replaced only if replace is set, and under
+// a lock only if it is still there.
+func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, replace bool, before Finding) StepResult {
+	err := n.put(ctx, l, lib, replace, before)
 	r := StepResult{Library: lib.ServerName, Outcome: Loaded, From: before.Found}
 	fail := func(e *Error) StepResult {
 		r.Outcome, r.Problem = Failed, e
 		return r
+	}
+	var stopped *Error
+	switch {
+	case errors.Is(err, errAlready):
+		r.Outcome, r.Found = Already, lib.Version
+		return r
+	case errors.As(err, &stopped): // by the fence
+		return fail(stopped.at("load", lib.ServerName))
 	}
 	var answer redis.Error
 	refused := errors.As(err, &answer)
@@ -42,6 +46,8 @@ func (n *node) load(ctx context.Context, lib *fcall.Library, replace bool, befor
 		r.Outcome = Already // somebody else was faster
 	case after.State == Same && before.State == Drifted:
 		r.Outcome = Replaced
+	case after.State == Same && before.State == Newer:
+		r.Outcome = Downgraded
 	case after.State == Same && before.State != Missing:
 		r.Outcome = Upgraded
 	case after.State == Same:
@@ -60,6 +66,18 @@ func (n *node) load(ctx context.Context, lib *fcall.Library, replace bool, befor
 		})
 	}
 	return r
+}
+
+func (n *node) put(ctx context.Context, l *lock, lib *fcall.Library, replace bool, before Finding) error {
+	if l != nil {
+		return l.put(ctx, lib, replace, before)
+	}
+	args := []any{"FUNCTION", "LOAD"}
+	if replace {
+		args = append(args, "REPLACE")
+	}
+	_, err := n.do(ctx, true, append(args, lib.Code)...)
+	return err
 }
 
 // unverified is a load that nobody could look at afterwards.

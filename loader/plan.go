@@ -13,18 +13,19 @@ type Action string
 
 // The actions. A deploy loads for Load and Upgrade, is content with Keep, KeepNewer and Follow, and is blocked by the others.
 const (
-	Load      Action = "load"     // the node does not have it
-	Upgrade   Action = "upgrade"  // the node has a lower version, which is replaced
-	Keep      Action = "same"     // the node has it, byte for byte
-	KeepNewer Action = "newer"    // the node has a higher version, which is left alone
-	Drift     Action = "drifted"  // the node has the same version with other bytes
-	Collide   Action = "conflict" // a name is held by something that is not ours
-	Unfit     Action = "unfit"    // the node can not be read, or takes no loads
-	Follow    Action = "follow"   // the node is a replica, and gets it from its primary
+	Load      Action = "load"      // the node does not have it
+	Upgrade   Action = "upgrade"   // the node has a lower version, which is replaced
+	Keep      Action = "same"      // the node has it, byte for byte
+	KeepNewer Action = "newer"     // the node has a higher version, which is left alone
+	Drift     Action = "drifted"   // the node has the same version with other bytes
+	Collide   Action = "conflict"  // a name is held by something that is not ours
+	Unfit     Action = "unfit"     // the node can not be read, or takes no loads
+	Downgrade Action = "downgrade" // the node has a higher version, which a rollback replaces
+	Follow    Action = "follow"    // the node is a replica, and gets it from its primary
 )
 
 // Changes tells whether the action puts a library on the node.
-func (a Action) Changes() bool { return a == Load || a == Upgrade }
+func (a Action) Changes() bool { return a == Load || a == Upgrade || a == Downgrade }
 
 // Blocks tells whether a person has to do something first.
 func (a Action) Blocks() bool { return a == Drift || a == Collide || a == Unfit }
@@ -35,6 +36,8 @@ const PlanFormat = 1
 // A Plan is what a deploy would do, and what it found. Its JSON does not hold the code: [ReadPlan] takes the libraries.
 type Plan struct {
 	Format    int              `json:"format"`
+	Op        Op               `json:"op"` // OpDeploy or OpRollback
+	Warnings  []Warning        `json:"warnings,omitempty"`
 	Libraries []PlannedLibrary `json:"libraries"`
 	Nodes     []NodePlan       `json:"nodes"`
 
@@ -73,8 +76,8 @@ type Step struct {
 // String is the action with its versions, "upgrade 1.0.0 -> 1.1.0".
 func (s Step) String() string {
 	switch s.Action {
-	case Upgrade:
-		return fmt.Sprintf("upgrade %s -> %s", s.From, s.To)
+	case Upgrade, Downgrade:
+		return fmt.Sprintf("%s %s -> %s", s.Action, s.From, s.To)
 	case KeepNewer:
 		return fmt.Sprintf("newer %s", s.From)
 	}
@@ -128,6 +131,7 @@ func (s Summary) String() string {
 	}{
 		{Load, "to load"},
 		{Upgrade, "to upgrade"},
+		{Downgrade, "to downgrade"},
 		{Keep, "same"},
 		{KeepNewer, "newer, left alone"},
 		{Follow, "to follow on replicas"},
@@ -156,11 +160,20 @@ func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error
 		return nil, err
 	}
 	defer s.close()
-	return planFor(s.check(ctx), libs), nil
+	p := planFor(s.check(ctx), libs, OpDeploy)
+	t.remember(ctx, p)
+	return p, nil
 }
 
-func planFor(states []NodeState, libs []*fcall.Library) *Plan {
-	p := &Plan{Format: PlanFormat, libs: libs}
+func (p *Plan) op() Op {
+	if p.Op == "" {
+		return OpDeploy
+	}
+	return p.Op
+}
+
+func planFor(states []NodeState, libs []*fcall.Library, op Op) *Plan {
+	p := &Plan{Format: PlanFormat, Op: op, libs: libs}
 	for _, lib := range libs {
 		p.Libraries = append(p.Libraries, PlannedLibrary{Name: lib.Name, Version: lib.Version, ServerName: lib.ServerName, Digest: lib.Digest()})
 	}
@@ -174,14 +187,14 @@ func planFor(states []NodeState, libs []*fcall.Library) *Plan {
 			}
 		}
 		for _, lib := range libs {
-			n.Steps = append(n.Steps, step(state, lib))
+			n.Steps = append(n.Steps, step(state, lib, op))
 		}
 		p.Nodes = append(p.Nodes, n)
 	}
 	return p
 }
 
-func stepFor(state NodeState, lib *fcall.Library) Step {
+func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 	if !state.Readable {
 		return Step{Library: lib.ServerName, Action: Unfit, To: lib.Version, Reason: state.Problem.Text}
 	}
@@ -192,6 +205,9 @@ func stepFor(state NodeState, lib *fcall.Library) Step {
 		step.Action = Keep
 	case Newer:
 		step.Action = KeepNewer
+		if op == OpRollback {
+			step.Action = Downgrade
+		}
 	case Missing:
 		step.Action = Load
 	case Older:

@@ -42,6 +42,14 @@ const (
 	ErrReplication Reason = "replication"
 	// ErrMoved: the server does not hold any more what the plan was made for.
 	ErrMoved Reason = "moved"
+	// ErrLocked: another deployer is at work; the error's Lock says who.
+	ErrLocked Reason = "locked"
+	// ErrLockLost: this process stood still until its lock expired, and has changed nothing since.
+	ErrLockLost Reason = "lock_lost"
+	// ErrNoRecord: nothing is recorded to roll back to.
+	ErrNoRecord Reason = "no_record"
+	// ErrInUse: clients of the library were seen lately.
+	ErrInUse Reason = "in_use"
 	// ErrLibrary: the library that was given contradicts itself.
 	ErrLibrary Reason = "bad_library"
 	// ErrPlan: the plan can not be used.
@@ -61,7 +69,8 @@ type Error struct {
 	Library string `json:"library,omitempty"` // "ratelimit_v1"
 	Node    string `json:"node,omitempty"`    // "127.0.0.1:7001"
 	Reason  Reason `json:"reason"`
-	Text    string `json:"text"` // what is wrong, and what to do
+	Text    string `json:"text"`           // what is wrong, and what to do
+	Lock    *Lock  `json:"lock,omitempty"` // of ErrLocked: who holds it
 	Cause   error  `json:"-"`
 }
 

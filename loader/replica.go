@@ -17,7 +17,7 @@ func unseen(state NodeState) Warning {
 }
 
 // followFor is the step of a replica: whatever it holds, nothing is loaded there.
-func followFor(state NodeState, lib *fcall.Library) Step {
+func followFor(state NodeState, lib *fcall.Library, op Op) Step {
 	step := Step{Library: lib.ServerName, Action: Follow, To: lib.Version}
 	if !state.Readable {
 		return step
@@ -28,7 +28,9 @@ func followFor(state NodeState, lib *fcall.Library) Step {
 	case Same:
 		step.Action = Keep
 	case Newer:
-		step.Action = KeepNewer
+		if op != OpRollback {
+			step.Action = KeepNewer
+		}
 	}
 	return step
 }
@@ -36,7 +38,7 @@ func followFor(state NodeState, lib *fcall.Library) Step {
 // pin keeps one connection for the node, until it breaks: WAIT waits for what was written on its own connection.
 func (n *node) pin() {
 	if n.client != nil {
-		n.pinned = n.client.Conn()
+		n.pinned = n.client.EphemeralConn()
 	}
 }
 
@@ -77,7 +79,7 @@ func (n *node) barrier(ctx context.Context, r *NodeResult, o ApplyOptions) {
 
 func (r *NodeResult) changed() bool {
 	for _, s := range r.Steps {
-		if s.Outcome == Loaded || s.Outcome == Upgraded || s.Outcome == Replaced {
+		if s.Outcome.changed() {
 			return true
 		}
 	}

@@ -14,6 +14,9 @@ const (
 	Replaced   Outcome = "replaced"    // it took the place of other bytes of the same version
 	Already    Outcome = "same"        // it was there, byte for byte
 	LeftNewer  Outcome = "newer"       // a higher version is there
+	Downgraded Outcome = "downgraded"  // a rollback put it in the place of a higher version
+	Deleted    Outcome = "deleted"     // a retire removed it
+	Absent     Outcome = "absent"      // a retire found nothing
 	Failed     Outcome = "failed"      // Problem says why
 	Followed   Outcome = "followed"    // a replica got it from its primary
 	Unverified Outcome = "unverified"  // a replica could not be read, or is behind; a warning says why
@@ -23,10 +26,12 @@ const (
 // ResultFormat is the version of a Result's JSON.
 const ResultFormat = 1
 
-// A Result is what an Apply or an Ensure did.
+// A Result is what an Apply, a Retire or an Ensure did.
 type Result struct {
-	Format int          `json:"format"`
-	Nodes  []NodeResult `json:"nodes"`
+	Format   int          `json:"format"`
+	Op       Op           `json:"op,omitempty"`
+	Warnings []Warning    `json:"warnings,omitempty"`
+	Nodes    []NodeResult `json:"nodes"`
 }
 
 // A NodeResult is what was done on one node.
@@ -62,12 +67,16 @@ func (r *Result) Err() error {
 	return errors.Join(problems...)
 }
 
-// Changed counts the steps that put a library on a node.
+func (o Outcome) changed() bool {
+	return o == Loaded || o == Upgraded || o == Replaced || o == Downgraded || o == Deleted
+}
+
+// Changed counts the steps that put a library on a node, or removed it.
 func (r *Result) Changed() int {
 	changed := 0
 	for _, n := range r.Nodes {
 		for _, s := range n.Steps {
-			if s.Outcome == Loaded || s.Outcome == Upgraded || s.Outcome == Replaced {
+			if s.Outcome.changed() {
 				changed++
 			}
 		}

@@ -26,6 +26,9 @@ func ReadPlan(text []byte, libs ...*fcall.Library) (*Plan, error) {
 	if err := json.Unmarshal(text, p); err != nil {
 		return refuse(ErrPlan, "", "it is not a saved plan: "+err.Error(), err)
 	}
+	if p.op() != OpDeploy {
+		return refuse(ErrPlan, "", "it is the plan of a "+string(p.Op)+"; make it again with `rlfunc "+string(p.Op)+"`", nil)
+	}
 	given := map[string]*fcall.Library{}
 	for _, lib := range libs {
 		if lib != nil {

@@ -131,11 +131,23 @@ func TestPermission_aUserWhoMayOnlyReadIsToldWhatIsMissing(t *testing.T) {
 		wrong := e.Connect(t, func(o *redis.Options) { o.Username, o.Password = "reader", "wrong" })
 		says(t, check(t, wrong).Problem, loader.ErrNoPermission, "does not know this user")
 
-		// The least that a deploy needs is enough, and still tells the version.
-		deployer := as("deployer", "+function|list", "+function|load")
-		if p := plan(t, deployer, lib); p.Nodes[0].Server.Version == "" || p.Nodes[0].Role != loader.Primary {
+		// The least that a deploy needs is enough, and still tells the version. Who may run FUNCTION only can deploy without a lock.
+		loading := as("loading", "+function|list", "+function|load")
+		p := plan(t, loading, lib)
+		if p.Nodes[0].Server.Version == "" || p.Nodes[0].Role != loader.Primary {
 			t.Errorf("node is %+v", p.Nodes[0])
-		} else if _, err := apply(deployer, p, loader.ApplyOptions{}); err != nil {
+		}
+		_, err = apply(loading, p, loader.ApplyOptions{})
+		says(t, err, loader.ErrNoPermission, "deploy on "+e.Addr, "'set'", "~rlfunc:{deploy*", "+rpush", "--stateless")
+		equal(t, "code", "", held(t, client, "shop_v1"))
+		if _, err := apply(loading, p, loader.ApplyOptions{Stateless: true}); err != nil {
+			t.Error(err)
+		}
+		if err := client.FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		deployer := as("deployer", append([]any{"+function|list", "+function|load"}, deployRules()...)...)
+		if _, err := apply(deployer, p, loader.ApplyOptions{}); err != nil {
 			t.Error(err)
 		}
 		// Where all is in place a reader's plan is clean.

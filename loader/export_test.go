@@ -1,0 +1,26 @@
+package loader
+
+import (
+	"testing"
+	"time"
+)
+
+// SetLockTimes makes locks shorter for a test.
+func SetLockTimes(t *testing.T, ttl, renew time.Duration) {
+	oldTTL, oldRenew := lockTTL, lockRenew
+	lockTTL, lockRenew = ttl, renew
+	t.Cleanup(func() { lockTTL, lockRenew = oldTTL, oldRenew })
+}
+
+// LockKey is the key of the lock on a node whose CLUSTER NODES has this text.
+func LockKey(text string) (string, error) {
+	owned, err := ownSlots(text)
+	if err != nil {
+		return "", err
+	}
+	number, ok := lockNumber(owned)
+	if !ok {
+		return "", nil
+	}
+	return lockKey(number), nil
+}

@@ -1,0 +1,106 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestFence_aDeployerThatSleptPastItsLockLoadsNothing(t *testing.T) {
+	older, lib, newer := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy"), bundle("shop", "1.2.0", "buy")
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for name, moment := range map[string][]string{"before it looks at the lock": atLock, "after it has looked": atQueue, "at the last moment": atExec} {
+			t.Run(name, func(t *testing.T) {
+				client := e.Client(t)
+				put(t, client, older.Code)
+				slow := interrupted(t, e, func() {
+					client.Del(t.Context(), lockOfOne) // as its expiry does
+					if _, err := apply(client, plan(t, client, newer), as("bert")); err != nil {
+						t.Error(err)
+					}
+					hold(t, client, "carl", 0)
+				}, moment...)
+				r, err := apply(slow, plan(t, client, lib), as("anna"))
+				says(t, err, loader.ErrLockLost, "load shop_v1 on "+e.Addr+": the lock was lost", "nothing was loaded")
+				equal(t, "outcomes", []string{"shop_v1 failed lock_lost"}, outcomes(r))
+				equal(t, "code", newer.Code, held(t, client, "shop_v1"))
+				// The lock that it gives back is not its own any more.
+				equal(t, "the third one's lock", int64(1), client.Exists(t.Context(), lockOfOne).Val())
+				equal(t, "history", []string{
+					"deploy by anna failed: shop_v1 1.0.0>1.1.0 failed",
+					"deploy by bert done: shop_v1 1.0.0>1.2.0 upgraded",
+				}, story(t, client))
+			})
+		}
+	})
+}
+
+func TestFence_whatAnotherToolLoadedIsNotOverwritten(t *testing.T) {
+	older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
+	theirs := edited(older, "return '1.0.0'", "return 'a hotfix'")
+	foreign := &fcall.Library{ServerName: "shop_v1", Code: "#!lua name=shop_v1\nredis.register_function('shop_v1_buy', function() return 1 end)"}
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for name, moment := range map[string][]string{"before it looks again": atLock, "after it has looked": atQueue, "at the last moment": atExec} {
+			for what, tool := range map[string]*fcall.Library{"edited": theirs, "foreign": foreign} {
+				t.Run(name+" "+what, func(t *testing.T) {
+					client := e.Client(t)
+					put(t, client, older.Code)
+					slow := interrupted(t, e, func() { put(t, client, tool.Code) }, moment...)
+					r, err := apply(slow, plan(t, client, lib), loader.ApplyOptions{})
+					says(t, err, loader.ErrMoved, "load shop_v1 on "+e.Addr+": another tool changed it meanwhile (it was 1.0.0 and is ", "plan again")
+					equal(t, "outcomes", []string{"shop_v1 failed moved"}, outcomes(r))
+					equal(t, "code", tool.Code, held(t, client, "shop_v1"))
+				})
+				t.Run(name+" "+what+" where nothing was", func(t *testing.T) {
+					client := e.Client(t)
+					slow := interrupted(t, e, func() { put(t, client, tool.Code) }, moment...)
+					_, err := apply(slow, plan(t, client, lib), loader.ApplyOptions{})
+					says(t, err, loader.ErrMoved, "load shop_v1 on "+e.Addr)
+					equal(t, "code", tool.Code, held(t, client, "shop_v1"))
+				})
+			}
+		}
+	})
+}
+
+func TestFence_whoWasFasterWithTheSameIsNoError(t *testing.T) {
+	older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for name, moment := range map[string][]string{"before it looks again": atLock, "at the last moment": atExec} {
+			t.Run(name, func(t *testing.T) {
+				client := e.Client(t)
+				put(t, client, older.Code)
+				slow := interrupted(t, e, func() { put(t, client, lib.Code) }, moment...)
+				r, err := apply(slow, plan(t, client, lib), loader.ApplyOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := outcomes(r)[0]; got != "shop_v1 same" && got != "shop_v1 upgraded" {
+					t.Errorf("outcome %s", got)
+				}
+				equal(t, "code", lib.Code, held(t, client, "shop_v1"))
+			})
+		}
+	})
+}
+
+func TestFence_aRefusedCommandLeavesTheConnectionUsable(t *testing.T) {
+	// The first library is refused when it is queued or run; the second goes over the same connection.
+	lib, second := bundle("shop", "1.0.0", "buy"), bundle("other", "1.0.0", "look")
+	lib.Code += "x x\n"
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		r, err := apply(client, plan(t, client, lib, second), loader.ApplyOptions{})
+		says(t, err, loader.ErrRejected, "shop_v1")
+		equal(t, "outcomes", []string{"shop_v1 failed rejected", "other_v1 loaded"}, outcomes(r))
+		e2 := history(t, client)[0]
+		equal(t, "event", loader.Partly, e2.Outcome)
+		if !strings.Contains(e2.Changes[0].Problem, "the server refuses the library") {
+			t.Errorf("the history does not say why: %+v", e2.Changes[0])
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/mod/semver"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// keptReleases is how many releases of a server name are remembered with their source.
+const keptReleases = 10
+
+// A Release is a library as a deploy put it on the target, or found it there. Its source is kept beside it, as text: dumps depend on the
+// server's version.
+type Release struct {
+	Library string `json:"library"` // the server name, "ratelimit_v1"
+	Name    string `json:"name"`    // "ratelimit"
+	Version string `json:"version"`
+	Digest  string `json:"digest"` // SHA-256 of the source
+	// Recorded is when it was first written down, Deployed when it was last put on a node, and by whom. A release that was only found,
+	// because something else had loaded it, has no Deployed.
+	Recorded time.Time `json:"recorded"`
+	Deployed time.Time `json:"deployed,omitzero"`
+	By       string    `json:"by,omitempty"`
+	// Replaced is the release that a deploy of this one took the place of: where a rollback goes.
+	Replaced string `json:"replaced,omitempty"` // its ID
+	// RolledBack tells that it was taken back, until it is deployed again.
+	RolledBack *RolledBack `json:"rolled_back,omitempty"`
+}
+
+// RolledBack says when a release was taken back, and by whom.
+type RolledBack struct {
+	At time.Time `json:"at"`
+	By string    `json:"by"`
+	To string    `json:"to"` // the version that came in its place
+}
+
+// ID names a release: its version and how its digest begins, "1.1.0@4f1c2d3a9b0e". Two releases of one version are possible where somebody
+// changed code without giving it a version.
+func (r Release) ID() string { return releaseID(r.Version, r.Digest) }
+
+func releaseID(version, digest string) string { return version + "@" + digest[:min(len(digest), 12)] }
+
+// latest is when a release last meant something.
+func (r Release) latest() time.Time {
+	if r.Deployed.After(r.Recorded) {
+		return r.Deployed
+	}
+	return r.Recorded
+}
+
+// book is what deploys write down on their target. Its keys share a hash slot, and go where the client sends them.
+type book struct{ caller fcall.Caller }
+
+// Releases lists what was recorded, by library and then the newest first. It is empty if nothing was deployed, and after a FLUSHALL.
+func (t *Target) Releases(ctx context.Context) ([]Release, error) {
+	all, err := book{t.caller}.releases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Release) int {
+		return cmp.Or(strings.Compare(a.Library, b.Library), b.latest().Compare(a.latest()), semver.Compare("v"+b.Version, "v"+a.Version))
+	})
+	return all, nil
+}
+
+// node is whatever node the client sends a command to.
+func (b book) node() *node { return &node{caller: b.caller} }
+
+func (b book) read(ctx context.Context, args ...any) (any, error) {
+	reply, err := b.node().do(ctx, false, args...)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, judgeState("read the records", "", err)
+	}
+	return reply, err
+}
+
+// write is do for commands that write.
+func (b book) write(ctx context.Context, args ...any) error {
+	if _, err := b.node().do(ctx, true, args...); err != nil {
+		return judgeState("write the records", "", err)
+	}
+	return nil
+}
+
+// now is the server's time, so that all who write and read mean the same.
+func (b book) now(ctx context.Context) (time.Time, error) {
+	reply, err := b.read(ctx, "TIME")
+	if err != nil {
+		return time.Time{}, err
+	}
+	return readTime(reply)
+}
+
+func (b book) releases(ctx context.Context) ([]Release, error) {
+	reply, err := b.read(ctx, "HGETALL", keyReleases)
+	if err != nil {
+		return nil, err
+	}
+	all := []Release{}
+	for field, value := range readMap(reply) {
+		var r Release
+		text, _ := value.(string)
+		if err := json.Unmarshal([]byte(text), &r); err != nil || r.Library == "" || r.Digest == "" {
+			return nil, &Error{Op: "read the records", Reason: ErrRejected, Cause: err, Text: "field " + field + " of " + keyReleases + " is not one that rlfunc wrote; remove it"}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// code reads a release's source, and checks that it is what was recorded.
+func (b book) code(ctx context.Context, r Release) (string, error) {
+	reply, err := b.read(ctx, "HGET", keyCode, r.Digest)
+	text, _ := reply.(string)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", err
+	}
+	if digestOf(text) != r.Digest {
+		return "", &Error{
+			Op: "rollback", Library: r.Library, Reason: ErrNoRecord,
+			Text: "release " + r.Version + " is recorded, but its source is lost; get it from a checkout: rlfunc rollback " + r.Library + " --from DIR",
+		}
+	}
+	return text, nil
+}
+
+// keep writes releases down. code may be empty where the source is there already. The source goes first: a release without it would be no use.
+func (b book) keep(ctx context.Context, r Release, code string) error {
+	if code != "" {
+		if err := b.write(ctx, "HSET", keyCode, r.Digest, code); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return b.write(ctx, "HSET", keyReleases, r.Library+"@"+r.ID(), string(text))
+}
+
+// trim forgets the oldest releases of a library, but none of held, and nothing that one of held leads back to in a step.
+func (b book) trim(ctx context.Context, library string, held []string) error {
+	all, err := b.releases(ctx)
+	if err != nil {
+		return err
+	}
+	needed := map[string]bool{}
+	for _, r := range all {
+		if r.Library == library && slices.Contains(held, r.Digest) {
+			needed[r.ID()], needed[r.Replaced] = true, true
+		}
+	}
+	var own []Release
+	for _, r := range all {
+		if r.Library == library {
+			own = append(own, r)
+		}
+	}
+	slices.SortFunc(own, func(a, b Release) int { return b.latest().Compare(a.latest()) })
+	for _, r := range own[min(len(own), keptReleases):] {
+		if needed[r.ID()] {
+			continue
+		}
+		if err := b.write(ctx, "HDEL", keyReleases, r.Library+"@"+r.ID()); err != nil {
+			return err
+		}
+		if err := b.write(ctx, "HDEL", keyCode, r.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
