@@ -1,0 +1,221 @@
+package loader_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// announce gives one sign of life and is gone without a word.
+func announce(t *testing.T, client fcall.Caller, lib *fcall.Library, instance string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	once := &signed{Caller: client, after: cancel}
+	go func() {
+		defer close(done)
+		loader.Announce(ctx, once, lib, loader.AnnounceOptions{Instance: instance, OnError: func(err error) { t.Error(err) }})
+	}()
+	<-done
+}
+
+// signed is a client whose process dies after its first sign: what it sends afterwards gets nowhere.
+type signed struct {
+	fcall.Caller
+	after func()
+	dead  bool
+}
+
+func (s *signed) Process(ctx context.Context, cmd redis.Cmder) error {
+	if s.dead {
+		return context.Canceled
+	}
+	err := s.Caller.Process(ctx, cmd)
+	if cmd.Args()[0] == "EXPIRE" {
+		s.dead = true
+		s.after()
+	}
+	return err
+}
+
+func TestRetire_refusesWhileClientsAreSeen(t *testing.T) {
+	lib, next := bundle("shop", "1.1.0", "buy"), bundle("other", "1.0.0", "look")
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		target := loader.NewTarget(client)
+		deploy(t, client, "anna", lib)
+		deploy(t, client, "anna", next)
+		announce(t, client, lib, "pod-a 1")
+		announce(t, client, bundle("shop", "1.0.0", "buy"), "pod-b")
+		announce(t, client, next, "pod-c")
+		p, err := target.PlanRetire(t.Context(), "shop_v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients := []loader.Client{
+			{Library: "shop_v1", Version: "1.0.0", Instance: "pod-b"},
+			{Library: "shop_v1", Version: "1.1.0", Instance: "pod-a_1"},
+		}
+		unseen := cmpopts.IgnoreFields(loader.Client{}, "Seen")
+		if diff := cmp.Diff(clients, p.Clients, unseen); diff != "" {
+			t.Errorf("clients (-want +got):\n%s", diff)
+		}
+		_, err = target.Retire(t.Context(), p, loader.RetireOptions{})
+		says(t, err, loader.ErrInUse, "retire shop_v1: 2 clients of it were seen in the last 15 minutes, pod-", "nothing was deleted")
+		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
+
+		r, err := target.Retire(t.Context(), p, loader.RetireOptions{Force: true, Lock: loader.LockOptions{By: "nora"}})
+		equal(t, "error and outcome", []any{nil, []string{"shop_v1 deleted"}}, []any{err, outcomes(r)})
+		equal(t, "code", "", held(t, client, "shop_v1"))
+		equal(t, "the other", next.Code, held(t, client, "other_v1"))
+		forced := history(t, client)[0]
+		equal(t, "forced", []string{"pod-b (1.0.0)", "pod-a_1 (1.1.0)"}, forced.Forced)
+
+		// Again: there is nothing to do. And what was retired comes back from its record.
+		r, err = target.Retire(t.Context(), p, loader.RetireOptions{})
+		equal(t, "error and outcome", []any{nil, []string{"shop_v1 absent"}}, []any{err, outcomes(r)})
+		_, err = target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
+		says(t, err, loader.ErrNoRecord, "no node holds it", "recorded: 1.1.0", "--to")
+		equal(t, "steps", []string{"load 1.1.0"}, rollback(t, client, loader.RollbackOptions{To: "1.1.0"}))
+		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
+		equal(t, "history", []string{
+			"deploy by anna done: shop_v1 >1.1.0 loaded",
+			"deploy by anna done: other_v1 >1.0.0 loaded",
+			"retire by nora done: shop_v1 1.1.0> deleted",
+			"rollback by nora done: shop_v1 >1.1.0 loaded",
+		}, story(t, client))
+	})
+}
+
+func TestRetire_signsOfLifeGrowOld(t *testing.T) {
+	lib := bundle("shop", "1.1.0", "buy")
+	clock := embedded.NewManualClock(engines.Start)
+	s := embedded.New(embedded.Options{Clock: clock})
+	defer s.Close()
+	client := s.Client()
+	defer client.Close()
+	target := loader.NewTarget(client)
+	deploy(t, client, "anna", lib)
+	announce(t, client, lib, "pod-a")
+	seen := func() (fresh, day int) {
+		p, err := target.PlanRetire(t.Context(), "shop_v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := target.Clients(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(p.Clients), len(all)
+	}
+	for _, step := range []struct {
+		advance  string
+		fresh, a int
+	}{{"0s", 1, 1}, {"15m", 1, 1}, {"1ms", 0, 1}, {"23h45m", 0, 0}} {
+		clock.Advance(duration(t, step.advance))
+		fresh, day := seen()
+		equal(t, "clients of 15 minutes and of a day, "+step.advance+" later", []int{step.fresh, step.a}, []int{fresh, day})
+	}
+	equal(t, "key", int64(0), client.Exists(t.Context(), "rlfunc:{deploy}:clients").Val())
+}
+
+func TestRetire_neverDeletesWhatIsNotOurs(t *testing.T) {
+	foreign := &fcall.Library{ServerName: "legacy_v1", Code: "#!lua name=legacy_v1\nredis.register_function('legacy', function() return 1 end)"}
+	pretender := edited(bundle("shop", "1.0.0", "buy"), "name=shop_v1", "name=legacy_v1")
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for name, lib := range map[string]*fcall.Library{"without metadata": foreign, "with the metadata of another library": pretender} {
+			t.Run(name, func(t *testing.T) {
+				client := e.Client(t)
+				put(t, client, lib.Code)
+				target := loader.NewTarget(client)
+				p, err := target.PlanRetire(t.Context(), "legacy_v1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "action", loader.RetireForeign, p.Nodes[0].Action)
+				_, err = target.Retire(t.Context(), p, loader.RetireOptions{Force: true})
+				says(t, err, loader.ErrConflict, "retire legacy_v1 on "+e.Addr, "was not made by rlfunc", "nothing was deleted")
+				equal(t, "code", lib.Code, held(t, client, "legacy_v1"))
+			})
+		}
+		// Nor what took the place of ours: between the plan and the retire, and at the last moment.
+		ours := bundle("shop", "1.0.0", "buy")
+		foreign := &fcall.Library{ServerName: "shop_v1", Code: "#!lua name=shop_v1\nredis.register_function('shop_v1_buy', function() return 1 end)"}
+		for name, moment := range map[string][]string{"after it has looked": atLock, "at the last moment": atExec} {
+			t.Run("that came "+name, func(t *testing.T) {
+				client := e.Client(t)
+				put(t, client, ours.Code)
+				slow := interrupted(t, e, func() { put(t, client, foreign.Code) }, moment...)
+				p, err := loader.NewTarget(client).PlanRetire(t.Context(), "shop_v1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = loader.NewTarget(slow).Retire(t.Context(), p, loader.RetireOptions{Force: true})
+				says(t, err, loader.ErrMoved, "retire shop_v1 on "+e.Addr, "another tool changed it meanwhile")
+				equal(t, "code", foreign.Code, held(t, client, "shop_v1"))
+			})
+		}
+		t.Run("that came after the plan", func(t *testing.T) {
+			client := e.Client(t)
+			put(t, client, ours.Code)
+			target := loader.NewTarget(client)
+			p, err := target.PlanRetire(t.Context(), "shop_v1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			newer := bundle("shop", "1.1.0", "buy")
+			put(t, client, newer.Code)
+			_, err = target.Retire(t.Context(), p, loader.RetireOptions{Force: true})
+			says(t, err, loader.ErrMoved, "it holds 1.1.0", "which the plan has not seen", "nothing was deleted")
+			equal(t, "code", newer.Code, held(t, client, "shop_v1"))
+		})
+	})
+}
+
+func TestRetire_refusesWhatIsNoName(t *testing.T) {
+	for _, name := range []string{"", "shop*", "shop v1", "*"} {
+		_, err := loader.NewTarget(embedded.New(embedded.Options{})).PlanRetire(t.Context(), name)
+		says(t, err, loader.ErrLibrary, "no name of a library")
+	}
+}
+
+func TestAnnounce_takesItsSignBackAtTheEnd(t *testing.T) {
+	lib := bundle("shop", "1.0.0", "buy")
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		given := make(chan struct{})
+		watched := e.Connect(t, nil)
+		watched.AddHook(&between{words: []string{"EXPIRE"}, run: func() { close(given) }})
+		go func() {
+			defer close(done)
+			loader.Announce(ctx, watched, lib, loader.AnnounceOptions{})
+		}()
+		<-given
+		clients, err := loader.NewTarget(client).Clients(t.Context())
+		if err != nil || len(clients) != 1 || clients[0].Library != "shop_v1" || clients[0].Instance == "" {
+			t.Errorf("clients %+v, %v", clients, err)
+		}
+		cancel()
+		<-done
+		clients, err = loader.NewTarget(client).Clients(t.Context())
+		equal(t, "clients after the end", []any{0, nil}, []any{len(clients), err})
+	})
+}
+
+func TestAnnounce_saysWhatWentWrong(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var told error
+	loader.Announce(ctx, impatient(t, "127.0.0.1:1"), bundle("shop", "1.0.0", "buy"), loader.AnnounceOptions{OnError: func(err error) {
+		told = err
+		cancel()
+	}})
+	says(t, told, loader.ErrUnreachable, "announce shop_v1")
+}
