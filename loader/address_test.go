@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,6 +29,8 @@ func TestParseURL_readsWhatOperatorsWrite(t *testing.T) {
 		{"redis://[::1]:7001", "redis://[::1]:7001/0", "[::1]:7001", "", "", 0, false},
 		{"unix:///run/r.sock", "unix:///run/r.sock", "/run/r.sock", "", "", 0, false},
 		{"unix://u:p@/run/r.sock?db=2", "unix:///run/r.sock?db=2", "/run/r.sock", "u", "p", 2, false},
+		{"redis+sentinel://main@h1,h2:7/3", "redis+sentinel://main@h1:26379,h2:7/3", "FailoverClient", "", "", 3, false},
+		{"rediss+sentinel://u:p%40s@m%20x@[::1]?sentinel_username=s&sentinel_password=x", "rediss+sentinel://m%20x@[::1]:26379/0", "FailoverClient", "u", "p@s", 0, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.url, func(t *testing.T) {
@@ -42,6 +45,18 @@ func TestParseURL_readsWhatOperatorsWrite(t *testing.T) {
 				[]any{a.String(), o.Addr, o.Username, o.Password, o.DB, o.TLSConfig != nil})
 		})
 	}
+}
+
+func TestParseURL_readsTheNodesOfACluster(t *testing.T) {
+	a, err := loader.ParseURL("rediss+cluster://u:p%40s@h1,h2:7002?dial_timeout=2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := a.NewClient().(*redis.ClusterClient)
+	defer client.Close()
+	o := client.Options()
+	equal(t, "address", []any{"rediss+cluster://h1:6379,h2:7002", []string{"h1:6379", "h2:7002"}, "u", "p@s", true, 2 * time.Second},
+		[]any{a.String(), o.Addrs, o.Username, o.Password, o.TLSConfig != nil, o.DialTimeout})
 }
 
 func TestParseURL_refusesInOneLineWithoutThePassword(t *testing.T) {
@@ -76,8 +91,21 @@ func TestParseURL_refusesInOneLineWithoutThePassword(t *testing.T) {
 		{"redis://h\x00:1", loader.ErrURL, "host:port"},
 		{"unix://", loader.ErrURL, "unix:///run/redis.sock"},
 		{"unix://run/redis.sock", loader.ErrURL, "unix:///run/redis.sock"},
-		{"redis+sentinel://main@h1,h2", loader.ErrUnsupported, "redis+sentinel:// can not be deployed to yet"},
-		{"redis+cluster://u:secret@h1,h2", loader.ErrUnsupported, "redis+cluster:// can not be deployed to yet"},
+		{"redis://h1,h2", loader.ErrURL, "redis+cluster://host1,host2"},
+		{"redis+ring://h1,h2", loader.ErrURL, "is not one of"},
+		{"redis+://h1", loader.ErrURL, "is not one of"},
+		{"unix+cluster:///run/a", loader.ErrURL, "is not one of"},
+		{"redis+cluster://h1,,h2", loader.ErrURL, "a host is missing"},
+		{"redis+cluster://h1,h2/3", loader.ErrURL, "database 0 only"},
+		{"redis+cluster://u:secret@h1:port,h2", loader.ErrURL, "%2F"},
+		{"redis+cluster://u:sec/secret@h1,h2", loader.ErrURL, "%2F"},
+		{"redis+sentinel://h1,h2", loader.ErrURL, "the name of the primary is missing"},
+		{"redis+sentinel://u:secret@h1,h2", loader.ErrURL, "before the last @ stands the name of the primary"},
+		{"redis+sentinel://@h1", loader.ErrURL, "before the last @"},
+		{"redis+cluster://h1?sentinel_username=u", loader.ErrURL, "unexpected option: sentinel_username"},
+		{"redis://h?tls_ca=ca.pem", loader.ErrURL, "tls_ca is for TLS, and the scheme is not rediss"},
+		{"rediss://h?tls_ca=/no/such/file", loader.ErrURL, "tls_ca: open /no/such/file"},
+		{"rediss://h?tls_cert=a", loader.ErrURL, "tls_cert and tls_key go together"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.url, func(t *testing.T) {

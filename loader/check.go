@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -54,7 +55,7 @@ func (n *node) check(ctx context.Context) NodeState {
 	}
 	s.Server = a.server
 	if n.loadable() {
-		s.Role = a.role
+		s.Role = cmp.Or(a.role, n.Role)
 	}
 	if a.server.tooOld() {
 		s.Problem = noFunctions(n.Addr, a.server, nil)

@@ -37,8 +37,8 @@ const PlanFormat = 1
 type Plan struct {
 	Format    int              `json:"format"`
 	Op        Op               `json:"op"` // OpDeploy or OpRollback
-	Warnings  []Warning        `json:"warnings,omitempty"`
 	Libraries []PlannedLibrary `json:"libraries"`
+	Warnings  []Warning        `json:"warnings,omitempty"` // about the target as a whole
 	Nodes     []NodePlan       `json:"nodes"`
 
 	libs []*fcall.Library
@@ -161,6 +161,7 @@ func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error
 	}
 	defer s.close()
 	p := planFor(s.check(ctx), libs, OpDeploy)
+	p.Warnings = s.warnings
 	t.remember(ctx, p)
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -54,6 +55,7 @@ func (n *node) ask(ctx context.Context) *answer {
 	if n.answer == nil {
 		n.answer = &answer{}
 		*n.answer = n.askAgain(ctx)
+		n.Role = cmp.Or(n.Role, n.answer.role)
 	}
 	return n.answer
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -15,8 +16,9 @@ import (
 type session struct {
 	nodes []*node // each primary by address, followed by its replicas
 	// connect returns a client of one more server; nil where there can be none.
-	connect func(addr string) *redis.Client
-	opened  []*redis.Client
+	connect  func(addr string) *redis.Client
+	opened   []*redis.Client
+	warnings []Warning // about the target as a whole
 }
 
 func (s *session) close() {
@@ -46,6 +48,14 @@ func (t *Target) open(ctx context.Context, replicas bool) (*session, error) {
 	case *redis.Ring:
 		s.openRing(ctx, c.Options(), replicas)
 	case *redis.Client:
+		if t.address != nil && t.address.kind == ofSentinel {
+			err = s.openSentinel(ctx, t.address, replicas)
+			break
+		}
+		s.connect = likeClient(c.Options())
+		if t.address != nil {
+			s.connect = likeClient(t.address.options)
+		}
 		s.openOne(ctx, c, replicas)
 	default:
 		s.nodes = []*node{{Node: Node{Addr: "embedded"}, caller: t.caller}}
@@ -58,14 +68,37 @@ func (t *Target) open(ctx context.Context, replicas bool) (*session, error) {
 	return s, nil
 }
 
+// failoverAddr is what go-redis says where the sentinels' answer belongs.
+const failoverAddr = "FailoverClient"
+
 // openOne is one server, with its replicas.
 func (s *session) openOne(ctx context.Context, c *redis.Client, replicas bool) {
 	n := &node{Node: Node{Addr: c.Options().Addr}, caller: c, client: c}
 	s.nodes = []*node{n}
-	s.connect = likeClient(c.Options())
+	if n.Addr == failoverAddr {
+		o := *c.Options()
+		o.Dialer = nil // the client's own leads to the primary only
+		s.connect = likeClient(&o)
+		n.Addr = n.localAddr(ctx)
+	}
 	if replicas {
 		s.addReplicas(ctx)
 	}
+}
+
+// localAddr is the server's address as it sees it, or what is known without it.
+func (n *node) localAddr(ctx context.Context) string {
+	reply, err := n.do(ctx, false, "CLIENT", "INFO")
+	if err != nil {
+		return n.Addr
+	}
+	text, _ := reply.(string)
+	for field := range strings.FieldsSeq(text) {
+		if addr, ok := strings.CutPrefix(field, "laddr="); ok {
+			return addr
+		}
+	}
+	return n.Addr
 }
 
 // add puts one more server into the session.

@@ -31,6 +31,8 @@ type Node struct {
 // A Target is where libraries are deployed to: one server, a cluster, or the shards of a ring, with their replicas.
 type Target struct {
 	caller        fcall.Caller
+	address       *Address              // of Open, or nil
+	opened        redis.UniversalClient // by Open, or nil
 	primariesOnly bool
 }
 
@@ -62,9 +64,6 @@ func (t *Target) Nodes(ctx context.Context) ([]Node, error) {
 	nodes := make([]Node, len(s.nodes))
 	for i, n := range s.nodes {
 		nodes[i] = n.Node
-		if n.Role == "" && n.problem == nil {
-			nodes[i].Role = n.ask(ctx).role
-		}
 	}
 	return nodes, nil
 }

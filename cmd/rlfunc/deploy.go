@@ -37,18 +37,19 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [LIBRARY ...]",
 		Short: "Say what a deploy would do, and change nothing",
-		Long: `Compares the libraries with what the server holds, and says for each what a deploy would do: load, upgrade, same, newer
-there (left alone), drifted (same version, other bytes), conflict (a function name is held by another library). Exit code
-0 when there is nothing to do, 2 when there is, 1 when the server can not be deployed to.
+		Long: `Compares the libraries with what every node holds, and says for each what a deploy would do: load, upgrade, same, newer
+there (left alone), drifted (same version, other bytes), conflict (a function name is held by another library). A replica
+follows: it gets the libraries from its primary. Exit code 0 when there is nothing to do, 2 when there is, 1 when a node
+can not be deployed to. Warnings are what does not stand in the way and should be known.
 
-With --out the plan is saved; deploy --plan refuses it when the server has changed since.`,
-		Example: "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis://127.0.0.1:6379 --out plan.json",
+With --out the plan is saved; deploy --plan refuses it when the nodes or what they hold have changed since.`,
+		Example: "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis+cluster://10.0.0.1,10.0.0.2 --out plan.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.plan(cmd.Context(), args, file)
 		},
 	}
 	cmd.Flags().StringVar(&file, "out", "", "save the plan in this file")
-	return a.withRedis(cmd)
+	return a.withTarget(cmd)
 }
 
 func (a *app) plan(ctx context.Context, names []string, file string) error {
@@ -65,7 +66,9 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 		return err
 	}
 	defer conn.close()
-	plan, err := loader.NewTarget(conn.client).Plan(ctx, libs...)
+	target := a.openTarget(conn)
+	defer target.Close()
+	plan, err := target.Plan(ctx, libs...)
 	if err != nil {
 		return err
 	}
@@ -78,10 +81,14 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 	if err := a.printPlan(plan, conn.name); err != nil {
 		return err
 	}
+	var problems []error
 	for _, node := range plan.Nodes {
 		if node.Problem != nil {
-			return node.Problem
+			problems = append(problems, node.Problem)
 		}
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
 	}
 	if len(plan.Changes())+len(plan.Blocked()) > 0 {
 		return exitCode(exitDifferences)
@@ -116,37 +123,56 @@ func (a *app) printPlan(plan *loader.Plan, name string) error {
 	}
 	var rows [][]string
 	for _, node := range plan.Nodes {
-		for _, w := range node.Warnings {
-			a.talk("warning: %s: %s", node.Addr, w.Text)
-		}
 		for _, step := range node.Steps {
-			rows = append(rows, []string{node.Addr, node.Server.String(), step.Library, step.String(), step.Reason})
+			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), step.Library, step.String(), step.Reason})
 		}
 	}
-	printTable(a.out, []string{"node", "server", "library", "action", ""}, rows)
+	printTable(a.out, []string{"node", "role", "server", "library", "action", ""}, rows)
+	a.warnPlan(plan)
 	a.talk("%s: %s", name, plan.Summary())
 	return nil
 }
 
+func (a *app) warnPlan(plan *loader.Plan) {
+	a.warn("", plan.Warnings)
+	for _, node := range plan.Nodes {
+		a.warn(node.Addr, node.Warnings)
+	}
+}
+
+// warn says what does not stand in the way.
+func (a *app) warn(node string, warnings []loader.Warning) {
+	for _, w := range warnings {
+		if node == "" {
+			a.talk("warning: %s", w.Text)
+		} else {
+			a.talk("warning: %s: %s", node, w.Text)
+		}
+	}
+}
+
 func (a *app) deployCommand() *cobra.Command {
 	var file string
-	var replaceDrifted bool
+	var replaceDrifted, partial bool
 	cmd := &cobra.Command{
 		Use:   "deploy [LIBRARY ...]",
-		Short: "Put the libraries on the server and prove that they are there",
-		Long: `Loads what is absent, upgrades what is older, leaves alone what is newer, and reads every library back byte for byte.
-It never goes down a version, and never touches a library that is not its own.`,
-		Example: "  rlfunc deploy --redis redis://127.0.0.1:6379\n  rlfunc deploy --redis redis://127.0.0.1:6379 --plan plan.json",
+		Short: "Put the libraries on every primary and prove that they are there",
+		Long: `Loads what is absent, upgrades what is older, leaves alone what is newer, and reads every library back byte for byte, on
+all primaries at once; then it waits for the replicas and reads them too. It never goes down a version, and never touches
+a library that is not its own. A node that fails does not keep the others from their end: the table says what each
+holds, and running it again finishes.`,
+		Example: "  rlfunc deploy --redis redis://127.0.0.1:6379\n  rlfunc deploy --redis redis+sentinel://main@10.0.0.1,10.0.0.2 --plan plan.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file != "" && len(args) > 0 {
 				return errors.New("a saved plan names its libraries: give --plan or library names, not both")
 			}
-			return a.deploy(cmd.Context(), args, file, loader.ApplyOptions{ReplaceDrifted: replaceDrifted})
+			return a.deploy(cmd.Context(), args, file, loader.ApplyOptions{ReplaceDrifted: replaceDrifted, Partial: partial})
 		},
 	}
 	cmd.Flags().StringVar(&file, "plan", "", "do what this saved plan says, and nothing if the server has changed since")
+	cmd.Flags().BoolVar(&partial, "partial", false, "load what can be loaded, although a node or a library can not be")
 	cmd.Flags().BoolVar(&replaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
-	return a.withRedis(cmd)
+	return a.withTarget(cmd)
 }
 
 func (a *app) deploy(ctx context.Context, names []string, file string, o loader.ApplyOptions) error {
@@ -163,7 +189,8 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 		return err
 	}
 	defer conn.close()
-	target := loader.NewTarget(conn.client)
+	target := a.openTarget(conn)
+	defer target.Close()
 	var plan *loader.Plan
 	if file != "" {
 		text, err := os.ReadFile(file)
@@ -176,6 +203,7 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 	} else if plan, err = target.Plan(ctx, libs...); err != nil {
 		return err
 	}
+	a.warnPlan(plan)
 	a.talk("%s: %s", conn.name, plan.Summary())
 	result, err := target.Apply(ctx, plan, o)
 	if result != nil {
@@ -193,9 +221,12 @@ func (a *app) printResult(result *loader.Result) error {
 	var rows [][]string
 	for _, node := range result.Nodes {
 		for _, step := range node.Steps {
-			rows = append(rows, []string{node.Addr, step.Library, string(step.Outcome), step.From, step.Found})
+			rows = append(rows, []string{node.Addr, string(node.Role), step.Library, string(step.Outcome), step.From, step.Found})
 		}
 	}
-	printTable(a.out, []string{"node", "library", "outcome", "was", "is"}, rows)
+	printTable(a.out, []string{"node", "role", "library", "outcome", "was", "is"}, rows)
+	for _, node := range result.Nodes {
+		a.warn(node.Addr, node.Warnings)
+	}
 	return nil
 }

@@ -42,6 +42,35 @@ func TestRedis(t *testing.T) {
 	}
 }
 
+// TestCluster pins the command line on a cluster with replicas and a primary without slots.
+func TestCluster(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 2, 1)
+	c.Join(t, engines.OnPath(t))
+	runWith(t, "testdata/cluster.txtar", map[string]string{
+		"REDIS_URL": "redis+cluster://" + c.Primaries[0].Addr + "," + c.Replicas[0].Addr,
+		"PRIMARY":   c.Primaries[0].Addr, "REPLICA": c.Replicas[0].Addr, "EMPTY": c.Primaries[2].Addr,
+	})
+}
+
+// TestSentinel pins the command line where sentinels name the primary.
+func TestSentinel(t *testing.T) {
+	s := engines.OnPath(t).StartSentinels(t, 1)
+	runWith(t, "testdata/sentinel.txtar", map[string]string{
+		"REDIS_URL": "redis+sentinel://main@" + strings.Join(s.Addrs(), ","),
+		"PRIMARY":   s.Servers[0].Addr, "REPLICA": s.Servers[1].Addr,
+	})
+}
+
+func runWith(t *testing.T, script string, variables map[string]string) {
+	t.Helper()
+	testscript.RunT(oneByOne{t}, testscript.Params{Files: []string{script}, Setup: func(env *testscript.Env) error {
+		for name, value := range variables {
+			env.Setenv(name, value)
+		}
+		return nil
+	}})
+}
+
 // oneByOne runs the scripts of one server after each other.
 type oneByOne struct{ *testing.T }
 

@@ -12,9 +12,10 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// A connection is the server that a command works on.
+// A connection is what a command works on: a server, a cluster, what sentinels watch.
 type connection struct {
 	client   redis.UniversalClient
+	address  *loader.Address  // nil for the embedded server
 	embedded *embedded.Server // nil for a real one
 	name     string           // for messages: no password in it
 }
@@ -22,7 +23,7 @@ type connection struct {
 // connect opens what --redis names. It sends nothing yet.
 func (a *app) connect() (*connection, error) {
 	if a.redis == "" {
-		return nil, errors.New("no server: give --redis redis://host:6379 (or set REDIS_URL), or --redis embedded")
+		return nil, errors.New("no server: give --redis redis://host:6379, redis+cluster://host1,host2 or redis+sentinel://main@host1,host2 (or set REDIS_URL), or --redis embedded")
 	}
 	if a.redis == "embedded" {
 		server := embedded.New(embedded.Options{})
@@ -32,7 +33,19 @@ func (a *app) connect() (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{client: address.NewClient(), name: address.String()}, nil
+	return &connection{client: address.NewClient(), address: address, name: address.String()}, nil
+}
+
+// openTarget is where libraries are deployed to over the connection. The caller closes it.
+func (a *app) openTarget(c *connection) *loader.Target {
+	target := loader.NewTarget(c.client)
+	if c.address != nil {
+		target = c.address.Open()
+	}
+	if a.noReplicas {
+		return target.WithoutReplicas()
+	}
+	return target
 }
 
 func (c *connection) close() {

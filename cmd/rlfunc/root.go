@@ -38,6 +38,8 @@ type app struct {
 	dir      string
 	json     bool
 	redis    string
+
+	noReplicas bool
 }
 
 // run runs one command line and returns its exit code.
@@ -119,9 +121,15 @@ func version() string {
 
 // withRedis adds the flag that names a server.
 func (a *app) withRedis(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&a.redis, "redis", os.Getenv("REDIS_URL"), "server: redis://, rediss://, unix:// or embedded (default $REDIS_URL)")
+	cmd.Flags().StringVar(&a.redis, "redis", os.Getenv("REDIS_URL"), "redis://host, rediss://host, unix:///path, redis+cluster://h1,h2, redis+sentinel://main@h1,h2 or embedded (default $REDIS_URL)")
 	cmd.Flags().Lookup("redis").DefValue = ""
 	return cmd
+}
+
+// withTarget adds the flags that name all nodes of a deploy.
+func (a *app) withTarget(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&a.noReplicas, "no-replicas", false, "leave the replicas out: neither look at them nor wait for them")
+	return a.withRedis(cmd)
 }
 
 // load reads and vets the project's libraries, or the built-in ones.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,15 +13,15 @@ import (
 func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [LIBRARY ...]",
-		Short: "Compare what the server holds with the libraries, byte for byte",
-		Long: `Reads every library back from the server and compares it byte for byte. Exit code 0 when all are the same, 2 when one is
-missing, older, newer, drifted or not ours.`,
-		Example: "  rlfunc verify --redis redis://127.0.0.1:6379",
+		Short: "Compare what every node holds with the libraries, byte for byte",
+		Long: `Reads every library back from every primary and replica and compares it byte for byte. Exit code 0 when all are the same, 2
+when one is missing, older, newer, drifted or not ours, 1 when a node can not be read.`,
+		Example: "  rlfunc verify --redis redis://127.0.0.1:6379\n  rlfunc verify --redis redis+cluster://10.0.0.1,10.0.0.2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.verify(cmd.Context(), args)
 		},
 	}
-	return a.withRedis(cmd)
+	return a.withTarget(cmd)
 }
 
 func (a *app) verify(ctx context.Context, names []string) error {
@@ -37,7 +38,9 @@ func (a *app) verify(ctx context.Context, names []string) error {
 		return err
 	}
 	defer conn.close()
-	v, err := loader.NewTarget(conn.client).Verify(ctx, libs...)
+	target := a.openTarget(conn)
+	defer target.Close()
+	v, err := target.Verify(ctx, libs...)
 	if err != nil {
 		return err
 	}
@@ -53,15 +56,19 @@ func (a *app) verify(ctx context.Context, names []string) error {
 				if f.State == loader.Drifted && f.Difference != nil {
 					first = f.Difference.String()
 				}
-				rows = append(rows, []string{node.Addr, f.Library, string(f.State), f.Want, f.Found, first})
+				rows = append(rows, []string{node.Addr, string(node.Role), f.Library, string(f.State), f.Want, f.Found, first})
 			}
 		}
-		printTable(a.out, []string{"node", "library", "state", "want", "found", "first difference"}, rows)
+		printTable(a.out, []string{"node", "role", "library", "state", "want", "found", "first difference"}, rows)
 	}
+	var problems []error
 	for _, node := range v.Nodes {
 		if node.Problem != nil {
-			return node.Problem
+			problems = append(problems, node.Problem)
 		}
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
 	}
 	if !v.Same() {
 		return exitCode(exitDifferences)
@@ -72,7 +79,7 @@ func (a *app) verify(ctx context.Context, names []string) error {
 func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
-		Short:   "List the libraries that the server holds",
+		Short:   "List the libraries that every node holds",
 		Long:    `Lists every node with its server, and every library that it holds: version, functions, and the digest of its bytes.`,
 		Example: "  rlfunc status --redis redis://127.0.0.1:6379\n  rlfunc status --redis redis://127.0.0.1:6379 --json",
 		Args:    cobra.NoArgs,
@@ -80,7 +87,7 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.status(cmd.Context())
 		},
 	}
-	return a.withRedis(cmd)
+	return a.withTarget(cmd)
 }
 
 func (a *app) status(ctx context.Context) error {
@@ -89,7 +96,9 @@ func (a *app) status(ctx context.Context) error {
 		return err
 	}
 	defer conn.close()
-	nodes, err := loader.NewTarget(conn.client).Check(ctx)
+	target := a.openTarget(conn)
+	defer target.Close()
+	nodes, err := target.Check(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,33 +109,32 @@ func (a *app) status(ctx context.Context) error {
 	} else {
 		a.printStatus(nodes)
 	}
+	var problems []error
 	for _, node := range nodes {
 		if node.Problem != nil && !node.Readable {
-			return node.Problem
+			problems = append(problems, node.Problem)
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func (a *app) printStatus(nodes []loader.NodeState) {
 	var rows [][]string
 	for _, node := range nodes {
-		for _, w := range node.Warnings {
-			a.talk("warning: %s: %s", node.Addr, w.Text)
-		}
+		a.warn(node.Addr, node.Warnings)
 		if node.Problem != nil && node.Readable {
 			a.talk("warning: %v", node.Problem)
 		}
 		if len(node.Libraries) == 0 && node.Readable {
-			rows = append(rows, []string{node.Addr, node.Server.String(), "none", "", "", ""})
+			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), "none", "", "", ""})
 		}
 		for _, lib := range node.Libraries {
 			version := lib.Version
 			if lib.Name == "" {
 				version = "not ours"
 			}
-			rows = append(rows, []string{node.Addr, node.Server.String(), lib.ServerName, version, lib.Digest[:12], strings.Join(lib.Functions, " ")})
+			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), lib.ServerName, version, lib.Digest[:12], strings.Join(lib.Functions, " ")})
 		}
 	}
-	printTable(a.out, []string{"node", "server", "library", "version", "digest", "functions"}, rows)
+	printTable(a.out, []string{"node", "role", "server", "library", "version", "digest", "functions"}, rows)
 }

@@ -24,7 +24,7 @@ type Member struct {
 	program Program
 	args    []string
 	options redis.Options
-	name    string // in its configuration, so that it is told from a server that has taken its port
+	name    string // in its configuration, so that it is told from a server that has taken its port; a sentinel has none
 
 	mu  sync.Mutex
 	box box
@@ -107,7 +107,7 @@ func (m *Member) begin(ctx context.Context) error {
 	m.mu.Lock()
 	m.box = killedOnce{box: b, once: new(sync.Once), untrack: untrack}
 	m.mu.Unlock()
-	if _, err = await(ctx, m.options, died); err == nil {
+	if _, err = await(ctx, m.options, died); err == nil && m.name != "" {
 		err = m.isOurs(ctx)
 	}
 	if err != nil {

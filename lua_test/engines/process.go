@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // slot is the place of one engine in this process: not asked for yet, running, or not reached.
@@ -54,6 +57,7 @@ type wrapped struct{ Runner }
 
 func (w wrapped) Run() int {
 	process.hasMain.Store(true)
+	redis.SetLogger(&logging.VoidLogger{}) // what it would log about servers that are not up yet, or gone, comes back as an error as well
 	// go test passes an interrupt on; without this the containers would outlive it.
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)

@@ -1,0 +1,139 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// openSentinel asks all sentinels who is the primary, and follows most of them: one that was cut off still names the primary of before.
+func (s *session) openSentinel(ctx context.Context, a *Address, replicas bool) error {
+	s.connect = likeClient(a.options)
+	sentinels := &session{connect: func(addr string) *redis.Client {
+		o := *a.options
+		o.Username, o.Password, o.DB = a.sentinelUser, a.sentinelPassword, 0
+		return connectNode(&o, addr, redis.NewClient)
+	}}
+	defer sentinels.close()
+	for _, addr := range a.hosts {
+		sentinels.add(Node{Addr: addr})
+	}
+	views := make([]sentinelView, len(sentinels.nodes))
+	onEach(sentinels.nodes, func(i int, n *node) { views[i] = n.viewPrimary(ctx, a.primary, replicas) })
+
+	votes := map[string]int{}
+	for _, v := range views {
+		votes[v.primary]++
+	}
+	best := -1
+	for i, v := range views {
+		if v.err == nil && (best < 0 || votes[v.primary] > votes[views[best].primary]) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return noSentinel(views)
+	}
+	primary := views[best].primary
+	s.add(Node{Addr: primary, Role: Primary})
+	for _, addr := range views[best].replicas {
+		s.add(Node{Addr: addr, Role: Replica, Follows: primary})
+	}
+	s.warnings = append(s.warnings, sentinelWarnings(views, primary)...)
+	return nil
+}
+
+// A sentinelView is what one sentinel says.
+type sentinelView struct {
+	sentinel string
+	primary  string
+	replicas []string
+	err      error
+}
+
+var errNoSuchPrimary = errors.New("no primary of that name")
+
+func (n *node) viewPrimary(ctx context.Context, name string, replicas bool) sentinelView {
+	v := sentinelView{sentinel: n.Addr}
+	reply, err := n.do(ctx, false, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
+	if errors.Is(err, redis.Nil) {
+		err = fmt.Errorf("%w: %q", errNoSuchPrimary, name)
+	}
+	if err != nil {
+		v.err = err
+		return v
+	}
+	addr, _ := reply.([]any)
+	if len(addr) == 2 {
+		host, _ := addr[0].(string)
+		port, _ := addr[1].(string)
+		v.primary = net.JoinHostPort(host, port)
+	} else {
+		v.err = listError(fmt.Sprintf("the primary's address is %v", reply))
+	}
+	if !replicas || v.err != nil {
+		return v
+	}
+	reply, v.err = n.do(ctx, false, "SENTINEL", "REPLICAS", name)
+	list, _ := reply.([]any)
+	if v.err == nil {
+		// In the middle of a failover the primary of before is no replica yet.
+		reply, v.err = n.do(ctx, false, "SENTINEL", "MASTER", name)
+		list = append(list, reply)
+	}
+	for _, item := range list {
+		fields := readMap(item)
+		host, _ := fields["ip"].(string)
+		port, _ := fields["port"].(string)
+		if addr := net.JoinHostPort(host, port); host != "" && port != "" && addr != v.primary {
+			v.replicas = append(v.replicas, addr)
+		}
+	}
+	return v
+}
+
+// noSentinel is why none of the sentinels names the primary.
+func noSentinel(views []sentinelView) error {
+	e := &Error{Op: "find the nodes", Reason: ErrUnreachable}
+	var texts []string
+	for _, v := range views {
+		why := judge("", "", "", false, v.err)
+		var reply redis.Error
+		switch {
+		case errors.Is(v.err, errNoSuchPrimary):
+			why.Reason, why.Text = ErrUnsupported, "it knows "+v.err.Error()
+		case errors.As(v.err, &reply) && why.Reason == ErrRejected:
+			why.Reason, why.Text = ErrUnsupported, "it is no sentinel: "+reply.Error()
+		case errors.As(v.err, &reply) && why.Reason == ErrNoPermission:
+			why.Text = reply.Error() + "; a sentinel's own user and password are ?sentinel_username= and &sentinel_password="
+		}
+		if !e.answered() {
+			e.Reason, e.Cause = why.Reason, v.err
+		}
+		texts = append(texts, v.sentinel+": "+why.Text)
+	}
+	e.Text = strings.Join(texts, "; ")
+	return e
+}
+
+func sentinelWarnings(views []sentinelView, primary string) []Warning {
+	var warnings []Warning
+	for _, v := range views {
+		switch {
+		case v.err != nil:
+			warnings = append(warnings, Warning{
+				Code: "sentinel_silent", Text: "sentinel " + v.sentinel + " does not name the primary: " + oneLine(plainText(v.err)),
+			})
+		case v.primary != primary:
+			warnings = append(warnings, Warning{
+				Code: "sentinels_differ",
+				Text: "sentinel " + v.sentinel + " holds " + v.primary + " for the primary, and most hold " + primary + "; a failover may be going on: plan again when they agree",
+			})
+		}
+	}
+	return warnings
+}

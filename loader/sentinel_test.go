@@ -1,0 +1,108 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestSentinel_deployAndWhatAFailoverLeaves(t *testing.T) {
+	s := engines.OnPath(t).StartSentinels(t, 2)
+	old := s.Servers[0]
+	target := open(t, "redis+sentinel://main@"+strings.Join(s.Addrs(), ","))
+	lib := bundle("shop", "1.0.0", "buy")
+
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", map[string][]string{
+		old.Addr: {"loaded"}, s.Servers[1].Addr: {"followed"}, s.Servers[2].Addr: {"followed"},
+	}, byNode(r))
+
+	failover := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: s.Addrs()})
+	defer failover.Close()
+	nodes, err := loader.NewTarget(failover).Nodes(t.Context())
+	equal(t, "error", nil, err)
+	wantNodes, err := target.Nodes(t.Context())
+	equal(t, "error", nil, err)
+	equal(t, "nodes of a failover client", wantNodes, nodes)
+
+	stale := planOf(t, target, bundle("shop", "1.1.0", "buy"))
+	old.Kill()
+	now := s.AwaitFailover(t, old)
+	v, err := target.Verify(t.Context(), lib)
+	equal(t, "error", nil, err)
+	equal(t, "nodes", 3, len(v.Nodes))
+	for _, n := range v.Nodes {
+		switch n.Addr {
+		case old.Addr:
+			says(t, n.Problem, loader.ErrUnreachable, "verify on "+old.Addr)
+		case now.Addr:
+			equal(t, "the new primary", []any{"", loader.Same}, []any{n.Follows, n.Findings[0].State})
+		default:
+			equal(t, "the other replica", []any{now.Addr, loader.Same}, []any{n.Follows, n.Findings[0].State})
+		}
+	}
+	equal(t, "same", false, v.Same())
+
+	_, err = target.Apply(t.Context(), stale, loader.ApplyOptions{})
+	says(t, err, loader.ErrMoved, "the plan is for "+old.Addr+", and the target is "+now.Addr)
+
+	// A dead replica is no reason not to deploy.
+	upgrade := bundle("shop", "1.1.0", "buy")
+	p := planOf(t, target, upgrade)
+	r, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", "upgraded", byNode(r)[now.Addr][0])
+	equal(t, "outcomes", "unverified", byNode(r)[old.Addr][0])
+
+	// It comes back as a replica, and takes over what it has missed.
+	old.Restart(t)
+	old.AwaitInfo(t, "role:slave", "master_link_status:up")
+	v, err = target.Verify(t.Context(), upgrade)
+	equal(t, "verification", []any{nil, true}, []any{err, v.Same()})
+}
+
+func TestSentinel_whatCanNotBeFoundIsSaid(t *testing.T) {
+	s := engines.OnPath(t).StartSentinels(t, 0)
+	lib := bundle("shop", "1.0.0", "buy")
+	for name, tt := range map[string]struct {
+		url    string
+		reason loader.Reason
+		part   string
+	}{
+		"an unknown name": {"redis+sentinel://mian@" + s.Addrs()[0], loader.ErrUnsupported, `it knows no primary of that name: "mian"`},
+		"no sentinel":     {"redis+sentinel://main@" + s.Servers[0].Addr, loader.ErrUnsupported, "it is no sentinel"},
+		"nobody":          {"redis+sentinel://main@127.0.0.1:1", loader.ErrUnreachable, "127.0.0.1:1: no connection"},
+	} {
+		_, err := open(t, tt.url).Plan(t.Context(), lib)
+		t.Log(name)
+		says(t, err, tt.reason, "find the nodes: ", tt.part)
+	}
+
+	// One of three sentinels is enough, and the others are named.
+	p := planOf(t, open(t, "redis+sentinel://main@127.0.0.1:1,"+s.Addrs()[1]), lib)
+	equal(t, "nodes", []any{s.Servers[0].Addr, 1}, []any{p.Nodes[0].Addr, len(p.Nodes)})
+	equal(t, "warnings", []string{"sentinel_silent"}, codes(p.Warnings))
+}
+
+func open(t *testing.T, url string) *loader.Target {
+	t.Helper()
+	target, err := loader.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { target.Close() })
+	return target
+}
+
+func codes(warnings []loader.Warning) []string {
+	var all []string
+	for _, w := range warnings {
+		all = append(all, w.Code)
+	}
+	return all
+}
