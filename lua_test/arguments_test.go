@@ -1,246 +1,252 @@
 package luatest_test
 
 import (
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/codegen/spec"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// A rawArg is one argument of a function as the wire has it.
-type rawArg struct {
-	name        string
-	legal       string // what it is while another one is tried
-	must        string // of the refusal
-	least, most int64  // bytes, for a text
-	text, flag  bool
-	optional    bool
+// noNumbers are texts that no number is written as.
+var noNumbers = []string{
+	"nan", "NaN", "-nan", "inf", "-inf", "INF", "infinity", "1e3", "1E3", "1e309", "0x10", "0X1F", "0b1", "-0", "-1", "+5",
+	" ", " 1", "1 ", "\t1", "1\n", "1\r\n", "5\x00", "\x005", "\x00", "007", "00", "1.0", "1.5", ".5", "5.", "1,000", "1_000",
+	"one", "true", "\xff", "\xd9\xa1", "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808",
+	"18446744073709551616", "99999999999999999999", mebibyte,
 }
 
-// A rawCall is a function called past its client.
-type rawCall struct {
-	name     string
-	readOnly bool
-	keys     []string
-	args     []rawArg
-}
-
-const (
-	mustCount    = "be a whole number from 1 to 1000000"
-	mustDuration = "be from 1 to 315360000000000 microseconds"
-)
-
-var (
-	countArg    = rawArg{legal: "5", must: mustCount, least: 1, most: 1_000_000}
-	durationArg = rawArg{legal: "1000000", must: mustDuration, least: 1, most: 315_360_000_000_000}
-)
-
-func (a rawArg) as(name string) rawArg { a.name = name; return a }
-
-func (a rawArg) opt() rawArg { a.optional, a.legal = true, ""; return a }
-
-var rawCalls = []rawCall{
-	{name: "sliding_log", keys: []string{"log", "receipts"}, args: []rawArg{
-		countArg.as("limit"), durationArg.as("window"),
-		{name: "receipt", must: "be 1 to 256 bytes", least: 1, most: 256, text: true, optional: true},
-		durationArg.as("dedup").opt(),
-		{name: "refresh", must: "be 1 or 0", flag: true, optional: true},
-	}},
-	{name: "sliding_log_peek", readOnly: true, keys: []string{"log"}, args: []rawArg{countArg.as("limit"), durationArg.as("window")}},
-	{name: "sliding_log_reset", keys: []string{"log", "receipts"}},
-	{name: "gcra", keys: []string{"gcra"}, args: bucketArgs()},
-	{name: "gcra_peek", readOnly: true, keys: []string{"gcra"}, args: bucketArgs()},
-	{name: "gcra_reset", keys: []string{"gcra"}},
-	{name: "gcra_refund", keys: []string{"gcra"}, args: refund(bucketArgs()...)},
-	{name: "sliding_log_refund", keys: []string{"log", "receipts"}, args: []rawArg{
-		{name: "receipt", legal: "r", must: "be 1 to 256 bytes", least: 1, most: 256, text: true},
-	}},
-	{name: "fixed_window", keys: []string{"window"}, args: windowArgs(durationArg)},
-	{name: "fixed_window_peek", readOnly: true, keys: []string{"window"}, args: windowArgs(durationArg)},
-	{name: "fixed_window_reset", keys: []string{"window"}},
-	{name: "fixed_window_refund", keys: []string{"window"}, args: refund(windowArgs(durationArg)...)},
-	{name: "sliding_counter", keys: []string{"counter"}, args: windowArgs(quarterArg)},
-	{name: "sliding_counter_peek", readOnly: true, keys: []string{"counter"}, args: windowArgs(quarterArg)},
-	{name: "sliding_counter_reset", keys: []string{"counter"}},
-	{name: "sliding_counter_refund", keys: []string{"counter"}, args: refund(windowArgs(quarterArg)...)},
-}
-
-var (
-	costArg    = rawArg{name: "cost", legal: "1", must: "be a whole number from 0 to 1000000", least: 0, most: 1_000_000, optional: true}
-	quarterArg = rawArg{legal: "1000000", must: "be from 1 to 7776000000000 microseconds", least: 1, most: 7_776_000_000_000}
-)
-
-func windowArgs(window rawArg) []rawArg {
-	limit := countArg.as("limit")
-	limit.legal = "1000000"
-	return []rawArg{limit, window.as("window"), costArg}
-}
-
-// refund makes the arguments of a call those of its refund: giving back nothing is no refund.
-func refund(args ...rawArg) []rawArg {
-	cost := &args[len(args)-1]
-	cost.least, cost.must = 1, mustCount
-	return args
-}
-
-func bucketArgs() []rawArg {
-	burst := countArg.as("burst").opt()
-	burst.legal = "1000000"
-	return []rawArg{
-		countArg.as("limit"), durationArg.as("period"), burst,
-		costArg,
-	}
-}
+var mebibyte = strings.Repeat("1", 1<<20)
 
 // refused lists texts that the argument can not be.
-func (a rawArg) refused() []string {
-	if a.text {
-		bad := []string{strings.Repeat("r", int(a.most)+1), strings.Repeat("r", 1<<20)}
-		if !a.optional {
-			bad = append(bad, "")
+func (s wireSlot) refused() (bad []string) {
+	f := s.field
+	switch f.Kind {
+	case spec.KindText:
+		bad = []string{strings.Repeat("r", int(f.Max)+1), mebibyte}
+		if f.Min > 1 {
+			bad = append(bad, strings.Repeat("r", int(f.Min)-1))
 		}
-		return bad
+	case spec.KindBool:
+		bad = append(slices.Clone(noNumbers), "2", "01", "yes")
+	case spec.KindEnum:
+		bad = append(slices.Clone(noNumbers), "0", "1", "x")
+		for _, v := range f.Values {
+			bad = append(bad, strings.ToUpper(v), v+" ", " "+v, v+"\x00", v[:len(v)-1])
+		}
+	default:
+		bad = append(slices.Clone(noNumbers), strconv.FormatInt(f.Max+1, 10), strconv.FormatInt(f.Min-1, 10))
 	}
-	bad := []string{
-		"nan", "NaN", "-nan", "inf", "-inf", "INF", "infinity", "1e3", "1E3", "1e309", "0x10", "0X1F", "0b1", "-0", "-1", "+5",
-		" ", " 1", "1 ", "\t1", "1\n", "1\r\n", "5\x00", "\x005", "\x00", "007", "00", "1.0", "1.5", ".5", "5.", "1,000", "1_000",
-		"one", "true", "\xff", "\xd9\xa1", "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808",
-		"18446744073709551616", "99999999999999999999", strings.Repeat("1", 1<<20), strings.Repeat("0", 1<<20), strings.Repeat("x", 1<<20),
-	}
-	if a.flag {
-		return append(bad, "2", "01", "yes")
-	}
-	if a.least > 0 {
-		bad = append(bad, strconv.FormatInt(a.least-1, 10))
-	}
-	if !a.optional {
+	if !f.Optional && f.Default == nil && (f.Kind != spec.KindText || f.Min > 0) {
 		bad = append(bad, "")
 	}
-	return append(bad, strconv.FormatInt(a.most+1, 10))
+	return bad
 }
 
 // accepted lists texts that the argument may be.
-func (a rawArg) accepted() []string {
-	switch {
-	case a.text:
-		good := []string{"r", strings.Repeat("r", int(a.most)), "\x00", "\r\n", "\xff"}
-		if a.optional {
-			good = append(good, "")
+func (s wireSlot) accepted() (good []string) {
+	f := s.field
+	switch f.Kind {
+	case spec.KindGroup: // its rows are in the call
+	case spec.KindText:
+		long := strings.Repeat("r", int(f.Max))
+		good = []string{long, long[:max(f.Min, 1)]}
+		for _, text := range []string{"\x00", "\r\n", "\xff", "{", "nan", " "} {
+			good = append(good, strings.Repeat(text, int(max(f.Min, 1))))
 		}
-		return good
-	case a.flag:
-		return []string{"", "0", "1"}
+	case spec.KindBool:
+		good = []string{"0", "1"}
+	case spec.KindEnum:
+		good = f.Values
+	default:
+		good = []string{strconv.FormatInt(f.Min, 10), strconv.FormatInt(f.Max, 10)}
 	}
-	ok := []string{strconv.FormatInt(a.least, 10), strconv.FormatInt(a.most, 10)}
-	if a.optional {
-		ok = append(ok, "")
+	if f.Optional || f.Default != nil {
+		good = append(good, "")
 	}
-	return ok
+	return good
 }
 
-// call sends the function with one argument replaced; text is the error reply.
-func (c rawCall) call(t *testing.T, s *luatest.Server, keys []string, args []string) (text string) {
+// A wireTry is what a server answers to a call with other keys or arguments.
+type wireTry struct {
+	what string // of a failure
+	cmd  *redis.Cmd
+	want func(text string) bool
+}
+
+// pipeline sends the tries that queue makes, and holds the answers against what is wanted.
+func pipeline(t *testing.T, s *luatest.Server, queue func(pipe redis.Pipeliner) []wireTry) {
 	t.Helper()
-	command := "FCALL"
-	if c.readOnly {
-		command = "FCALL_RO"
+	pipe := s.Redis.Pipeline()
+	tries := queue(pipe)
+	_, _ = pipe.Exec(t.Context()) // each command has its own error
+	for _, try := range tries {
+		text := ""
+		if err := try.cmd.Err(); err != nil {
+			text = err.Error()
+		}
+		if !try.want(text) {
+			t.Errorf("%s: %q", try.what, text)
+		}
 	}
-	words := []any{command, "ratelimit_v1_" + c.name, len(keys)}
-	for _, k := range keys {
-		words = append(words, k)
-	}
-	for _, a := range args {
-		words = append(words, a)
-	}
-	if err := s.Redis.Do(t.Context(), words...).Err(); err != nil {
-		return err.Error()
-	}
-	return ""
 }
 
-func (c rawCall) legal() []string {
-	args := make([]string, len(c.args))
-	for i, a := range c.args {
-		args[i] = a.legal
-	}
-	return args
+func one(want string) func(string) bool { return func(text string) bool { return text == want } }
+
+func beginning(want string) func(string) bool {
+	return func(text string) bool { return strings.HasPrefix(text, want) }
 }
 
-func (c rawCall) fullKeys() []string {
-	keys := make([]string, len(c.keys))
-	for i, suffix := range c.keys {
-		keys[i] = key("raw", suffix)
+// eachWireCall runs a test of each function of each library on each engine.
+func eachWireCall(t *testing.T, test func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function)) {
+	all := contract(t)
+	for _, lib := range wireLibraries {
+		t.Run(lib.library.Name, func(t *testing.T) {
+			lib.each(t, func(t *testing.T, s *luatest.Server) {
+				for _, w := range wireCalls {
+					if strings.HasPrefix(w.name, lib.library.ServerName+"_") {
+						s.Do(t, "FLUSHDB")
+						test(t, s, w, all[w.name])
+					}
+				}
+			})
+		})
 	}
-	return keys
 }
 
 func TestArguments_outOfBoundsAreRefusedByTheServerToo(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
-		tried := 0
-		for _, c := range rawCalls {
-			for i, a := range c.args {
-				for _, bad := range a.refused() {
-					args := c.legal()
+	tried := 0
+	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
+		slots, _ := w.slots(t, f)
+		pipeline(t, s, func(pipe redis.Pipeliner) (tries []wireTry) {
+			try := func(what string, keys, args []string, want func(string) bool) {
+				tries = append(tries, wireTry{w.name + " " + what, pipe.Do(t.Context(), w.words(keys, args)...), want})
+			}
+			for i, slot := range slots {
+				for _, bad := range slot.refused() {
+					args := slices.Clone(w.args)
 					args[i] = bad
-					tried++
-					want := fmt.Sprintf("RLARG %s must %s", a.name, a.must)
-					if diff := cmp.Diff(want, c.call(t, s, c.fullKeys(), args)); diff != "" {
-						t.Errorf("%s %s=%.40q (-want +got):\n%s", c.name, a.name, bad, diff)
-					}
+					try(slot.name+"="+strconv.Quote(bad[:min(len(bad), 40)]), w.keys, args, one("RLARG "+slot.must()))
 				}
 			}
-			for _, n := range []int{0, len(c.keys) + 1, 5} {
-				keys := append(c.fullKeys(), "x", "x", "x", "x", "x")[:n]
-				if got := c.call(t, s, keys, c.legal()); !strings.HasPrefix(got, "RLARG "+c.name+" must be called with ") {
-					t.Errorf("%s with %d keys: %q", c.name, n, got)
+			arity := beginning("RLARG " + f.Name + " must be called with ")
+			for n := range len(w.keys) + 3 {
+				if n != len(w.keys) {
+					try(strconv.Itoa(n)+" keys", append(slices.Clone(w.keys), "x", "x")[:n], w.args, arity)
 				}
 			}
-			for _, args := range [][]string{append(c.legal(), "1"), append(c.legal(), make([]string, 300)...)} {
-				if got := c.call(t, s, c.fullKeys(), args); !strings.HasPrefix(got, "RLARG "+c.name+" must be called with ") {
-					t.Errorf("%s with %d arguments: %q", c.name, len(args), got)
+			for n := range len(w.args) {
+				try(strconv.Itoa(n)+" arguments", w.keys, w.args[:n], beginning("RLARG "))
+			}
+			try("an argument more", w.keys, append(slices.Clone(w.args), "1"), arity)
+			try("300 arguments more", w.keys, append(slices.Clone(w.args), make([]string, 300)...), arity)
+			tried += len(tries)
+			return tries
+		})
+		if keys, err := s.Snapshot(t.Context()); err != nil || len(keys) > 0 {
+			t.Errorf("refused calls of %s wrote %v %v", w.name, keys, err)
+		}
+	})
+	t.Logf("%d calls refused", tried)
+}
+
+// Each argument alone at its bounds: the call is taken, or another argument's is the refusal, as a cost above the limit.
+func TestArguments_atTheirBoundsAreTaken(t *testing.T) {
+	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
+		slots, _ := w.slots(t, f)
+		pipeline(t, s, func(pipe redis.Pipeliner) (tries []wireTry) {
+			for i, slot := range slots {
+				for _, good := range slot.accepted() {
+					args := slices.Clone(w.args)
+					args[i] = good
+					pipe.FlushDB(t.Context())
+					tries = append(tries, wireTry{w.name + " " + slot.name + "=" + strconv.Quote(good), pipe.Do(t.Context(), w.words(w.keys, args)...), func(text string) bool {
+						return text == "" || contradicts(text) && slot.field.Kind != spec.KindText
+					}})
 				}
 			}
-		}
-		keys, err := s.Snapshot(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(keys) > 0 {
-			t.Errorf("refused calls wrote %v", keys)
-		}
-		t.Logf("%d arguments refused", tried)
+			return tries
+		})
 	})
 }
 
-func TestArguments_atTheirBoundsAreTaken(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
-		for _, c := range rawCalls {
-			for i, a := range c.args {
-				for _, good := range a.accepted() {
-					args := c.legal()
-					args[i] = good
-					if strings.HasPrefix(c.name, "gcra") {
-						switch a.name {
-						case "limit", "burst", "period":
-							args[3] = "1"
-						}
-						if a.name == "period" && good != "" {
-							args[2] = "1" // a bucket may take 100 years to fill
-						}
-					}
-					if a.name == "limit" && len(args) == 3 {
-						args[2] = good // a cost is at most limit
-					}
-					if got := c.call(t, s, c.fullKeys(), args); got != "" {
-						t.Errorf("%s %s=%.40q: %s", c.name, a.name, good, got)
-					}
+// contradicts tells whether a refusal is of an argument that is legal alone.
+func contradicts(text string) bool {
+	return slices.ContainsFunc([]string{
+		"cost must be at most limit: more is never there", "cost must be at most burst: more is never there", "cost must be 0 or 1 in a sliding_log",
+		"burst must be gained within 100 years", "burst must be absent but in a gcra", "window must be at most 90 days in a sliding_counter",
+		"limits must differ in kind or name",
+	}, func(part string) bool { return strings.HasPrefix(text, "RLARG ") && strings.Contains(text, part) })
+}
+
+// A key of any other type than the header says is told and left, where the call comes to it: a refund of a receipt that is not
+// known does not look at the log.
+func TestArguments_keysOfAnotherTypeAreToldAndLeft(t *testing.T) {
+	kinds := map[string][]any{
+		"string": {"SET", "", "x"}, "list": {"RPUSH", "", "x"}, "hash": {"HSET", "", "f", "x"}, "set": {"SADD", "", "x"}, "zset": {"ZADD", "", "1", "x"},
+	}
+	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
+		if onlyDeletes(f) {
+			return
+		}
+		_, types := w.slots(t, f)
+		all := 0
+		for i, name := range w.keys {
+			its := types[i]
+			if its == "any" {
+				its = "string"
+				if strings.Contains(name, ":sliding_log:") {
+					its = "list"
 				}
 			}
+			told := 0
+			for kind, words := range kinds {
+				if kind == its {
+					continue
+				}
+				words = slices.Clone(words)
+				words[1] = name
+				s.Do(t, "FLUSHDB")
+				s.Do(t, words...)
+				before, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				reply := s.Redis.Do(t.Context(), w.words(w.keys, w.args)...).Err()
+				after, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case reply == nil: // not looked at
+				case reply.Error() != "RLSTATE "+name+": holds a "+kind+", not a "+its:
+					t.Errorf("%s with a %s where %s is: %v", w.name, kind, name, reply)
+				case len(after) != 1:
+					t.Errorf("%s with a %s where %s is refused, and wrote %v", w.name, kind, name, after)
+				default:
+					told++
+				}
+				if diff := cmp.Diff(before[name], after[name]); diff != "" {
+					t.Errorf("%s with a %s where %s is (-before +after):\n%s", w.name, kind, name, diff)
+				}
+			}
+			if told != 0 && told != len(kinds)-1 {
+				t.Errorf("%s tells %d of %d other types of %s", w.name, told, len(kinds)-1, name)
+			}
+			all += told
+		}
+		if all == 0 {
+			t.Errorf("%s tells no key of another type", w.name)
 		}
 	})
+}
+
+// onlyDeletes tells whether a function forgets its keys, whatever they hold.
+func onlyDeletes(f spec.Function) bool {
+	return strings.HasSuffix(f.Name, "reset") || f.Name == "forgive" || f.Name == "unblock"
 }

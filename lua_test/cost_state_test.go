@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
@@ -133,69 +131,6 @@ func TestCost_keysThatNeverExpireGetAnExpiryFromTheNextCharge(t *testing.T) {
 			Call:  reserves(reserve("b", 300, within(1000))), Writes: true, TTLs: costKeys(2*window10, 0), Want: granted(300, 900, 1000, window10),
 		},
 	)
-}
-
-func TestCost_rawArgumentsAreRefusedByTheServerToo(t *testing.T) {
-	const estimate, actual = "estimate must be from 0 to 1000000000000000 micros", "actual must be from 0 to 1000000000000000 micros"
-	const windows, most = "limits.0.window must be from 1 to 315360000000000 microseconds", "limits.0.budget must be from 0 to 1000000000000000 micros"
-	legal := map[string][]string{
-		"reserve": {"a", "5", "1", "1000", "60000000", "", ""}, "settle": {"a", "5", "0"}, "cancel": {"a"}, "peek": {"1", "1000", "60000000", "", ""}, "reset": {},
-	}
-	at := map[string]map[int]string{
-		"reserve": {0: "receipt must be 1 to 256 bytes", 1: estimate, 2: "", 3: most, 4: windows, 5: "hold must be from 1 to 315360000000000 microseconds", 6: "penalty must be from 1 to 315360000000000 microseconds"},
-		"settle":  {0: "receipt must be 1 to 256 bytes", 1: actual, 2: ""},
-		"cancel":  {0: "receipt must be 1 to 256 bytes"},
-		"peek":    {0: "", 1: most, 2: windows, 3: estimate, 4: "receipt must be 1 to 256 bytes"},
-	}
-	bad := []string{
-		"nan", "inf", "-inf", "1e3", "1e309", "0x10", "-0", "-1", "+5", " 1", "1 ", "\x00", "5\x00", "007", "1.5", "x", "\xff", "17",
-		"9007199254740992", "9007199254740993", "18446744073709551616", strings.Repeat("1", 1<<20),
-	}
-	budgets.Each(t, func(t *testing.T, s *luatest.Server, _ *budget.Client) {
-		call := func(name string, keys int, args []string) string {
-			words := []any{"FCALL", "cost_v1_" + name, keys}
-			for range keys {
-				words = append(words, chargesKey)
-			}
-			for _, a := range args {
-				words = append(words, a)
-			}
-			if err := s.Redis.Do(t.Context(), words...).Err(); err != nil && !errors.Is(err, redis.Nil) {
-				return err.Error()
-			}
-			return ""
-		}
-		for name, args := range legal {
-			for i, must := range at[name] {
-				tries := bad
-				if strings.HasPrefix(must, "receipt") {
-					tries = []string{strings.Repeat("r", 257), strings.Repeat("r", 1<<20)}
-				}
-				for _, text := range tries {
-					if text == "17" && must != "" {
-						continue
-					}
-					tried := append([]string{}, args...)
-					tried[i] = text
-					if got := call(name, 2, tried); !strings.HasPrefix(got, "RLARG "+must) {
-						t.Errorf("%s with argument %d %.40q: %q, want RLARG %s", name, i, text, got, must)
-					}
-				}
-			}
-			for _, keys := range []int{0, 1, 3} {
-				if got := call(name, keys, args); !strings.HasPrefix(got, "RLARG "+name+" must be called with ") {
-					t.Errorf("%s with %d keys: %q", name, keys, got)
-				}
-			}
-		}
-		keys, err := s.Snapshot(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(keys) > 0 {
-			t.Errorf("refused calls wrote %v", keys)
-		}
-	})
 }
 
 func TestCost_subjectsNeverShare(t *testing.T) {

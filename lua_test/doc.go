@@ -37,6 +37,7 @@
 //     where nothing may change are as the model says; an invariant that knows no model holds; one tick before its
 //     retry_after a refused call is refused again, and at it passes.
 //   - TestLinearizable: what concurrent callers are answered, while the clock goes on, is what the model answers in some order.
+//   - TestArguments: each argument of each function, outside its bounds and past the client, gives RLARG and its name.
 //   - FuzzArguments, FuzzState: raw arguments and unreadable keys give RLARG, RLSTATE or a reply that the client decodes.
 //
 // go test tries some hundred histories; make soak goes on for RLFUNC_SOAK, a duration in all or a number of histories
@@ -52,5 +53,6 @@
 //     limits of a history and then its calls are drawn, for each function a call that joins the generated Queue method
 //     (by queued) to the model's, and perhaps an invariant. An answer says what the model knows: the reply or the error,
 //     changed, and of a refused call retry and tick, which are then probed.
-//  3. Add the family to families in property_test.go, and the functions to fuzzedFunctions in fuzz_arguments_test.go.
+//  3. Add the family to families in property_test.go, and a legal call of each function to wireCalls in wire_test.go: a
+//     function without one fails a test.
 package luatest

@@ -81,7 +81,9 @@ end
 -- charge that has lapsed and is replaced, or nil.
 local function sweep(bucket, holds, state, doomed, lapsed)
   if state.anew then
-    redis.call('DEL', bucket, holds)
+    -- Not by DEL: this tells a key of another type, before anything is written.
+    redis.call('ZREMRANGEBYSCORE', holds, '-inf', '+inf')
+    redis.call('DEL', bucket)
   end
   for i = 1, #state.lapses do
     redis.call('HSET', bucket, state.lapses[i].number, state.lapses[i].text)

@@ -493,7 +493,7 @@ end
 return spending
 end)()
 
-local charging = (function() -- rlfunc: lines=180 file=functions/lib/charging.lua
+local charging = (function() -- rlfunc: lines=182 file=functions/lib/charging.lua
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
@@ -577,7 +577,9 @@ end
 -- charge that has lapsed and is replaced, or nil.
 local function sweep(bucket, holds, state, doomed, lapsed)
   if state.anew then
-    redis.call('DEL', bucket, holds)
+    -- Not by DEL: this tells a key of another type, before anything is written.
+    redis.call('ZREMRANGEBYSCORE', holds, '-inf', '+inf')
+    redis.call('DEL', bucket)
   end
   for i = 1, #state.lapses do
     redis.call('HSET', bucket, state.lapses[i].number, state.lapses[i].text)

@@ -1,0 +1,224 @@
+package luatest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	budget "github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// A wireCall is a legal call as the wire has it, past its client.
+type wireCall struct {
+	name   string // the server's: "ratelimit_v1_gcra"
+	flag   string // FCALL or FCALL_RO
+	keys   []string
+	args   []string
+	decode func(ctx context.Context, server fcall.Caller) error // makes the same call by the client
+}
+
+// wireCalls is a legal call of every function of every library; a function without a row fails a test.
+var wireCalls = []wireCall{
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingLog, logParams{Bucket: "u1", Limit: 5, Window: time.Second, Receipt: "r1", Dedup: 2 * time.Second, Refresh: true}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: 5, Window: time.Second}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: "r1"}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingLogReset, ratelimit.SlidingLogResetParams{Bucket: "u1"}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounter, counterParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounterRefund, ratelimit.SlidingCounterRefundParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: 1}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounterReset, ratelimit.SlidingCounterResetParams{Bucket: "u1"}),
+	onWire(ratelimit.New, (*ratelimit.Client).FixedWindow, windowParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
+	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
+	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: 1}),
+	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowReset, ratelimit.FixedWindowResetParams{Bucket: "u1"}),
+	onWire(ratelimit.New, (*ratelimit.Client).GCRA, gcraParams{Bucket: "u1", Limit: 7, Period: time.Minute, Burst: 10, Cost: cost(2)}),
+	onWire(ratelimit.New, (*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 5, Period: time.Second}),
+	onWire(ratelimit.New, (*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 7, Period: time.Minute, Burst: 10, Cost: 1}),
+	onWire(ratelimit.New, (*ratelimit.Client).GCRAReset, ratelimit.GCRAResetParams{Bucket: "u1"}),
+	onWire(ratelimit.New, (*ratelimit.Client).Check, checkParams{Bucket: "u1", Limits: ofEach(5), Receipt: "r1", Dedup: 2 * time.Second}),
+	onWire(ratelimit.New, (*ratelimit.Client).CheckPeek, ratelimit.CheckPeekParams{Bucket: "u1", Limits: peekLimits(ofEach(5)), Receipt: "r1", Dedup: 2 * time.Second}),
+	onWire(ratelimit.New, (*ratelimit.Client).CheckReset, ratelimit.CheckResetParams{Bucket: "u1", Limits: []ratelimit.CheckResetLimits{{Name: "a", Kind: "gcra"}, {Name: "a", Kind: "sliding_log"}}}),
+
+	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Bucket: "u1", Receipt: "r1", Estimate: 5, Limits: append(within(1000), budget.ReserveLimits{Budget: 5000, Window: time.Hour}), Hold: time.Minute, Penalty: time.Second}),
+	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Bucket: "u1", Receipt: "r1", Actual: 5, Limits: []budget.SettleLimits{{Budget: 1000, Window: time.Minute}}}),
+	onWire(budget.New, (*budget.Client).Cancel, budget.CancelParams{Bucket: "u1", Receipt: "r1"}),
+	onWire(budget.New, (*budget.Client).Peek, budget.PeekParams{Bucket: "u1", Limits: []budget.PeekLimits{{Budget: 1000, Window: time.Minute}}, Receipt: "r1"}),
+	onWire(budget.New, (*budget.Client).Reset, budget.ResetParams{Bucket: "u1"}),
+
+	onWire(abuse.New, (*abuse.Client).Attempt, attemptParams{
+		Bucket: "u1", Tiers: []attemptTier{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
+		Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: time.Hour}}, StrikeMemory: day,
+	}),
+	onWire(abuse.New, (*abuse.Client).Status, abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Window: time.Second}, {Window: time.Minute}}, StrikeMemory: day}),
+	onWire(abuse.New, (*abuse.Client).Block, abuse.BlockParams{Bucket: "u1", Duration: time.Minute, Reason: "why"}),
+	onWire(abuse.New, (*abuse.Client).Forgive, abuse.ForgiveParams{Bucket: "u1"}),
+	onWire(abuse.New, (*abuse.Client).Unblock, abuse.UnblockParams{Bucket: "u1", Pardon: true}),
+
+	onWire(challenge.New, (*challenge.Client).Issue, issueParams{Bucket: "u1", Token: "t1", TTL: time.Minute, Payload: "login", ReuseWithin: time.Second, MaxOutstanding: 4}),
+	onWire(challenge.New, (*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: "t1", Payload: "login"}),
+	onWire(challenge.New, (*challenge.Client).Peek, challenge.PeekParams{Bucket: "u1", Token: "t1"}),
+}
+
+// wireLibraries are the libraries of wireCalls, and where they are tested.
+var wireLibraries = []struct {
+	library *fcall.Library
+	each    func(t *testing.T, test func(*testing.T, *luatest.Server))
+}{
+	{ratelimit.Library, serversOf(limiters)},
+	{budget.Library, serversOf(budgets)},
+	{abuse.Library, serversOf(abusers)},
+	{challenge.Library, serversOf(challenges)},
+}
+
+func serversOf[C any](suite luatest.Suite[C]) func(*testing.T, func(*testing.T, *luatest.Server)) {
+	return func(t *testing.T, test func(*testing.T, *luatest.Server)) {
+		suite.Each(t, func(t *testing.T, s *luatest.Server, _ C) { test(t, s) })
+	}
+}
+
+// listening takes what a client sends.
+type listening struct{ words *[]any }
+
+func (l listening) Process(_ context.Context, cmd redis.Cmder) error {
+	*l.words = cmd.Args()
+	return context.Canceled
+}
+
+// onWire makes a wireCall of a call by the generated client.
+func onWire[C, P, R any](create func(fcall.Caller, fcall.Options) (C, error), method func(C, context.Context, P) (R, error), params P) wireCall {
+	call := func(ctx context.Context, server fcall.Caller) error {
+		client, err := create(server, fcall.Options{})
+		if err == nil {
+			_, err = method(client, ctx, params)
+		}
+		return err
+	}
+	var words []any
+	if err := call(context.Background(), listening{&words}); len(words) < 3 {
+		panic(fmt.Sprintf("%T: %v", params, err))
+	}
+	n := words[2].(int)
+	w := wireCall{flag: words[0].(string), name: words[1].(string), decode: call}
+	for i, word := range words[3:] {
+		if i < n {
+			w.keys = append(w.keys, word.(string))
+		} else {
+			w.args = append(w.args, fmt.Sprint(word))
+		}
+	}
+	return w
+}
+
+// words are the call's with these keys and arguments.
+func (w wireCall) words(keys, args []string) []any {
+	words := []any{w.flag, w.name, len(keys)}
+	for _, text := range keys {
+		words = append(words, text)
+	}
+	for _, text := range args {
+		words = append(words, text)
+	}
+	return words
+}
+
+// A wireSlot is one argument of a call: what a word is by the function's header.
+type wireSlot struct {
+	name  string // "limits.0.window"
+	field spec.Field
+}
+
+// contract is every function of every library, by its name on the server.
+func contract(t testing.TB) map[string]spec.Function {
+	t.Helper()
+	tree, found := source.Load(functions.FS, functions.Root, source.Options{})
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]spec.Function{}
+	for _, lib := range tree.Libraries {
+		for _, f := range lib.Spec.Functions {
+			all[f.Server] = f
+		}
+	}
+	return all
+}
+
+// slots says what each word of a call's arguments is, and each key's type; "any" goes by a row's kind.
+func (w wireCall) slots(t testing.TB, f spec.Function) (args []wireSlot, types []string) {
+	t.Helper()
+	for _, p := range f.Params {
+		switch {
+		case p.Kind == spec.KindKey:
+			types = append(types, p.Redis)
+		case p.Kind != spec.KindGroup:
+			args = append(args, wireSlot{p.Name, p})
+		default:
+			rows := 0
+			if _, err := fmt.Sscan(w.args[len(args)], &rows); err != nil {
+				t.Fatalf("%s: %v", w.name, err)
+			}
+			args = append(args, wireSlot{p.Name, p})
+			for row := range rows {
+				for _, field := range p.Fields {
+					if field.Kind == spec.KindKey {
+						types = append(types, field.Redis)
+					} else {
+						args = append(args, wireSlot{fmt.Sprintf("%s.%d.%s", p.Name, row, field.Name), field})
+					}
+				}
+			}
+		}
+	}
+	if len(args) != len(w.args) || len(types) != len(w.keys) {
+		t.Fatalf("%s has %d arguments and %d keys, its header %d and %d", w.name, len(w.args), len(w.keys), len(args), len(types))
+	}
+	return args, types
+}
+
+// must is the sentence of the refusal.
+func (s wireSlot) must() string {
+	f := s.field
+	switch f.Kind {
+	case spec.KindGroup:
+		return fmt.Sprintf("%s must have %d to %d rows", s.name, f.Min, f.Max)
+	case spec.KindCount:
+		return fmt.Sprintf("%s must be a whole number from %d to %d", s.name, f.Min, f.Max)
+	case spec.KindMicros:
+		return fmt.Sprintf("%s must be from %d to %d micros", s.name, f.Min, f.Max)
+	case spec.KindDuration:
+		return fmt.Sprintf("%s must be from %d to %d microseconds", s.name, f.Min, f.Max)
+	case spec.KindBool:
+		return s.name + " must be 1 or 0"
+	case spec.KindEnum:
+		return s.name + " must be one of " + strings.Join(f.Values, ", ")
+	}
+	return fmt.Sprintf("%s must be %d to %d bytes", s.name, f.Min, f.Max)
+}
+
+// A new function is tried here too, or this fails.
+func TestArguments_everyFunctionIsTried(t *testing.T) {
+	rows := map[string]bool{}
+	for _, w := range wireCalls {
+		rows[w.name] = true
+	}
+	for name := range contract(t) {
+		if !rows[name] {
+			t.Errorf("%s has no row in wireCalls", name)
+		}
+	}
+	if len(rows) != len(wireCalls) || len(rows) != len(contract(t)) {
+		t.Errorf("wireCalls has %d rows of %d functions, and the libraries have %d", len(wireCalls), len(rows), len(contract(t)))
+	}
+}
