@@ -24,16 +24,16 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	if len(found) > 0 {
 		return tree, found
 	}
-	found = vet.Check(tree)
-	for _, lib := range tree.Libraries {
+	report := vet.Examine(tree)
+	for l, lib := range tree.Libraries {
 		for i := range lib.Spec.Functions {
 			// The generated entry asks for the TYPE of a key that turns out to be of another one.
-			commands := append(vet.Commands(lib, i), "TYPE")
+			commands := append(report.Commands[l][i], "TYPE")
 			slices.Sort(commands)
 			lib.Spec.Functions[i].Command = slices.Compact(commands)
 		}
 	}
-	return tree, found
+	return tree, report.Found
 }
 
 // Generate returns every generated file by its slash-separated path below gen/.

@@ -59,14 +59,12 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 		out.kinds = isInt
 		out.floored = name == "math.floor" && first.may(isFrac)
 	case "math.max", "math.min", "math.abs", "math.fmod":
-		out.kinds = isInt
+		out.kinds = 0
+		if len(args) == 0 {
+			out.kinds = isInt
+		}
 		for _, v := range args {
-			switch {
-			case v.lenient || v.may(isNum|isStr):
-				out.kinds = isNum
-			case v.may(isFrac) && out.kinds == isInt:
-				out.kinds = isFrac
-			}
+			out.kinds |= v.numbers()
 			if name == "math.min" {
 				out.floored = out.floored || v.floored
 				if _, fixed := v.number(); fixed {

@@ -1,6 +1,8 @@
 package vet
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -25,7 +27,7 @@ func (r *run) call(s *state, e *ast.FuncCallExpr) []outcome {
 
 func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) []outcome {
 	if len(callee.fns) == 0 || callee.lenient {
-		return []outcome{{s, []value{anything()}}}
+		return r.lost(s, args)
 	}
 	var out []outcome
 	for i, c := range callee.fns {
@@ -42,6 +44,20 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 	return out
 }
 
+// lost is the end of a call that is not followed: it may have put anything into the tables that it was given.
+func (r *run) lost(s *state, args []value) []outcome {
+	w := &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}}
+	for _, v := range args {
+		w.see(v)
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.seen)) {
+		if s.base[id] == nil {
+			r.append(s.object(id), anything())
+		}
+	}
+	return gives(s, anything())
+}
+
 // method runs `object:name(...)`: a function of the string library on a string, or a field of a table.
 func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 	var out []outcome
@@ -52,8 +68,8 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 			switch {
 			case receiver.v.only(isStr):
 				out = append(out, r.builtinCall(args.s, e, "string."+e.Method, vals)...)
-			case len(receiver.v.objects) == 1 && args.s.heap[receiver.v.objects[0]] != nil:
-				callee := args.s.heap[receiver.v.objects[0]].fields[e.Method]
+			case len(receiver.v.objects) == 1 && args.s.get(receiver.v.objects[0]) != nil:
+				callee := args.s.get(receiver.v.objects[0]).fields[e.Method]
 				out = append(out, r.apply(args.s, e, callee, vals)...)
 			default:
 				out = append(out, outcome{args.s, []value{anything()}})
@@ -87,9 +103,9 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return r.redisCall(s, e, args, name == "redis.pcall")
 	case "redis.error_reply":
 		r.errorText(argument(e, 0), first)
-		return gives(s, r.newObject(s, &object{fields: map[string]value{"err": first}}))
+		return gives(s, r.newObject(s, e, &object{fields: map[string]value{"err": first}}))
 	case "redis.status_reply":
-		return gives(s, r.newObject(s, &object{fields: map[string]value{"ok": first}}))
+		return gives(s, r.newObject(s, e, &object{fields: map[string]value{"ok": first}}))
 	case "redis.sha1hex":
 		return gives(s, value{kinds: isStr, prefix: ""})
 	case "error":
@@ -164,7 +180,7 @@ func (r *run) holdsNumber(s *state, v value, depth int) bool {
 		return false
 	}
 	for _, id := range v.objects {
-		o := s.heap[id]
+		o := s.get(id)
 		if o == nil {
 			continue
 		}
@@ -218,7 +234,7 @@ func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 }
 
 func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
-	if v.param != "" && v.only(isStr) && v.taint&fromCaller != 0 {
+	if v.param != "" && v.may(isStr) && v.taint&fromCaller != 0 {
 		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and tonumber takes 'nan', 'inf', '0x10' and ' 5 ': declare it as count, micros, duration or time", v.param)
 	}
 	out := value{kinds: isNum, reply: v.reply}
@@ -246,7 +262,7 @@ func (r *run) unpack(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		r.report(r.at(e), RuleUnpack, "unpack of a reply fails above about 8,000 elements on Redis, and gopher-lua has another limit: give bounds, unpack(t, 1, 100), or loop")
 	}
 	for _, id := range v.objects {
-		if o := s.heap[id]; o != nil && len(o.items) > 0 && len(args) == 1 {
+		if o := s.get(id); o != nil && len(o.items) > 0 && len(args) == 1 {
 			return gives(s, o.items...)
 		}
 	}

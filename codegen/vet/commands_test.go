@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/vet"
 )
 
-func TestCommands_namesWhatAFunctionMayRun(t *testing.T) {
+func TestExamine_namesTheCommandsThatAFunctionMayRun(t *testing.T) {
 	fsys := fstest.MapFS{
 		"lib/clock.lua": {Data: []byte(clockFile)},
 		"lib/store.lua": {Data: []byte(`--- Stores.
@@ -59,8 +59,8 @@ end
 	if len(found) > 0 {
 		t.Fatalf("load: %v", found)
 	}
-	got := vet.Commands(tree.Libraries[0], 0)
-	if d := cmp.Diff([]string{"GETDEL", "SET", "STRLEN", "TIME"}, got); d != "" {
+	got := vet.Examine(tree).Commands
+	if d := cmp.Diff([][][]string{{{"GETDEL", "SET", "STRLEN", "TIME"}}}, got); d != "" {
 		t.Errorf("commands (-want +got):\n%s", d)
 	}
 }

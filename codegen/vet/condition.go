@@ -1,10 +1,6 @@
 package vet
 
-import (
-	"fmt"
-
-	"github.com/yuin/gopher-lua/ast"
-)
+import "github.com/yuin/gopher-lua/ast"
 
 // condition splits a path by a condition, and tells whose replies the condition is about.
 func (r *run) condition(s *state, e ast.Expr) (yes, no []*state, about []string) {
@@ -53,7 +49,7 @@ func (r *run) pathOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
 		if v := r.here().refs[e]; v != nil {
-			return fmt.Sprintf("<%d>", v.id)
+			return v.mark
 		}
 	case *ast.NumberExpr:
 		return e.Value

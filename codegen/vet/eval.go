@@ -80,43 +80,18 @@ func (r *run) evalMany(s *state, e ast.Expr) []outcome {
 // eval gives one value.
 func (r *run) eval(s *state, e ast.Expr) []result {
 	out := r.evalOne(s, e)
-	for len(out) > stateLimit {
-		half := out[:0:0]
-		for i := 0; i < len(out); i += 2 {
-			both := out[i]
-			if i+1 < len(out) {
-				both = result{merge(both.s, out[i+1].s), join(both.v, out[i+1].v)}
-			}
-			half = append(half, both)
-		}
-		out = half
+	if len(out) <= stateLimit {
+		return out
+	}
+	outcomes := make([]outcome, len(out))
+	for i, o := range out {
+		outcomes[i] = outcome{o.s, []value{o.v}}
+	}
+	out = nil
+	for _, o := range few(outcomes, stateLimit) {
+		out = append(out, result{o.s, o.vals[0]})
 	}
 	return out
-}
-
-// fewer joins outcomes two by two until they are not too many.
-func fewer(out []outcome) []outcome {
-	for len(out) > stateLimit {
-		half := out[:0:0]
-		for i := 0; i < len(out); i += 2 {
-			if i+1 < len(out) {
-				half = append(half, either(out[i], out[i+1]))
-			} else {
-				half = append(half, out[i])
-			}
-		}
-		out = half
-	}
-	return out
-}
-
-// either is an outcome that may be either.
-func either(a, b outcome) outcome {
-	both := outcome{s: merge(a.s, b.s)}
-	for i := range max(len(a.vals), len(b.vals)) {
-		both.vals = append(both.vals, join(valueAt(a.vals, i), valueAt(b.vals, i)))
-	}
-	return both
 }
 
 func (r *run) evalOne(s *state, e ast.Expr) []result {

@@ -28,41 +28,17 @@ func (r *run) block(states []*state, stmts []ast.Stmt) flow {
 				return out
 			}
 			f := r.stmt(s, stmt)
+			for _, v := range r.here().over[stmt] {
+				for _, st := range f.next {
+					delete(st.env, v)
+					st.forget(v)
+				}
+			}
 			next = append(next, f.next...)
 			out.returns = append(out.returns, f.returns...)
 			out.breaks = append(out.breaks, f.breaks...)
 		}
 		out.next = distinct(next)
-	}
-	return out
-}
-
-// distinct joins paths that no rule needs to tell apart, and all of them when they are too many.
-func distinct(states []*state) []*state {
-	if len(states) < 2 {
-		return states
-	}
-	seen := map[string]int{}
-	var out []*state
-	for _, s := range states {
-		key := s.print(nil)
-		if i, ok := seen[key]; ok {
-			out[i] = merge(out[i], s)
-			continue
-		}
-		seen[key] = len(out)
-		out = append(out, s)
-	}
-	for len(out) > stateLimit { // halve: neighbours split last
-		var half []*state
-		for i := 0; i < len(out); i += 2 {
-			if i+1 < len(out) {
-				half = append(half, merge(out[i], out[i+1]))
-			} else {
-				half = append(half, out[i])
-			}
-		}
-		out = half
 	}
 	return out
 }
@@ -109,6 +85,7 @@ func (r *run) set(s *state, v *variable, val value) {
 	s.forget(v)
 	if v.top() {
 		r.static[v] = val
+		r.rewritten++
 		return
 	}
 	s.env[v] = val
@@ -132,7 +109,7 @@ func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
 			r.set(o.s, v, val)
 			if v.top() {
 				for _, id := range val.objects {
-					if obj := o.s.heap[id]; obj != nil && obj.top == "" {
+					if obj := o.s.get(id); obj != nil && obj.top == "" {
 						o.s.object(id).top = v.name
 					}
 				}
@@ -294,8 +271,17 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
 	fn := c.fn
 	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
-		return []outcome{{s, []value{anything()}}}
+		return r.lost(s, args)
 	}
+	defer r.enter(call, 0)()
+	if len(r.frames) > 0 && !r.loading {
+		return r.framed(s, fn, args, call, exprs)
+	}
+	return r.follow(s, fn, args, call, exprs)
+}
+
+// follow runs the statements of a function.
+func (r *run) follow(s *state, fn *function, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
 	fn.entered = true
 	for i, p := range fn.params {
 		val := of(isNil)
@@ -328,23 +314,10 @@ func (r *run) running(fn *function) bool {
 
 // leave drops a function's locals and joins the outcomes that are then equal.
 func (r *run) leave(fn *function, outcomes []outcome) []outcome {
-	seen := map[string]int{}
-	var out []outcome
 	for _, o := range outcomes {
 		o.s.leave(fn)
-		key := fmt.Sprint(len(o.vals)) + o.s.print(o.vals)
-		if len(out) >= outcomeLimit && len(o.vals) > 0 { // keep apart what callers test: the first value
-			key = fmt.Sprintf("%d %x", len(o.vals), o.vals[0].kinds)
-		}
-		i, ok := seen[key]
-		if !ok {
-			seen[key] = len(out)
-			out = append(out, o)
-			continue
-		}
-		out[i] = either(out[i], o)
 	}
-	return out
+	return few(outcomes, outcomeLimit)
 }
 
 func valueAt(vals []value, i int) value {

@@ -51,11 +51,6 @@ func FuzzCheck(f *testing.F) {
 		for i := range all {
 			tree, found := source.Load(fsys, "functions", source.Options{})
 			all[i] = append(found, vet.Check(tree)...) // also on a tree with findings: it must not panic
-			for _, lib := range tree.Libraries {
-				for j := range lib.Spec.Functions {
-					vet.Commands(lib, j)
-				}
-			}
 			all[i].Sort()
 		}
 		for _, d := range all[0] {

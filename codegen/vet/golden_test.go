@@ -41,3 +41,15 @@ func TestCheck_ownFunctionsAreClean(t *testing.T) {
 		t.Errorf("findings in functions/ (-want +got):\n%s", d)
 	}
 }
+
+// BenchmarkCheck_repository is what generate, vet and deploy wait for.
+func BenchmarkCheck_repository(b *testing.B) {
+	tree, found := source.Load(os.DirFS("../../functions"), "functions", source.Options{})
+	if len(found) > 0 {
+		b.Fatal(found)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		vet.Check(tree)
+	}
+}

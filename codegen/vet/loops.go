@@ -23,6 +23,7 @@ func (r *run) loop(s *state, l loop) flow {
 	states := []*state{s}
 	var left []*state // went through the last turn
 	for turn := range 2 {
+		leave := r.enter(l.stmt, turn)
 		enter := states
 		if l.condition != nil && !l.atEnd {
 			enter = nil
@@ -58,7 +59,9 @@ func (r *run) loop(s *state, l loop) flow {
 		for _, st := range left {
 			states = append(states, st.clone())
 		}
+		leave()
 	}
+	defer r.enter(l.stmt, 2)()
 	if l.condition == nil {
 		out.next = append(out.next, left...)
 	} else if !l.atEnd {
@@ -91,13 +94,17 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 		for i, bound := range o.vals {
 			r.needs(o.s, bound, exprs[min(i, len(exprs)-1)], "count with")
 			if i != 1 && !bound.only(isInt) {
-				val = of(isNum)
+				val = of(isInt | isNum)
 			}
 		}
 		limit := o.vals[1]
+		from, fromOK := o.vals[0].number()
+		if fromOK && from >= 1 && stmt.Step == nil && r.surelyEmpty(o.s, stmt.Limit) {
+			out.next = append(out.next, o.s)
+			continue
+		}
 		l := loop{stmt: stmt, body: stmt.Stmts, unbounded: limit.content && !limit.lenient}
 		l.begin = func(st *state) { r.set(st, v, val) }
-		from, fromOK := o.vals[0].number()
 		to, toOK := limit.number()
 		l.once = fromOK && toOK && from <= to || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
 		f := r.loop(o.s, l)
@@ -120,9 +127,28 @@ func (r *run) surelyFilled(s *state, e ast.Expr) bool {
 	return filled(s, v)
 }
 
+// surelyEmpty tells whether an expression is the length of a table that nothing was put into.
+func (r *run) surelyEmpty(s *state, e ast.Expr) bool {
+	length, ok := e.(*ast.UnaryLenOpExpr)
+	if !ok {
+		return false
+	}
+	v, ok := r.peek(s, length.Expr)
+	return ok && empty(s, v)
+}
+
+func empty(s *state, v value) bool {
+	for _, id := range v.objects {
+		if o := s.get(id); o == nil || o.open || o.elem != nil || len(o.items) > 0 || o.atLeast > 0 {
+			return false
+		}
+	}
+	return len(v.objects) > 0 && v.only(isTable) && !v.lenient && !v.reads
+}
+
 func filled(s *state, v value) bool {
 	for _, id := range v.objects {
-		o := s.heap[id]
+		o := s.get(id)
 		if o == nil || o.atLeast == 0 && len(o.items) == 0 {
 			return false
 		}
@@ -139,6 +165,10 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 		exprs = []ast.Expr{over}
 	}
 	for _, o := range r.evalList(s, exprs) {
+		if iterator != nil && iterator.Value == "ipairs" && r.isGlobal(iterator) && empty(o.s, o.vals[0]) {
+			out.next = append(out.next, o.s)
+			continue
+		}
 		l := loop{stmt: stmt, body: stmt.Stmts}
 		key, elem := anything(), anything()
 		if over != nil && r.isGlobal(iterator) {

@@ -49,28 +49,44 @@ func (r *run) reportOnce(at site, rule string) bool {
 func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	r.needs(s, a, e.Lhs, "calculate with")
 	r.needs(s, b, e.Rhs, "calculate with")
-	out := value{reply: union(a.reply, b.reply), content: a.content || b.content, kinds: isInt}
-	for _, v := range []value{a, b} {
-		switch {
-		case v.lenient || v.may(isNum) || v.may(isStr) && !v.digits:
-			out.kinds = isNum
-		case v.may(isFrac) && out.kinds != isNum:
-			out.kinds = isFrac
-		}
-	}
+	out := value{reply: union(a.reply, b.reply), content: a.content || b.content}
+	inexact := isInt // what two whole numbers give
 	switch e.Operator {
 	case "/":
-		if out.kinds == isInt && !r.divides(s, e, a, b) {
-			out.kinds = isFrac
+		if !r.divides(s, e, a, b) {
+			inexact = isFrac
 		}
 	case "%":
 		out.content = b.content
 	case "^":
-		if _, ok := b.number(); !ok && out.kinds == isInt {
-			out.kinds = isNum
+		if _, ok := b.number(); !ok {
+			inexact = isNum
 		}
 	}
+	x, y := a.numbers(), b.numbers()
+	if (x|y)&isNum != 0 {
+		out.kinds |= isNum
+	}
+	if x&isFrac != 0 && y&(isFrac|isInt) != 0 || y&isFrac != 0 && x&(isFrac|isInt) != 0 {
+		out.kinds |= isFrac
+	}
+	if x&y&isInt != 0 {
+		out.kinds |= inexact
+	}
 	return out
+}
+
+// numbers are the kinds of number that the value counts as in an operation. Each stands for itself, so that an operation
+// on two joined paths gives what it gave on each.
+func (v value) numbers() kind {
+	k := v.kinds & isNumber
+	if v.lenient || v.may(isStr) && !v.digits {
+		k |= isNum
+	}
+	if v.may(isStr) && v.digits || k == 0 {
+		k |= isInt
+	}
+	return k
 }
 
 // divides tells whether a division leaves nothing: by its literals, or because a condition has said so.

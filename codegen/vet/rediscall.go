@@ -41,14 +41,14 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	}
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, args, timed)
-	reply := r.reply(s, cmd, args)
+	reply := r.reply(s, e, cmd, args)
 	if len(keys) > 0 {
 		for _, i := range keys {
 			reply.reply = union(reply.reply, args[i].keys)
 		}
 	}
 	if protected {
-		failed := r.newObject(s, &object{fields: map[string]value{"err": {kinds: isStr, taint: fromStore}}})
+		failed := r.newObject(s, &e.Args, &object{fields: map[string]value{"err": {kinds: isStr, taint: fromStore}}})
 		reply = join(reply, failed)
 	}
 	return gives(s, reply)

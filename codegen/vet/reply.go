@@ -1,18 +1,22 @@
 package vet
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
 
 // reply is what a command gives to Lua.
-func (r *run) reply(s *state, c *command, args []value) value {
+func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) value {
 	stored := value{kinds: isStr, taint: fromStore}
 	maybe := value{kinds: isStr | isFalse, taint: fromStore}
 	list := func(elem value) value {
-		v := r.newObject(s, &object{elem: &elem})
+		v := r.newObject(s, e, &object{elem: &elem})
 		v.reads = true
 		return v
 	}
 	status := func() value {
-		return r.newObject(s, &object{fields: map[string]value{"ok": {kinds: isStr}}})
+		return r.newObject(s, e, &object{fields: map[string]value{"ok": {kinds: isStr}}})
 	}
 	switch c.reply {
 	case repliesInt:
@@ -37,7 +41,7 @@ func (r *run) reply(s *state, c *command, args []value) value {
 		return list(maybe)
 	case repliesTime:
 		digits := value{kinds: isStr, digits: true}
-		return r.newObject(s, &object{items: []value{digits, digits}})
+		return r.newObject(s, e, &object{items: []value{digits, digits}})
 	}
 	switch c.name {
 	case "SET":

@@ -116,7 +116,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 
 func (r *run) checkRows(s *state, node ast.PositionHolder, f spec.Field, name string, v value) {
 	for _, id := range v.objects {
-		o := s.heap[id]
+		o := s.get(id)
 		if o == nil || o.elem == nil && len(o.items) == 0 {
 			continue
 		}
@@ -133,7 +133,7 @@ func (r *run) checkRows(s *state, node ast.PositionHolder, f spec.Field, name st
 func (r *run) rowField(s *state, row value, name string) value {
 	out := value{}
 	for _, id := range row.objects {
-		o := s.heap[id]
+		o := s.get(id)
 		if o == nil || o.open {
 			return anything()
 		}
@@ -161,7 +161,7 @@ func (r *run) checkRefusal(s *state, stmt *ast.ReturnStmt, vals []value) {
 		return
 	}
 	for _, id := range failure.objects {
-		o := s.heap[id]
+		o := s.get(id)
 		if o == nil {
 			r.hidden = true
 			continue

@@ -27,19 +27,23 @@ type frame struct {
 // that it calls. Values are sets of what they may be; a path splits where a condition tells more. Loops run at most
 // twice, and a path that many others equal is joined with them, so a run ends.
 type run struct {
-	c       *checker
-	lib     *source.Library
-	spec    *spec.Function // nil when a function is looked at without a caller
-	file    *file
-	static  map[*variable]value
-	modules map[string]value
-	frames  []*frame
-	loading bool
-	steps   int
-	objects int
-	codes   map[string]bool // first words of the errors that it returns
-	hidden  bool            // it returns an error whose code is not visible
-	tested  map[ast.Expr]tested
+	c         *checker
+	lib       *source.Library
+	spec      *spec.Function // nil when a function is looked at without a caller
+	file      *file
+	static    map[*variable]value
+	modules   map[string]value
+	frames    []*frame
+	loading   bool
+	steps     int
+	place     int
+	places    map[place]int
+	objects   map[place]int
+	known     map[string][]summary
+	rewritten int             // writes to the library's variables
+	codes     map[string]bool // first words of the errors that it returns
+	hidden    bool            // it returns an error whose code is not visible
+	tested    map[ast.Expr]tested
 }
 
 // tested is what a condition's value may be, over all paths.
@@ -50,14 +54,17 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 10_000 // statements of one run; most functions take 1,300 at most, abuse.status 9,400
+	stepLimit    = 40_000 // statements of one run; most functions take 2,000 at most, cost.reserve 21,000
 	stateLimit   = 40     // paths side by side
 	outcomeLimit = 24     // of one call
 	depthLimit   = 24     // of calls
 )
 
 func newRun(c *checker, f *file) *run {
-	return &run{c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{}}
+	return &run{
+		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{},
+		places: map[place]int{}, objects: map[place]int{}, known: map[string][]summary{},
+	}
 }
 
 func (r *run) top() *frame { return r.frames[len(r.frames)-1] }
@@ -95,13 +102,19 @@ func (r *run) report(at site, rule, format string, args ...any) {
 	r.c.add(at, also, rule, format, args...)
 }
 
-func (r *run) newObject(s *state, o *object) value {
-	r.objects++
+// newObject makes a table where a node stands.
+func (r *run) newObject(s *state, node any, o *object) value {
+	at := place{outer: r.place, node: node}
+	id, ok := r.objects[at]
+	if !ok {
+		id = len(r.objects) + 1
+		r.objects[at] = id
+	}
 	if o.fields == nil {
 		o.fields = map[string]value{}
 	}
-	s.heap[r.objects] = o
-	return value{kinds: isTable, objects: []int{r.objects}}
+	s.heap[id] = o
+	return value{kinds: isTable, objects: []int{id}}
 }
 
 // load runs the top of a file: what Redis does when it loads the library. It returns what the file returns.
@@ -109,6 +122,7 @@ func (r *run) load(s *state, f *file) value {
 	r.loading = true
 	defer func() { r.loading = false }()
 	r.frames = append(r.frames, &frame{fn: f.chunk})
+	defer r.enter(f, 0)()
 	defer func() { r.frames = r.frames[:len(r.frames)-1] }()
 	out := r.block([]*state{s}, f.src.Chunk)
 	result := anything()
@@ -142,7 +156,7 @@ func (r *run) use(s *state, names []string) {
 		module := r.load(s, lib)
 		r.modules[name] = module
 		for _, id := range module.objects {
-			if o := s.heap[id]; o != nil {
+			if o := s.get(id); o != nil {
 				s.object(id).top = name
 			}
 		}
@@ -154,6 +168,7 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	s := newState()
 	r.use(s, contract.Uses)
 	r.load(s, r.file)
+	s.base, s.heap = s.heap, map[int]*object{}
 	r.spec = contract
 	args := make([]value, len(contract.Params))
 	for i, p := range contract.Params {
@@ -176,6 +191,7 @@ func (r *run) alone(fn *function, uses []string) {
 	s := newState()
 	r.use(s, uses)
 	r.load(s, r.file)
+	s.base, s.heap = s.heap, map[int]*object{}
 	args := make([]value, len(fn.params))
 	for i := range args {
 		args[i] = anything()
@@ -205,8 +221,8 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		for _, f := range p.Fields {
 			row.fields[f.Lua] = r.argument(s, f, name+"."+f.Lua)
 		}
-		elem := r.newObject(s, row)
-		return r.newObject(s, &object{elem: &elem, atLeast: int(p.Min)})
+		elem := r.newObject(s, name+"[]", row)
+		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
 	default:
 		v = of(isInt)
 	}

@@ -1,6 +1,8 @@
 package vet
 
 import (
+	"fmt"
+
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/rlfunc/rlfunc/codegen/luasrc"
@@ -12,6 +14,7 @@ type position struct{ line, col int }
 // A variable is one local, parameter or loop variable.
 type variable struct {
 	id       int
+	mark     string // how paths and facts write it
 	name     string
 	pos      position
 	owner    *function
@@ -19,6 +22,7 @@ type variable struct {
 	used     int // reads
 	assigned int // writes behind the declaration
 	holed    bool
+	captured bool // an inner function uses it
 }
 
 // top tells whether the variable lives as long as the library: everything at the top of a file does.
@@ -26,6 +30,7 @@ func (v *variable) top() bool { return v.owner.parent == nil }
 
 // A function is one function expression, or the chunk of a file.
 type function struct {
+	id       int // in its file
 	file     *file
 	parent   *function // nil for the chunk
 	expr     *ast.FunctionExpr
@@ -33,6 +38,7 @@ type function struct {
 	params   []*variable
 	vars     []*variable
 	upvalues map[*variable]bool
+	outside  []*variable // upvalues that are no locals of the library
 	pos      position
 	end      int // line
 	nesting  int // blocks that stand open where the walk is
@@ -42,6 +48,7 @@ type function struct {
 
 // A file is one Lua file with its names resolved and its nodes placed.
 type file struct {
+	id           int
 	src          *luasrc.File
 	lib          string // the name of a lib file, or ""
 	chunk        *function
@@ -49,10 +56,11 @@ type file struct {
 	byExpr       map[*ast.FunctionExpr]*function
 	pos          map[any]position
 	refs         map[*ast.IdentExpr]*variable
-	decls        map[any][]*variable     // of a LocalAssignStmt, NumberForStmt or GenericForStmt
-	bodies       map[*variable]*function // of `local function`
-	members      map[string]*function    // of `function lib.name`, by name
-	globalWrites map[*ast.IdentExpr]bool // names on the left that are no local
+	decls        map[any][]*variable      // of a LocalAssignStmt, NumberForStmt or GenericForStmt
+	over         map[ast.Stmt][]*variable // locals that no later statement names
+	bodies       map[*variable]*function  // of `local function`
+	members      map[string]*function     // of `function lib.name`, by name
+	globalWrites map[*ast.IdentExpr]bool  // names on the left that are no local
 	pending      []pendingFinding
 }
 
@@ -88,17 +96,18 @@ func resolve(src *luasrc.File, lib string, firstID int) (*file, int) {
 	f := &file{
 		src: src, lib: lib, byExpr: map[*ast.FunctionExpr]*function{}, pos: map[any]position{},
 		refs: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
-		bodies: map[*variable]*function{}, members: map[string]*function{},
+		over: map[ast.Stmt][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{},
 		globalWrites: map[*ast.IdentExpr]bool{},
 	}
 	f.chunk = &function{file: f, name: "the file", upvalues: map[*variable]bool{}, pos: position{1, 1}, end: len(src.Lines)}
 	r := &resolver{file: f, tokens: scanner{tokens: src.Tokens}, fn: f.chunk, nextID: firstID}
 	r.block(src.Chunk, nil)
+	f.lifetimes()
 	return f, r.nextID
 }
 
 func (r *resolver) declare(name string, param bool) *variable {
-	v := &variable{id: r.nextID, name: name, pos: r.tokens.ident(name), owner: r.fn, param: param}
+	v := &variable{id: r.nextID, mark: fmt.Sprintf("<%d>", r.nextID), name: name, pos: r.tokens.ident(name), owner: r.fn, param: param}
 	r.nextID++
 	r.fn.vars = append(r.fn.vars, v)
 	return v
@@ -137,8 +146,12 @@ func (r *resolver) lookup(name string) *variable {
 	for i := len(r.scopes) - 1; i >= 0; i-- {
 		if v := r.scopes[i][name]; v != nil {
 			for fn := r.fn; fn != v.owner && fn != nil; fn = fn.parent {
+				v.captured = true
 				if !fn.upvalues[v] {
 					fn.upvalues[v] = true
+					if !v.top() {
+						fn.outside = append(fn.outside, v)
+					}
 					if len(fn.upvalues) == upvalueLimit+1 {
 						r.report(fn.pos, RuleTooManyLocals, "%s uses more than %d locals from outside, and real Lua refuses that: put them into one table", fn.name, upvalueLimit)
 					}

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -92,14 +93,14 @@ func (r *resolver) binary(e, lhs, rhs ast.Expr) {
 
 // function walks a function; the tokens stand behind its name, if it has one.
 func (r *resolver) function(e *ast.FunctionExpr, name string, at position, method bool) {
-	fn := &function{file: r.file, parent: r.fn, expr: e, name: name, upvalues: map[*variable]bool{}, pos: at, end: e.LastLine()}
+	fn := &function{id: len(r.funcs) + 1, file: r.file, parent: r.fn, expr: e, name: name, upvalues: map[*variable]bool{}, pos: at, end: e.LastLine()}
 	r.pos[e] = at
 	r.byExpr[e] = fn
 	r.funcs = append(r.funcs, fn)
 	outer := r.fn
 	r.fn = fn
 	if method {
-		fn.params = append(fn.params, &variable{id: r.nextID, name: "self", pos: at, owner: fn, param: true, used: 1})
+		fn.params = append(fn.params, &variable{id: r.nextID, mark: fmt.Sprintf("<%d>", r.nextID), name: "self", pos: at, owner: fn, param: true, used: 1})
 		r.nextID++
 	}
 	for _, p := range e.ParList.Names {

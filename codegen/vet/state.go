@@ -1,10 +1,8 @@
 package vet
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -26,28 +24,39 @@ type ttl struct {
 
 // A state is one path's knowledge. It is owned by whoever holds it; clone before keeping two.
 type state struct {
-	env   map[*variable]value
-	heap  map[int]*object
-	ttl   map[string]ttl
-	paths map[string]value // what a condition has found about `a.b` or `a[i]`, by the text of resolved names
-	facts map[string]bool  // `a % b == 0`
-	times int              // reads of the clock
+	env    map[*variable]value
+	heap   map[int]*object
+	base   map[int]*object // the library's tables, as they were when it was loaded; never written
+	ttl    map[string]ttl
+	paths  map[string]value // what a condition has found about `a.b` or `a[i]`, by the text of resolved names
+	facts  map[string]bool  // `a % b == 0`
+	times  int              // reads of the clock
+	forgot map[string]bool  // fields that were written in this frame
 }
 
 func newState() *state {
-	return &state{env: map[*variable]value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]value{}, facts: map[string]bool{}}
+	return &state{env: map[*variable]value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
 }
 
 func (s *state) clone() *state {
 	return &state{
 		env: maps.Clone(s.env), heap: maps.Clone(s.heap), ttl: maps.Clone(s.ttl),
 		paths: maps.Clone(s.paths), facts: maps.Clone(s.facts), times: s.times,
+		base: s.base, forgot: maps.Clone(s.forgot),
 	}
+}
+
+// get gives a table for reading, or nil.
+func (s *state) get(id int) *object {
+	if o, ok := s.heap[id]; ok {
+		return o
+	}
+	return s.base[id]
 }
 
 // object gives a table for writing.
 func (s *state) object(id int) *object {
-	old := s.heap[id]
+	old := s.get(id)
 	if old == nil {
 		return &object{open: true}
 	}
@@ -65,13 +74,13 @@ func (s *state) forget(v *variable) {
 	if len(s.paths) == 0 && len(s.facts) == 0 {
 		return
 	}
-	mark := fmt.Sprintf("<%d>", v.id)
-	maps.DeleteFunc(s.paths, func(k string, _ value) bool { return strings.Contains(k, mark) })
-	maps.DeleteFunc(s.facts, func(k string, _ bool) bool { return strings.Contains(k, mark) })
+	maps.DeleteFunc(s.paths, func(k string, _ value) bool { return strings.Contains(k, v.mark) })
+	maps.DeleteFunc(s.facts, func(k string, _ bool) bool { return strings.Contains(k, v.mark) })
 }
 
 // forgetField drops what was found about a field of that name, or about all places of tables.
 func (s *state) forgetField(name string) {
+	s.forgot[name] = true
 	maps.DeleteFunc(s.paths, func(k string, _ value) bool {
 		return name == "" || strings.HasSuffix(k, "."+name) || strings.Contains(k, "."+name+".") || strings.Contains(k, "."+name+"[")
 	})
@@ -88,62 +97,6 @@ func (s *state) leave(fn *function) {
 	}
 }
 
-// print is equal for states that no rule needs to tell apart.
-func (s *state) print(extra []value) string {
-	var b strings.Builder
-	ids := make([]*variable, 0, len(s.env))
-	for v := range s.env {
-		ids = append(ids, v)
-	}
-	slices.SortFunc(ids, func(a, b *variable) int { return a.id - b.id })
-	for _, v := range ids {
-		b.WriteString(strconv.Itoa(v.id))
-		b.WriteByte('=')
-		s.printValue(&b, s.env[v], 3)
-	}
-	for _, k := range slices.Sorted(maps.Keys(s.paths)) {
-		b.WriteString(k)
-		s.printValue(&b, s.paths[k], 2)
-	}
-	for _, k := range slices.Sorted(maps.Keys(s.ttl)) {
-		fmt.Fprintf(&b, "|%s %v %v", k, s.ttl[k].settled, len(s.ttl[k].pending) > 0)
-	}
-	fmt.Fprintf(&b, "|%d|", min(s.times, 2))
-	for _, v := range extra {
-		s.printValue(&b, v, 3)
-	}
-	return b.String()
-}
-
-func (s *state) printValue(b *strings.Builder, v value, depth int) {
-	b.WriteString(strconv.FormatUint(uint64(v.kinds), 16))
-	b.WriteString(strconv.FormatBool(v.lenient))
-	b.WriteString(strconv.Itoa(int(v.taint)))
-	b.WriteString(strings.Join(v.keys, "+"))
-	if v.only(isStr) && v.literal != nil {
-		b.WriteString(*v.literal)
-	}
-	if depth == 0 {
-		return
-	}
-	for _, id := range v.objects {
-		o := s.heap[id]
-		if o == nil {
-			continue
-		}
-		b.WriteByte('{')
-		for _, k := range slices.Sorted(maps.Keys(o.fields)) {
-			b.WriteString(k)
-			s.printValue(b, o.fields[k], depth-1)
-		}
-		if o.elem != nil {
-			s.printValue(b, *o.elem, depth-1)
-		}
-		b.WriteByte('}')
-	}
-	b.WriteByte(';')
-}
-
 // merge is a state that may be either.
 func merge(a, b *state) *state {
 	out := a.clone()
@@ -158,7 +111,7 @@ func merge(a, b *state) *state {
 		}
 	}
 	for id, bo := range b.heap {
-		ao := a.heap[id]
+		ao := a.get(id)
 		if ao == nil {
 			out.heap[id] = bo
 		} else if ao != bo {
@@ -183,6 +136,7 @@ func merge(a, b *state) *state {
 	}
 	maps.DeleteFunc(out.facts, func(k string, _ bool) bool { return !b.facts[k] })
 	out.times = max(a.times, b.times)
+	maps.Copy(out.forgot, b.forgot)
 	return out
 }
 

@@ -34,7 +34,7 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 	}
 	out := value{}
 	for _, id := range table.objects {
-		o := s.heap[id]
+		o := s.get(id)
 		if o == nil {
 			return anything()
 		}
@@ -85,7 +85,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	place, fixed := key.number()
 	out := value{}
 	for _, id := range table.objects {
-		o := s.heap[id]
+		o := s.get(id)
 		if o == nil {
 			return anything()
 		}
@@ -138,7 +138,7 @@ func (r *run) elements(s *state, table value) value {
 	}
 	out := value{}
 	for _, id := range table.objects {
-		if o := s.heap[id]; o != nil {
+		if o := s.get(id); o != nil {
 			out = join(out, elementOf(o))
 		}
 	}
@@ -184,7 +184,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 				}
 			}
 		}
-		out = append(out, result{o.s, r.newObject(o.s, obj)})
+		out = append(out, result{o.s, r.newObject(o.s, e, obj)})
 	}
 	return out
 }

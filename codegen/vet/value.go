@@ -108,8 +108,9 @@ func join(a, b value) value {
 	if a.literal != nil && b.literal != nil && *a.literal == *b.literal {
 		out.literal = a.literal
 	}
-	if a.param == b.param {
-		out.param = a.param
+	out.param = a.param
+	if out.param == "" {
+		out.param = b.param
 	}
 	out.prefix = commonPrefix(a.prefix, b.prefix)
 	if len(a.keys) > 0 && len(b.keys) > 0 || a.only(isNil) || b.only(isNil) {

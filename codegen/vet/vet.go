@@ -55,6 +55,7 @@ func newChecker(tree *source.Tree) *checker {
 func (c *checker) resolve(src *luasrc.File, lib string, uses []string) *file {
 	f, next := resolve(src, lib, c.nextID)
 	c.nextID = next
+	f.id = len(c.files)
 	c.files[src] = f
 	c.uses[f] = uses
 	return f
@@ -72,32 +73,48 @@ func (c *checker) add(at site, also []site, rule, format string, args ...any) {
 	c.found.Add(at.file.src.Path, at.at.line, at.at.col, rule, format, args...)
 }
 
-// Check returns every finding in a tree that source.Load has read, sorted. It has no effect.
-func Check(tree *source.Tree) diag.List {
+// A Report is what is to be said of a tree.
+type Report struct {
+	Found diag.List // sorted
+	// Commands are the Redis commands that each function of each library may run, by itself or through lib files: upper
+	// case, sorted, in the order of the tree. The generated entry's own commands are not among them.
+	Commands [][][]string
+}
+
+// Examine reports on a tree that source.Load has read. It has no effect.
+func Examine(tree *source.Tree) Report {
 	c := newChecker(tree)
 	for _, f := range c.files {
 		c.syntax(f)
 	}
-	for _, lib := range tree.Libraries {
+	report := Report{Commands: make([][][]string, len(tree.Libraries))}
+	for l, lib := range tree.Libraries {
 		for i := range lib.Files {
-			c.function(lib, i)
+			report.Commands[l] = append(report.Commands[l], c.function(lib, i))
 		}
 	}
 	c.unreached()
 	c.ignore.report(&c.found)
 	c.found.Sort()
-	return c.found
+	report.Found = c.found
+	return report
 }
 
-// function runs one public function.
-func (c *checker) function(lib *source.Library, i int) {
+// Check returns every finding of Examine.
+func Check(tree *source.Tree) diag.List { return Examine(tree).Found }
+
+// function runs one public function, and returns its commands.
+func (c *checker) function(lib *source.Library, i int) []string {
+	clear(c.ran)
 	contract := lib.Spec.Functions[i]
 	f := c.files[lib.Files[i]]
 	if fn := f.public(contract.Name); fn != nil {
 		r := newRun(c, f)
 		r.lib = lib
 		r.public(fn, &contract)
+		c.reach(fn, map[*function]bool{})
 	}
+	return slices.Sorted(maps.Keys(c.ran))
 }
 
 // public is the function that a file is named after.
@@ -127,20 +144,6 @@ func (c *checker) sorted() []*file {
 	files := slices.Collect(maps.Values(c.files))
 	slices.SortFunc(files, func(a, b *file) int { return strings.Compare(a.src.Path, b.src.Path) })
 	return files
-}
-
-// Commands lists the Redis commands that function number i of a library may run, by itself or through lib files: upper
-// case, sorted. The generated entry's own commands are not among them.
-func Commands(lib *source.Library, i int) []string {
-	tree := &source.Tree{Root: lib.Root, Libraries: []*source.Library{lib}, Libs: libsOf(lib)}
-	c := newChecker(tree)
-	c.quiet = true
-	c.function(lib, i)
-	f := c.files[lib.Files[i]]
-	if fn := f.public(lib.Spec.Functions[i].Name); fn != nil {
-		c.reach(fn, map[*function]bool{})
-	}
-	return slices.Sorted(maps.Keys(c.ran))
 }
 
 // reach collects the commands that are named in a function and in every function that it mentions: also those that a

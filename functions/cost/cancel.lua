@@ -11,7 +11,7 @@
 --- @result given_back  micros              what was given back: the estimate when cancelled; 0 otherwise
 --- @error  RLARG                           more than 2^53 micros would be spent in a window
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function cancel(bucket, holds, receipt) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function cancel(bucket, holds, receipt)
   local state, number = spending.open(bucket, holds, receipt, {}, clock.now_us())
   if not state then
     return nil, number

@@ -21,7 +21,7 @@
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function peek(bucket, holds, limits, estimate_micros, receipt) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function peek(bucket, holds, limits, estimate_micros, receipt)
   local state, number = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
   if not state then
     return nil, number

@@ -27,7 +27,7 @@
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLARG                           more than 2^53 micros would be spent in another window of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us)
   local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
   if not state then
     return nil, number

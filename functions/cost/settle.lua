@@ -21,7 +21,7 @@
 --- @result limits.remaining micros         what is left of the budget; 0 when it is exceeded
 --- @error  RLARG                           more than 2^53 micros would be spent in a window
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function settle(bucket, holds, receipt, actual_micros, limits) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function settle(bucket, holds, receipt, actual_micros, limits)
   local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
   if not state then
     return nil, number

@@ -140,7 +140,7 @@ function charging.make(bucket, holds, state, lapsed, kind, amount_micros, end_us
   end
   sweep(bucket, holds, state, doomed, lapsed)
   if end_us > 0 then
-    redis.call('ZADD', holds, end_us, number)
+    redis.call('ZADD', holds, end_us, number) -- rlfunc:ignore missing-ttl a hold sets lapse_us, and with it store the expiry
   end
   store(bucket, holds, state, number, charge_log.format(now_us, amount_micros, end_us, kind, receipt), receipt)
   return nil

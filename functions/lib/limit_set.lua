@@ -58,7 +58,7 @@ function limit_set.judge(limits, clock_us)
     if other then
       return nil, other
     end
-    error(failure, 0) -- as it came: the entry knows what to tell
+    error(failure, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
   end
   if failure then
     return nil, failure

@@ -29,7 +29,7 @@
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
-local function check(bucket, limits, receipt, dedup_us) -- rlfunc:ignore complexity four kinds over a group: followed to its end at 30,000 statements, and nothing found but the error that limit_set raises anew
+local function check(bucket, limits, receipt, dedup_us)
   local clock_us = clock.now_us()
   local all, failure = limit_set.judge(limits, clock_us)
   if not all then

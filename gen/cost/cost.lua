@@ -636,7 +636,7 @@ function charging.make(bucket, holds, state, lapsed, kind, amount_micros, end_us
   end
   sweep(bucket, holds, state, doomed, lapsed)
   if end_us > 0 then
-    redis.call('ZADD', holds, end_us, number)
+    redis.call('ZADD', holds, end_us, number) -- rlfunc:ignore missing-ttl a hold sets lapse_us, and with it store the expiry
   end
   store(bucket, holds, state, number, charge_log.format(now_us, amount_micros, end_us, kind, receipt), receipt)
   return nil
@@ -852,7 +852,7 @@ do -- rlfunc: lines=34 file=functions/cost/cancel.lua
 --- @result given_back  micros              what was given back: the estimate when cancelled; 0 otherwise
 --- @error  RLARG                           more than 2^53 micros would be spent in a window
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function cancel(bucket, holds, receipt) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function cancel(bucket, holds, receipt)
   local state, number = spending.open(bucket, holds, receipt, {}, clock.now_us())
   if not state then
     return nil, number
@@ -935,7 +935,7 @@ do -- rlfunc: lines=47 file=functions/cost/peek.lua
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function peek(bucket, holds, limits, estimate_micros, receipt) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function peek(bucket, holds, limits, estimate_micros, receipt)
   local state, number = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
   if not state then
     return nil, number
@@ -1104,7 +1104,7 @@ do -- rlfunc: lines=77 file=functions/cost/reserve.lua
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLARG                           more than 2^53 micros would be spent in another window of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us)
   local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
   if not state then
     return nil, number
@@ -1340,7 +1340,7 @@ do -- rlfunc: lines=58 file=functions/cost/settle.lua
 --- @result limits.remaining micros         what is left of the budget; 0 when it is exceeded
 --- @error  RLARG                           more than 2^53 micros would be spent in a window
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function settle(bucket, holds, receipt, actual_micros, limits) -- rlfunc:ignore complexity the lib files refuse unreadable state in many places
+local function settle(bucket, holds, receipt, actual_micros, limits)
   local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
   if not state then
     return nil, number

@@ -882,7 +882,7 @@ function limit_set.judge(limits, clock_us)
     if other then
       return nil, other
     end
-    error(failure, 0) -- as it came: the entry knows what to tell
+    error(failure, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
   end
   if failure then
     return nil, failure
@@ -1013,7 +1013,7 @@ do -- rlfunc: lines=52 file=functions/ratelimit/check.lua
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
-local function check(bucket, limits, receipt, dedup_us) -- rlfunc:ignore complexity four kinds over a group: followed to its end at 30,000 statements, and nothing found but the error that limit_set raises anew
+local function check(bucket, limits, receipt, dedup_us)
   local clock_us = clock.now_us()
   local all, failure = limit_set.judge(limits, clock_us)
   if not all then
@@ -1190,7 +1190,7 @@ do -- rlfunc: lines=37 file=functions/ratelimit/check_peek.lua
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
-local function check_peek(bucket, limits, receipt, dedup_us) -- rlfunc:ignore complexity four kinds over a group: followed to its end at 30,000 statements, and nothing found but the error that limit_set raises anew
+local function check_peek(bucket, limits, receipt, dedup_us)
   local clock_us = clock.now_us()
   local all, failure = limit_set.judge(limits, clock_us)
   if not all then

@@ -1,0 +1,77 @@
+package vet
+
+// distinct joins paths that no rule needs to tell apart; when they are too many also those that differ inside of tables,
+// and at last any two.
+func distinct(states []*state) []*state {
+	if len(states) < 2 {
+		return states
+	}
+	outcomes := make([]outcome, len(states))
+	for i, s := range states {
+		outcomes[i] = outcome{s: s}
+	}
+	outcomes = few(outcomes, stateLimit)
+	out := make([]*state, len(outcomes))
+	for i, o := range outcomes {
+		out[i] = o.s
+	}
+	return out
+}
+
+// fewer joins outcomes only when they are too many.
+func fewer(outcomes []outcome) []outcome {
+	if len(outcomes) <= stateLimit {
+		return outcomes
+	}
+	return few(outcomes, stateLimit)
+}
+
+// few joins what distinct joins, for paths that are about to hand values on.
+func few(outcomes []outcome, limit int) []outcome {
+	for depth := finest; depth >= 0; depth-- {
+		outcomes = alike(outcomes, func(o outcome) print { return o.s.print(o.vals, depth).number(len(o.vals)) })
+		if len(outcomes) <= limit {
+			return outcomes
+		}
+	}
+	if len(outcomes[0].vals) > 0 { // what callers test is the first value
+		outcomes = alike(outcomes, func(o outcome) print { return printBegin.number(len(o.vals)).number(int(valueAt(o.vals, 0).kinds)) })
+	}
+	for len(outcomes) > limit { // neighbours split last
+		var half []outcome
+		for i := 0; i < len(outcomes); i += 2 {
+			both := outcomes[i]
+			if i+1 < len(outcomes) {
+				both = either(both, outcomes[i+1])
+			}
+			half = append(half, both)
+		}
+		outcomes = half
+	}
+	return outcomes
+}
+
+// alike joins outcomes of one print.
+func alike(outcomes []outcome, of func(outcome) print) []outcome {
+	seen := map[print]int{}
+	var out []outcome
+	for _, o := range outcomes {
+		key := of(o)
+		if i, ok := seen[key]; ok {
+			out[i] = either(out[i], o)
+			continue
+		}
+		seen[key] = len(out)
+		out = append(out, o)
+	}
+	return out
+}
+
+// either is an outcome that may be either.
+func either(a, b outcome) outcome {
+	both := outcome{s: merge(a.s, b.s)}
+	for i := range max(len(a.vals), len(b.vals)) {
+		both.vals = append(both.vals, join(valueAt(a.vals, i), valueAt(b.vals, i)))
+	}
+	return both
+}
