@@ -100,9 +100,9 @@ func TestMistake09_retryAfterIsTheBlocksExpiry(t *testing.T) {
 
 // Mistake 13: a clock taken from the client. No argument of any function is a time of day.
 func TestMistake13_noTimeFromTheCaller(t *testing.T) {
-	for _, library := range []*fcall.Library{abuse.Library, challenge.Library} {
-		if arg := regexp.MustCompile(`(?m)^--- @arg +\S+ +time\b.*$`).FindString(library.Code); arg != "" {
-			t.Errorf("%s takes a time: %s", library.Name, arg)
+	for _, lib := range wireLibraries {
+		if arg := regexp.MustCompile(`(?m)^--- @arg +\S+ +time\b.*$`).FindString(lib.library.Code); arg != "" {
+			t.Errorf("%s takes a time: %s", lib.library.Name, arg)
 		}
 	}
 }

@@ -37,8 +37,7 @@ func atOnce(t *testing.T, n int, call func(ctx context.Context, i int) (bool, er
 	return yes
 }
 
-// limiterKinds are a limit of so many an hour, by each function and representation. The first call of a full one is
-// admitted an interval later.
+// limiterKinds are a limit of so many an hour, by each function and representation. A full one is as new two hours later.
 var limiterKinds = []struct {
 	name string
 	call func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error)
@@ -65,6 +64,28 @@ var limiterKinds = []struct {
 		return func(ctx context.Context, _ int) (bool, error) {
 			r, err := c.GCRA(ctx, gcraParams{Bucket: "u2", Limit: limit, Period: time.Hour + time.Microsecond})
 			return r.Allowed, err
+		}
+	}},
+	{"sliding_counter", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
+		return func(ctx context.Context, _ int) (bool, error) {
+			r, err := c.SlidingCounter(ctx, counterParams{Bucket: "u1", Limit: limit, Window: time.Hour})
+			return r.Allowed, err
+		}
+	}},
+	{"fixed_window", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
+		return func(ctx context.Context, _ int) (bool, error) {
+			r, err := c.FixedWindow(ctx, windowParams{Bucket: "u1", Limit: limit, Window: time.Hour})
+			return r.Allowed, err
+		}
+	}},
+	{"check of every kind", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
+		limits := ofEach(limit)
+		for i := range limits {
+			limits[i].Window = time.Hour
+		}
+		return func(ctx context.Context, i int) (bool, error) {
+			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: limits, Receipt: fmt.Sprint("r", i)})
+			return r.Allowed && !r.Duplicate, err
 		}
 	}},
 }
@@ -183,25 +204,29 @@ func TestScenario_burstInOneMillisecondIsCountedOneByOne(t *testing.T) {
 // Nothing but time is needed to be let in again, and nothing is left of a subject that stays away.
 func TestScenario_expiryUnblocks(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		all := func(want bool) {
+		all := func() {
 			t.Helper()
 			for _, k := range limiterKinds {
-				if ok, err := k.call(c, 1)(t.Context(), 1); err != nil || ok != want {
-					t.Errorf("%s: %v %v, want %v", k.name, ok, err, want)
+				if ok, err := k.call(c, 1)(t.Context(), 1); err != nil || !ok {
+					t.Errorf("%s: %v %v, want allowed", k.name, ok, err)
 				}
 			}
 		}
-		all(true)
-		all(false)
-		s.Advance(t, time.Hour+time.Microsecond)
-		all(true)
+		all()
+		for _, k := range limiterKinds {
+			if ok, err := k.call(c, 1)(t.Context(), 2); err != nil || ok {
+				t.Errorf("%s: %v %v, want refused", k.name, ok, err)
+			}
+		}
 		s.Advance(t, 2*time.Hour)
+		all()
+		s.Advance(t, 2*time.Hour+time.Millisecond)
 		left, err := s.Snapshot(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(left) > 0 {
-			t.Errorf("two hours later there is still %v", left)
+			t.Errorf("two hours after the last call there is still %v", left)
 		}
 	})
 }
