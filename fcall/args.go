@@ -26,7 +26,7 @@ const cmdHead = 3 // FCALL, function, key count
 // Args starts a call of fn; keys and args say how many of each will come, rows of groups included.
 func (c *Client) Args(fn *Function, keys, args int) *Args {
 	cmd := make([]any, cmdHead, cmdHead+keys+args)
-	return &Args{client: c, fn: fn, cmd: cmd}
+	return &Args{client: c, fn: c.bind(fn), cmd: cmd}
 }
 
 // Key adds the key `<namespace>:{<tag of subject>}:<suffix>`. A derived key is the same subject with another suffix.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,6 +21,8 @@ type Caller interface {
 type Options struct {
 	// Namespace starts every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name.
 	Namespace string
+	// Channel is the channel of the library that the client calls, see Library.Channel. Defaults to the library itself.
+	Channel string
 	// MaxAttempts is how often a call is sent at most while each outcome proves that nothing ran; 1 means never again.
 	// Defaults to 3.
 	MaxAttempts int
@@ -37,6 +40,8 @@ type Options struct {
 type Client struct {
 	caller      Caller
 	lib         *Library
+	base        *Library // lib without its channel
+	functions   sync.Map // of *Function to the same in the channel
 	namespace   string
 	maxAttempts int
 	heal        *healer // nil: off
@@ -57,21 +62,37 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	if err := CheckNamespace(o.Namespace); err != nil {
 		return nil, fmt.Errorf("new client of %s: %w", lib.Name, err)
 	}
+	channel, err := lib.Channel(o.Channel)
+	if err != nil {
+		return nil, fmt.Errorf("new client of %s: %w", lib.Name, err)
+	}
 	if o.MaxAttempts < 0 {
 		return nil, fmt.Errorf("new client of %s: MaxAttempts must be 0 or more, got %d", lib.Name, o.MaxAttempts)
 	}
 	if o.MaxAttempts == 0 {
 		o.MaxAttempts = 3
 	}
-	c := &Client{caller: caller, lib: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts}
+	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts}
 	if !o.NoHeal {
-		c.heal = &healer{caller: caller, lib: lib, hook: o.OnNotLoaded, now: time.Now}
+		c.heal = &healer{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
 	}
 	return c, nil
 }
 
-// Library returns the library whose functions the client calls.
+// Library returns the library whose functions the client calls, that of its channel if it has one.
 func (c *Client) Library() *Library { return c.lib }
+
+// bind returns a function as the client's channel has it.
+func (c *Client) bind(fn *Function) *Function {
+	if c.lib == c.base {
+		return fn
+	}
+	if bound, ok := c.functions.Load(fn); ok {
+		return bound.(*Function)
+	}
+	bound, _ := c.functions.LoadOrStore(fn, fn.in(c.lib, c.base))
+	return bound.(*Function)
+}
 
 // Namespace returns what starts every key.
 func (c *Client) Namespace() string { return c.namespace }
@@ -87,11 +108,13 @@ func (c *Client) Stats() Stats {
 
 // Call sends one call with keys and arguments as they stand; generated code goes through Args, which checks them.
 func (c *Client) Call(ctx context.Context, fn *Function, keys []string, args []any) (*Reply, error) {
+	fn = c.bind(fn)
 	return c.send(ctx, fn, rawCommand(fn, keys, args))
 }
 
 // Queue adds a call to a pipeline; Pending.Reply has the answer after Exec. A queued call is sent at most once.
 func (c *Client) Queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, keys []string, args []any) *Pending {
+	fn = c.bind(fn)
 	return c.queue(ctx, pipe, fn, rawCommand(fn, keys, args))
 }
 

@@ -42,7 +42,7 @@ call was refused. With -n many calls are made, and counted by outcome.`,
 	cmd.Flags().StringVar(&f.namespace, "namespace", "", "what the keys begin with (default the library's name)")
 	cmd.Flags().IntVarP(&f.calls, "calls", "n", 1, "make so many calls")
 	cmd.Flags().IntVarP(&f.workers, "workers", "c", 1, "from so many workers at once")
-	return a.withRedis(cmd)
+	return a.withRedis(a.withChannel(cmd))
 }
 
 func (a *app) call(ctx context.Context, args []string, f callFlags) error {
@@ -65,8 +65,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 		return err
 	}
 	defer conn.close()
-	held := runtime.Library(lib)
-	client, err := fcall.NewClient(conn.client, held, fcall.Options{Namespace: f.namespace})
+	client, err := fcall.NewClient(conn.client, runtime.Library(lib), fcall.Options{Namespace: f.namespace, Channel: a.channel, NoHeal: true})
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.ensure(ctx, held); err != nil {
+	if err := conn.ensure(ctx, client.Library()); err != nil {
 		return err
 	}
 	if f.calls > 1 {

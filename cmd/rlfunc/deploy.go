@@ -16,8 +16,8 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// libraries are those that the words name, or all of the tree.
-func libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
+// libraries are those that the words name, or all of the tree, in the channel that --channel names.
+func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
 	for _, name := range names {
 		if _, err := library(tree, name); err != nil {
 			return nil, err
@@ -29,7 +29,7 @@ func libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
 			out = append(out, runtime.Library(lib))
 		}
 	}
-	return out, nil
+	return a.inChannel(out)
 }
 
 func (a *app) planCommand() *cobra.Command {
@@ -49,7 +49,7 @@ With --out the plan is saved; deploy --plan refuses it when the nodes or what th
 		},
 	}
 	cmd.Flags().StringVar(&file, "out", "", "save the plan in this file")
-	return a.withTarget(cmd)
+	return a.withTarget(a.withChannel(cmd))
 }
 
 func (a *app) plan(ctx context.Context, names []string, file string) error {
@@ -57,7 +57,7 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 	if err != nil {
 		return err
 	}
-	libs, err := libraries(tree, names)
+	libs, err := a.libraries(tree, names)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ holds, and running it again finishes.`,
 	cmd.Flags().StringVar(&file, "plan", "", "do what this saved plan says, and nothing if the server has changed since")
 	cmd.Flags().BoolVar(&partial, "partial", false, "load what can be loaded, although a node or a library can not be")
 	cmd.Flags().BoolVar(&replaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
-	return a.withTarget(cmd)
+	return a.withTarget(a.withChannel(cmd))
 }
 
 func (a *app) deploy(ctx context.Context, names []string, file string, o loader.ApplyOptions) error {
@@ -180,7 +180,7 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 	if err != nil {
 		return err
 	}
-	libs, err := libraries(tree, names)
+	libs, err := a.libraries(tree, names)
 	if err != nil {
 		return err
 	}

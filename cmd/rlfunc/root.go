@@ -38,6 +38,7 @@ type app struct {
 	dir      string
 	json     bool
 	redis    string
+	channel  string
 
 	noReplicas bool
 }

@@ -21,7 +21,7 @@ when one is missing, older, newer, drifted or not ours, 1 when a node can not be
 			return a.verify(cmd.Context(), args)
 		},
 	}
-	return a.withTarget(cmd)
+	return a.withTarget(a.withChannel(cmd))
 }
 
 func (a *app) verify(ctx context.Context, names []string) error {
@@ -29,7 +29,7 @@ func (a *app) verify(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	libs, err := libraries(tree, names)
+	libs, err := a.libraries(tree, names)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.status(cmd.Context())
 		},
 	}
-	return a.withTarget(cmd)
+	return a.withTarget(a.withChannel(cmd))
 }
 
 func (a *app) status(ctx context.Context) error {
@@ -102,6 +102,7 @@ func (a *app) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.onlyChannel(nodes)
 	if a.json {
 		if err := a.printJSON(map[string]any{"format": 1, "nodes": nodes}); err != nil {
 			return err
