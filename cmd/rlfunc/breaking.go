@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -23,6 +24,7 @@ type comparison struct {
 	against    string
 	strictness string
 	except     []string
+	reverse    bool
 	record     bool
 }
 
@@ -42,6 +44,8 @@ live server. The strictness says whom a change may not break; each includes thos
   state   what the old library has stored
 A library with a new major may break its callers, but not the state: both majors run on the same keys.
 
+With --reverse it says what would break callers of the project's version if the libraries went back: look before a rollback.
+
 Versions listed in released.sum, beside the libraries, must keep their bytes; that is looked at also without --against.
 With --record the versions are added to it when nothing breaks.`,
 		Example: `  rlfunc breaking --against v1.0.0
@@ -56,11 +60,18 @@ With --record the versions are added to it when nothing breaks.`,
 	cmd.Flags().StringVar(&c.against, "against", "", "the older version: a folder, a git revision, or the URL of a server")
 	cmd.Flags().StringVar(&c.strictness, "strictness", string(breaking.API), "whom a change may not break: api, reply, call or state")
 	cmd.Flags().StringSliceVar(&c.except, "except", nil, "rules to leave out")
+	cmd.Flags().BoolVar(&c.reverse, "reverse", false, "look the other way: what would break if the libraries went back to that version")
 	cmd.Flags().BoolVar(&c.record, "record", false, "when nothing breaks, add the versions to released.sum")
 	return cmd
 }
 
 func (c comparison) check() error {
+	switch {
+	case c.reverse && c.record:
+		return errors.New("a version that is gone back to has been recorded: give --record or --reverse, not both")
+	case c.reverse && c.against == "":
+		return errors.New("--reverse needs the version to go back to: --against")
+	}
 	if !slices.Contains(breaking.Strictnesses, breaking.Category(c.strictness)) {
 		return fmt.Errorf("no strictness %q (api, reply, call, state)", c.strictness)
 	}
@@ -96,10 +107,14 @@ func (a *app) breaking(ctx context.Context, c comparison) error {
 	if err != nil {
 		return err
 	}
-	found := slices.DeleteFunc(breaking.Compare(before, now, breaking.Category(c.strictness)), func(f breaking.Finding) bool {
-		return slices.Contains(c.except, f.Rule)
+	from, to := before, now
+	if c.reverse {
+		from, to = backwards(before, now)
+	}
+	found := slices.DeleteFunc(breaking.Compare(from, to, breaking.Category(c.strictness)), func(f breaking.Finding) bool {
+		return slices.Contains(c.except, f.Rule) || c.reverse && f.Category == breaking.Version
 	})
-	if err := a.printComparison(c, before, now, found); err != nil {
+	if err := a.printComparison(c, from, to, found); err != nil {
 		return err
 	}
 	if breaking.Breaks(found) {
@@ -116,6 +131,15 @@ func (a *app) breaking(ctx context.Context, c comparison) error {
 		a.talk("recorded %s %s in %s/%s", r.Library, r.Version, now.Root, breaking.ReleasedFile)
 	}
 	return err
+}
+
+// backwards swaps the versions, of the libraries that the older one has: going back loses no library that was not there.
+func backwards(before, now *breaking.Snapshot) (from, to *breaking.Snapshot) {
+	known := *now
+	known.Libraries = slices.DeleteFunc(slices.Clone(now.Libraries), func(l breaking.Library) bool {
+		return !slices.ContainsFunc(before.Libraries, func(was breaking.Library) bool { return was.Spec.Name == l.Spec.Name })
+	})
+	return &known, before
 }
 
 // before reads the older version. Without one the project stands in for it: then only released.sum speaks.
@@ -194,11 +218,13 @@ func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, foun
 	}
 	if a.json {
 		against := c.against
-		if before.Live {
-			against = before.Name
+		for _, s := range []*breaking.Snapshot{before, now} {
+			if s.Live {
+				against = s.Name
+			}
 		}
 		return a.printJSON(map[string]any{
-			"format": breakingFormat, "against": against, "strictness": c.strictness, "libraries": libraries, "findings": orEmpty(found),
+			"format": breakingFormat, "against": against, "strictness": c.strictness, "reverse": c.reverse, "libraries": libraries, "findings": orEmpty(found),
 		})
 	}
 	var broken []string
@@ -219,6 +245,8 @@ func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, foun
 		}
 	}
 	switch {
+	case len(broken) > 0 && c.reverse:
+		a.talk("%d found: callers of the newer version go first", len(found)-notes)
 	case len(broken) > 0:
 		a.talk("%d found: undo what breaks callers, or raise the major of %s", len(found)-notes, strings.Join(broken, ", "))
 	case breaking.Breaks(found):

@@ -3,6 +3,7 @@
 --- The period begins with the first take. A refused call writes nothing.
 --- @use clock refusal
 --- @key    bucket      string[used]         what the subject has used; it expires with the period
+--- @state  used        1                    the sum of the costs that were taken, a whole number
 --- @arg    limit       count[1..1000000]    most that can be taken in a period
 --- @arg    period      duration[1ms..366d]  from the first take until the quota starts anew
 --- @arg    cost        count[0..1000000]=1  how much to take; 0 only looks

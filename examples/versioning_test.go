@@ -1,0 +1,67 @@
+package examples
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// TestVersioning_isWhatRuns plays docs/versioning.md on one server: sh is run, a diff is applied, and text is what the
+// commands in front of it print. What CI runs by the page is run at the end.
+func TestVersioning_isWhatRuns(t *testing.T) {
+	servers := engines.Real(t)
+	if len(servers) == 0 {
+		t.Fatal("no server for the page's commands: put redis-server on the path, or make images")
+	}
+	e := servers[0] // one is enough: the commands are pinned on each engine elsewhere
+	e.Client(t)
+	host, port, _ := strings.Cut(e.Addr, ":")
+	bin, dir := t.TempDir(), t.TempDir()
+	shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
+	env := []string{
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "REDIS_URL=" + e.URL,
+		"GIT_CONFIG_GLOBAL=" + filepath.Join(dir, "none"), "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com",
+	}
+	fence := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```\n")
+	page := fence.FindAllStringSubmatch(read(t, "../docs/versioning.md"), -1)
+	if len(page) == 0 {
+		t.Fatal("the page has no block")
+	}
+	var steps []string
+	for i, block := range page {
+		language, body := block[1], block[2]
+		switch language {
+		case "sh":
+			body = strings.ReplaceAll(body, "redis-cli ", "redis-cli -h "+host+" -p "+port+" ")
+			want := i+1 < len(page) && page[i+1][1] == "text"
+			if want {
+				body = "{\n" + body + "} || [ $? = 2 ]\n"
+			}
+			out := shell(t, dir, env, body)
+			if want {
+				if diff := cmp.Diff(page[i+1][2], out); diff != "" {
+					t.Errorf("%s prints (-want +got):\n%s", body, diff)
+				}
+			}
+			if i == 0 {
+				dir = filepath.Join(dir, "limits")
+			}
+		case "diff":
+			shell(t, dir, env, "git apply --unidiff-zero - <<'DIFF'\n"+body+"DIFF\n")
+		case "yaml":
+			for line := range strings.Lines(body) {
+				if command, ok := strings.CutPrefix(strings.TrimSpace(line), "- run: go tool "); ok {
+					steps = append(steps, command+"\n")
+				}
+			}
+		}
+	}
+	shell(t, dir, env, strings.Join(steps, ""))
+}
