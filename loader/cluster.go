@@ -85,6 +85,7 @@ func noView(views []clusterView) error {
 }
 
 func (s *session) addCluster(v clusterView, replicas bool) {
+	s.view = v
 	endpoints := readEndpoints(v.reply)
 	addrs := map[string]string{}
 	for _, c := range v.nodes {

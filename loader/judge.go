@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"regexp"
@@ -80,9 +81,15 @@ func neverSent(err error) bool {
 
 func plainText(err error) string {
 	var record tls.RecordHeaderError
+	var name x509.HostnameError
+	var authority x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &record):
 		return "the server does not speak TLS here; use redis:// or another port"
+	case errors.As(err, &name):
+		return oneLine(err.Error()) + "; in a URL ?tls_server_name= says what the certificate is for"
+	case errors.As(err, &authority):
+		return oneLine(err.Error()) + "; in a URL ?tls_ca= is the file of its authority"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
 	case errors.Is(err, context.DeadlineExceeded):

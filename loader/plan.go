@@ -160,7 +160,9 @@ func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error
 		return nil, err
 	}
 	defer s.close()
-	p := planFor(s.check(ctx), libs, OpDeploy)
+	states := s.check(ctx)
+	s.preflight(ctx, states, libs)
+	p := planFor(states, libs, OpDeploy)
 	p.Warnings = s.warnings
 	t.remember(ctx, p)
 	return p, nil

@@ -18,7 +18,8 @@ type session struct {
 	// connect returns a client of one more server; nil where there can be none.
 	connect  func(addr string) *redis.Client
 	opened   []*redis.Client
-	warnings []Warning // about the target as a whole
+	warnings []Warning   // about the target as a whole
+	view     clusterView // of a cluster
 }
 
 func (s *session) close() {

@@ -225,6 +225,7 @@ func (a *app) printResult(result *loader.Result) error {
 		}
 	}
 	printTable(a.out, []string{"node", "role", "library", "outcome", "was", "is"}, rows)
+	a.warn("", result.Warnings)
 	for _, node := range result.Nodes {
 		a.warn(node.Addr, node.Warnings)
 	}

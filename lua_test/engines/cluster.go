@@ -21,14 +21,13 @@ type Cluster struct {
 	Primaries []*Member
 	Replicas  []*Member // the first ones are of the first primary, and so on
 
-	program Program
-	args    []string
+	args []string
 }
 
 // StartCluster starts a cluster and waits until all of its nodes agree and its replicas have taken over the data. It ends with the test.
 func (p Program) StartCluster(t testing.TB, primaries, replicasEach int, args ...string) *Cluster {
 	t.Helper()
-	c := &Cluster{program: p, args: args}
+	c := &Cluster{args: args}
 	members := make([]*Member, primaries*(1+replicasEach))
 	var wg sync.WaitGroup
 	for i := range members {
@@ -63,19 +62,16 @@ func (c *Cluster) startNode(t testing.TB, p Program) *Member {
 		if err != nil {
 			t.Fatalf("engines: %v", err)
 		}
-		return append([]string{
-			"--port", strconv.Itoa(port), "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
-			"--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000", "--repl-ping-replica-period", "1",
-		}, c.args...)
+		return p.flags(port, append([]string{
+			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", strconv.Itoa(bus),
+			"--cluster-node-timeout", "2000", "--repl-ping-replica-period", "1",
+		}, c.args...))
 	})
 }
 
 // Join adds a primary that owns no slots, of the cluster's program or another one.
 func (c *Cluster) Join(t testing.TB, p Program) *Member {
 	t.Helper()
-	if p.client == nil {
-		p.client = c.program.client
-	}
 	m := c.startNode(t, p)
 	c.Primaries[0].meet(t, m)
 	c.Primaries = append(c.Primaries, m)

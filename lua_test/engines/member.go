@@ -33,7 +33,7 @@ type Member struct {
 // Start starts one server with the arguments appended to its command line. It ends with the test.
 func (p Program) Start(t testing.TB, args ...string) *Member {
 	t.Helper()
-	return p.start(t, func(port int) []string { return append([]string{"--port", strconv.Itoa(port)}, args...) })
+	return p.start(t, func(port int) []string { return p.flags(port, args) })
 }
 
 // StartReplica starts a replica of the server, and waits until it has taken over its data.
@@ -55,10 +55,7 @@ func (p Program) start(t testing.TB, args func(port int) []string) *Member {
 			break
 		}
 		m = &Member{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: p}
-		m.options = redis.Options{Addr: m.Addr}
-		if p.client != nil {
-			p.client(&m.options)
-		}
+		m.options = redis.Options{Addr: m.Addr, TLSConfig: p.tls}
 		m.name = fmt.Sprintf("rlfunc-%d-%d.rdb", os.Getpid(), port)
 		m.args = append([]string{
 			"--bind", "127.0.0.1", "--dir", folder(t), "--dbfilename", m.name, "--save", "", "--appendonly", "no",

@@ -2,11 +2,11 @@ package engines
 
 import (
 	"context"
+	"crypto/tls"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A Program is a server program that topologies are made of: one on PATH, or one in an image of this machine.
@@ -14,7 +14,17 @@ type Program struct {
 	Name    string // "path-redis-server-7.0.15", "redis-8.0"
 	command string
 	run     func(ctx context.Context, command string, args []string) (box, error)
-	client  func(*redis.Options)
+	tls     *tls.Config // of clients, or nil
+	args    []string    // that all of its servers have
+}
+
+// flags are the arguments of a server on the port.
+func (p Program) flags(port int, args []string) []string {
+	flag := "--port"
+	if p.tls != nil {
+		flag = "--tls-port"
+	}
+	return slices.Concat(p.args, []string{flag, strconv.Itoa(port)}, args)
 }
 
 // A box is where a server runs.
@@ -23,12 +33,6 @@ type box interface {
 	pause() error
 	resume() error
 	log() string
-}
-
-// As returns the program for servers that take connections with the given options only: a user, TLS.
-func (p Program) As(change func(*redis.Options)) Program {
-	p.client = change
-	return p
 }
 
 // OnPath returns the server program on PATH. Without one the test is skipped, and fails where RLFUNC_REQUIRE_ENGINES asks for
@@ -41,13 +45,13 @@ func OnPath(t testing.TB) Program {
 			return Program{Name: "path-" + command + "-" + version, command: command, run: asChild}
 		}
 	}
-	missing(t, len(names("RLFUNC_REQUIRE_ENGINES")) > 0, "no redis-server or valkey-server on PATH")
+	missing(t, requiresReal(), "no redis-server or valkey-server on PATH")
 	return Program{}
 }
 
 func skipShort(t testing.TB) {
 	t.Helper()
-	if testing.Short() && len(names("RLFUNC_REQUIRE_ENGINES")) == 0 {
+	if testing.Short() && !requiresReal() {
 		t.Skip("SKIPPED: topologies of real servers are not started with -short")
 	}
 }
@@ -60,7 +64,10 @@ func missing(t testing.TB, required bool, why string) {
 	t.Skipf("SKIPPED: %s", why)
 }
 
-func requires(name string) bool { return slices.Contains(names("RLFUNC_REQUIRE_ENGINES"), name) }
+// requiresReal tells that other engines than the embedded one have to be there.
+func requiresReal() bool {
+	return slices.ContainsFunc(names("RLFUNC_REQUIRE_ENGINES"), func(name string) bool { return name != "embedded" })
+}
 
 func asChild(_ context.Context, command string, args []string) (box, error) {
 	c, err := startChild(command, args...)
