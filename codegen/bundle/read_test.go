@@ -80,3 +80,22 @@ func TestRead_isNotMisledByAFilesText(t *testing.T) {
 		t.Errorf("the files are %v", src.Files)
 	}
 }
+
+// FuzzRead holds that whatever a server holds makes no panic, and gives a tree that can be walked or an error.
+func FuzzRead(f *testing.F) {
+	for _, lib := range own(f) {
+		f.Add(bundle.Write(lib).Code)
+	}
+	f.Add("#!lua name=x_v1\n-- rlfunc: library=x version=1.0.0\ndo -- rlfunc: lines=1 file=functions/x/f.lua\nreturn\nend\n")
+	f.Fuzz(func(t *testing.T, code string) {
+		src, err := bundle.Read(code)
+		if err != nil {
+			return
+		}
+		fsys, err := src.FS()
+		if err != nil {
+			return
+		}
+		source.Load(fsys, src.Root, source.Options{})
+	})
+}
