@@ -104,6 +104,30 @@ func TestGCRA_clockBackwardsRefusesForAsMuchLonger(t *testing.T) {
 	)
 }
 
+// A replica whose clock is a moment behind takes over: an empty bucket must not be full there.
+func TestGCRA_clockBackwardsFillsNoEmptyBucket(t *testing.T) {
+	for name, period := range map[string]time.Duration{"milliseconds": 10 * time.Second, "microseconds": 10*time.Second + 10*time.Microsecond} {
+		t.Run(name, func(t *testing.T) {
+			take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+				return gcra(gcraParams{Bucket: "u1", Limit: 10, Period: period, Cost: cost(n)})
+			}
+			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 10, Period: period, Cost: 1})
+			const back = time.Millisecond
+			limiters.Run(
+				t,
+				step{Call: take(10), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: period}},
+				step{Advance: -back, Call: take(1), Want: gcraResult{RetryAfter: period/10 + back, ResetAfter: period + back}},
+				step{Name: "nothing is there, not even to look", Call: take(0), Want: gcraResult{RetryAfter: back, ResetAfter: period + back}},
+				step{Name: "one tick sooner", Advance: period/10 + back - time.Millisecond, Call: take(1), Want: gcraResult{RetryAfter: time.Millisecond, ResetAfter: period - period/10 + time.Millisecond}},
+				step{Advance: time.Millisecond, Call: take(1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: period}},
+				step{Name: "given back into a bucket that is empty still", Advance: -3 * period / 10, Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, ResetAfter: period + period/5}},
+				step{Name: "twice as long as it takes to fill is the most", Advance: -period + period/5, Call: take(1), Want: gcraResult{RetryAfter: period + period/10, ResetAfter: 2 * period}},
+				step{Name: "longer is a broken clock's", Advance: -time.Millisecond, Call: take(1), Writes: true, Want: gcraResult{Allowed: true, Remaining: 9, ResetAfter: period / 10}},
+			)
+		})
+	}
+}
+
 func TestGCRA_clockFarAheadIsForgotten(t *testing.T) {
 	for name, period := range map[string]time.Duration{"milliseconds": 10 * time.Second, "microseconds": 10*time.Second + 10*time.Microsecond} {
 		t.Run(name, func(t *testing.T) {

@@ -31,16 +31,17 @@ function ttl_bucket.judge(key, interval_us, capacity_us, cost)
     if value == 'ttl' then
       stored = nil
     end
-    -- An expiry further ahead than a full bucket's is a broken clock's: the key starts anew.
-    if stored_us <= capacity_us then
+    -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
+    -- broken clock's: the key starts anew.
+    if stored_us <= 2 * capacity_us then
       level_us = stored_us
     end
   end
   local next_us = level_us + interval_us * cost
-  if next_us > capacity_us then
-    return false, math.floor((capacity_us - level_us) / interval_us), next_us - capacity_us, level_us
+  if next_us > capacity_us and cost >= 0 then
+    return false, math.max(math.floor((capacity_us - level_us) / interval_us), 0), next_us - capacity_us, level_us
   end
-  return true, math.floor((capacity_us - next_us) / interval_us), 0, level_us, next_us, stored
+  return true, math.max(math.floor((capacity_us - next_us) / interval_us), 0), 0, level_us, next_us, stored
 end
 
 return ttl_bucket

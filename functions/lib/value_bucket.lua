@@ -15,11 +15,12 @@ function value_bucket.span(tokens, limit, period_us)
   return tokens * math.floor(period_us / limit) + math.floor(parts / limit), parts % limit
 end
 
--- How many whole tokens are gained in room_us + room_part/limit microseconds; room_part may be negative.
+-- How many whole tokens are gained in room_us + room_part/limit microseconds, none where that is less than nothing;
+-- room_part may be negative.
 local function gained(room_us, room_part, limit, period_us)
   local parts = room_us * limit + room_part
   if parts <= 9007199254740992 then
-    return math.floor(parts / period_us)
+    return math.max(math.floor(parts / period_us), 0)
   end
   if room_part < 0 then
     room_us = room_us - 1
@@ -91,8 +92,9 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     if not stored_us then
       return nil, stored_part
     end
-    -- A tat further ahead than a full bucket is a broken clock's: the key starts anew.
-    if stored_us < capacity_us or stored_us == capacity_us and stored_part <= capacity_part then
+    -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
+    -- broken clock's: the key starts anew.
+    if (stored_us - 2 * capacity_us) * limit + stored_part - 2 * capacity_part <= 0 then
       level_us = stored_us
       level_part = stored_part
     end
@@ -109,7 +111,7 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     next_us = next_us + 1
     next_part = next_part - limit
   end
-  if next_us > capacity_us or next_us == capacity_us and next_part > capacity_part then
+  if cost >= 0 and (next_us > capacity_us or next_us == capacity_us and next_part > capacity_part) then
     local wait_us = next_us - capacity_us
     if next_part > capacity_part then
       wait_us = wait_us + 1

@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local ttl_bucket = (function() -- rlfunc: lines=46 file=functions/lib/ttl_bucket.lua
+local ttl_bucket = (function() -- rlfunc: lines=47 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
 --- The key expires when the bucket is full; its value is 'ttl'.
@@ -162,22 +162,23 @@ function ttl_bucket.judge(key, interval_us, capacity_us, cost)
     if value == 'ttl' then
       stored = nil
     end
-    -- An expiry further ahead than a full bucket's is a broken clock's: the key starts anew.
-    if stored_us <= capacity_us then
+    -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
+    -- broken clock's: the key starts anew.
+    if stored_us <= 2 * capacity_us then
       level_us = stored_us
     end
   end
   local next_us = level_us + interval_us * cost
-  if next_us > capacity_us then
-    return false, math.floor((capacity_us - level_us) / interval_us), next_us - capacity_us, level_us
+  if next_us > capacity_us and cost >= 0 then
+    return false, math.max(math.floor((capacity_us - level_us) / interval_us), 0), next_us - capacity_us, level_us
   end
-  return true, math.floor((capacity_us - next_us) / interval_us), 0, level_us, next_us, stored
+  return true, math.max(math.floor((capacity_us - next_us) / interval_us), 0), 0, level_us, next_us, stored
 end
 
 return ttl_bucket
 end)()
 
-local value_bucket = (function() -- rlfunc: lines=126 file=functions/lib/value_bucket.lua
+local value_bucket = (function() -- rlfunc: lines=128 file=functions/lib/value_bucket.lua
 --- A token bucket that is a time in a string: for any emission interval, also a fraction of a microsecond.
 ---
 --- The value is the tat in microseconds, with what is left of a microsecond as a fraction: '1763706467123584 3/7'.
@@ -195,11 +196,12 @@ function value_bucket.span(tokens, limit, period_us)
   return tokens * math.floor(period_us / limit) + math.floor(parts / limit), parts % limit
 end
 
--- How many whole tokens are gained in room_us + room_part/limit microseconds; room_part may be negative.
+-- How many whole tokens are gained in room_us + room_part/limit microseconds, none where that is less than nothing;
+-- room_part may be negative.
 local function gained(room_us, room_part, limit, period_us)
   local parts = room_us * limit + room_part
   if parts <= 9007199254740992 then
-    return math.floor(parts / period_us)
+    return math.max(math.floor(parts / period_us), 0)
   end
   if room_part < 0 then
     room_us = room_us - 1
@@ -271,8 +273,9 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     if not stored_us then
       return nil, stored_part
     end
-    -- A tat further ahead than a full bucket is a broken clock's: the key starts anew.
-    if stored_us < capacity_us or stored_us == capacity_us and stored_part <= capacity_part then
+    -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
+    -- broken clock's: the key starts anew.
+    if (stored_us - 2 * capacity_us) * limit + stored_part - 2 * capacity_part <= 0 then
       level_us = stored_us
       level_part = stored_part
     end
@@ -289,7 +292,7 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     next_us = next_us + 1
     next_part = next_part - limit
   end
-  if next_us > capacity_us or next_us == capacity_us and next_part > capacity_part then
+  if cost >= 0 and (next_us > capacity_us or next_us == capacity_us and next_part > capacity_part) then
     local wait_us = next_us - capacity_us
     if next_part > capacity_part then
       wait_us = wait_us + 1
@@ -1675,8 +1678,8 @@ do -- rlfunc: lines=29 file=functions/ratelimit/gcra.lua
 ---
 --- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0 only
 --- looks. The tick of retry_after is a microsecond; where period / limit is whole milliseconds the key's expiry is the
---- state, and the tick is a millisecond. A clock that is set back refuses for as much longer at most; a bucket that would
---- take longer than burst to fill was written by a broken clock, and starts full.
+--- state, and the tick is a millisecond. A clock that is set back refuses for as much longer; a bucket that would take longer
+--- than two bursts to fill was written by a broken clock, and starts full.
 --- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained in a period

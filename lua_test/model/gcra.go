@@ -131,8 +131,8 @@ func (m *GCRA) judge(subject string, c GCRACall) (level, next *big.Rat, r GCRARe
 		return nil, nil, r, ErrArgument
 	}
 	level = m.level(subject, c)
-	if level.Cmp(capacity) > 0 {
-		level = new(big.Rat) // further ahead than a full bucket: a broken clock's
+	if level.Cmp(new(big.Rat).Add(capacity, capacity)) > 0 {
+		level = new(big.Rat) // further ahead than an empty bucket's, by more than that: a broken clock's
 	}
 	next = new(big.Rat).Add(level, new(big.Rat).Mul(whole(c.Cost), interval))
 	over := new(big.Rat).Sub(next, capacity)
@@ -144,7 +144,9 @@ func (m *GCRA) judge(subject string, c GCRACall) (level, next *big.Rat, r GCRARe
 		r.Allowed = true
 	}
 	room := new(big.Rat).Sub(capacity, after)
-	r.Remaining = floor(room.Quo(room, interval))
+	if room.Sign() > 0 {
+		r.Remaining = floor(room.Quo(room, interval))
+	}
 	return level, next, r, nil
 }
 
