@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,6 +24,9 @@ type Options struct {
 	Namespace string
 	// Channel is the channel of the library that the client calls, see Library.Channel. Defaults to the library itself.
 	Channel string
+	// Mode says whether the client calls functions or runs the same Lua as scripts. Defaults to ModeAuto: functions, or
+	// scripts where the server has none.
+	Mode Mode
 	// MaxAttempts is how often a call is sent at most while each outcome proves that nothing ran; 1 means never again.
 	// Defaults to 3.
 	MaxAttempts int
@@ -45,6 +49,10 @@ type Client struct {
 	namespace   string
 	maxAttempts int
 	heal        *healer // nil: off
+	mode        Mode
+	scripted    atomic.Bool // calls go out as scripts
+	noReadOnly  atomic.Bool // the server has no EVALSHA_RO
+	scripts     scripts
 	trust       trust
 }
 
@@ -66,6 +74,9 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new client of %s: %w", lib.Name, err)
 	}
+	if o.Mode < ModeAuto || o.Mode > ModeScripts {
+		return nil, fmt.Errorf("new client of %s: there is no Mode %d", lib.Name, o.Mode)
+	}
 	if o.MaxAttempts < 0 {
 		return nil, fmt.Errorf("new client of %s: MaxAttempts must be 0 or more, got %d", lib.Name, o.MaxAttempts)
 	}
@@ -73,6 +84,8 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 		o.MaxAttempts = 3
 	}
 	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts}
+	c.mode = o.Mode
+	c.scripted.Store(o.Mode == ModeScripts)
 	if !o.NoHeal {
 		c.heal = &healer{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
 	}
@@ -130,10 +143,12 @@ func rawCommand(fn *Function, keys []string, args []any) []any {
 // send repeats a call only while the outcome proves that nothing ran.
 func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, error) {
 	var healed *flight
+	whole := false // a script goes out with its text
 	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
 		}
+		c.use(fn, args, whole)
 		mark := c.heal.mark()
 		cmd := newCommand(ctx, fn, &c.trust, args)
 		err := c.caller.Process(ctx, cmd)
@@ -145,9 +160,14 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 		}
 		if err == nil {
 			cmd.answered()
+			c.ran(fn)
 			return newReply(fn, cmd.Val())
 		}
 		err, again := judge(fn, cmd, err, attempt)
+		if c.adapt(fn, cmd, err, &whole) {
+			attempt--
+			continue
+		}
 		if lost, ok := err.(*NotLoadedError); ok && c.heal != nil {
 			if healed != nil {
 				return nil, c.heal.explain(ctx, lost, cmd, healed)

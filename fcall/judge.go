@@ -29,6 +29,7 @@ var proofs = map[string]proof{
 	"NOREPLICAS":  {hint: "the server has fewer replicas than min-replicas-to-write"},
 	"MISCONF":     {hint: "the server can not persist and refuses writes"},
 	"CROSSSLOT":   {hint: "all keys of a call must have one tag"},
+	"NOSCRIPT":    {hint: "the server does not know the script; the next call brings it"},
 	"EXECABORT":   {hint: "another command of the transaction was refused"},
 	"NOPERM":      {kind: ErrRefused, hint: "the user needs FCALL, the function's commands and its keys"},
 	"NOAUTH":      {kind: ErrRefused, hint: "give the client a user and a password"},
@@ -69,7 +70,7 @@ func judge(fn *Function, cmd *command, err error, attempt int) (error, bool) {
 
 func judgeReply(fn *Function, cmd *command, err error, text string, attempt int) (error, bool) {
 	code, rest, _ := strings.Cut(text, " ")
-	inside := strings.Contains(text, " script: ") || strings.Contains(text, "user_function:")
+	inside := strings.Contains(text, " script: ") || strings.Contains(text, "user_function:") || strings.Contains(text, "user_script:")
 	switch {
 	case code == "RLARG":
 		return argumentError(fn, clean(fn, rest)), false

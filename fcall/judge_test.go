@@ -53,6 +53,7 @@ func fakeClient(t *testing.T, s *fakeServer, o fcall.Options) *fcall.Client {
 const subject = "someone@example.org"
 
 func TestCall_whatAReplyProves(t *testing.T) {
+	const digest = "6b1bf486c81ceb7edf3c093f4c48582e38c0e791"
 	const script = " script: fcalltest_v1_hit, on @user_function:22."
 	key := fcall.Key("fcalltest", subject, "n")
 	steps := []struct {
@@ -98,6 +99,12 @@ func TestCall_whatAReplyProves(t *testing.T) {
 		{"BUSY from inside" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: BUSY from inside (outcome unknown, it may have written)"},
 		{"ERR The user executing the script can't run this command script: other", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: The user executing the script can't run this command script: other (outcome unknown, it may have written)"},
 
+		{"ERR user_script:22: attempt to index local 'x' (a nil value) script: " + digest + ", on @user_script:22.", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: attempt to index local 'x' (a nil value) (outcome unknown, it may have written)"},
+		{"WRONGTYPE Operation against a key script: " + digest + ", on @user_script:22.", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: WRONGTYPE Operation against a key (outcome unknown, it may have written)"},
+		{"ERR Error running script (call to f_" + digest + "): @user_script:22: user_script:22: attempt to index local 'x' (a nil value)", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: attempt to index local 'x' (a nil value) (outcome unknown, it may have written)"},
+		{"ERR Error running script (call to f_" + digest + "): @user_script:22: WRONGTYPE Operation against a key", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: WRONGTYPE Operation against a key (outcome unknown, it may have written)"},
+		{"NOSCRIPT No matching script. Please use EVAL.", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: NOSCRIPT No matching script. Please use EVAL.; the server does not know the script; the next call brings it"},
+
 		{"WRONGTYPE Operation against a key", 1, "ErrOutcomeUnknown", "fcalltest.hit: outcome unknown, it may have run: WRONGTYPE Operation against a key"},
 		{"ERR something new", 1, "ErrOutcomeUnknown", "fcalltest.hit: outcome unknown, it may have run: ERR something new"},
 		{"", 1, "ErrOutcomeUnknown", "fcalltest.hit: outcome unknown, it may have run: "},
@@ -105,7 +112,7 @@ func TestCall_whatAReplyProves(t *testing.T) {
 	for _, s := range steps {
 		t.Run(s.reply, func(t *testing.T) {
 			server := newFakeServer(t, "-"+s.reply+"\r\n")
-			c := fakeClient(t, server, fcall.Options{NoHeal: true})
+			c := fakeClient(t, server, fcall.Options{NoHeal: true, Mode: fcall.ModeFunctions})
 			_, err := c.Call(context.Background(), countFunction("hit"), []string{key}, nil)
 			if diff := cmp.Diff(s.text, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got)\n%s", diff)

@@ -22,6 +22,8 @@ type Pending struct {
 }
 
 func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any) *Pending {
+	// A pipeline is not sent again: a script that may be unknown there goes with its text.
+	c.use(fn, args, c.scripted.Load() && !c.scripts.of(fn).known.Load())
 	p := &Pending{fn: fn, cmd: newCommand(ctx, fn, &c.trust, args), client: c, mark: c.heal.mark(), ctx: context.WithoutCancel(ctx)}
 	// Process of a pipeline only queues; what it returns is not the reply's error.
 	if err := pipe.Process(ctx, p.cmd); err != nil {
@@ -40,6 +42,7 @@ func (p *Pending) Reply() (*Reply, error) {
 	}
 	if err := p.cmd.Err(); err != nil {
 		p.err, _ = judge(p.fn, p.cmd, err, 1)
+		p.client.adapt(p.fn, p.cmd, p.err, new(bool)) // for the next one
 		if lost, ok := p.err.(*NotLoadedError); ok {
 			p.client.healQueued(p.ctx, p.fn, lost, p.cmd, p.mark)
 		}
@@ -49,6 +52,7 @@ func (p *Pending) Reply() (*Reply, error) {
 		return nil, &UnavailableError{Function: p.fn.String(), Cause: errNotExecuted}
 	}
 	p.cmd.answered()
+	p.client.ran(p.fn)
 	return newReply(p.fn, p.cmd.Val())
 }
 

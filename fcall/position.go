@@ -1,6 +1,7 @@
 package fcall
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -9,16 +10,25 @@ import (
 //
 //	ERR user_function:7: attempt to index local 'x' (a nil value) script: ratelimit_v1_gcra, on @user_function:7.
 //
-// A failed redis.call has only the end. The line in front is where the error was raised, so it is preferred.
-const (
-	chunkName  = "user_function:"
-	suffixMark = " script: "
+// A failed redis.call has only the end. The line in front is where the error was raised, so it is preferred. Of a script
+// (see Mode) the chunk is called user_script and the name is the script's digest; before Redis 7.0 it looked like
+//
+//	ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): @user_script:7: user_script:7: attempt ...
+const suffixMark = " script: "
+
+var (
+	chunkNames = []string{"user_function:", "user_script:"}
+	digestForm = regexp.MustCompile(`^[0-9a-f]{40}\b`)
+	oldFront   = regexp.MustCompile(`^Error (?:running|compiling) script \((?:call to f_[0-9a-f]{40}|new function)\): `)
 )
 
 func scriptError(fn *Function, code, rest, server string, cause error) error {
 	e := &ScriptError{Function: fn.String(), Code: code, Server: server, ReadOnly: fn.ReadOnly, Cause: cause}
 	text, behind := cutSuffix(fn, rest)
-	text, front := cutPosition(text)
+	text, front := cutPosition(oldFront.ReplaceAllString(text, ""))
+	if again, line := cutPosition(text); line > 0 {
+		text, front = again, line
+	}
 	e.Text = text
 	if code != "ERR" {
 		e.Text = code + " " + text
@@ -44,26 +54,31 @@ func clean(fn *Function, rest string) string {
 
 // cutSuffix cuts ` script: <function>, on @user_function:<line>.` from the end; line is 0 where there is none.
 func cutSuffix(fn *Function, text string) (string, int) {
-	i := strings.LastIndex(text, suffixMark+fn.ServerName)
+	i := strings.LastIndex(text, suffixMark)
 	if i < 0 {
 		return text, 0
 	}
-	_, at, ok := strings.Cut(text[i:], chunkName)
-	if !ok {
-		return text[:i], 0
+	if name := text[i+len(suffixMark):]; !strings.HasPrefix(name, fn.ServerName) && !digestForm.MatchString(name) {
+		return text, 0
 	}
-	line, _ := leadingInt(at)
-	return text[:i], line
+	for _, chunk := range chunkNames {
+		if _, at, ok := strings.Cut(text[i:], chunk); ok {
+			line, _ := leadingInt(at)
+			return text[:i], line
+		}
+	}
+	return text[:i], 0
 }
 
 // cutPosition cuts `user_function:<line>: ` from the front.
 func cutPosition(text string) (string, int) {
-	rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "@"), chunkName)
-	if !ok {
-		return text, 0
+	for _, chunk := range chunkNames {
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "@"), chunk); ok {
+			line, rest := leadingInt(strings.TrimPrefix(rest, " "))
+			return strings.TrimPrefix(rest, ": "), line
+		}
 	}
-	line, rest := leadingInt(rest)
-	return strings.TrimPrefix(rest, ": "), line
+	return text, 0
 }
 
 func leadingInt(s string) (int, string) {

@@ -101,9 +101,9 @@ func loadCount(t testing.TB, addr string) {
 }
 
 // startCluster runs a cluster of one node that holds all slots.
-func startCluster(t testing.TB) string {
+func startCluster(t testing.TB, args ...string) string {
 	t.Helper()
-	addr := startRedis(t, "--cluster-enabled", "yes")
+	addr := startRedis(t, append([]string{"--cluster-enabled", "yes"}, args...)...)
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
 	ctx := context.Background()

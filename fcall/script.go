@@ -1,0 +1,100 @@
+package fcall
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// scripts are a client's functions as scripts, each made when it is first called.
+type scripts struct{ made sync.Map }
+
+type script struct {
+	text   string
+	digest string // SHA-1 of text, as EVALSHA takes it
+	known  atomic.Bool
+}
+
+func (s *scripts) of(fn *Function) *script {
+	if found, ok := s.made.Load(fn.ServerName); ok {
+		return found.(*script)
+	}
+	text := scriptOf(fn)
+	sum := sha1.Sum([]byte(text))
+	found, _ := s.made.LoadOrStore(fn.ServerName, &script{text: text, digest: hex.EncodeToString(sum[:])})
+	return found.(*script)
+}
+
+// What a script has in place of the first line of its bundle: a function to take the registrations, of which it keeps one.
+const scriptHead = "local rlfunc_run local function rlfunc_register(f, callback) " +
+	"if type(f) == 'table' then f, callback = f.function_name, f.callback end if f == '%' then rlfunc_run = callback end end\n"
+
+const scriptTail = "return rlfunc_run(KEYS, ARGV)\n"
+
+// scriptOf is the bundle as a script that runs one function: line by line the same, so that positions in errors are the
+// bundle's. A script is run from its first line by every call, so what this function does not use is left out, and its
+// lines are empty.
+func scriptOf(fn *Function) string {
+	lines := strings.SplitAfter(fn.Library.Code, "\n")
+	keep(lines, fn)
+	lines[0] = strings.Replace(scriptHead, "%", fn.ServerName, 1)
+	text := strings.ReplaceAll(strings.Join(lines, ""), "redis.register_function", "rlfunc_register")
+	return strings.TrimRight(text, "\n") + "\n" + scriptTail
+}
+
+// opening is the line with which a bundle opens what comes from one of the author's files.
+var opening = regexp.MustCompile(`^(?:do|local (\w+) = \(function\(\)) -- rlfunc: lines=(\d+) file=`)
+
+// A block is what a bundle holds of one of the author's files, from line first to line last.
+type block struct {
+	name        string // of a lib file's local; "" for a function
+	first, last int
+	wanted      bool
+}
+
+// keep empties the blocks that fn does not need. A bundle that is not as rlfunc makes them is left as it is.
+func keep(lines []string, fn *Function) {
+	var blocks []*block
+	for i := 0; i < len(lines); i++ {
+		m := opening.FindStringSubmatch(lines[i])
+		if m == nil {
+			continue
+		}
+		count, _ := strconv.Atoi(m[2])
+		b := &block{name: m[1], first: i, last: i + 1 + count}
+		closing := "end)()\n"
+		if b.name == "" {
+			closing = "end\n"
+			for b.last < len(lines) && !strings.HasPrefix(lines[b.last], registerMark) {
+				b.last++
+			}
+			b.wanted = b.last < len(lines) && strings.HasPrefix(lines[b.last], registerMark+fn.ServerName+"'")
+			b.last++
+		}
+		if b.last >= len(lines) || lines[b.last] != closing {
+			return
+		}
+		i = b.last
+		blocks = append(blocks, b)
+	}
+	// A lib file uses only those above it.
+	used := ""
+	for i := len(blocks) - 1; i >= 0; i-- {
+		b := blocks[i]
+		if b.name != "" {
+			b.wanted = regexp.MustCompile(`\b` + b.name + `\b`).MatchString(used)
+		}
+		text := strings.Join(lines[b.first:b.last+1], "")
+		if b.wanted {
+			used += text
+			continue
+		}
+		for j := b.first; j <= b.last; j++ {
+			lines[j] = "\n"
+		}
+	}
+}

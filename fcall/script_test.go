@@ -1,0 +1,133 @@
+package fcall_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+)
+
+// withoutFunctions are the arguments of a server that knows no functions, as before Redis 7.0.
+var withoutFunctions = []string{"--rename-command", "FCALL", "", "--rename-command", "FCALL_RO", "", "--rename-command", "EVALSHA_RO", "", "--rename-command", "EVAL_RO", ""}
+
+// Each function of each library becomes a script that a server compiles and that reaches the function; what it does not
+// use is not in it.
+func TestScript_ofEveryFunction(t *testing.T) {
+	addr := startRedis(t)
+	rdb := admin(t, addr)
+	registration := regexp.MustCompile(`(?m)^redis\.register_function\{function_name = '(\w+)'.*?(flags = \{'no-writes'\})?\}$`)
+	for _, lib := range []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library} {
+		c, err := fcall.NewClient(rdb, lib, fcall.Options{Mode: fcall.ModeScripts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range registration.FindAllStringSubmatch(lib.Code, -1) {
+			fn := &fcall.Function{Library: lib, Name: strings.TrimPrefix(m[1], lib.ServerName+"_"), ServerName: m[1], ReadOnly: m[2] != ""}
+			_, err := c.Call(t.Context(), fn, nil, nil)
+			if !strings.HasPrefix(fmt.Sprint(err), lib.Name+"."+fn.Name+": "+fn.Name+" must be called with") {
+				t.Errorf("%s: %v", m[1], err)
+			}
+			text := fcall.ScriptOf(fn)
+			if n := strings.Count(text, "\nrlfunc_register{"); n != 1 {
+				t.Errorf("%s: %d functions are in the script, want 1", m[1], n)
+			}
+			if was, is := strings.Count(lib.Code, "\n"), strings.Count(text, "\n"); is > was+1 {
+				t.Errorf("%s: %d lines became %d", m[1], was, is)
+			}
+		}
+	}
+	if stats := rdb.Info(context.Background(), "commandstats").Val(); strings.Contains(stats, "cmdstat_fcall") {
+		t.Error("functions were called")
+	}
+}
+
+func TestScript_takesTheFunctionsPlaceWhereThereAreNone(t *testing.T) {
+	plain, clustered := startRedis(t, withoutFunctions...), startCluster(t, withoutFunctions...)
+	const state = "fcalltest/crash.lua:104: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			addr := plain
+			if w.isCluster() {
+				addr = clustered
+			}
+			rdb := admin(t, addr)
+			if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			caller := w.open(t, addr)
+			c := newClient(t, direct(caller), fcall.Options{})
+			_, queues := caller.(*piped)
+			if queues { // the first one finds out
+				if _, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k"); kinds(err) != "ErrUnavailable ErrUnsupported" {
+					t.Errorf("the first pipeline: %v", err)
+				}
+			}
+			for i := range int64(3) {
+				if i == 2 { // as a restart
+					if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
+						t.Fatal(err)
+					}
+					if queues {
+						if _, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k"); kinds(err) != "ErrUnavailable" {
+							t.Errorf("the pipeline after a flush: %v", err)
+						}
+					}
+				}
+				if n, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k"); n != i+1 || err != nil {
+					t.Errorf("%d, %v, want %d", n, err, i+1)
+				}
+			}
+			if !queues {
+				if n, err := callOnce(t.Context(), c, caller, countFunction("look"), "k"); n != 3 || err != nil {
+					t.Errorf("look: %d, %v, want 3", n, err)
+				}
+			}
+			_, err := callOnce(t.Context(), c, caller, countFunction("crash"), "k")
+			if diff := cmp.Diff("fcalltest.crash: "+state, fmt.Sprint(err)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if n := c.Stats().NotLoaded; n != 0 {
+				t.Errorf("%d calls found the library absent", n)
+			}
+		})
+	}
+}
+
+func TestScript_modeFunctionsStaysWithFunctions(t *testing.T) {
+	rdb := admin(t, startRedis(t, withoutFunctions...))
+	c := newClient(t, rdb, fcall.Options{Mode: fcall.ModeFunctions})
+	if _, err := hit(c, "k"); kinds(err) != "ErrUnavailable ErrUnsupported" {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := fcall.NewClient(rdb, countLibrary, fcall.Options{Mode: 7}); err == nil {
+		t.Error("Mode 7 is taken")
+	}
+}
+
+// A read-only script goes out as such where the server can tell, and so also to replicas.
+func TestScript_readOnlyIsTold(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: startRedis(t)})
+	defer rdb.Close()
+	c := newClient(t, rdb, fcall.Options{Mode: fcall.ModeScripts})
+	for range 2 {
+		if _, err := c.Call(t.Context(), countFunction("look"), []string{"k"}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stats := rdb.Info(t.Context(), "commandstats").Val()
+	for _, verb := range []string{"eval_ro", "evalsha_ro"} {
+		if !strings.Contains(stats, "cmdstat_"+verb+":") {
+			t.Errorf("no %s was sent", verb)
+		}
+	}
+}
