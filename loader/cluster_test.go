@@ -3,6 +3,7 @@ package loader_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -108,4 +109,37 @@ func ofEach[T any](c *engines.Cluster, primary, replica T) map[string]T {
 		}
 	}
 	return all
+}
+
+func TestCluster_ofOtherServers(t *testing.T) {
+	for _, program := range engines.Images(t) {
+		t.Run(program.Name, func(t *testing.T) {
+			c := program.StartCluster(t, 3, 1)
+			empty := c.Join(t, program)
+			lib := bundle("shop", "1.0.0", "buy")
+			target := open(t, "redis+cluster://"+c.Primaries[1].Addr)
+			r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
+			equal(t, "error", nil, err)
+			equal(t, "outcomes", outcomesOf(c, "loaded", "followed"), byNode(r))
+			equal(t, "code on the primary without slots", lib.Code, held(t, empty.Client(t), "shop_v1"))
+			v, err := target.Verify(t.Context(), lib)
+			equal(t, "verification", []any{nil, true, 7}, []any{err, v.Same(), len(v.Nodes)})
+		})
+	}
+}
+
+func TestCluster_aNodeOfAnotherVersionIsToldAndLoaded(t *testing.T) {
+	other := engines.Images(t)[0]
+	c := engines.OnPath(t).StartCluster(t, 2, 0, "--appendonly", "yes")
+	joined := c.Join(t, other)
+	lib := bundle("shop", "1.0.0", "buy")
+	target := loader.NewTarget(c.Client(t))
+	p := planOf(t, target, lib)
+	equal(t, "warnings", []string{"versions_differ"}, warnings(p))
+	if !strings.Contains(p.Warnings[0].Text, "("+joined.Addr+")") {
+		t.Errorf("warning is %s", p.Warnings[0].Text)
+	}
+	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", outcomesOf(c, "loaded", ""), byNode(r))
 }
