@@ -28,7 +28,7 @@ type windowDraw struct {
 }
 
 func drawWindows(t *rapid.T, windows []time.Duration) (d windowDraw) {
-	for _, l := range rapid.SliceOfN(rapid.Custom(func(t *rapid.T) windowParams {
+	d.limits = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) windowParams {
 		return windowParams{
 			Limit: rapid.OneOf(
 				rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 8, 1_000_000}), rapid.Int64Range(1, 1_000_000),
@@ -38,9 +38,7 @@ func drawWindows(t *rapid.T, windows []time.Duration) (d windowDraw) {
 				rapid.Map(rapid.Int64Range(1, int64(windows[len(windows)-1])), func(n int64) time.Duration { return time.Duration(n) }),
 			).Draw(t, "window"),
 		}
-	}), 1, 3).Draw(t, "limits") {
-		d.limits = append(d.limits, l)
-	}
+	}), 1, 3).Draw(t, "limits")
 	return d
 }
 
