@@ -24,6 +24,13 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	if len(found) > 0 {
 		return tree, found
 	}
+	return tree, examine(tree)
+}
+
+// Permissions fills in the Redis commands that each function may run, which only a look at its Lua can tell. Load has done it.
+func Permissions(tree *source.Tree) { examine(tree) }
+
+func examine(tree *source.Tree) diag.List {
 	report := vet.Examine(tree)
 	for l, lib := range tree.Libraries {
 		for i := range lib.Spec.Functions {
@@ -33,7 +40,7 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 			lib.Spec.Functions[i].Command = slices.Compact(commands)
 		}
 	}
-	return tree, report.Found
+	return report.Found
 }
 
 // Generate returns every generated file by its slash-separated path below gen/.

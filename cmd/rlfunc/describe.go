@@ -50,7 +50,7 @@ a client for another language can be generated from it. Its format number goes u
 		Example: "  rlfunc describe\n  rlfunc describe ratelimit.gcra\n  rlfunc describe ratelimit --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			tree, err := a.load()
+			tree, err := a.described()
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/source"
 )
 
@@ -98,7 +99,7 @@ Outside a project the libraries that rlfunc was built with stand in.`,
 		return fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.demoCommand(), a.initCommand(), a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand(), a.breakingCommand(),
-		a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.callCommand())
+		a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.doctorCommand(), a.aclCommand(), a.callCommand())
 	return root
 }
 
@@ -140,6 +141,19 @@ func (a *app) load() (*source.Tree, error) {
 		return nil, err
 	}
 	return p.Load()
+}
+
+// described is load, with the commands that each function may run also where nothing is vetted.
+func (a *app) described() (*source.Tree, error) {
+	p, err := project.FindOrBuiltIn(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := p.Load()
+	if err == nil && p.BuiltIn {
+		codegen.Permissions(tree)
+	}
+	return tree, err
 }
 
 // read does the same without vetting, for commands that put nothing onto a server.

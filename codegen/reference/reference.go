@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/codegen/acl"
 	"github.com/rlfunc/rlfunc/codegen/bundle"
 	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -67,7 +68,7 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 		}
 	}
 	fmt.Fprintf(b, "\nOn the command line: `rlfunc call %s.%s%s`\n", s.Name, fn.Name, example(fn))
-	fmt.Fprintf(b, "\nPermissions of a caller: `%s`\n", ACL(s, fn))
+	fmt.Fprintf(b, "\nPermissions of a caller: `%s`\n", acl.Function(s, fn, ""))
 }
 
 func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
@@ -136,19 +137,6 @@ func sample(f spec.Field) string {
 		return "abc"
 	}
 	return fmt.Sprint(min(max(f.Min, 10), f.Max))
-}
-
-// ACL is the rule of a Redis user that may call the function and nothing else.
-func ACL(s *spec.Library, fn *spec.Function) string {
-	verb := "+fcall"
-	if fn.Has("no-writes") {
-		verb = "+fcall_ro"
-	}
-	rule := "~" + s.Name + ":* " + verb
-	for _, c := range fn.Command {
-		rule += " +" + strings.ToLower(c)
-	}
-	return rule
 }
 
 // cell makes text safe inside a table.

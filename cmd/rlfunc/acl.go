@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/codegen/acl"
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// aclOptions are the flags of acl.
+type aclOptions struct {
+	user       string
+	namespaces []string
+	heal       bool
+	cluster    bool
+}
+
+func (a *app) aclCommand() *cobra.Command {
+	var o aclOptions
+	cmd := &cobra.Command{
+		Use:   "acl service|deployer|operator [LIBRARY ...]",
+		Short: "Print the ACL rule of a user that may do one job and nothing else",
+		Long: `Prints an ACL SETUSER line. Nothing is sent to a server.
+
+  service    calls the functions of the libraries (all, or those named)
+  deployer   plan, deploy, verify, status, rollback, retire; no one's limits
+  operator   calls the functions, sees what is loaded, and ends a script that blocks the server; loads nothing
+
+The user has no password, so nobody can use it until you give it one: ACL SETUSER NAME >PASSWORD.`,
+		Example: "  rlfunc acl service ratelimit --user api\n  rlfunc acl deployer",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s takes a role: service, deployer or operator (see `%s --help`)", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.acl(args[0], args[1:], o) },
+	}
+	cmd.Flags().StringVar(&o.user, "user", "", "name of the user (default: the role's name)")
+	cmd.Flags().StringSliceVar(&o.namespaces, "namespace", nil, "namespaces of the service's keys (default: the libraries' names)")
+	cmd.Flags().BoolVar(&o.heal, "heal", false, "let the service load its library where a node has lost it: who may load may run any Lua")
+	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "let the service find the nodes of a cluster")
+	return cmd
+}
+
+// userName is what ACL SETUSER and the URL of a client both take.
+var userName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+func (a *app) acl(role string, names []string, o aclOptions) error {
+	if o.user == "" {
+		o.user = role
+	}
+	if !userName.MatchString(o.user) {
+		return fmt.Errorf("user %q must be of the characters A-Z a-z 0-9 _ . -", o.user)
+	}
+	for _, ns := range o.namespaces {
+		if err := fcall.CheckNamespace(ns); err != nil {
+			return err
+		}
+	}
+	if role != "service" && (o.heal || o.cluster || role == "deployer" && len(o.namespaces) > 0) {
+		return fmt.Errorf("--heal, --cluster and --namespace are for a service, not for %s", article(role))
+	}
+	var rule acl.Rule
+	switch role {
+	case "deployer":
+		if len(names) > 0 {
+			return fmt.Errorf("a deployer may deploy any library: leave out %q", names)
+		}
+		rule = acl.Deployer
+	case "service", "operator":
+		tree, err := a.described()
+		if err != nil {
+			return err
+		}
+		if rule, err = callers(tree, names, o.namespaces); err != nil {
+			return err
+		}
+		if role == "operator" {
+			rule = rule.And(acl.Watching)
+		}
+		if o.heal {
+			rule = rule.And(acl.Healing)
+		}
+		if o.cluster {
+			rule = rule.And(acl.Cluster)
+		}
+	default:
+		return fmt.Errorf("no role %q (roles: service, deployer, operator)", role)
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"format": 1, "user": o.user, "role": role, "keys": rule.Keys, "commands": rule.Commands, "line": rule.SetUser(o.user)})
+	}
+	fmt.Fprintln(a.out, rule.SetUser(o.user))
+	return nil
+}
+
+// callers may call every function of the named libraries, or of all.
+func callers(tree *source.Tree, names, namespaces []string) (acl.Rule, error) {
+	var rule acl.Rule
+	libs := tree.Libraries
+	if len(names) > 0 {
+		libs = nil
+		for _, name := range names {
+			lib, err := library(tree, name)
+			if err != nil {
+				return rule, err
+			}
+			libs = append(libs, lib)
+		}
+	}
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, lib := range libs {
+		for _, ns := range namespaces {
+			rule = rule.And(acl.Library(&lib.Spec, ns))
+		}
+	}
+	return rule, nil
+}
+
+func article(role string) string {
+	if role == "operator" {
+		return "an operator"
+	}
+	return "a " + role
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// rlfunc runs a command line outside any project, and returns its exit code and what it said.
+func rlfunc(args ...string) (int, string) {
+	var out bytes.Buffer
+	code := run(append([]string{"-C", os.TempDir()}, args...), strings.NewReader(""), &out, &out)
+	return code, out.String()
+}
+
+// aclLine is what `rlfunc acl` prints.
+func aclLine(t *testing.T, args ...string) string {
+	t.Helper()
+	code, line := rlfunc(append([]string{"acl"}, args...)...)
+	if code != exitFine {
+		t.Fatalf("rlfunc acl %v: exit %d: %s", args, code, line)
+	}
+	return line
+}
+
+// as makes a user by a line of `rlfunc acl`, and returns its URL.
+func as(t *testing.T, e engines.Engine, admin *redis.Client, line string) string {
+	t.Helper()
+	var words []any
+	for word := range strings.FieldsSeq(line) {
+		words = append(words, word)
+	}
+	name := words[2].(string)
+	if err := admin.Do(t.Context(), append(words, ">secret")...).Err(); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	t.Cleanup(func() { admin.Do(context.Background(), "ACL", "DELUSER", name) })
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(name, "secret")
+	return u.String()
+}
+
+// Each role does its own job on a real server and is refused at the others'.
+func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
+	lines := map[string]string{
+		"deployer": aclLine(t, "deployer"),
+		"service":  aclLine(t, "service", "ratelimit", "cost", "abuse", "challenge"),
+		"narrow":   aclLine(t, "service", "ratelimit", "--user", "narrow"),
+		"operator": aclLine(t, "operator"),
+	}
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			admin := e.Client(t)
+			deployer, service := as(t, e, admin, lines["deployer"]), as(t, e, admin, lines["service"])
+			narrow, operator := as(t, e, admin, lines["narrow"]), as(t, e, admin, lines["operator"])
+			does := func(user string, want int, args ...string) {
+				t.Helper()
+				if code, said := rlfunc(append(args, "--redis", user)...); code != want {
+					t.Errorf("rlfunc %v: exit %d, want %d: %s", args, code, want, said)
+				}
+			}
+			does(service, exitError, "deploy")
+			does(operator, exitError, "deploy")
+			does(deployer, exitDifferences, "plan")
+			does(deployer, exitFine, "deploy")
+			does(deployer, exitFine, "verify")
+			does(deployer, exitFine, "status")
+			does(operator, exitFine, "status")
+			does(operator, exitFine, "verify")
+			calls := [][]string{
+				{"call", "ratelimit.sliding_log", "bucket=u1", "limit=10", "window=1m", "receipt=r1"},
+				{"call", "ratelimit.gcra", "bucket=u1", "limit=7", "period=1m"},
+				{"call", "cost.reserve", "bucket=u1", "receipt=a", "estimate=10", "limits.0.budget=100", "limits.0.window=1m", "hold=1s"},
+				{"call", "abuse.attempt", "bucket=u1", "tiers.0.threshold=3", "tiers.0.window=1m", "tiers.0.block=1m"},
+				{"call", "abuse.unblock", "bucket=u1"},
+				{"call", "challenge.issue", "bucket=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},
+			}
+			for _, call := range calls {
+				does(service, exitFine, call...)
+				does(operator, exitFine, call...)
+				does(deployer, exitError, call...)
+			}
+			does(narrow, exitFine, calls[0]...)
+			does(narrow, exitError, calls[2]...)
+		})
+	}
+}
+
+func TestACL_saysWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "takes a role: service, deployer or operator"},
+		{[]string{"root"}, `no role "root" (roles: service, deployer, operator)`},
+		{[]string{"service", "nope"}, `no library "nope"`},
+		{[]string{"service", "--user", "a b"}, `user "a b" must be of the characters`},
+		{[]string{"service", "--namespace", "a:b"}, "namespace"},
+		{[]string{"deployer", "ratelimit"}, "a deployer may deploy any library"},
+		{[]string{"operator", "--heal"}, "not for an operator"},
+	} {
+		if code, said := rlfunc(append([]string{"acl"}, c.args...)...); code != exitError || !strings.Contains(said, c.want) {
+			t.Errorf("rlfunc acl %v: exit %d, %q does not say %q", c.args, code, said, c.want)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package acl_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/codegen/acl"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+func TestLibrary_namesEachCommandOnce(t *testing.T) {
+	lib := &spec.Library{Name: "shop", Functions: []spec.Function{
+		{Name: "look", Flags: []string{"no-writes"}, Command: []string{"GET", "TYPE"}},
+		{Name: "buy", Command: []string{"DECRBY", "GET", "TYPE"}},
+	}}
+	want := "ACL SETUSER seller reset on ~shop:* +decrby +fcall +fcall_ro +get +type"
+	if diff := cmp.Diff(want, acl.Library(lib, "").SetUser("seller")); diff != "" {
+		t.Errorf("rule (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("~eu:* +fcall_ro +get +type", acl.Function(lib, &lib.Functions[0], "eu").String()); diff != "" {
+		t.Errorf("rule (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,24 @@
+package acl
+
+// state are the keys in which a target keeps its lock, its releases and the clients that were seen.
+const state = "rlfunc:{deploy*"
+
+// look is what it takes to find the nodes of any target and to read what they hold.
+var look = Rule{Commands: []string{
+	"client|info", "cluster|info", "config|get", "function|list", "function|stats", "hget", "hgetall", "info", "lrange", "ping", "time", "zrangebyscore",
+}}.And(Cluster)
+
+// Deployer is the rule of a pipeline: plan, deploy, verify, status, doctor, rollback and retire. It reads and writes nobody's limits.
+var Deployer = Rule{
+	Keys: []string{"~" + state},
+	Commands: []string{
+		"del", "discard", "exec", "function|delete", "function|load", "get", "hdel", "hset", "ltrim", "multi", "pttl", "rpush", "set", "unwatch", "wait", "watch",
+	},
+}.And(look)
+
+// Watching is what an operator needs beside the libraries' own functions: to see what is there, what is slow, and to end a function
+// that blocks the server. It loads nothing and writes nothing.
+var Watching = Rule{
+	Keys:     []string{"%R~" + state},
+	Commands: []string{"function|kill", "latency|latest", "slowlog|get"},
+}.And(look)

@@ -1,0 +1,100 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// Format is the version of a Diagnosis's JSON.
+const Format = 1
+
+// A Diagnosis is what was found on all nodes: problems first, then warnings, then notes.
+type Diagnosis struct {
+	Format   int       `json:"format"`
+	Nodes    int       `json:"nodes"` // that were looked at
+	Findings []Finding `json:"findings"`
+}
+
+// Count tells how many findings have a severity.
+func (d *Diagnosis) Count(s Severity) int {
+	n := 0
+	for _, f := range d.Findings {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Diagnose looks at every node of the target, and at the libraries there. It changes nothing. What is wrong with a node is a finding; the
+// error is about the target or the libraries as a whole. What the user may not look at is left out, except that nothing can be read at all.
+func Diagnose(ctx context.Context, t *loader.Target, libs ...*fcall.Library) (*Diagnosis, error) {
+	plan, err := t.Plan(ctx, libs...)
+	if err != nil {
+		return nil, err
+	}
+	d := &Diagnosis{Format: Format, Nodes: len(plan.Nodes), Findings: []Finding{}}
+	for _, n := range plan.Nodes {
+		d.node(n)
+	}
+	var mu sync.Mutex
+	err = t.Each(ctx, func(ctx context.Context, n loader.Node, c fcall.Caller) {
+		f := gather(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, check := range checks {
+			if what := check.look(f); what != "" {
+				d.add(Finding{ID: check.id, Severity: check.severity, Node: n.Addr, Text: what, Fix: check.fix})
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(d.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Text, b.Text))
+	})
+	return d, nil
+}
+
+var rank = map[Severity]int{Problem: 0, Warn: 1, Note: 2}
+
+func (d *Diagnosis) add(f Finding) { d.Findings = append(d.Findings, f) }
+
+// node turns what a plan says about a node into findings.
+func (d *Diagnosis) node(n loader.NodePlan) {
+	if n.Problem != nil {
+		d.add(Finding{ID: string(n.Problem.Reason), Severity: Problem, Node: n.Addr, Text: n.Problem.Text, Fix: "then run rlfunc plan"})
+	}
+	for _, w := range n.Warnings {
+		d.add(Finding{ID: w.Code, Severity: Warn, Node: n.Addr, Text: w.Text})
+	}
+	for _, f := range Of(n.Server) {
+		d.add(Finding{ID: f.ID, Severity: f.Severity, Node: n.Addr, Text: n.Server.String() + ": " + f.Text, Fix: f.Fix})
+	}
+	for _, s := range n.Steps {
+		finding := Finding{Node: n.Addr}
+		switch s.Action {
+		case loader.Load:
+			finding.ID, finding.Severity = "missing", Problem
+			finding.Text, finding.Fix = s.Library+" is not there: calls find no function", "rlfunc deploy"
+		case loader.Upgrade:
+			finding.ID, finding.Severity = "older", Note
+			finding.Text, finding.Fix = s.Library+" is there in version "+s.From+", and this is "+s.To, "rlfunc deploy"
+		case loader.Drift:
+			finding.ID, finding.Severity = "drifted", Problem
+			finding.Text, finding.Fix = s.Library+": "+s.Reason, "find out who changed it; rlfunc deploy --replace-drifted puts ours back"
+		case loader.Collide:
+			finding.ID, finding.Severity = "conflict", Problem
+			finding.Text, finding.Fix = s.Library+": "+s.Reason, "delete that library or rename this one"
+		default:
+			continue
+		}
+		d.add(finding)
+	}
+}
