@@ -136,23 +136,13 @@ func (n *node) lock(ctx context.Context, server Server, op Op, value string) (*l
 	if n.client == nil {
 		return nil, nil
 	}
-	l := &lock{node: n, key: lockKey(-1), value: value}
-	if server.Cluster {
-		reply, err := n.do(ctx, false, "CLUSTER", "NODES")
-		if err != nil {
-			return nil, judgeState(string(op), n.Addr, err)
-		}
-		text, _ := reply.(string)
-		owned, err := ownSlots(text)
-		if err != nil {
-			return nil, judgeState(string(op), n.Addr, err)
-		}
-		number, ok := lockNumber(owned)
-		if !ok {
-			l.key = ""
-			return l, nil
-		}
-		l.key = lockKey(number)
+	key, err := n.lockKey(ctx, server)
+	if err != nil {
+		return nil, judgeState(string(op), n.Addr, err)
+	}
+	l := &lock{node: n, key: key, value: value}
+	if key == "" {
+		return l, nil
 	}
 	for range 3 {
 		_, err := n.do(ctx, true, "SET", l.key, value, "NX", "PX", lockTTL.Milliseconds())
@@ -175,6 +165,57 @@ func (n *node) lock(ctx context.Context, server Server, op Op, value string) (*l
 		}
 	}
 	return nil, &Error{Op: string(op), Node: n.Addr, Reason: ErrLocked, Text: "other deployers take the lock by turns; try again"}
+}
+
+// lockKey is the lock's name on the node, or empty where it takes no keys.
+func (n *node) lockKey(ctx context.Context, server Server) (string, error) {
+	if !server.Cluster {
+		return lockKey(-1), nil
+	}
+	reply, err := n.do(ctx, false, "CLUSTER", "NODES")
+	if err != nil {
+		return "", err
+	}
+	text, _ := reply.(string)
+	owned, err := ownSlots(text)
+	if err != nil {
+		return "", err
+	}
+	number, ok := lockNumber(owned)
+	if !ok {
+		return "", nil
+	}
+	return lockKey(number), nil
+}
+
+// Locks lists who holds the target's nodes: a deployer that is at work, or one that died less than half a minute ago.
+func (t *Target) Locks(ctx context.Context) ([]Lock, error) {
+	s, err := t.WithoutReplicas().open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	held := make([]*Lock, len(s.nodes))
+	errs := make([]error, len(s.nodes))
+	onEach(s.nodes, func(i int, n *node) {
+		if n.problem != nil {
+			return
+		}
+		key, err := n.lockKey(ctx, n.ask(ctx).server)
+		if err == nil && key != "" {
+			held[i], err = n.holder(ctx, key)
+		}
+		if err != nil {
+			errs[i] = judgeState("read the lock", n.Addr, err)
+		}
+	})
+	locks := []Lock{}
+	for _, l := range held {
+		if l != nil {
+			locks = append(locks, *l)
+		}
+	}
+	return locks, errors.Join(errs...)
 }
 
 // holder reads who has the lock, or nil.

@@ -57,6 +57,10 @@ func (r Release) latest() time.Time {
 	return r.Recorded
 }
 
+func newestFirst(a, b Release) int {
+	return cmp.Or(b.latest().Compare(a.latest()), semver.Compare("v"+b.Version, "v"+a.Version), strings.Compare(a.Digest, b.Digest))
+}
+
 // book is what deploys write down on their target. Its keys share a hash slot, and go where the client sends them.
 type book struct{ caller fcall.Caller }
 
@@ -67,7 +71,7 @@ func (t *Target) Releases(ctx context.Context) ([]Release, error) {
 		return nil, err
 	}
 	slices.SortFunc(all, func(a, b Release) int {
-		return cmp.Or(strings.Compare(a.Library, b.Library), b.latest().Compare(a.latest()), semver.Compare("v"+b.Version, "v"+a.Version))
+		return cmp.Or(strings.Compare(a.Library, b.Library), newestFirst(a, b))
 	})
 	return all, nil
 }
@@ -83,9 +87,10 @@ func (b book) read(ctx context.Context, args ...any) (any, error) {
 	return reply, err
 }
 
-// write is do for commands that write.
+// write may be sent again by the client, and follows a slot that moves: to write any of this twice is the same as once, as events of
+// one ID are one.
 func (b book) write(ctx context.Context, args ...any) error {
-	if _, err := b.node().do(ctx, true, args...); err != nil {
+	if _, err := b.node().do(ctx, false, args...); err != nil {
 		return judgeState("write the records", "", err)
 	}
 	return nil
@@ -165,7 +170,7 @@ func (b book) trim(ctx context.Context, library string, held []string) error {
 			own = append(own, r)
 		}
 	}
-	slices.SortFunc(own, func(a, b Release) int { return b.latest().Compare(a.latest()) })
+	slices.SortFunc(own, newestFirst)
 	for _, r := range own[min(len(own), keptReleases):] {
 		if needed[r.ID()] {
 			continue

@@ -150,7 +150,7 @@ func (r *Retirement) InUse() error {
 	}
 	return &Error{
 		Op: "retire", Library: r.Library, Reason: ErrInUse,
-		Text: fmt.Sprintf("%s seen in the last 15 minutes, %s (%s) at %s; nothing was deleted; stop them, or force it and their calls fail",
+		Text: fmt.Sprintf("%s seen in the last 15 minutes, the last one %s (%s) at %s; nothing was deleted; stop them, or force it and their calls fail",
 			who, last.Instance, last.Version, clockTime(last.Seen)),
 	}
 }

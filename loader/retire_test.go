@@ -68,7 +68,7 @@ func TestRetire_refusesWhileClientsAreSeen(t *testing.T) {
 			t.Errorf("clients (-want +got):\n%s", diff)
 		}
 		_, err = target.Retire(t.Context(), p, loader.RetireOptions{})
-		says(t, err, loader.ErrInUse, "retire shop_v1: 2 clients of it were seen in the last 15 minutes, pod-", "nothing was deleted")
+		says(t, err, loader.ErrInUse, "retire shop_v1: 2 clients of it were seen in the last 15 minutes, the last one pod-", "nothing was deleted")
 		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
 
 		r, err := target.Retire(t.Context(), p, loader.RetireOptions{Force: true, Lock: loader.LockOptions{By: "nora"}})

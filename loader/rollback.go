@@ -58,7 +58,7 @@ func (t *Target) earlier(ctx context.Context, states []NodeState, serverName, to
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(r Release) bool { return r.Library != serverName })
-	slices.SortFunc(all, func(a, b Release) int { return b.latest().Compare(a.latest()) })
+	slices.SortFunc(all, newestFirst)
 	present := present(states, serverName)
 	r, err := choose(all, present, serverName, to)
 	if err != nil {

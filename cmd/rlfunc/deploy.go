@@ -153,26 +153,30 @@ func (a *app) warn(node string, warnings []loader.Warning) {
 
 func (a *app) deployCommand() *cobra.Command {
 	var file string
-	var replaceDrifted, partial bool
+	var o loader.ApplyOptions
 	cmd := &cobra.Command{
 		Use:   "deploy [LIBRARY ...]",
 		Short: "Put the libraries on every primary and prove that they are there",
 		Long: `Loads what is absent, upgrades what is older, leaves alone what is newer, and reads every library back byte for byte, on
 all primaries at once; then it waits for the replicas and reads them too. It never goes down a version, and never touches
 a library that is not its own. A node that fails does not keep the others from their end: the table says what each
-holds, and running it again finishes.`,
+holds, and running it again finishes.
+
+Two deploys at once are kept apart by a lock on every primary, which expires 30 seconds after the death of its owner. What
+was there and what comes is recorded on the server with its source, for rollback, and ` + "`rlfunc history`" + ` says who did what.`,
 		Example: "  rlfunc deploy --redis redis://127.0.0.1:6379\n  rlfunc deploy --redis redis+sentinel://main@10.0.0.1,10.0.0.2 --plan plan.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file != "" && len(args) > 0 {
 				return errors.New("a saved plan names its libraries: give --plan or library names, not both")
 			}
-			return a.deploy(cmd.Context(), args, file, loader.ApplyOptions{ReplaceDrifted: replaceDrifted, Partial: partial})
+			return a.deploy(cmd.Context(), args, file, o)
 		},
 	}
 	cmd.Flags().StringVar(&file, "plan", "", "do what this saved plan says, and nothing if the server has changed since")
-	cmd.Flags().BoolVar(&partial, "partial", false, "load what can be loaded, although a node or a library can not be")
-	cmd.Flags().BoolVar(&replaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
-	return a.withTarget(a.withChannel(cmd))
+	cmd.Flags().BoolVar(&o.Partial, "partial", false, "load what can be loaded, although a node or a library can not be")
+	cmd.Flags().BoolVar(&o.ReplaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
+	cmd.Flags().BoolVar(&o.Stateless, "stateless", false, "take no lock and record nothing: for a user who may run FUNCTION only")
+	return a.withTarget(a.withChannel(a.withLock(cmd, &o.Lock)))
 }
 
 func (a *app) deploy(ctx context.Context, names []string, file string, o loader.ApplyOptions) error {
@@ -215,6 +219,7 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 }
 
 func (a *app) printResult(result *loader.Result) error {
+	a.warn("", result.Warnings)
 	if a.json {
 		return a.printJSON(result)
 	}

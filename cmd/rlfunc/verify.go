@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,68 +73,4 @@ func (a *app) verify(ctx context.Context, names []string) error {
 		return exitCode(exitDifferences)
 	}
 	return nil
-}
-
-func (a *app) statusCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "status",
-		Short:   "List the libraries that every node holds",
-		Long:    `Lists every node with its server, and every library that it holds: version, functions, and the digest of its bytes.`,
-		Example: "  rlfunc status --redis redis://127.0.0.1:6379\n  rlfunc status --redis redis://127.0.0.1:6379 --json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.status(cmd.Context())
-		},
-	}
-	return a.withTarget(a.withChannel(cmd))
-}
-
-func (a *app) status(ctx context.Context) error {
-	conn, err := a.connect()
-	if err != nil {
-		return err
-	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
-	nodes, err := target.Check(ctx)
-	if err != nil {
-		return err
-	}
-	a.onlyChannel(nodes)
-	if a.json {
-		if err := a.printJSON(map[string]any{"format": 1, "nodes": nodes}); err != nil {
-			return err
-		}
-	} else {
-		a.printStatus(nodes)
-	}
-	var problems []error
-	for _, node := range nodes {
-		if node.Problem != nil && !node.Readable {
-			problems = append(problems, node.Problem)
-		}
-	}
-	return errors.Join(problems...)
-}
-
-func (a *app) printStatus(nodes []loader.NodeState) {
-	var rows [][]string
-	for _, node := range nodes {
-		a.warn(node.Addr, node.Warnings)
-		if node.Problem != nil && node.Readable {
-			a.talk("warning: %v", node.Problem)
-		}
-		if len(node.Libraries) == 0 && node.Readable {
-			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), "none", "", "", ""})
-		}
-		for _, lib := range node.Libraries {
-			version := lib.Version
-			if lib.Name == "" {
-				version = "not ours"
-			}
-			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), lib.ServerName, version, lib.Digest[:12], strings.Join(lib.Functions, " ")})
-		}
-	}
-	printTable(a.out, []string{"node", "role", "server", "library", "version", "digest", "functions"}, rows)
 }
