@@ -42,9 +42,7 @@ func lockKeys(t *testing.T, nodes []*engines.Member) []string {
 	t.Helper()
 	var keys []string
 	for _, m := range nodes {
-		for _, key := range m.Client(t).Keys(t.Context(), "rlfunc:{deploy*:lock").Val() {
-			keys = append(keys, key)
-		}
+		keys = append(keys, m.Client(t).Keys(t.Context(), "rlfunc:{deploy*:lock").Val()...)
 	}
 	return keys
 }
