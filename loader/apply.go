@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -17,6 +18,8 @@ type ApplyOptions struct {
 	Partial bool
 	// ReplicaTimeout is how long to wait for the replicas to take over what was loaded. Defaults to 5 seconds.
 	ReplicaTimeout time.Duration
+	// OnNode is called with each node's result when the node is done, with one at a time: primaries first, then replicas. Defaults to nothing.
+	OnNode func(NodeResult)
 	// Lock says who deploys, and how long another deployer is waited for.
 	Lock LockOptions
 	// Stateless takes no lock and writes no records: for a user who may run nothing but FUNCTION, and for servers without
@@ -73,12 +76,21 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 		}
 	}
 	r := &Result{Format: ResultFormat, Op: p.op(), Nodes: make([]NodeResult, len(s.nodes))}
+	var said sync.Mutex
+	done := func(i int, n NodeResult) {
+		r.Nodes[i] = n
+		if o.OnNode != nil {
+			said.Lock()
+			defer said.Unlock()
+			o.OnNode(n)
+		}
+	}
 	onEach(s.nodes, func(i int, n *node) {
 		if n.loadable() {
-			r.Nodes[i] = n.apply(ctx, p.libs, states[i], now.Nodes[i], o, g.on(n))
+			done(i, n.apply(ctx, p.libs, states[i], now.Nodes[i], o, g.on(n)))
 		}
 	})
-	s.follow(ctx, p.libs, states, r, o)
+	s.follow(ctx, p.libs, states, r, o, done)
 	g.end(ctx, now, r)
 	return r, r.Err()
 }

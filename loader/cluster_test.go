@@ -20,9 +20,13 @@ func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
 	target := loader.NewTarget(c.Client(t))
 
 	equal(t, "plan", actionsOf(c, loader.Load, loader.Follow), actions(planOf(t, target, lib)))
-	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
+	told := map[string][]string{}
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{OnNode: func(n loader.NodeResult) {
+		told[n.Addr] = append(told[n.Addr], n.Summary())
+	}})
 	equal(t, "error", nil, err)
 	equal(t, "outcomes", outcomesOf(c, "loaded", "followed"), byNode(r))
+	equal(t, "what was told meanwhile", outcomesOf(c, "1 loaded", "1 followed"), told)
 	for _, addr := range c.Addrs() {
 		equal(t, "code on "+addr, lib.Code, held(t, impatient(t, addr), "shop_v1"))
 	}

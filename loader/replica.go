@@ -86,8 +86,8 @@ func (r *NodeResult) changed() bool {
 	return false
 }
 
-// follow reads the replicas back, when their primaries are done.
-func (s *session) follow(ctx context.Context, libs []*fcall.Library, states []NodeState, r *Result, o ApplyOptions) {
+// follow reads the replicas back, when their primaries are done, and gives each to done.
+func (s *session) follow(ctx context.Context, libs []*fcall.Library, states []NodeState, r *Result, o ApplyOptions, done func(int, NodeResult)) {
 	primaries := map[string]NodeResult{}
 	for i, n := range s.nodes {
 		if n.loadable() {
@@ -96,7 +96,7 @@ func (s *session) follow(ctx context.Context, libs []*fcall.Library, states []No
 	}
 	onEach(s.nodes, func(i int, n *node) {
 		if !n.loadable() {
-			r.Nodes[i] = n.follow(ctx, libs, states[i], primaries[n.Follows], o)
+			done(i, n.follow(ctx, libs, states[i], primaries[n.Follows], o))
 		}
 	})
 }

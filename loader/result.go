@@ -2,6 +2,8 @@ package loader
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 )
 
 // An Outcome is what became of one library on one node.
@@ -39,6 +41,23 @@ type NodeResult struct {
 	Node
 	Warnings []Warning    `json:"warnings,omitempty"` // what does not make the result a failure
 	Steps    []StepResult `json:"steps"`
+}
+
+// Summary counts the node's steps by outcome, "3 loaded, 1 same".
+func (r NodeResult) Summary() string {
+	count := map[Outcome]int{}
+	var order []Outcome
+	for _, s := range r.Steps {
+		if count[s.Outcome] == 0 {
+			order = append(order, s.Outcome)
+		}
+		count[s.Outcome]++
+	}
+	var parts []string
+	for _, o := range order {
+		parts = append(parts, fmt.Sprintf("%d %s", count[o], strings.ReplaceAll(string(o), "_", " ")))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // A StepResult is what was done about one library on one node. Unless Outcome is Failed,

@@ -209,6 +209,9 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 	}
 	a.warnPlan(plan)
 	a.talk("%s: %s", conn.name, plan.Summary())
+	if len(plan.Nodes) > 1 {
+		o.OnNode = func(n loader.NodeResult) { a.talk("%s: %s", n.Addr, n.Summary()) }
+	}
 	result, err := target.Apply(ctx, plan, o)
 	if result != nil {
 		if printed := a.printResult(result); printed != nil {

@@ -15,6 +15,9 @@
 //	RLFUNC_ENGINE_REPORT    a file to which each process appends what ran and what did not
 //	RLFUNC_REDIS_URL_FLUSH  1: the database that REDIS_URL names, and that server's functions, may be emptied
 //
+// Tests of deploys to many nodes start clusters, sentinels and replicas of their own, with [OnPath] and [Images]; those are required where
+// RLFUNC_REQUIRE_ENGINES names any real engine, and the image's.
+//
 // With -short only the embedded engine is used. Images are never pulled here: make images puts them in place.
 package engines
 
