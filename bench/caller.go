@@ -83,12 +83,12 @@ func ways(plain *redis.Client, piped *redis.AutoPipeliner) ([]way, error) {
 				_ = c.caller.Process(ctx, cmd)
 				return cmd.Err()
 			}},
-			way{"gcra 100/min, " + c.name, func(ctx context.Context, i int) error {
-				_, err := client.GCRA(ctx, ratelimit.GCRAParams{Bucket: subject(i), Limit: 100, Period: time.Minute})
+			way{"gcra 100/h, " + c.name, func(ctx context.Context, i int) error {
+				_, err := client.GCRA(ctx, ratelimit.GCRAParams{Bucket: subject(i), Limit: 100, Period: time.Hour})
 				return err
 			}},
-			way{"sliding_log 100/min, " + c.name, func(ctx context.Context, i int) error {
-				_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: subject(i), Limit: 100, Window: time.Minute})
+			way{"sliding_log 100/h, " + c.name, func(ctx context.Context, i int) error {
+				_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: subject(i), Limit: 100, Window: time.Hour})
 				return err
 			}},
 		)
@@ -103,15 +103,15 @@ func ways(plain *redis.Client, piped *redis.AutoPipeliner) ([]way, error) {
 		return nil, err
 	}
 	return append(out,
-		way{"redis_rate 100/min", func(ctx context.Context, i int) error {
-			_, err := gcraPeer.Allow(ctx, string(subject(i)), redis_rate.PerMinute(100))
+		way{"redis_rate 100/h", func(ctx context.Context, i int) error {
+			_, err := gcraPeer.Allow(ctx, string(subject(i)), redis_rate.PerHour(100))
 			return err
 		}},
-		way{"throttled 100/min", func(ctx context.Context, i int) error {
+		way{"throttled 100/h", func(ctx context.Context, i int) error {
 			_, _, err := swapPeer.RateLimitCtx(ctx, string(subject(i)), 1)
 			return err
 		}},
-		way{"ulule/limiter 100/min", func(ctx context.Context, i int) error {
+		way{"ulule/limiter 100/h", func(ctx context.Context, i int) error {
 			_, err := windowPeer.Get(ctx, string(subject(i)))
 			return err
 		}},

@@ -12,8 +12,8 @@ import (
 )
 
 // A meter runs rounds. A round is cut into slices of a few milliseconds that take turns: the empty call, the workload,
-// its rival, and again; each has the median of its slices. So what slows the machine down for a while hits all three
-// alike, and a slice in which the server had to wait for its core counts no more than another.
+// its rival, and again; each has the tenth of its slices that took least. So what slows the machine down for a while hits
+// all three alike, and slices in which the server had to wait for its core, or began with cold caches, do not count.
 type meter struct {
 	client *redis.Client
 	pipe   *pipe
@@ -61,12 +61,12 @@ func (m *meter) round(ctx context.Context, w workload, all []workload) (sample, 
 			t.us = append(t.us, us)
 		}
 	}
-	one := sample{empty: spread(turns[0].us).Median}
+	one := sample{empty: undisturbed(turns[0].us)}
 	for _, t := range own {
-		one.own += spread(t.us).Median
+		one.own += undisturbed(t.us)
 	}
 	for _, t := range turns[1+len(own):] {
-		one.rival += spread(t.us).Median
+		one.rival += undisturbed(t.us)
 	}
 	return one, nil
 }

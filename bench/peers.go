@@ -56,7 +56,7 @@ func (t tap) sent(name string, at int) command {
 	}
 }
 
-// peerWorkloads are other limiters at 100 a minute, their commands taken from what each library sends.
+// peerWorkloads are other limiters at 100 an hour, their commands taken from what each library sends.
 func peerWorkloads(ctx context.Context, c *redis.Client) ([]workload, error) {
 	t := tap{}
 	options := *c.Options()
@@ -78,7 +78,7 @@ func redisRateWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload
 	limiter := redis_rate.NewLimiter(c)
 	allow := map[int]command{}
 	for _, n := range []int{1, 10, spent, 100} {
-		if _, err := limiter.AllowN(ctx, "u", redis_rate.PerMinute(100), n); err != nil {
+		if _, err := limiter.AllowN(ctx, "u", redis_rate.PerHour(100), n); err != nil {
 			return nil, fmt.Errorf("call redis_rate: %w", err)
 		}
 		allow[n] = t.sent("evalsha", 3) // EVALSHA sha 1 key
@@ -116,29 +116,29 @@ func throttledWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload
 	}
 	swap, get, clock := t.sent("eval", 3), t.sent("get", 1), t.sent("time", 0) // EVAL script 1 key old new ttl
 	stored := t["eval"][4]
-	prepare := func(s fcall.Subject, _ time.Time) [][]any { return [][]any{{"SET", get(s)[1], stored, "EX", 60}} }
+	prepare := func(s fcall.Subject, _ time.Time) [][]any { return [][]any{{"SET", get(s)[1], stored, "EX", 3600}} }
 	return []workload{
 		{name: "throttled v2 allowed: TIME, GET, EVAL", prepare: prepare, call: swap, also: []command{get, clock}, expect: ":1\r\n"},
 		{name: "throttled v2 refused: TIME, GET", prepare: prepare, call: get, also: []command{clock}, expect: "$"},
 	}, nil
 }
 
-// newUlule returns ulule's limiter at 100 a minute.
+// newUlule returns ulule's limiter at 100 an hour.
 func newUlule(c *redis.Client) (*limiter.Limiter, error) {
 	store, err := ulule.NewStore(c)
 	if err != nil {
 		return nil, fmt.Errorf("make ulule's store: %w", err)
 	}
-	return limiter.New(store, limiter.Rate{Period: time.Minute, Limit: 100}), nil
+	return limiter.New(store, limiter.Rate{Period: time.Hour, Limit: 100}), nil
 }
 
-// newThrottled returns throttled's limiter at 100 a minute.
+// newThrottled returns throttled's limiter at 100 an hour.
 func newThrottled(c *redis.Client) (*throttled.GCRARateLimiterCtx, error) {
 	store, err := goredisstore.NewCtx(c, "throttled:")
 	if err != nil {
 		return nil, fmt.Errorf("make throttled's store: %w", err)
 	}
-	limiter, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerMin(100), MaxBurst: 99})
+	limiter, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerHour(100), MaxBurst: 99})
 	if err != nil {
 		return nil, fmt.Errorf("make throttled's limiter: %w", err)
 	}

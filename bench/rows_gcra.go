@@ -13,10 +13,10 @@ const (
 	gcraShareGoal    = 0.7 // of what redis_rate costs
 )
 
-// spent is what half-full buckets of 100 a minute took before the call, and atHalf how the reply begins for the three
-// seconds in which 40 to 49 are left: so no bucket is full, which is another path.
+// spent is what half-full buckets of 100 an hour took before the call, and atHalf how the reply begins while 40 to 49 are
+// left, six minutes long: so no bucket is full, which is another path.
 const (
-	spent  = 55
+	spent  = 59
 	atHalf = "*4\r\n:1\r\n:4"
 )
 
@@ -33,28 +33,28 @@ func gcra(p ratelimit.GCRAParams, cost int64) command {
 
 func gcraWorkloads() []workload {
 	var (
-		hundred = ratelimit.GCRAParams{Limit: 100, Period: time.Minute}
+		hundred = ratelimit.GCRAParams{Limit: 100, Period: time.Hour}
 		micros  = ratelimit.GCRAParams{Limit: 128, Period: time.Minute} // an interval of 468,750 microseconds
 		seven   = ratelimit.GCRAParams{Limit: 7, Period: time.Minute, Burst: 100}
 	)
 	peek := of(ratelimit.New, (*ratelimit.Client).GCRAPeek, func(s fcall.Subject) ratelimit.GCRAPeekParams {
-		return ratelimit.GCRAPeekParams{Bucket: s, Limit: 100, Period: time.Minute}
+		return ratelimit.GCRAPeekParams{Bucket: s, Limit: 100, Period: time.Hour}
 	})
 	refund := of(ratelimit.New, (*ratelimit.Client).GCRARefund, func(s fcall.Subject) ratelimit.GCRARefundParams {
-		return ratelimit.GCRARefundParams{Bucket: s, Limit: 100, Period: time.Minute, Cost: 1}
+		return ratelimit.GCRARefundParams{Bucket: s, Limit: 100, Period: time.Hour, Cost: 1}
 	})
 	reset := of(ratelimit.New, (*ratelimit.Client).GCRAReset, func(s fcall.Subject) ratelimit.GCRAResetParams {
 		return ratelimit.GCRAResetParams{Bucket: s}
 	})
 	used := after(gcra(hundred, spent))
 	return []workload{
-		{name: "gcra 100/min allowed", rival: redisRate, prepare: used, call: gcra(hundred, 0), expect: atHalf, most: gcraGoal, share: gcraShareGoal},
-		{name: "gcra 100/min allowed, first use", rival: redisRateFirst, call: gcra(hundred, 0), expect: firstOf100, most: gcraGoal, share: gcraShareGoal},
-		{name: "gcra 100/min refused", rival: redisRateRefused, prepare: after(gcra(hundred, 100)), call: gcra(hundred, 10), expect: refused4, most: gcraGoal, share: gcraShareGoal},
+		{name: "gcra 100/h allowed", rival: redisRate, prepare: used, call: gcra(hundred, 0), expect: atHalf, most: gcraGoal, share: gcraShareGoal},
+		{name: "gcra 100/h allowed, first use", rival: redisRateFirst, call: gcra(hundred, 0), expect: firstOf100, most: gcraGoal, share: gcraShareGoal},
+		{name: "gcra 100/h refused", rival: redisRateRefused, prepare: after(gcra(hundred, 100)), call: gcra(hundred, 10), expect: refused4, most: gcraGoal, share: gcraShareGoal},
 		{name: "gcra 128/min allowed (whole us)", rival: redisRate, prepare: after(gcra(micros, spent)), call: gcra(micros, 0), expect: allowed4, most: gcraFractionGoal},
 		{name: "gcra 7/min allowed (fractions)", rival: redisRate, prepare: after(gcra(seven, spent)), call: gcra(seven, 0), expect: allowed4, most: gcraFractionGoal},
-		{name: "gcra_peek 100/min", prepare: used, call: peek, expect: allowed4},
-		{name: "gcra_refund 100/min", prepare: used, call: refund, expect: "*3\r\n:1\r\n"},
+		{name: "gcra_peek 100/h", prepare: used, call: peek, expect: allowed4},
+		{name: "gcra_refund 100/h", prepare: used, call: refund, expect: "*3\r\n:1\r\n"},
 		{name: "gcra_reset", prepare: used, call: reset, expect: existed},
 	}
 }

@@ -40,7 +40,8 @@ func slidingLog(p ratelimit.SlidingLogParams) command {
 	})
 }
 
-// logged prepares a log of n admissions in the last half of the window, and before them of so many that have left it.
+// logged prepares a log of n admissions in the last tenth of the window, so that none leaves it while a row is measured,
+// and before them of so many that have left it.
 func logged(n, expired int, window time.Duration) func(fcall.Subject, time.Time) [][]any {
 	return func(s fcall.Subject, now time.Time) [][]any {
 		return logIn(fcall.Key(ratelimit.Library.Name, s, "log"), n, expired, window, now)
@@ -52,9 +53,9 @@ func logIn(key string, n, expired int, window time.Duration, now time.Time) [][]
 	for e := range expired {
 		push = append(push, now.Add(-window-time.Hour).UnixMicro()+int64(e))
 	}
-	step := window / 2 / time.Duration(max(n, 1))
+	step := window / 10 / time.Duration(max(n, 1))
 	for e := range n {
-		push = append(push, now.Add(-window/2+time.Duration(e)*step).UnixMicro())
+		push = append(push, now.Add(-window/10+time.Duration(e)*step).UnixMicro())
 	}
 	return [][]any{push, {"PEXPIRE", key, window.Milliseconds()}}
 }

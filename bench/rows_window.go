@@ -23,7 +23,7 @@ const (
 
 func fixedWindow(cost int64) command {
 	return of(ratelimit.New, (*ratelimit.Client).FixedWindow, func(s fcall.Subject) ratelimit.FixedWindowParams {
-		p := ratelimit.FixedWindowParams{Bucket: s, Limit: 100, Window: time.Minute}
+		p := ratelimit.FixedWindowParams{Bucket: s, Limit: 100, Window: time.Hour}
 		if cost != 1 {
 			p.Cost = &cost
 		}
@@ -33,7 +33,7 @@ func fixedWindow(cost int64) command {
 
 func slidingCounter(cost int64) command {
 	return of(ratelimit.New, (*ratelimit.Client).SlidingCounter, func(s fcall.Subject) ratelimit.SlidingCounterParams {
-		p := ratelimit.SlidingCounterParams{Bucket: s, Limit: 100, Window: time.Minute}
+		p := ratelimit.SlidingCounterParams{Bucket: s, Limit: 100, Window: time.Hour}
 		if cost != 1 {
 			p.Cost = &cost
 		}
@@ -46,31 +46,31 @@ func slidingCounter(cost int64) command {
 func counted(before, current int, gone time.Duration) func(fcall.Subject, time.Time) [][]any {
 	return func(s fcall.Subject, _ time.Time) [][]any {
 		key := fcall.Key(ratelimit.Library.Name, s, "counter")
-		return [][]any{{"SET", key, before*10_000_000 + current, "PX", (2*time.Minute - gone).Milliseconds()}}
+		return [][]any{{"SET", key, before*10_000_000 + current, "PX", (2*time.Hour - gone).Milliseconds()}}
 	}
 }
 
 func windowWorkloads() []workload {
 	window, counter := fixedWindow(1), slidingCounter(1)
 	windowPeek := of(ratelimit.New, (*ratelimit.Client).FixedWindowPeek, func(s fcall.Subject) ratelimit.FixedWindowPeekParams {
-		return ratelimit.FixedWindowPeekParams{Bucket: s, Limit: 100, Window: time.Minute}
+		return ratelimit.FixedWindowPeekParams{Bucket: s, Limit: 100, Window: time.Hour}
 	})
 	windowRefund := of(ratelimit.New, (*ratelimit.Client).FixedWindowRefund, func(s fcall.Subject) ratelimit.FixedWindowRefundParams {
-		return ratelimit.FixedWindowRefundParams{Bucket: s, Limit: 100, Window: time.Minute, Cost: 1}
+		return ratelimit.FixedWindowRefundParams{Bucket: s, Limit: 100, Window: time.Hour, Cost: 1}
 	})
 	windowReset := of(ratelimit.New, (*ratelimit.Client).FixedWindowReset, func(s fcall.Subject) ratelimit.FixedWindowResetParams {
 		return ratelimit.FixedWindowResetParams{Bucket: s}
 	})
 	counterPeek := of(ratelimit.New, (*ratelimit.Client).SlidingCounterPeek, func(s fcall.Subject) ratelimit.SlidingCounterPeekParams {
-		return ratelimit.SlidingCounterPeekParams{Bucket: s, Limit: 100, Window: time.Minute}
+		return ratelimit.SlidingCounterPeekParams{Bucket: s, Limit: 100, Window: time.Hour}
 	})
 	counterRefund := of(ratelimit.New, (*ratelimit.Client).SlidingCounterRefund, func(s fcall.Subject) ratelimit.SlidingCounterRefundParams {
-		return ratelimit.SlidingCounterRefundParams{Bucket: s, Limit: 100, Window: time.Minute, Cost: 1}
+		return ratelimit.SlidingCounterRefundParams{Bucket: s, Limit: 100, Window: time.Hour, Cost: 1}
 	})
 	counterReset := of(ratelimit.New, (*ratelimit.Client).SlidingCounterReset, func(s fcall.Subject) ratelimit.SlidingCounterResetParams {
 		return ratelimit.SlidingCounterResetParams{Bucket: s}
 	})
-	half := 30 * time.Second
+	half := 30 * time.Minute
 	return []workload{
 		{name: "fixed_window allowed", rival: fixedWindowPeer, prepare: after(window), call: window, expect: nextOf100, most: fixedWindowGoal},
 		{name: "fixed_window allowed, first use", rival: fixedWindowPeer, call: window, expect: firstOf100, most: fixedWindowGoal},
@@ -81,7 +81,7 @@ func windowWorkloads() []workload {
 
 		{name: "sliding_counter allowed", prepare: counted(50, 20, half), call: counter, expect: allowed4, most: slidingCounterGoal},
 		{name: "sliding_counter allowed, first use", call: counter, expect: firstOf100, most: slidingCounterGoal},
-		{name: "sliding_counter allowed, next window", prepare: counted(0, 50, 90*time.Second), call: counter, expect: allowed4, most: slidingCounterGoal},
+		{name: "sliding_counter allowed, next window", prepare: counted(0, 50, 90*time.Minute), call: counter, expect: allowed4, most: slidingCounterGoal},
 		{name: "sliding_counter refused", prepare: counted(100, 60, half), call: counter, expect: refused4, most: slidingCounterGoal},
 		{name: "sliding_counter_peek", prepare: counted(50, 20, half), call: counterPeek, expect: allowed4},
 		{name: "sliding_counter_refund", prepare: counted(50, 20, half), call: counterRefund, expect: "*3\r\n:1\r\n"},

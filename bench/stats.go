@@ -17,6 +17,11 @@ func spread(values []float64) Spread {
 	return Spread{Median: quantile(sorted, 0.5), Low: quantile(sorted, 0.25), High: quantile(sorted, 0.75)}
 }
 
+// undisturbed is the measurement that a tenth of them is below: what other work adds only ever makes them larger.
+func undisturbed(values []float64) float64 {
+	return quantile(slices.Sorted(slices.Values(values)), 0.1)
+}
+
 // quantile interpolates between the two nearest of the sorted values.
 func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
