@@ -89,12 +89,17 @@ func (v value) numbers() kind {
 	return k
 }
 
-// divides tells whether a division leaves nothing: by its literals, or because a condition has said so.
+// divides tells whether a division leaves nothing: by its literals, because the remainder is taken away first, as in
+// (a - a % b) / b, or because a condition has said so.
 func (r *run) divides(s *state, e *ast.ArithmeticOpExpr, a, b value) bool {
 	if x, ok := a.number(); ok {
 		if y, ok := b.number(); ok && y != 0 && x/y == float64(int64(x/y)) {
 			return true
 		}
+	}
+	if minus, ok := e.Lhs.(*ast.ArithmeticOpExpr); ok && minus.Operator == "-" {
+		text := r.remainder(minus.Rhs)
+		return text != "" && text == r.dividesText(minus.Lhs, e.Rhs)
 	}
 	text := r.dividesText(e.Lhs, e.Rhs)
 	return text != "" && s.facts[text+"==0"]
