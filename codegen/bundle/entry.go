@@ -193,10 +193,8 @@ func absent(p spec.Field, target string) string {
 		return target + " = '" + p.Values[*p.Default] + "'"
 	case p.Default != nil:
 		return target + " = " + strconv.FormatInt(*p.Default, 10)
-	case strings.HasPrefix(target, "local "):
-		return target
 	}
-	return target + " = nil"
+	return target
 }
 
 // group decodes a count and that many rows into an array of tables.
@@ -210,24 +208,26 @@ func (e *entryWriter) group(g spec.Field) {
 	values := slices.DeleteFunc(slices.Clone(g.Fields), func(f spec.Field) bool { return f.Kind == spec.KindKey })
 	e.printf("  if #args < rlfunc_arg + rlfunc_rows * %d or #keys < rlfunc_key + rlfunc_rows * %d then\n", len(values), len(keys))
 	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
-	e.printf("  local %s = {}\n", g.Lua)
+	e.printf("  local %s = {%s}\n", g.Lua, strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
 	e.printf("  for rlfunc_row = 1, rlfunc_rows do\n")
-	e.printf("    local row = {}\n")
 	e.indent = "    "
 	key, arg := 0, 0
-	for _, f := range g.Fields {
+	cells := make([]string, len(g.Fields))
+	for i, f := range g.Fields {
 		if f.Kind == spec.KindKey {
 			key++
-			e.printf("    row.%s = keys[rlfunc_key + %d]\n", f.Lua, key)
+			cells[i] = fmt.Sprintf("%s = keys[rlfunc_key + %d]", f.Lua, key)
 			continue
 		}
 		arg++
 		text := fmt.Sprintf("string.format('RLARG %s.%%d.%%s', rlfunc_row - 1, %s)", g.Name, quote(must(f, f.Name)))
-		e.value(f, "row."+f.Lua, fmt.Sprintf("args[rlfunc_arg + %d]", arg), text)
+		e.value(f, "local in_"+f.Lua, fmt.Sprintf("args[rlfunc_arg + %d]", arg), text)
+		cells[i] = fmt.Sprintf("%s = in_%s", f.Lua, f.Lua)
 	}
 	e.indent = "  "
+	// One constructor makes the row in its size; field by field it would grow four times.
+	e.printf("    %s[rlfunc_row] = {%s}\n", g.Lua, strings.Join(cells, ", "))
 	e.printf("    rlfunc_key, rlfunc_arg = rlfunc_key + %d, rlfunc_arg + %d\n", len(keys), len(values))
-	e.printf("    %s[rlfunc_row] = row\n", g.Lua)
 	e.printf("  end\n")
 }
 

@@ -45,21 +45,54 @@ func (e *entryWriter) reply() {
 		e.printf("  return {%s}\n", strings.Join(values, ", "))
 		return
 	}
-	e.printf("  local reply = {}\n")
-	for _, r := range e.fn.Results {
-		if r.Kind != spec.KindGroup {
-			e.printf("  reply[#reply + 1] = %s\n", encode(r, result(r)))
-			continue
+	e.groupedReply()
+}
+
+// spareRows is for how many rows of a group there is room from the start: a table that grows costs more than one that is
+// large.
+const spareRows = 2
+
+// groupedReply writes a reply with groups, each a count and the fields of that many rows.
+func (e *entryWriter) groupedReply() {
+	first := slices.IndexFunc(e.fn.Results, func(f spec.Field) bool { return f.Kind == spec.KindGroup })
+	var head []string
+	for _, r := range e.fn.Results[:first] {
+		head = append(head, encode(r, result(r)))
+	}
+	head = append(head, "#"+result(e.fn.Results[first]))
+	at := len(head)
+	for range spareRows * len(e.fn.Results[first].Fields) {
+		head = append(head, "nil")
+	}
+	e.printf("  local reply, rlfunc_at = {%s}, %d\n", strings.Join(head, ", "), at)
+	for i, r := range e.fn.Results[first:] {
+		if i > 0 {
+			value := "#" + result(r)
+			if r.Kind != spec.KindGroup {
+				value = encode(r, result(r))
+			}
+			e.printf("  rlfunc_at = rlfunc_at + 1\n  reply[rlfunc_at] = %s\n", value)
 		}
-		e.printf("  reply[#reply + 1] = #%s\n", result(r))
-		e.printf("  for i = 1, #%s do\n    local row = %s[i]\n", result(r), result(r))
-		for _, f := range r.Fields {
-			e.clamp(f, "row."+f.Lua, "    ")
-			e.printf("    reply[#reply + 1] = %s\n", encode(f, "row."+f.Lua))
+		if r.Kind == spec.KindGroup {
+			e.rows(r)
 		}
-		e.printf("  end\n")
 	}
 	e.printf("  return reply\n")
+}
+
+// rows writes the rows of one group into the reply.
+func (e *entryWriter) rows(g spec.Field) {
+	e.printf("  for i = 1, #%s do\n    local row = %s[i]\n", result(g), result(g))
+	for i, f := range g.Fields {
+		value := "row." + f.Lua
+		if f.Kind.Integer() {
+			value = result(f)
+			e.printf("    local %s = row.%s\n", value, f.Lua)
+			e.clamp(f, value, "    ")
+		}
+		e.printf("    reply[rlfunc_at + %d] = %s\n", i+1, encode(f, value))
+	}
+	e.printf("    rlfunc_at = rlfunc_at + %d\n  end\n", len(g.Fields))
 }
 
 func (e *entryWriter) clamp(f spec.Field, name, indent string) {

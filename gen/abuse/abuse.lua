@@ -476,23 +476,22 @@ local function abuse_v1_attempt(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 3 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG attempt must be called with as many keys and arguments as its groups have rows'}
   end
-  local tiers = {}
+  local tiers = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.threshold = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
-    if not row.threshold or row.threshold < 1 or row.threshold > 10000 then
+    local in_threshold = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not in_threshold or in_threshold < 1 or in_threshold > 10000 then
       return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'threshold must be a whole number from 1 to 10000')}
     end
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
-    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
       return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
-    row.block_us = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
-    if not row.block_us or row.block_us < 1000 or row.block_us > 315360000000000 then
+    local in_block_us = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
+    if not in_block_us or in_block_us < 1000 or in_block_us > 315360000000000 then
       return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'block must be from 1000 to 315360000000000 microseconds')}
     end
+    tiers[rlfunc_row] = {threshold = in_threshold, window_us = in_window_us, block_us = in_block_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 3
-    tiers[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -505,15 +504,14 @@ local function abuse_v1_attempt(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG attempt must be called with as many keys and arguments as its groups have rows'}
   end
-  local escalation = {}
+  local escalation = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.block_us = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
-    if not row.block_us or row.block_us < 1000 or row.block_us > 315360000000000 then
+    local in_block_us = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not in_block_us or in_block_us < 1000 or in_block_us > 315360000000000 then
       return {err = string.format('RLARG escalation.%d.%s', rlfunc_row - 1, 'block must be from 1000 to 315360000000000 microseconds')}
     end
+    escalation[rlfunc_row] = {block_us = in_block_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
-    escalation[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -549,23 +547,20 @@ local function abuse_v1_attempt(keys, args)
   if not (out_strikes >= 0 and out_strikes <= 9007199254740992) then
     out_strikes = rlfunc_clamp(out_strikes)
   end
-  local reply = {}
-  reply[#reply + 1] = out_allowed and 1 or 0
-  reply[#reply + 1] = out_reason
-  reply[#reply + 1] = out_tier
-  reply[#reply + 1] = out_retry_after_us
-  reply[#reply + 1] = out_strikes
-  reply[#reply + 1] = #out_tiers
+  local reply, rlfunc_at = {out_allowed and 1 or 0, out_reason, out_tier, out_retry_after_us, out_strikes, #out_tiers, nil, nil, nil, nil}, 6
   for i = 1, #out_tiers do
     local row = out_tiers[i]
-    if not (row.count >= 0 and row.count <= 9007199254740992) then
-      row.count = rlfunc_clamp(row.count)
+    local out_count = row.count
+    if not (out_count >= 0 and out_count <= 9007199254740992) then
+      out_count = rlfunc_clamp(out_count)
     end
-    reply[#reply + 1] = row.count
-    if not (row.remaining >= 0 and row.remaining <= 9007199254740992) then
-      row.remaining = rlfunc_clamp(row.remaining)
+    reply[rlfunc_at + 1] = out_count
+    local out_remaining = row.remaining
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+      out_remaining = rlfunc_clamp(out_remaining)
     end
-    reply[#reply + 1] = row.remaining
+    reply[rlfunc_at + 2] = out_remaining
+    rlfunc_at = rlfunc_at + 2
   end
   return reply
 end
@@ -750,15 +745,14 @@ local function abuse_v1_status(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG status must be called with as many keys and arguments as its groups have rows'}
   end
-  local tiers = {}
+  local tiers = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
-    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
       return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
+    tiers[rlfunc_row] = {window_us = in_window_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
-    tiers[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -794,19 +788,15 @@ local function abuse_v1_status(keys, args)
   if not (out_strikes >= 0 and out_strikes <= 9007199254740992) then
     out_strikes = rlfunc_clamp(out_strikes)
   end
-  local reply = {}
-  reply[#reply + 1] = out_blocked and 1 or 0
-  reply[#reply + 1] = out_tier
-  reply[#reply + 1] = out_reason
-  reply[#reply + 1] = out_retry_after_us
-  reply[#reply + 1] = out_strikes
-  reply[#reply + 1] = #out_tiers
+  local reply, rlfunc_at = {out_blocked and 1 or 0, out_tier, out_reason, out_retry_after_us, out_strikes, #out_tiers, nil, nil}, 6
   for i = 1, #out_tiers do
     local row = out_tiers[i]
-    if not (row.count >= 0 and row.count <= 9007199254740992) then
-      row.count = rlfunc_clamp(row.count)
+    local out_count = row.count
+    if not (out_count >= 0 and out_count <= 9007199254740992) then
+      out_count = rlfunc_clamp(out_count)
     end
-    reply[#reply + 1] = row.count
+    reply[rlfunc_at + 1] = out_count
+    rlfunc_at = rlfunc_at + 1
   end
   return reply
 end

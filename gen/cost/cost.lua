@@ -986,19 +986,18 @@ local function cost_v1_peek(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {}
+  local limits = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
-    if not row.budget_micros or row.budget_micros < 0 or row.budget_micros > 1000000000000000 then
+    local in_budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
     end
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
-    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
+    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
-    limits[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -1045,29 +1044,26 @@ local function cost_v1_peek(keys, args)
   if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
     out_reset_after_us = rlfunc_clamp(out_reset_after_us)
   end
-  local reply = {}
-  reply[#reply + 1] = out_allowed and 1 or 0
-  reply[#reply + 1] = out_reason
-  reply[#reply + 1] = out_status
-  reply[#reply + 1] = out_charged_micros
-  reply[#reply + 1] = out_retry_after_us
-  reply[#reply + 1] = out_reset_after_us
-  reply[#reply + 1] = #out_limits
+  local reply, rlfunc_at = {out_allowed and 1 or 0, out_reason, out_status, out_charged_micros, out_retry_after_us, out_reset_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 7
   for i = 1, #out_limits do
     local row = out_limits[i]
-    reply[#reply + 1] = row.allowed and 1 or 0
-    if not (row.spent_micros >= 0 and row.spent_micros <= 9007199254740992) then
-      row.spent_micros = rlfunc_clamp(row.spent_micros)
+    reply[rlfunc_at + 1] = row.allowed and 1 or 0
+    local out_spent_micros = row.spent_micros
+    if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992) then
+      out_spent_micros = rlfunc_clamp(out_spent_micros)
     end
-    reply[#reply + 1] = row.spent_micros
-    if not (row.remaining_micros >= 0 and row.remaining_micros <= 9007199254740992) then
-      row.remaining_micros = rlfunc_clamp(row.remaining_micros)
+    reply[rlfunc_at + 2] = out_spent_micros
+    local out_remaining_micros = row.remaining_micros
+    if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992) then
+      out_remaining_micros = rlfunc_clamp(out_remaining_micros)
     end
-    reply[#reply + 1] = row.remaining_micros
-    if not (row.retry_after_us >= 0 and row.retry_after_us <= 9007199254740992) then
-      row.retry_after_us = rlfunc_clamp(row.retry_after_us)
+    reply[rlfunc_at + 3] = out_remaining_micros
+    local out_retry_after_us = row.retry_after_us
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+      out_retry_after_us = rlfunc_clamp(out_retry_after_us)
     end
-    reply[#reply + 1] = row.retry_after_us
+    reply[rlfunc_at + 4] = out_retry_after_us
+    rlfunc_at = rlfunc_at + 4
   end
   return reply
 end
@@ -1187,19 +1183,18 @@ local function cost_v1_reserve(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {}
+  local limits = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
-    if not row.budget_micros or row.budget_micros < 0 or row.budget_micros > 1000000000000000 then
+    local in_budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
     end
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
-    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
+    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
-    limits[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -1246,29 +1241,26 @@ local function cost_v1_reserve(keys, args)
   if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
     out_reset_after_us = rlfunc_clamp(out_reset_after_us)
   end
-  local reply = {}
-  reply[#reply + 1] = out_allowed and 1 or 0
-  reply[#reply + 1] = out_duplicate and 1 or 0
-  reply[#reply + 1] = out_reason
-  reply[#reply + 1] = out_charged_micros
-  reply[#reply + 1] = out_retry_after_us
-  reply[#reply + 1] = out_reset_after_us
-  reply[#reply + 1] = #out_limits
+  local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 7
   for i = 1, #out_limits do
     local row = out_limits[i]
-    reply[#reply + 1] = row.allowed and 1 or 0
-    if not (row.spent_micros >= 0 and row.spent_micros <= 9007199254740992) then
-      row.spent_micros = rlfunc_clamp(row.spent_micros)
+    reply[rlfunc_at + 1] = row.allowed and 1 or 0
+    local out_spent_micros = row.spent_micros
+    if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992) then
+      out_spent_micros = rlfunc_clamp(out_spent_micros)
     end
-    reply[#reply + 1] = row.spent_micros
-    if not (row.remaining_micros >= 0 and row.remaining_micros <= 9007199254740992) then
-      row.remaining_micros = rlfunc_clamp(row.remaining_micros)
+    reply[rlfunc_at + 2] = out_spent_micros
+    local out_remaining_micros = row.remaining_micros
+    if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992) then
+      out_remaining_micros = rlfunc_clamp(out_remaining_micros)
     end
-    reply[#reply + 1] = row.remaining_micros
-    if not (row.retry_after_us >= 0 and row.retry_after_us <= 9007199254740992) then
-      row.retry_after_us = rlfunc_clamp(row.retry_after_us)
+    reply[rlfunc_at + 3] = out_remaining_micros
+    local out_retry_after_us = row.retry_after_us
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+      out_retry_after_us = rlfunc_clamp(out_retry_after_us)
     end
-    reply[#reply + 1] = row.retry_after_us
+    reply[rlfunc_at + 4] = out_retry_after_us
+    rlfunc_at = rlfunc_at + 4
   end
   return reply
 end
@@ -1410,19 +1402,18 @@ local function cost_v1_settle(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {}
+  local limits = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
-    if not row.budget_micros or row.budget_micros < 0 or row.budget_micros > 1000000000000000 then
+    local in_budget_micros = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
     end
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
-    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 2]] or rlfunc_integer(args[rlfunc_arg + 2])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
+    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
-    limits[rlfunc_row] = row
   end
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG settle must be called with as many keys and arguments as its groups have rows'}
@@ -1444,22 +1435,20 @@ local function cost_v1_settle(keys, args)
   if not (out_penalty_us >= 0 and out_penalty_us <= 9007199254740992) then
     out_penalty_us = rlfunc_clamp(out_penalty_us)
   end
-  local reply = {}
-  reply[#reply + 1] = out_outcome
-  reply[#reply + 1] = out_charged_micros
-  reply[#reply + 1] = out_exceeded and 1 or 0
-  reply[#reply + 1] = out_penalty_us
-  reply[#reply + 1] = #out_limits
+  local reply, rlfunc_at = {out_outcome, out_charged_micros, out_exceeded and 1 or 0, out_penalty_us, #out_limits, nil, nil, nil, nil}, 5
   for i = 1, #out_limits do
     local row = out_limits[i]
-    if not (row.spent_micros >= 0 and row.spent_micros <= 9007199254740992) then
-      row.spent_micros = rlfunc_clamp(row.spent_micros)
+    local out_spent_micros = row.spent_micros
+    if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992) then
+      out_spent_micros = rlfunc_clamp(out_spent_micros)
     end
-    reply[#reply + 1] = row.spent_micros
-    if not (row.remaining_micros >= 0 and row.remaining_micros <= 9007199254740992) then
-      row.remaining_micros = rlfunc_clamp(row.remaining_micros)
+    reply[rlfunc_at + 1] = out_spent_micros
+    local out_remaining_micros = row.remaining_micros
+    if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992) then
+      out_remaining_micros = rlfunc_clamp(out_remaining_micros)
     end
-    reply[#reply + 1] = row.remaining_micros
+    reply[rlfunc_at + 2] = out_remaining_micros
+    rlfunc_at = rlfunc_at + 2
   end
   return reply
 end

@@ -1061,42 +1061,40 @@ local function ratelimit_v1_check(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 6 or #keys < rlfunc_key + rlfunc_rows * 1 then
     return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {}
+  local limits = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.name = args[rlfunc_arg + 1]
-    if #row.name < 1 or #row.name > 64 then
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 64 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
     end
-    row.kind = args[rlfunc_arg + 2]
-    if row.kind ~= 'sliding_log' and row.kind ~= 'sliding_counter' and row.kind ~= 'fixed_window' and row.kind ~= 'gcra' then
+    local in_kind = args[rlfunc_arg + 2]
+    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
     end
-    row.state = keys[rlfunc_key + 1]
-    row.limit = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
-    if not row.limit or row.limit < 1 or row.limit > 1000000 then
+    local in_limit = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
+    if not in_limit or in_limit < 1 or in_limit > 1000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
     end
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
-    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
-    row.burst = nil
+    local in_burst
     if args[rlfunc_arg + 5] ~= '' then
-      row.burst = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
-      if not row.burst or row.burst < 1 or row.burst > 1000000 then
+      in_burst = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
+      if not in_burst or in_burst < 1 or in_burst > 1000000 then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
       end
     end
-    row.cost = 1
+    local in_cost = 1
     if args[rlfunc_arg + 6] ~= '' then
-      row.cost = rlfunc_numbers[args[rlfunc_arg + 6]] or rlfunc_integer(args[rlfunc_arg + 6])
-      if not row.cost or row.cost < 0 or row.cost > 1000000 then
+      in_cost = rlfunc_numbers[args[rlfunc_arg + 6]] or rlfunc_integer(args[rlfunc_arg + 6])
+      if not in_cost or in_cost < 0 or in_cost > 1000000 then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
       end
     end
+    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost}
     rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 6
-    limits[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -1140,27 +1138,26 @@ local function ratelimit_v1_check(keys, args)
   if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
     out_retry_after_us = rlfunc_clamp(out_retry_after_us)
   end
-  local reply = {}
-  reply[#reply + 1] = out_allowed and 1 or 0
-  reply[#reply + 1] = out_duplicate and 1 or 0
-  reply[#reply + 1] = out_refused
-  reply[#reply + 1] = out_retry_after_us
-  reply[#reply + 1] = #out_limits
+  local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_refused, out_retry_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 5
   for i = 1, #out_limits do
     local row = out_limits[i]
-    reply[#reply + 1] = row.allowed and 1 or 0
-    if not (row.remaining >= 0 and row.remaining <= 9007199254740992) then
-      row.remaining = rlfunc_clamp(row.remaining)
+    reply[rlfunc_at + 1] = row.allowed and 1 or 0
+    local out_remaining = row.remaining
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+      out_remaining = rlfunc_clamp(out_remaining)
     end
-    reply[#reply + 1] = row.remaining
-    if not (row.retry_after_us >= 0 and row.retry_after_us <= 9007199254740992) then
-      row.retry_after_us = rlfunc_clamp(row.retry_after_us)
+    reply[rlfunc_at + 2] = out_remaining
+    local out_retry_after_us = row.retry_after_us
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+      out_retry_after_us = rlfunc_clamp(out_retry_after_us)
     end
-    reply[#reply + 1] = row.retry_after_us
-    if not (row.reset_after_us >= 0 and row.reset_after_us <= 9007199254740992) then
-      row.reset_after_us = rlfunc_clamp(row.reset_after_us)
+    reply[rlfunc_at + 3] = out_retry_after_us
+    local out_reset_after_us = row.reset_after_us
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+      out_reset_after_us = rlfunc_clamp(out_reset_after_us)
     end
-    reply[#reply + 1] = row.reset_after_us
+    reply[rlfunc_at + 4] = out_reset_after_us
+    rlfunc_at = rlfunc_at + 4
   end
   return reply
 end
@@ -1229,42 +1226,40 @@ local function ratelimit_v1_check_peek(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 6 or #keys < rlfunc_key + rlfunc_rows * 1 then
     return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {}
+  local limits = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.name = args[rlfunc_arg + 1]
-    if #row.name < 1 or #row.name > 64 then
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 64 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
     end
-    row.kind = args[rlfunc_arg + 2]
-    if row.kind ~= 'sliding_log' and row.kind ~= 'sliding_counter' and row.kind ~= 'fixed_window' and row.kind ~= 'gcra' then
+    local in_kind = args[rlfunc_arg + 2]
+    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
     end
-    row.state = keys[rlfunc_key + 1]
-    row.limit = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
-    if not row.limit or row.limit < 1 or row.limit > 1000000 then
+    local in_limit = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
+    if not in_limit or in_limit < 1 or in_limit > 1000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
     end
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
-    if not row.window_us or row.window_us < 1 or row.window_us > 315360000000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
     end
-    row.burst = nil
+    local in_burst
     if args[rlfunc_arg + 5] ~= '' then
-      row.burst = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
-      if not row.burst or row.burst < 1 or row.burst > 1000000 then
+      in_burst = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
+      if not in_burst or in_burst < 1 or in_burst > 1000000 then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
       end
     end
-    row.cost = 1
+    local in_cost = 1
     if args[rlfunc_arg + 6] ~= '' then
-      row.cost = rlfunc_numbers[args[rlfunc_arg + 6]] or rlfunc_integer(args[rlfunc_arg + 6])
-      if not row.cost or row.cost < 0 or row.cost > 1000000 then
+      in_cost = rlfunc_numbers[args[rlfunc_arg + 6]] or rlfunc_integer(args[rlfunc_arg + 6])
+      if not in_cost or in_cost < 0 or in_cost > 1000000 then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
       end
     end
+    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost}
     rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 6
-    limits[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -1308,27 +1303,26 @@ local function ratelimit_v1_check_peek(keys, args)
   if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
     out_retry_after_us = rlfunc_clamp(out_retry_after_us)
   end
-  local reply = {}
-  reply[#reply + 1] = out_allowed and 1 or 0
-  reply[#reply + 1] = out_duplicate and 1 or 0
-  reply[#reply + 1] = out_refused
-  reply[#reply + 1] = out_retry_after_us
-  reply[#reply + 1] = #out_limits
+  local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_refused, out_retry_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 5
   for i = 1, #out_limits do
     local row = out_limits[i]
-    reply[#reply + 1] = row.allowed and 1 or 0
-    if not (row.remaining >= 0 and row.remaining <= 9007199254740992) then
-      row.remaining = rlfunc_clamp(row.remaining)
+    reply[rlfunc_at + 1] = row.allowed and 1 or 0
+    local out_remaining = row.remaining
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+      out_remaining = rlfunc_clamp(out_remaining)
     end
-    reply[#reply + 1] = row.remaining
-    if not (row.retry_after_us >= 0 and row.retry_after_us <= 9007199254740992) then
-      row.retry_after_us = rlfunc_clamp(row.retry_after_us)
+    reply[rlfunc_at + 2] = out_remaining
+    local out_retry_after_us = row.retry_after_us
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+      out_retry_after_us = rlfunc_clamp(out_retry_after_us)
     end
-    reply[#reply + 1] = row.retry_after_us
-    if not (row.reset_after_us >= 0 and row.reset_after_us <= 9007199254740992) then
-      row.reset_after_us = rlfunc_clamp(row.reset_after_us)
+    reply[rlfunc_at + 3] = out_retry_after_us
+    local out_reset_after_us = row.reset_after_us
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+      out_reset_after_us = rlfunc_clamp(out_reset_after_us)
     end
-    reply[#reply + 1] = row.reset_after_us
+    reply[rlfunc_at + 4] = out_reset_after_us
+    rlfunc_at = rlfunc_at + 4
   end
   return reply
 end
@@ -1374,20 +1368,18 @@ local function ratelimit_v1_check_reset(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 1 then
     return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {}
+  local limits = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.name = args[rlfunc_arg + 1]
-    if #row.name < 1 or #row.name > 64 then
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 64 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
     end
-    row.kind = args[rlfunc_arg + 2]
-    if row.kind ~= 'sliding_log' and row.kind ~= 'sliding_counter' and row.kind ~= 'fixed_window' and row.kind ~= 'gcra' then
+    local in_kind = args[rlfunc_arg + 2]
+    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
     end
-    row.state = keys[rlfunc_key + 1]
+    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1]}
     rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 2
-    limits[rlfunc_row] = row
   end
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}

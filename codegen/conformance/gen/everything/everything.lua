@@ -433,40 +433,36 @@ local function everything_v2_rows(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 5 or #keys < rlfunc_key + rlfunc_rows * 3 then
     return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {}
+  local limits = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.name = args[rlfunc_arg + 1]
-    if #row.name < 1 or #row.name > 32 then
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 32 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 32 bytes')}
     end
-    row.log = keys[rlfunc_key + 1]
-    row.seen = keys[rlfunc_key + 2]
-    row.form = args[rlfunc_arg + 2]
-    if row.form ~= 'sum' and row.form ~= 'last' then
+    local in_form = args[rlfunc_arg + 2]
+    if in_form ~= 'sum' and in_form ~= 'last' then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'form must be one of sum, last')}
     end
-    row.state = keys[rlfunc_key + 3]
-    row.kind = 'log'
+    local in_kind = 'log'
     if args[rlfunc_arg + 3] ~= '' then
-      row.kind = args[rlfunc_arg + 3]
-      if row.kind ~= 'log' and row.kind ~= 'bucket' then
+      in_kind = args[rlfunc_arg + 3]
+      if in_kind ~= 'log' and in_kind ~= 'bucket' then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of log, bucket')}
       end
     end
-    row.window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
-    if not row.window_us or row.window_us < 1 or row.window_us > 86400000000 then
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
+    if not in_window_us or in_window_us < 1 or in_window_us > 86400000000 then
       return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 86400000000 microseconds')}
     end
-    row.cost = 1
+    local in_cost = 1
     if args[rlfunc_arg + 5] ~= '' then
-      row.cost = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
-      if not row.cost or row.cost < 0 or row.cost > 9 then
+      in_cost = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
+      if not in_cost or in_cost < 0 or in_cost > 9 then
         return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 9')}
       end
     end
+    limits[rlfunc_row] = {name = in_name, log = keys[rlfunc_key + 1], seen = keys[rlfunc_key + 2], form = in_form, state = keys[rlfunc_key + 3], kind = in_kind, window_us = in_window_us, cost = in_cost}
     rlfunc_key, rlfunc_arg = rlfunc_key + 3, rlfunc_arg + 5
-    limits[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -479,18 +475,17 @@ local function everything_v2_rows(keys, args)
   if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
   end
-  local tiers = {}
+  local tiers = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local row = {}
-    row.block_us = nil
+    local in_block_us
     if args[rlfunc_arg + 1] ~= '' then
-      row.block_us = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
-      if not row.block_us or row.block_us < 1000000 or row.block_us > 86400000000 then
+      in_block_us = rlfunc_numbers[args[rlfunc_arg + 1]] or rlfunc_integer(args[rlfunc_arg + 1])
+      if not in_block_us or in_block_us < 1000000 or in_block_us > 86400000000 then
         return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'block must be from 1000000 to 86400000000 microseconds')}
       end
     end
+    tiers[rlfunc_row] = {block_us = in_block_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
-    tiers[rlfunc_row] = row
   end
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -520,35 +515,40 @@ local function everything_v2_rows(keys, args)
   if not (out_total >= 0 and out_total <= 9007199254740992) then
     out_total = rlfunc_clamp(out_total)
   end
-  local reply = {}
-  reply[#reply + 1] = out_total
-  reply[#reply + 1] = #out_limits
+  local reply, rlfunc_at = {out_total, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 2
   for i = 1, #out_limits do
     local row = out_limits[i]
-    reply[#reply + 1] = row.name
-    reply[#reply + 1] = row.log
-    reply[#reply + 1] = row.seen
-    reply[#reply + 1] = row.state
-    reply[#reply + 1] = row.kind
-    if not (row.window_us >= 0 and row.window_us <= 9007199254740992) then
-      row.window_us = rlfunc_clamp(row.window_us)
+    reply[rlfunc_at + 1] = row.name
+    reply[rlfunc_at + 2] = row.log
+    reply[rlfunc_at + 3] = row.seen
+    reply[rlfunc_at + 4] = row.state
+    reply[rlfunc_at + 5] = row.kind
+    local out_window_us = row.window_us
+    if not (out_window_us >= 0 and out_window_us <= 9007199254740992) then
+      out_window_us = rlfunc_clamp(out_window_us)
     end
-    reply[#reply + 1] = row.window_us
-    if not (row.cost >= 0 and row.cost <= 9007199254740992) then
-      row.cost = rlfunc_clamp(row.cost)
+    reply[rlfunc_at + 6] = out_window_us
+    local out_cost = row.cost
+    if not (out_cost >= 0 and out_cost <= 9007199254740992) then
+      out_cost = rlfunc_clamp(out_cost)
     end
-    reply[#reply + 1] = row.cost
-    reply[#reply + 1] = row.ok and 1 or 0
+    reply[rlfunc_at + 7] = out_cost
+    reply[rlfunc_at + 8] = row.ok and 1 or 0
+    rlfunc_at = rlfunc_at + 8
   end
-  reply[#reply + 1] = #out_tiers
+  rlfunc_at = rlfunc_at + 1
+  reply[rlfunc_at] = #out_tiers
   for i = 1, #out_tiers do
     local row = out_tiers[i]
-    if not (row.block_us >= 0 and row.block_us <= 9007199254740992) then
-      row.block_us = rlfunc_clamp(row.block_us)
+    local out_block_us = row.block_us
+    if not (out_block_us >= 0 and out_block_us <= 9007199254740992) then
+      out_block_us = rlfunc_clamp(out_block_us)
     end
-    reply[#reply + 1] = row.block_us
+    reply[rlfunc_at + 1] = out_block_us
+    rlfunc_at = rlfunc_at + 1
   end
-  reply[#reply + 1] = out_after
+  rlfunc_at = rlfunc_at + 1
+  reply[rlfunc_at] = out_after
   return reply
 end
 redis.register_function{function_name = 'everything_v2_rows', callback = everything_v2_rows, description = 'Answers with its own rows, of two groups.'}

@@ -32,8 +32,8 @@ var Library = &fcall.Library{
 		{Line: 353},
 		{Line: 366, File: "functions/everything/rows.lua", FileLine: 1},
 		{Line: 408},
-		{Line: 515, File: "functions/everything/rows.lua", FileLine: 29},
-		{Line: 516},
+		{Line: 510, File: "functions/everything/rows.lua", FileLine: 29},
+		{Line: 511},
 	},
 }
 
