@@ -9,20 +9,25 @@ local token_bucket = {}
 
 -- The longest time in which a bucket may fill, 100 years: added to any clock it stays exact.
 local longest_us = 3153600000000000
+local longest_ms = 3153600000000
 
 -- Judges a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, the time until
 -- the bucket is full without the call, and when allowed that time after the call and the value to store for it, nil when
 -- the key has that value; or nil and a refusal. Without the clock it is read where the bucket needs it.
 function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
+  local limit_ms = limit * 1000
+  if period_us % limit_ms == 0 and cost <= burst then
+    local interval_ms = period_us / limit_ms
+    if burst * interval_ms <= longest_ms then
+      return ttl_bucket.judge(key, interval_ms, burst * interval_ms, cost)
+    end
+  end
   local capacity_us, capacity_part = value_bucket.span(burst, limit, period_us)
   if capacity_us > longest_us then
     return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
   end
   if cost > burst then
     return nil, refusal.argument('cost must be at most burst: more is never there')
-  end
-  if period_us % (limit * 1000) == 0 then
-    return ttl_bucket.judge(key, math.floor(period_us / limit), capacity_us, cost)
   end
   return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end

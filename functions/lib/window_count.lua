@@ -7,12 +7,11 @@ local window_count = {}
 -- No limit is higher, so no count is.
 local most = 1000000
 
--- Reads the window: how much was taken in it, and the milliseconds until it ends; 0 and 0 when none is going on; or nil
--- and a refusal.
+-- Reads the window from what the key holds, false without it: how much was taken in it, and the milliseconds until it ends;
+-- 0 and 0 when none is going on; or nil and a refusal.
 -- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
 -- when its key does; further ahead than its length it is a broken clock's, and over.
-local function read(key, window_ms)
-  local stored = redis.call('GET', key)
+local function read(key, stored, window_ms)
   if not stored then
     return 0, 0
   end
@@ -33,7 +32,11 @@ function window_count.judge(key, limit, window_ms, cost)
   if cost > limit then
     return nil, refusal.argument('cost must be at most limit: more is never there')
   end
-  local used, left_ms = read(key, window_ms)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return true, limit - cost, 0, 0
+  end
+  local used, left_ms = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
@@ -45,18 +48,22 @@ end
 
 -- Takes cost, which was allowed, and returns the time until the window ends.
 function window_count.charge(key, cost, window_ms, end_us)
+  local amount = cost
+  if cost == 1 then
+    amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
+  end
   if end_us > 0 then
-    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
     return end_us
   end
-  clock.store(key, cost, window_ms)
+  clock.store(key, amount, window_ms)
   return window_ms * 1000
 end
 
 -- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
 -- until the window ends; or nil and a refusal. With nothing taken there is no window.
 function window_count.refund(key, window_ms, cost)
-  local used, left_ms = read(key, window_ms)
+  local used, left_ms = read(key, redis.call('GET', key), window_ms)
   if not used then
     return nil, left_ms
   end

@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local ttl_bucket = (function() -- rlfunc: lines=47 file=functions/lib/ttl_bucket.lua
+local ttl_bucket = (function() -- rlfunc: lines=59 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
 --- The key expires when the bucket is full; its value is 'ttl'.
@@ -137,12 +137,14 @@ local ttl_bucket = (function() -- rlfunc: lines=47 file=functions/lib/ttl_bucket
 --- @state ttl_bucket 1 'ttl'; the key expires when the bucket is full
 local ttl_bucket = {}
 
+local unreadable = 'holds no time of a token bucket'
+
 -- How long until the bucket is full, in microseconds. A bucket that was written under another limit has its time as
 -- value, and expires in the millisecond after it.
 function ttl_bucket.level_us(key, value)
   local left_ms = clock.left_ms(key)
   if left_ms == -1 or value ~= 'ttl' and not string.find(value, '^%d') then
-    return nil, refusal.state(key, 'holds no time of a token bucket')
+    return nil, refusal.state(key, unreadable)
   end
   if left_ms < 0 then
     return 0
@@ -150,29 +152,39 @@ function ttl_bucket.level_us(key, value)
   return left_ms * 1000
 end
 
--- What token_bucket.judge returns, for a bucket that gains a token each interval_us and fills in capacity_us.
-function ttl_bucket.judge(key, interval_us, capacity_us, cost)
-  local level_us, stored = 0, 'ttl'
+-- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. Most calls
+-- come this way, so what level_us does is written out: calling a function costs as much as ten operations.
+function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
+  local level_ms, stored = 0, 'ttl'
   local value = redis.call('GET', key)
   if value then
-    local stored_us, failure = ttl_bucket.level_us(key, value)
-    if not stored_us then
-      return nil, failure
-    end
+    local left_ms = clock.left_ms(key)
     if value == 'ttl' then
       stored = nil
     end
+    if left_ms == -1 or stored and not string.find(value, '^%d') then
+      return nil, refusal.state(key, unreadable)
+    end
     -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
     -- broken clock's: the key starts anew.
-    if stored_us <= 2 * capacity_us then
-      level_us = stored_us
+    if left_ms > 0 and left_ms <= 2 * capacity_ms then
+      level_ms = left_ms
     end
   end
-  local next_us = level_us + interval_us * cost
-  if next_us > capacity_us and cost >= 0 then
-    return false, math.max(math.floor((capacity_us - level_us) / interval_us), 0), next_us - capacity_us, level_us
+  local next_ms = level_ms + interval_ms * cost
+  local refused = next_ms > capacity_ms and cost >= 0
+  local room_ms = capacity_ms - next_ms
+  if refused then
+    room_ms = capacity_ms - level_ms
   end
-  return true, math.max(math.floor((capacity_us - next_us) / interval_us), 0), 0, level_us, next_us, stored
+  if room_ms < 0 then
+    room_ms = 0
+  end
+  local left = (room_ms - room_ms % interval_ms) / interval_ms
+  if refused then
+    return false, left, (next_ms - capacity_ms) * 1000, level_ms * 1000
+  end
+  return true, left, 0, level_ms * 1000, next_ms * 1000, stored
 end
 
 return ttl_bucket
@@ -309,7 +321,7 @@ end
 return value_bucket
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=39 file=functions/lib/token_bucket.lua
+local token_bucket = (function() -- rlfunc: lines=44 file=functions/lib/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
@@ -321,20 +333,25 @@ local token_bucket = {}
 
 -- The longest time in which a bucket may fill, 100 years: added to any clock it stays exact.
 local longest_us = 3153600000000000
+local longest_ms = 3153600000000
 
 -- Judges a call of that cost. Returns allowed, the tokens left after it, the wait until cost is allowed, the time until
 -- the bucket is full without the call, and when allowed that time after the call and the value to store for it, nil when
 -- the key has that value; or nil and a refusal. Without the clock it is read where the bucket needs it.
 function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
+  local limit_ms = limit * 1000
+  if period_us % limit_ms == 0 and cost <= burst then
+    local interval_ms = period_us / limit_ms
+    if burst * interval_ms <= longest_ms then
+      return ttl_bucket.judge(key, interval_ms, burst * interval_ms, cost)
+    end
+  end
   local capacity_us, capacity_part = value_bucket.span(burst, limit, period_us)
   if capacity_us > longest_us then
     return nil, refusal.argument('burst must be gained within 100 years: it needs a lower burst or period, or a higher limit')
   end
   if cost > burst then
     return nil, refusal.argument('cost must be at most burst: more is never there')
-  end
-  if period_us % (limit * 1000) == 0 then
-    return ttl_bucket.judge(key, math.floor(period_us / limit), capacity_us, cost)
   end
   return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
@@ -372,7 +389,7 @@ end
 return whole
 end)()
 
-local window_count = (function() -- rlfunc: lines=74 file=functions/lib/window_count.lua
+local window_count = (function() -- rlfunc: lines=81 file=functions/lib/window_count.lua
 --- A fixed window in one string: how much was taken since the window began. The key expires with the window.
 --- @use clock refusal whole
 --- @lib window_count
@@ -382,12 +399,11 @@ local window_count = {}
 -- No limit is higher, so no count is.
 local most = 1000000
 
--- Reads the window: how much was taken in it, and the milliseconds until it ends; 0 and 0 when none is going on; or nil
--- and a refusal.
+-- Reads the window from what the key holds, false without it: how much was taken in it, and the milliseconds until it ends;
+-- 0 and 0 when none is going on; or nil and a refusal.
 -- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
 -- when its key does; further ahead than its length it is a broken clock's, and over.
-local function read(key, window_ms)
-  local stored = redis.call('GET', key)
+local function read(key, stored, window_ms)
   if not stored then
     return 0, 0
   end
@@ -408,7 +424,11 @@ function window_count.judge(key, limit, window_ms, cost)
   if cost > limit then
     return nil, refusal.argument('cost must be at most limit: more is never there')
   end
-  local used, left_ms = read(key, window_ms)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return true, limit - cost, 0, 0
+  end
+  local used, left_ms = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
@@ -420,18 +440,22 @@ end
 
 -- Takes cost, which was allowed, and returns the time until the window ends.
 function window_count.charge(key, cost, window_ms, end_us)
+  local amount = cost
+  if cost == 1 then
+    amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
+  end
   if end_us > 0 then
-    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
     return end_us
   end
-  clock.store(key, cost, window_ms)
+  clock.store(key, amount, window_ms)
   return window_ms * 1000
 end
 
 -- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
 -- until the window ends; or nil and a refusal. With nothing taken there is no window.
 function window_count.refund(key, window_ms, cost)
-  local used, left_ms = read(key, window_ms)
+  local used, left_ms = read(key, redis.call('GET', key), window_ms)
   if not used then
     return nil, left_ms
   end
