@@ -25,6 +25,7 @@ var abusers = luatest.Suite[*abuse.Client]{
 	Source:  functions.FS,
 	Root:    functions.Root,
 	Engines: everywhere,
+	Scripts: somewhere,
 }
 
 func attempt(p attemptParams) func(context.Context, *abuse.Client) (any, error) {

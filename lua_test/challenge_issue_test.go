@@ -25,6 +25,7 @@ var challenges = luatest.Suite[*challenge.Client]{
 	Source:  functions.FS,
 	Root:    functions.Root,
 	Engines: everywhere,
+	Scripts: somewhere,
 }
 
 func issue(p issueParams) func(context.Context, *challenge.Client) (any, error) {

@@ -19,6 +19,7 @@ var budgets = luatest.Suite[*budget.Client]{
 	Source:  functions.FS,
 	Root:    functions.Root,
 	Engines: everywhere,
+	Scripts: somewhere,
 }
 
 // costKeys are the expiries of u1's keys; 0 is no key.

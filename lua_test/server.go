@@ -28,6 +28,7 @@ type Server struct {
 	manual *embedded.ManualClock // the embedded engine's; nil on real servers
 	late   time.Duration         // of every expiry on the server
 	now    time.Time             // zero where the clock is the real one
+	stored *redis.Client         // where scripts find the time; nil for functions
 }
 
 // inProcess is an engine of the test's own; without a clock its time is the real one.
@@ -70,6 +71,20 @@ func (s *Server) load(t testing.TB, e Engine, code string) {
 	})
 }
 
+// script has the suite's clients send scripts on the test's clock, until the test ends. What they send is made from the
+// library's code, so that is what changes; the server holds the functions too, for the clock.
+func (s *Server) script(t testing.TB, code string) {
+	t.Helper()
+	lib := s.lib
+	shipped := lib.Code
+	lib.Code = code
+	t.Cleanup(func() { lib.Code = shipped })
+	options := *s.Redis.Options()
+	options.DB = 1
+	s.stored = redis.NewClient(&options)
+	t.Cleanup(func() { s.stored.Close() })
+}
+
 // Now is the time of the test's clock.
 func (s *Server) Now() time.Time { return s.now }
 
@@ -90,6 +105,12 @@ func (s *Server) Set(t testing.TB, to time.Time) {
 	us := strconv.FormatInt(to.UnixMicro(), 10)
 	if err := s.Redis.Do(t.Context(), "FCALL", s.lib.ServerName+"_set_clock", 0, us).Err(); err != nil {
 		t.Fatalf("%s: move the clock of %s, which has to use lib/clock: %v", s.Engine, s.lib.ServerName, err)
+	}
+	if s.stored == nil {
+		return
+	}
+	if err := s.stored.Set(t.Context(), "clock", us, 0).Err(); err != nil {
+		t.Fatalf("%s: move the clock of scripts: %v", s.Engine, err)
 	}
 }
 

@@ -20,17 +20,28 @@ type Suite[C any] struct {
 	Root string
 	// Engines says where to run. Defaults to [Engines].
 	Engines func(testing.TB) []Engine
+	// Scripts says where Run plays its table once more with the same Lua as scripts, as clients run it on servers without
+	// Functions: on real servers only. Defaults to nowhere.
+	Scripts func(testing.TB) []Engine
+
+	mode fcall.Mode
 }
 
 // Run runs a table on each engine, each beginning with an empty server and the clock at [Start].
 func (su Suite[C]) Run(t *testing.T, steps ...Step[C]) {
 	t.Helper()
-	su.Each(t, func(t *testing.T, s *Server, client C) {
+	table := func(t *testing.T, s *Server, client C) {
 		t.Helper()
 		for i, st := range steps {
 			st.run(t, s, client, i+1)
 		}
-	})
+	}
+	su.Each(t, table)
+	if su.Scripts != nil {
+		scripted := su
+		scripted.Engines, scripted.mode = su.Scripts, fcall.ModeScripts
+		scripted.Each(t, table)
+	}
 }
 
 // Each runs a test on each engine, as a subtest of its name, with an empty server and the clock at [Start].
@@ -47,6 +58,13 @@ func (su Suite[C]) Each(t *testing.T, test func(t *testing.T, s *Server, client 
 			var err error
 			if code, err = testBundle(su.Library, su.Source, su.Root); err != nil {
 				t.Fatal(err)
+			}
+			if su.mode == fcall.ModeScripts {
+				script, err := scriptBundle(su.Library, su.Source, su.Root)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.script(t, script)
 			}
 		}
 		s.load(t, e, code)
@@ -79,7 +97,7 @@ func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, te
 	for _, e := range engines(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := start(t, e)
-			client, err := su.Client(s.Caller, fcall.Options{})
+			client, err := su.Client(s.Caller, fcall.Options{Mode: su.mode})
 			if err != nil {
 				t.Fatal(err)
 			}
