@@ -109,13 +109,16 @@ func (s *session) addCluster(v clusterView, replicas bool) {
 
 // unreachable is why it is not even tried to connect to the node, or "".
 func (n clusterNode) unreachable() string {
+	forget := "; if it is gone for good, `CLUSTER FORGET " + n.id + "` on every other node"
 	switch {
 	case n.is("noaddr"):
-		return "the cluster does not know its address; if it is gone for good, `CLUSTER FORGET " + n.id + "` on every other node"
+		return "the cluster does not know its address" + forget
 	case n.is("handshake"):
 		return "it is joining the cluster; try again when it has"
+	case n.is("fail") && n.is("slave"):
+		return "the cluster has marked it as failed" + forget
 	case n.is("fail") && len(n.slots) == 0:
-		return "the cluster has marked it as failed, and it owns no slots; if it is gone for good, `CLUSTER FORGET " + n.id + "` on every other node"
+		return "the cluster has marked it as failed, and it owns no slots" + forget
 	case n.is("fail"):
 		return "the cluster has marked it as failed"
 	}

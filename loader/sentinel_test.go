@@ -29,6 +29,11 @@ func TestSentinel_deployAndWhatAFailoverLeaves(t *testing.T) {
 	wantNodes, err := target.Nodes(t.Context())
 	equal(t, "error", nil, err)
 	equal(t, "nodes of a failover client", wantNodes, nodes)
+	readers := redis.NewFailoverClusterClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: s.Addrs(), RouteRandomly: true})
+	defer readers.Close()
+	nodes, err = loader.NewTarget(readers).Nodes(t.Context())
+	equal(t, "error", nil, err)
+	equal(t, "nodes of a client that also reads from replicas", wantNodes, nodes)
 
 	stale := planOf(t, target, bundle("shop", "1.1.0", "buy"))
 	old.Kill()

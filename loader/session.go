@@ -144,11 +144,6 @@ func (s *session) sort() {
 	})
 }
 
-// primaries are the nodes that libraries are loaded on.
-func (s *session) primaries() []*node {
-	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.loadable() })
-}
-
 func compareAddrs(a, b string) int {
 	aHost, aPort := splitAddr(a)
 	bHost, bPort := splitAddr(b)
