@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// traffic calls one major of the project's library all the time, and counts.
+type traffic struct {
+	calls, failed atomic.Int64
+	asked         [20]atomic.Int64 // by subject
+	allowed       [20]atomic.Int64
+	stop          context.CancelFunc
+	done          sync.WaitGroup
+	firstErr      atomic.Value
+}
+
+const quotaLimit = 10
+
+// begin starts callers of quota.take. They do not load what is absent: a library that is missing for a moment fails the test.
+func begin(t *testing.T, client redis.UniversalClient, major, namespace, channel string) *traffic {
+	t.Helper()
+	lib := &fcall.Library{Name: "quota", Version: major + ".0.0", ServerName: "quota_v" + major}
+	fn := &fcall.Function{Library: lib, Name: "take", ServerName: lib.ServerName + "_take"}
+	c, err := fcall.NewClient(client, lib, fcall.Options{Namespace: namespace, Channel: channel, NoHeal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &traffic{}
+	var ctx context.Context
+	ctx, tr.stop = context.WithCancel(t.Context())
+	for worker := range 4 {
+		tr.done.Go(func() {
+			for i := worker; ctx.Err() == nil; i++ {
+				subject := i % len(tr.allowed)
+				key := fcall.Key(namespace, fcall.Subject(fmt.Sprint("user", subject)), "used")
+				reply, err := c.Call(t.Context(), fn, []string{key}, []any{quotaLimit, time.Hour.Microseconds(), 1})
+				tr.calls.Add(1)
+				tr.asked[subject].Add(1)
+				if err != nil {
+					tr.failed.Add(1)
+					tr.firstErr.CompareAndSwap(nil, err.Error())
+					continue
+				}
+				if reply.Bool("allowed") {
+					tr.allowed[subject].Add(1)
+				}
+				time.Sleep(time.Millisecond) // a steady rate, on whatever machine
+			}
+		})
+	}
+	t.Cleanup(tr.stop)
+	return tr
+}
+
+// end stops the traffic and says what was wrong with it.
+func (tr *traffic) end(t *testing.T, name string) {
+	t.Helper()
+	tr.stop()
+	tr.done.Wait()
+	t.Logf("%s: %d calls, %d failed", name, tr.calls.Load(), tr.failed.Load())
+	if tr.failed.Load() > 0 || tr.calls.Load() == 0 {
+		t.Errorf("%s: %d of %d calls failed: %v", name, tr.failed.Load(), tr.calls.Load(), tr.firstErr.Load())
+	}
+	for subject := range tr.allowed {
+		want := min(tr.asked[subject].Load(), quotaLimit)
+		if n := tr.allowed[subject].Load(); n != want {
+			t.Errorf("%s: user%d was admitted %d times, want %d", name, subject, n, want)
+		}
+	}
+}
+
+// edit replaces text in a file of the project.
+func edit(t *testing.T, file, old, by string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil && !strings.Contains(string(text), old) {
+		err = errors.New("it does not hold " + old)
+	}
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.Replace(string(text), old, by, 1)), 0o644)
+	}
+	if err != nil {
+		t.Fatalf("edit %s: %v", file, err)
+	}
+}
+
+// A library's whole life on a cluster of three primaries with replicas, under traffic all the time, without one failed call.
+func TestLife_ofALibraryUnderTraffic(t *testing.T) {
+	cluster := engines.OnPath(t).StartCluster(t, 3, 1)
+	client := cluster.Client(t)
+	url := "redis+cluster://" + strings.Join(cluster.Addrs()[:3], ",")
+	dir := t.TempDir()
+	declared, take := filepath.Join(dir, "functions/quota/library.lua"), filepath.Join(dir, "functions/quota/take.lua")
+
+	does := func(want int, said string, args ...string) {
+		t.Helper()
+		var out strings.Builder
+		code := run(append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &out)
+		if code != want || !strings.Contains(out.String(), said) {
+			t.Fatalf("rlfunc %v: exit %d, want %d and %q:\n%s", args, code, want, said, out.String())
+		}
+	}
+	onCluster := func(want int, said string, args ...string) {
+		t.Helper()
+		does(want, said, append(args, "--redis", url)...)
+	}
+
+	does(exitFine, "", "init", dir)
+	onCluster(exitFine, "loaded", "deploy")
+	onCluster(exitFine, "", "verify")
+	v1 := begin(t, client, "1", "quota", "")
+
+	// A new version of the major: planned, deployed as planned, proven on all six nodes.
+	edit(t, declared, "1.0.0", "1.1.0")
+	does(exitFine, "", "generate")
+	onCluster(exitDifferences, "upgrade 1.0.0 -> 1.1.0", "plan", "--out", filepath.Join(dir, "plan.json"))
+	onCluster(exitFine, "upgraded", "deploy", "--plan", filepath.Join(dir, "plan.json"))
+	onCluster(exitFine, "1.1.0", "verify")
+
+	// A canary beside it, here with keys of its own.
+	edit(t, declared, "1.1.0", "1.2.0")
+	onCluster(exitFine, "quota_v1_canary", "deploy", "--channel", "canary")
+	canary := begin(t, client, "1", "canary", "canary")
+
+	// What would break callers is refused in the same major, and fine in the next.
+	before := t.TempDir()
+	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, take, "@arg    limit       count[1..1000000] ", "@arg    limit       count[1..1000]    ")
+	does(exitDifferences, "limit", "breaking", "--against", before)
+	edit(t, declared, "1.2.0", "2.0.0")
+	does(exitFine, "", "breaking", "--against", before)
+	onCluster(exitFine, "quota_v2", "deploy")
+	v2 := begin(t, client, "2", "two", "")
+
+	// The old major goes back a version, while both are used.
+	onCluster(exitFine, "1.0.0", "rollback", "quota_v1", "--yes")
+	onCluster(exitFine, "quota_v2", "status")
+
+	// When nobody calls it any more it goes, and the new one stays.
+	v1.end(t, "version 1")
+	canary.end(t, "canary")
+	onCluster(exitFine, "quota_v1", "retire", "quota_v1", "--yes")
+	onCluster(exitFine, "", "verify")
+	v2.end(t, "version 2")
+	for _, addr := range cluster.Addrs() {
+		node := redis.NewClient(&redis.Options{Addr: addr})
+		libs, err := node.FunctionList(t.Context(), redis.FunctionListQuery{}).Result()
+		node.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, l := range libs {
+			names = append(names, l.Name)
+		}
+		if len(names) != 2 || strings.Contains(strings.Join(names, " ")+" ", "quota_v1 ") {
+			t.Errorf("%s holds %v, want quota_v2 and the canary", addr, names)
+		}
+	}
+}
