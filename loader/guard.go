@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/mod/semver"
@@ -163,15 +164,19 @@ func (g *guard) finish(ctx context.Context, r *Result, now time.Time) error {
 			if s.Problem != nil {
 				bad++
 			}
-			for i := range g.event.Changes {
-				c := &g.event.Changes[i]
-				if c.Node != n.Addr || c.Library != s.Library {
+			i := slices.IndexFunc(g.event.Changes, func(c EventChange) bool { return c.Node == n.Addr && c.Library == s.Library })
+			if i < 0 {
+				if s.Problem == nil {
 					continue
 				}
-				c.Outcome = s.Outcome
-				if s.Problem != nil {
-					c.Problem = oneLine(s.Problem.Text)
-				}
+				// The plan was carried out without this node, which holds what it held.
+				i = len(g.event.Changes)
+				g.event.Changes = append(g.event.Changes, EventChange{Node: n.Addr, Library: s.Library, From: s.From})
+			}
+			c := &g.event.Changes[i]
+			c.Outcome = s.Outcome
+			if s.Problem != nil {
+				c.Problem = oneLine(s.Problem.Text)
 			}
 		}
 	}

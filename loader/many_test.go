@@ -287,6 +287,15 @@ func TestCluster_aPermissionLostHalfWaySaysWhatHoldsWhere(t *testing.T) {
 			t.Errorf("the history has %+v", change)
 		}
 	}
+	// A deploy that leaves the node out on purpose says so in the history too.
+	again := bundle("shop", "1.2.0", "buy")
+	_, err = target.Apply(t.Context(), planOf(t, target, again), loader.ApplyOptions{Partial: true})
+	says(t, err, loader.ErrNoPermission, "load shop_v1 on "+refused)
+	event = history(t, admin)[0]
+	equal(t, "outcome", loader.Partly, event.Outcome)
+	left := event.Changes[len(event.Changes)-1]
+	equal(t, "the node that was left out", []any{refused, loader.NotStarted, "1.0.0", true}, []any{left.Node, left.Outcome, left.From, left.Problem != ""})
+	lib = again
 	// With the permission back the same plan finishes the job.
 	rules(refused, "+function|load")
 	deployTo(t, loader.NewTarget(clusterOf(t, c.Addrs(), "deployer", none)), "dora", lib)

@@ -79,9 +79,10 @@ func (a *app) serverName(ctx context.Context, target *loader.Target, word string
 		return "", err
 	}
 	var names []string
+	var unread error
 	for _, node := range nodes {
 		if node.Problem != nil && !node.Readable && node.Follows == "" {
-			return "", node.Problem
+			unread = node.Problem
 		}
 		for _, lib := range node.Libraries {
 			if lib.Name == word && onServer.MatchString(lib.ServerName) {
@@ -90,6 +91,9 @@ func (a *app) serverName(ctx context.Context, target *loader.Target, word string
 		}
 	}
 	if len(names) == 0 {
+		if unread != nil {
+			return "", unread
+		}
 		releases, err := target.Releases(ctx)
 		if err != nil {
 			return "", err

@@ -46,6 +46,7 @@ nothing is recorded, --from takes the older source from a checkout.`,
 	cmd.Flags().StringVar(&f.to, "to", "", "go to this recorded release")
 	cmd.Flags().StringVar(&f.from, "from", "", "take the older source from the project in this folder")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, "roll back where it can be done, although a node can not be reached or written")
 	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
 	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
 }
