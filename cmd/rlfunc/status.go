@@ -93,7 +93,7 @@ func (a *app) printStatus(nodes []loader.NodeState) {
 			if lib.Name == "" {
 				version = "not ours"
 			}
-			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), lib.ServerName, version, lib.Digest[:12], strings.Join(lib.Functions, " ")})
+			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), lib.ServerName, version, lib.Digest[:12], shortNames(lib)})
 		}
 	}
 	printTable(a.out, []string{"node", "role", "server", "library", "version", "digest", "functions"}, rows)
@@ -144,4 +144,13 @@ func (a *app) nextTable(head []string, rows [][]string) {
 		fmt.Fprintln(a.out)
 	}
 	printTable(a.out, head, rows)
+}
+
+// shortNames are a library's functions, without its own name before each.
+func shortNames(lib loader.LoadedLibrary) string {
+	names := make([]string, len(lib.Functions))
+	for i, name := range lib.Functions {
+		names[i] = strings.TrimPrefix(name, lib.ServerName+"_")
+	}
+	return strings.Join(names, " ")
 }
