@@ -89,6 +89,9 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		if o.cluster {
 			rule = rule.And(acl.Cluster)
 		}
+		if o.heal && o.cluster {
+			rule = rule.And(acl.HealingByKey)
+		}
 	default:
 		return fmt.Errorf("no role %q (roles: service, deployer, operator)", role)
 	}

@@ -71,5 +71,9 @@ func Library(lib *spec.Library, namespace string) Rule {
 // any Lua with this user's other permissions.
 var Healing = Rule{Commands: []string{"function|load"}}
 
+// HealingByKey is what that takes besides on a cluster, where the load has to find the node of a key: a transaction with a look at the
+// key, and of an auto-pipeliner a WATCH.
+var HealingByKey = Rule{Commands: []string{"exec", "multi", "type", "unwatch", "watch"}}
+
 // Cluster lets a client find the nodes of a cluster and follow slots that move.
 var Cluster = Rule{Commands: []string{"asking", "cluster|nodes", "cluster|shards", "cluster|slots", "command", "readonly"}}
