@@ -26,8 +26,13 @@ var Known = []Fault{
 	{
 		ID: "lua-cve", Severity: Warn,
 		Versions: []Range{
-			{"Redis", "7.0.0", "7.2.10"}, {"Redis", "7.4.0", "7.4.5"}, {"Redis", "8.0.0", "8.0.3"}, {"Redis", "8.2.0", "8.2.1"},
-			{"Valkey", "7.2.0", "7.2.10"}, {"Valkey", "8.0.0", "8.0.5"}, {"Valkey", "8.1.0", "8.1.3"},
+			{"Redis", "7.0.0", "7.2.10"},
+			{"Redis", "7.4.0", "7.4.5"},
+			{"Redis", "8.0.0", "8.0.3"},
+			{"Redis", "8.2.0", "8.2.1"},
+			{"Valkey", "7.2.0", "7.2.10"},
+			{"Valkey", "8.0.0", "8.0.5"},
+			{"Valkey", "8.1.0", "8.1.3"},
 		},
 		Text: "a user who may run Lua can break out of it (faults of 2025, mended in Redis 7.2.11, 7.4.6, 8.0.4, 8.2.2 and Valkey 7.2.11, 8.0.6, 8.1.4)",
 		Fix:  "upgrade the server, or make sure that your distribution has mended its version; give EVAL and FUNCTION LOAD to nobody who does not need them (rlfunc acl)",
