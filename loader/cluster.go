@@ -161,7 +161,6 @@ func likeCluster(like *redis.ClusterOptions) func(addr string) *redis.Client {
 			Username: like.Username, Password: like.Password, CredentialsProvider: like.CredentialsProvider,
 			CredentialsProviderContext: like.CredentialsProviderContext, StreamingCredentialsProvider: like.StreamingCredentialsProvider,
 			DialTimeout: like.DialTimeout, ReadTimeout: like.ReadTimeout, WriteTimeout: like.WriteTimeout, TLSConfig: like.TLSConfig,
-			DisableIdentity: like.DisableIdentity || like.DisableIndentity, IdentitySuffix: like.IdentitySuffix,
 		}, addr, like.NewClient)
 	}
 }

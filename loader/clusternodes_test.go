@@ -38,7 +38,8 @@ func TestClusterNodes_areReadAsServersWriteThem(t *testing.T) {
 		want   []loader.Node
 	}{
 		{
-			"Redis 7.0", "", []string{
+			"Redis 7.0", "",
+			[]string{
 				"a 10.0.0.1:7001@17001 myself,master -" + rest + " 0-5460 5462 [5461->-b]",
 				"b 10.0.0.2:7002@17002 master -" + rest + " 5463-16383",
 				"c 10.0.0.3:7003@17003 slave b" + rest,
@@ -52,7 +53,8 @@ func TestClusterNodes_areReadAsServersWriteThem(t *testing.T) {
 			},
 		},
 		{
-			"names and further fields", "", []string{
+			"names and further fields", "",
+			[]string{
 				"a 10.0.0.1:7001@17001,one.internal,tls-port=0,shard-id=x myself,master,future -" + rest + " 0-16383",
 				"b fd00::2:7002@17002,two.internal slave a" + rest,
 			},
@@ -62,7 +64,8 @@ func TestClusterNodes_areReadAsServersWriteThem(t *testing.T) {
 			},
 		},
 		{
-			"names are preferred", "*2\r\n" + shard("a", bulk("one.internal")) + shard("b", bulk("?")), []string{
+			"names are preferred", "*2\r\n" + shard("a", bulk("one.internal")) + shard("b", bulk("?")),
+			[]string{
 				"a 10.0.0.1:7001@17001,one.internal myself,master -" + rest + " 0-16383",
 				"b 10.0.0.2:7002@17002 master -" + rest,
 			},
@@ -72,11 +75,13 @@ func TestClusterNodes_areReadAsServersWriteThem(t *testing.T) {
 			},
 		},
 		{
-			"a host that only the client knows", "*1\r\n" + shard("a", "$-1\r\n"), []string{"a 10.0.0.1:7001@17001 myself,master -" + rest},
+			"a host that only the client knows", "*1\r\n" + shard("a", "$-1\r\n"),
+			[]string{"a 10.0.0.1:7001@17001 myself,master -" + rest},
 			[]loader.Node{{Addr: "127.0.0.1:7001", Role: loader.Primary}},
 		},
 		{
-			"a server that has met nobody", "", []string{"a :7001@17001 myself,master -" + rest + " 0-16383"},
+			"a server that has met nobody", "",
+			[]string{"a :7001@17001 myself,master -" + rest + " 0-16383"},
 			[]loader.Node{{Addr: "127.0.0.1:7001", Role: loader.Primary}},
 		},
 	}

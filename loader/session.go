@@ -178,6 +178,7 @@ func connectNode(o *redis.Options, addr string, open func(*redis.Options) *redis
 	o.DialerRetries = 1
 	o.ContextTimeoutEnabled = true
 	o.MinIdleConns = 0
+	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return open(o)
 }
