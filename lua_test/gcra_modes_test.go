@@ -32,7 +32,10 @@ func TestGCRA_limitsChangeBetweenModes(t *testing.T) {
 		step{Name: "fraction to value", Call: with(byValue, 1), Want: gcraResult{RetryAfter: 16_348_305 * time.Microsecond, ResetAfter: 56_348_307 * time.Microsecond}},
 		step{Name: "fraction to expiry", Advance: 30 * time.Second, Call: with(byTTL, 1), Writes: true, TTLs: bucket(46_349 * time.Millisecond), Want: gcraResult{Allowed: true, ResetAfter: 46_349 * time.Millisecond}},
 		step{Name: "expiry to fraction", Call: with(byFraction, 1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 54_919_528 * time.Microsecond}},
-		step{Name: "a level above the new capacity starts anew", Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Writes: true, TTLs: bucket(time.Second), Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
+		step{Name: "a level above the new capacity waits until it is not", Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Want: gcraResult{RetryAfter: 54_920 * time.Millisecond, ResetAfter: 54_920 * time.Millisecond}},
+		step{Name: "by value too", Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second + time.Microsecond}, 0), Want: gcraResult{RetryAfter: 53_919_527 * time.Microsecond, ResetAfter: 54_919_528 * time.Microsecond}},
+		step{Name: "one tick sooner", Advance: 54_919 * time.Millisecond, Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Want: gcraResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Name: "at retry_after", Advance: time.Millisecond, Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Writes: true, TTLs: bucket(time.Second), Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
 	)
 }
 

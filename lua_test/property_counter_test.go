@@ -1,6 +1,9 @@
 package luatest_test
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -96,18 +99,48 @@ func resetCounter(p ratelimit.SlidingCounterResetParams) counterCall {
 	}
 }
 
-// slidingCounterInvariant: after an admission all is forgotten two windows after this one began.
+// slidingCounterInvariant: after an admission all is forgotten two windows after this one began; and whatever calls with
+// other limits take, those with one take at most twice their limit in any span of their window's length.
 func slidingCounterInvariant() func(time.Time, string, any, any) string {
+	type caller struct {
+		subject string
+		limit   int64
+		window  time.Duration
+	}
+	type taken struct {
+		at   time.Time
+		cost int64
+	}
 	var windows windowsTaken
+	spans, clock := map[caller][]taken{}, time.Time{}
 	return func(now time.Time, subject string, params, reply any) string {
 		windows.at(now)
+		if now.Before(clock) {
+			clear(spans)
+		}
+		clock = now
 		switch p := params.(type) {
 		case counterParams:
-			if r := reply.(counterResult); r.Allowed && modelCost(p.Cost) > 0 {
-				return windows.took(subject, windowParams(p), wholeMilliseconds(now).Add(r.ResetAfter-2*wholeMillisecondsOf(p.Window)), modelCost(p.Cost))
+			r := reply.(counterResult)
+			if !r.Allowed || modelCost(p.Cost) == 0 {
+				return ""
 			}
+			length := wholeMillisecondsOf(p.Window)
+			its := caller{subject, p.Limit, p.Window}
+			spans[its] = append(spans[its], taken{wholeMilliseconds(now), modelCost(p.Cost)})
+			sum := int64(0)
+			for _, one := range slices.Backward(spans[its]) {
+				if wholeMilliseconds(now).Sub(one.at) >= length {
+					break
+				}
+				if sum += one.cost; sum > 2*p.Limit {
+					return fmt.Sprintf("%d taken within %s, and the limit is %d", sum, length, p.Limit)
+				}
+			}
+			return windows.took(subject, windowParams(p), wholeMilliseconds(now).Add(r.ResetAfter-2*length), modelCost(p.Cost))
 		case ratelimit.SlidingCounterRefundParams, ratelimit.SlidingCounterResetParams:
 			delete(windows.last, subject)
+			maps.DeleteFunc(spans, func(c caller, _ []taken) bool { return c.subject == subject })
 		}
 		return ""
 	}

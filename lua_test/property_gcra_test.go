@@ -2,7 +2,9 @@ package luatest_test
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -160,18 +162,19 @@ func resetTokens(p ratelimit.GCRAResetParams) gcraCall {
 	}
 }
 
-// gcraInvariant holds that no stretch of time has more tokens taken than burst and what was gained in it, from the times
-// of the calls alone. It says nothing across a clock that went back, another limit, a refund or a reset.
+// gcraInvariant holds that no stretch of time has more tokens taken by calls with one limit than burst and what was gained
+// in it, whatever calls with other limits took in between, from the times of the calls alone. It says nothing across a clock
+// that went back, a refund or a reset.
 func gcraInvariant() func(time.Time, string, any, any) string {
+	type caller struct {
+		subject string
+		gcraLimit
+	}
 	type taken struct {
 		at   time.Time
 		cost int64
 	}
-	type stretch struct {
-		rule  gcraLimit
-		taken []taken
-	}
-	stretches, clock := map[string]stretch{}, time.Time{}
+	stretches, clock := map[caller][]taken{}, time.Time{}
 	return func(now time.Time, subject string, params, reply any) string {
 		if now.Before(clock) {
 			clear(stretches)
@@ -181,30 +184,26 @@ func gcraInvariant() func(time.Time, string, any, any) string {
 		if !ok {
 			switch params.(type) {
 			case ratelimit.GCRARefundParams, ratelimit.GCRAResetParams:
-				delete(stretches, subject)
+				maps.DeleteFunc(stretches, func(c caller, _ []taken) bool { return c.subject == subject })
 			}
 			return ""
 		}
-		s, its := stretches[subject], gcraLimit{p.Limit, p.Period, p.Burst}
-		if s.rule != its {
-			s = stretch{rule: its}
-		}
-		defer func() { stretches[subject] = s }()
 		if !reply.(gcraResult).Allowed {
 			return ""
 		}
+		its := caller{subject, gcraLimit{p.Limit, p.Period, p.Burst}}
 		// Where the tick is a millisecond, so is the clock.
 		tick := model.GCRACall{Limit: p.Limit, Period: p.Period}.Tick()
-		s.taken = append(s.taken, taken{now.Truncate(tick), modelCost(p.Cost)})
+		stretches[its] = append(stretches[its], taken{now.Truncate(tick), modelCost(p.Cost)})
 		burst := p.Burst
 		if burst == 0 {
 			burst = p.Limit
 		}
 		period := (p.Period + time.Microsecond - 1).Truncate(time.Microsecond)
 		sum := int64(0)
-		for i := len(s.taken) - 1; i >= 0; i-- {
-			sum += s.taken[i].cost
-			took := now.Truncate(tick).Sub(s.taken[i].at)
+		for _, one := range slices.Backward(stretches[its]) {
+			sum += one.cost
+			took := now.Truncate(tick).Sub(one.at)
 			most := big.NewRat(int64(took), int64(period))
 			most.Mul(most, big.NewRat(p.Limit, 1)).Add(most, big.NewRat(burst, 1))
 			if most.Cmp(big.NewRat(sum, 1)) < 0 {

@@ -83,6 +83,28 @@ func TestGCRARefund_neverFillsAboveFull(t *testing.T) {
 	}
 }
 
+func TestGCRARefund_leavesWhatAnotherLimitTook(t *testing.T) {
+	for name, period := range map[string]time.Duration{"expiry": 10 * time.Second, "value": 10*time.Second + 10*time.Microsecond} {
+		t.Run(name, func(t *testing.T) {
+			token := period / 10
+			take := func(burst, n int64) func(context.Context, *ratelimit.Client) (any, error) {
+				return gcra(gcraParams{Bucket: "u1", Limit: 10, Period: period, Burst: burst, Cost: cost(n)})
+			}
+			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 10, Period: period, Burst: 5, Cost: 2})
+			limiters.Run(
+				t,
+				step{Call: take(10, 10), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 10 * token}},
+				step{Name: "8 are taken of 5", Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, ResetAfter: 8 * token}},
+				step{Name: "and nothing was forgotten", Call: take(5, 1), Want: gcraResult{RetryAfter: 4 * token, ResetAfter: 8 * token}},
+				step{Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, ResetAfter: 6 * token}},
+				step{Name: "4 are taken of 5", Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, Remaining: 1, ResetAfter: 4 * token}},
+				step{Call: take(5, 1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 5 * token}},
+				step{Name: "the other has its burst still", Call: take(10, 5), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 10 * token}},
+			)
+		})
+	}
+}
+
 func TestGCRARefund_keepsFractionsOfAMicrosecond(t *testing.T) {
 	// A token takes 8,571,428 4/7 microseconds.
 	take := gcra(gcraParams{Bucket: "u1", Limit: 7, Period: time.Minute, Cost: cost(5)})

@@ -98,7 +98,8 @@ func TestSlidingCounter_clockBackwardsStandsStillForTheKey(t *testing.T) {
 		step{Advance: 15*time.Second - time.Millisecond, Call: count(1), Want: counterResult{RetryAfter: time.Millisecond, ResetAfter: 9*time.Second + time.Millisecond}},
 		step{Advance: time.Millisecond, Call: count(1), Writes: true, TTLs: counter(19 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 19 * time.Second}},
 		step{Name: "set back into the window before: 10 weigh in full", Advance: -4 * time.Second, Call: count(1), Want: counterResult{RetryAfter: 5 * time.Second, ResetAfter: 23 * time.Second}},
-		step{Name: "further back than a window", Advance: -7*time.Second - time.Millisecond, Call: count(10), Writes: true, TTLs: counter(20 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 20 * time.Second}},
+		step{Name: "as far as three times 2^14 ms", Advance: -26_152 * time.Millisecond, Call: count(1), Want: counterResult{RetryAfter: 31_152 * time.Millisecond, ResetAfter: 49_152 * time.Millisecond}},
+		step{Name: "further", Advance: -time.Millisecond, Call: count(10), Writes: true, TTLs: counter(20 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 20 * time.Second}},
 	)
 }
 

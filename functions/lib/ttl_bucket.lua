@@ -1,43 +1,56 @@
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
---- The key expires when the bucket is full; its value is 'ttl'.
+--- The key expires when the bucket is full. Its value is the capacity of the call that wrote it, in milliseconds, which is at
+--- least the level: callers with other limits may share the bucket, and only a level above twice that is a broken clock's.
 --- @use clock refusal
 --- @lib ttl_bucket
---- @state ttl_bucket 1 'ttl'; the key expires when the bucket is full
+--- @state ttl_bucket 1 the capacity of the call that wrote it, in milliseconds: '60000'; the key expires when the bucket is full
 local ttl_bucket = {}
 
-local unreadable = 'holds no time of a token bucket'
+-- 100 years, and what is added when a capacity is rounded up.
+local longest_ms = 3153600000001
 
--- How long until the bucket is full, in microseconds. A bucket that was written under another limit has its time as
--- value, and expires in the millisecond after it.
-function ttl_bucket.level_us(key, value)
+local function unreadable(key)
+  return refusal.state(key, 'holds no time of a token bucket')
+end
+
+-- The capacity in the value of a bucket that is a time.
+local function capacity_beside_time(value)
+  return tonumber(string.match(value, '^%d+ (%d+) %d+/%d+$'))
+end
+
+-- Whether a number may be a capacity: NaN and an infinity are none.
+function ttl_bucket.is_capacity(number)
+  return number >= 1 and number <= longest_ms and number % 1 == 0
+end
+
+-- How long until the bucket is full, in milliseconds, and the capacity of the call that wrote it; or nil and a refusal.
+function ttl_bucket.read(key, value)
   local left_ms = clock.left_ms(key)
-  if left_ms == -1 or value ~= 'ttl' and not string.find(value, '^%d') then
-    return nil, refusal.state(key, unreadable)
+  local stored_ms = tonumber(value) or capacity_beside_time(value)
+  if left_ms == -1 or not stored_ms or not ttl_bucket.is_capacity(stored_ms) then
+    return nil, unreadable(key)
   end
-  if left_ms < 0 then
-    return 0
-  end
-  return left_ms * 1000
+  return left_ms, stored_ms
 end
 
 -- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. Most calls
--- come this way, so what level_us does is written out: calling a function costs as much as ten operations.
+-- come this way, so what read does is written out: calling a function costs as much as ten operations.
 function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
-  local level_ms, stored = 0, 'ttl'
+  local level_ms, kept_ms, stored_ms = 0, 0, 0
   local value = redis.call('GET', key)
   if value then
     local left_ms = clock.left_ms(key)
-    if value == 'ttl' then
-      stored = nil
-    end
-    if left_ms == -1 or stored and not string.find(value, '^%d') then
-      return nil, refusal.state(key, unreadable)
+    local by_expiry_ms = tonumber(value)
+    stored_ms = by_expiry_ms or capacity_beside_time(value)
+    if left_ms == -1 or not (stored_ms and stored_ms >= 1 and stored_ms <= longest_ms and stored_ms % 1 == 0) then
+      return nil, unreadable(key)
     end
     -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
     -- broken clock's: the key starts anew.
-    if left_ms > 0 and left_ms <= 2 * capacity_ms then
+    if left_ms >= 0 and left_ms <= 2 * stored_ms then
       level_ms = left_ms
+      kept_ms = by_expiry_ms or 0
     end
   end
   local next_ms = level_ms + interval_ms * cost
@@ -53,7 +66,14 @@ function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
   if refused then
     return false, left, (next_ms - capacity_ms) * 1000, level_ms * 1000
   end
-  return true, left, 0, level_ms * 1000, next_ms * 1000, stored
+  local to_store_ms
+  if kept_ms < next_ms then
+    to_store_ms = capacity_ms
+    if next_ms > capacity_ms then
+      to_store_ms = stored_ms
+    end
+  end
+  return true, left, 0, level_ms * 1000, next_ms * 1000, to_store_ms
 end
 
 return ttl_bucket

@@ -1,10 +1,20 @@
 --- A token bucket that is a time in a string: for any emission interval, also a fraction of a microsecond.
 ---
---- The value is the tat in microseconds, with what is left of a microsecond as a fraction: '1763706467123584 3/7'.
---- @use clock refusal ttl_bucket
+--- The value is the tat in microseconds, the capacity of the call that wrote it in milliseconds, and what is left of a
+--- microsecond as a fraction: '1763706467123584 60000 3/7'. The capacity is at least the level, and only a level above twice
+--- that is a broken clock's.
+--- @use refusal ttl_bucket
 --- @lib value_bucket
---- @state value_bucket 1 the tat in microseconds, with what is left of one as a fraction: '1763706467123584 3/7'
+--- @state value_bucket 1 the tat in microseconds, the writer's capacity in milliseconds, the fraction of a microsecond: '1763706467123584 60000 3/7'
 local value_bucket = {}
+
+-- Microseconds and a part of one, rounded up.
+local function rounded_up(us, part)
+  if part > 0 then
+    return us + 1
+  end
+  return us
+end
 
 -- The time in which so many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
 function value_bucket.span(tokens, limit, period_us)
@@ -37,73 +47,65 @@ local function gained(room_us, room_part, limit, period_us)
   return 0
 end
 
--- The tat in a value: microseconds, and the fraction above / below; nil when it is none.
+-- What a value says: the tat in microseconds, the fraction above / below, and the capacity; nil when it is none.
 local function parse(value)
-  -- No time has more than 16 digits: what is longer has a fraction.
-  if #value <= 16 then
-    local tat_us = clock.parse_us(value)
-    if tat_us then
-      return tat_us, 0, 1
-    end
-  end
-  local whole, above, below = string.match(value, '^(%d+) (%d+)/(%d+)$')
+  local whole, capacity, above, below = string.match(value, '^(%d+) (%d+) (%d+)/(%d+)$')
   if not whole then
     return nil
   end
-  local tat_us, part, parts = whole + 0, above + 0, below + 0
-  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 then
-    return tat_us, part, parts
+  local tat_us, part, parts, stored_ms = whole + 0, above + 0, below + 0, capacity + 0
+  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 and ttl_bucket.is_capacity(stored_ms) then
+    return tat_us, part, parts, stored_ms
   end
   return nil
 end
 
--- How far the tat is ahead of the clock. A fraction that was stored under another limit is rounded up to one of this one.
-local function level(key, value, limit, clock_us)
-  if value == 'ttl' then
-    local level_us, failure = ttl_bucket.level_us(key, value)
-    if not level_us then
-      return nil, failure
+-- How far the tat is ahead of the clock, in microseconds and 1/limit of one, and the capacity of the call that wrote it; or
+-- nil and a refusal. A fraction that was stored under another limit is rounded up to one of this one.
+local function read(key, value, limit, clock_us)
+  local tat_us, part, parts, stored_ms = parse(value)
+  if not tat_us then
+    if not tonumber(value) then
+      return nil, refusal.state(key, 'holds no time of a token bucket')
+    end
+    local left_ms, capacity_ms = ttl_bucket.read(key, value)
+    if not left_ms then
+      return nil, capacity_ms
     end
     -- The bucket is full at a whole millisecond, and the clock is somewhere inside of one.
-    return math.max(level_us - clock_us % 1000, 0), 0
-  end
-  local tat_us, part, parts = parse(value)
-  if not tat_us then
-    return nil, refusal.state(key, 'holds no time of a token bucket')
+    return math.max(left_ms * 1000 - clock_us % 1000, 0), 0, capacity_ms
   end
   if tat_us < clock_us then
-    return 0, 0
+    return 0, 0, stored_ms
   end
   if parts ~= limit and part > 0 then
     part = math.ceil(part * limit / parts)
     if part == limit then
-      return tat_us - clock_us + 1, 0
+      return tat_us - clock_us + 1, 0, stored_ms
     end
   end
-  return tat_us - clock_us, part
+  return tat_us - clock_us, part, stored_ms
 end
 
 -- What token_bucket.judge returns, for a bucket that fills in capacity_us + capacity_part/limit microseconds.
 function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us)
-  local level_us, level_part = 0, 0
+  local level_us, level_part, full_us, stored_ms = 0, 0, 0, 0
   local value = redis.call('GET', key)
   if value then
-    local stored_us, stored_part = level(key, value, limit, clock_us)
-    if not stored_us then
-      return nil, stored_part
+    local ahead_us, ahead_part, written_ms = read(key, value, limit, clock_us)
+    if not ahead_us then
+      return nil, ahead_part
     end
     -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
     -- broken clock's: the key starts anew.
-    if (stored_us - 2 * capacity_us) * limit + stored_part - 2 * capacity_part <= 0 then
-      level_us = stored_us
-      level_part = stored_part
+    if rounded_up(ahead_us, ahead_part) <= 2000 * written_ms then
+      level_us = ahead_us
+      level_part = ahead_part
+      full_us = rounded_up(ahead_us, ahead_part)
+      stored_ms = written_ms
     end
   end
 
-  local full_us = level_us
-  if level_part > 0 then
-    full_us = level_us + 1
-  end
   local next_us, next_part = value_bucket.span(cost, limit, period_us)
   next_us = level_us + next_us
   next_part = level_part + next_part
@@ -111,7 +113,8 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     next_us = next_us + 1
     next_part = next_part - limit
   end
-  if cost >= 0 and (next_us > capacity_us or next_us == capacity_us and next_part > capacity_part) then
+  local above = next_us > capacity_us or next_us == capacity_us and next_part > capacity_part
+  if above and cost >= 0 then
     local wait_us = next_us - capacity_us
     if next_part > capacity_part then
       wait_us = wait_us + 1
@@ -119,10 +122,12 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     return false, gained(capacity_us - level_us, capacity_part - level_part, limit, period_us), wait_us, full_us
   end
   local left = gained(capacity_us - next_us, capacity_part - next_part, limit, period_us)
-  if next_part == 0 then
-    return true, left, 0, full_us, next_us, clock_us + next_us
+  local to_store_ms = math.ceil(rounded_up(capacity_us, capacity_part) / 1000)
+  if above then
+    to_store_ms = stored_ms
   end
-  return true, left, 0, full_us, next_us + 1, string.format('%.0f %d/%d', clock_us + next_us, next_part, limit)
+  return true, left, 0, full_us, rounded_up(next_us, next_part),
+    string.format('%.0f %d %d/%d', clock_us + next_us, to_store_ms, next_part, limit)
 end
 
 return value_bucket

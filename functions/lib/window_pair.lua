@@ -1,42 +1,63 @@
 --- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
 --- still lies in the last window's length.
 ---
---- The value is before * 10,000,000 + current, so that a call inside the window is one INCRBY; the key expires two windows
---- after this one began, which tells where in it the clock is.
+--- The value is exponent * 10^14 + before * 10^7 + current, so that a call inside the window is one INCRBY. The key expires two
+--- windows after this one began, which tells where in it the clock is. The window of the call that wrote it is shorter than
+--- 2^exponent milliseconds: callers with other windows may share the key.
 ---
---- A count is at most a million and a window 90 days, so every product stays below 2^53, and no quotient is rounded onto a
---- whole number that it is not.
+--- A count is at most a million and a window 90 days, so the value and every product stay below 2^53, and no quotient is
+--- rounded onto a whole number that it is not.
 --- @use clock refusal whole
 --- @lib window_pair
---- @state window_pair 1 before * 10,000,000 + current; the key expires two windows after this one began
+--- @state window_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it began
 local window_pair = {}
 
+local scale = 100000000000000
 local shift = 10000000
 local most = 1000000
+local highest = 33
 
 -- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
 -- whether the key is of this window; or nil and a refusal.
 -- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
--- than its length is a broken clock's.
+-- than its length is a broken clock's. Where a shorter window was written, all of it is of the window before: it was taken
+-- lately, and the key's expiry would tell a wrong place in this one.
 local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
     return 0, 0, 0, false
   end
-  local pair = whole.parse(stored, most * shift + most)
+  local value = whole.parse(stored, highest * scale + most * shift + most)
   local left_ms = clock.left_ms(key)
-  if not pair or pair % shift > most or left_ms == -1 then
+  if not value or left_ms == -1 then
     return nil, refusal.state(key, 'holds no pair of counts that expires')
   end
-  local gone_ms = 2 * window_ms - left_ms
-  if left_ms <= 0 or gone_ms < -window_ms then
+  local pair = value % scale
+  local current = pair % shift
+  local before = (pair - current) / shift
+  if value < scale or before > most or current > most then
+    return nil, refusal.state(key, 'holds no pair of counts that expires')
+  end
+  local bound_ms = 2 ^ ((value - pair) / scale)
+  if left_ms <= 0 or left_ms > 3 * bound_ms then
     return 0, 0, 0, false
   end
-  local current = pair % shift
+  if bound_ms <= window_ms then
+    return math.min(before + current, most), 0, window_ms - left_ms, false
+  end
+  local gone_ms = 2 * window_ms - left_ms
   if gone_ms >= window_ms then
     return current, 0, gone_ms - window_ms, false
   end
-  return (pair - current) / shift, current, gone_ms, true
+  return before, current, gone_ms, true
+end
+
+-- Begins a window in which cost is taken, gone_ms ago; if that is ahead of the clock, now. Returns how far it has gone.
+local function begin(key, window_ms, before, cost, gone_ms)
+  gone_ms = math.max(gone_ms, 0)
+  local _, exponent = math.frexp(window_ms)
+  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - gone_ms)
+  return gone_ms
 end
 
 -- What the window before weighs, rounded up.
@@ -94,13 +115,12 @@ end
 
 -- Takes cost, which was allowed, and returns the time until all is forgotten.
 function window_pair.charge(key, cost, window_ms, gone_ms, moved)
-  local left_ms = 2 * window_ms - gone_ms
   if moved then
-    clock.store(key, moved * shift + cost, left_ms)
+    gone_ms = begin(key, window_ms, moved, cost, gone_ms)
   else
     redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
   end
-  return left_ms * 1000
+  return (2 * window_ms - gone_ms) * 1000
 end
 
 -- Gives cost back: to this window, and what it has not taken to the one before. Returns how much was given back, how much
@@ -124,7 +144,7 @@ function window_pair.refund(key, window_ms, cost)
   if here then
     redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
   else
-    clock.store(key, left_before * shift, 2 * window_ms - gone_ms)
+    gone_ms = begin(key, window_ms, left_before, 0, gone_ms)
   end
   local taken = left_current + weigh(left_before, gone_ms, window_ms)
   return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)

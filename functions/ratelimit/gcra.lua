@@ -3,7 +3,8 @@
 --- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0 only
 --- looks. The tick of retry_after is a microsecond; where period / limit is whole milliseconds the key's expiry is the
 --- state, and the tick is a millisecond. A clock that is set back refuses for as much longer; a bucket that would take longer
---- than two bursts to fill was written by a broken clock, and starts full.
+--- to fill than two bursts of the call that wrote it is a broken clock's, and starts full. Calls with other limits may share
+--- the bucket: what all take is missing from it, and each call is held to its own limit.
 --- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained in a period

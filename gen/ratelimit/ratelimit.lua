@@ -128,47 +128,60 @@ end
 return refusal
 end)()
 
-local ttl_bucket = (function() -- rlfunc: lines=59 file=functions/lib/ttl_bucket.lua
+local ttl_bucket = (function() -- rlfunc: lines=79 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
---- The key expires when the bucket is full; its value is 'ttl'.
+--- The key expires when the bucket is full. Its value is the capacity of the call that wrote it, in milliseconds, which is at
+--- least the level: callers with other limits may share the bucket, and only a level above twice that is a broken clock's.
 --- @use clock refusal
 --- @lib ttl_bucket
---- @state ttl_bucket 1 'ttl'; the key expires when the bucket is full
+--- @state ttl_bucket 1 the capacity of the call that wrote it, in milliseconds: '60000'; the key expires when the bucket is full
 local ttl_bucket = {}
 
-local unreadable = 'holds no time of a token bucket'
+-- 100 years, and what is added when a capacity is rounded up.
+local longest_ms = 3153600000001
 
--- How long until the bucket is full, in microseconds. A bucket that was written under another limit has its time as
--- value, and expires in the millisecond after it.
-function ttl_bucket.level_us(key, value)
+local function unreadable(key)
+  return refusal.state(key, 'holds no time of a token bucket')
+end
+
+-- The capacity in the value of a bucket that is a time.
+local function capacity_beside_time(value)
+  return tonumber(string.match(value, '^%d+ (%d+) %d+/%d+$'))
+end
+
+-- Whether a number may be a capacity: NaN and an infinity are none.
+function ttl_bucket.is_capacity(number)
+  return number >= 1 and number <= longest_ms and number % 1 == 0
+end
+
+-- How long until the bucket is full, in milliseconds, and the capacity of the call that wrote it; or nil and a refusal.
+function ttl_bucket.read(key, value)
   local left_ms = clock.left_ms(key)
-  if left_ms == -1 or value ~= 'ttl' and not string.find(value, '^%d') then
-    return nil, refusal.state(key, unreadable)
+  local stored_ms = tonumber(value) or capacity_beside_time(value)
+  if left_ms == -1 or not stored_ms or not ttl_bucket.is_capacity(stored_ms) then
+    return nil, unreadable(key)
   end
-  if left_ms < 0 then
-    return 0
-  end
-  return left_ms * 1000
+  return left_ms, stored_ms
 end
 
 -- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. Most calls
--- come this way, so what level_us does is written out: calling a function costs as much as ten operations.
+-- come this way, so what read does is written out: calling a function costs as much as ten operations.
 function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
-  local level_ms, stored = 0, 'ttl'
+  local level_ms, kept_ms, stored_ms = 0, 0, 0
   local value = redis.call('GET', key)
   if value then
     local left_ms = clock.left_ms(key)
-    if value == 'ttl' then
-      stored = nil
-    end
-    if left_ms == -1 or stored and not string.find(value, '^%d') then
-      return nil, refusal.state(key, unreadable)
+    local by_expiry_ms = tonumber(value)
+    stored_ms = by_expiry_ms or capacity_beside_time(value)
+    if left_ms == -1 or not (stored_ms and stored_ms >= 1 and stored_ms <= longest_ms and stored_ms % 1 == 0) then
+      return nil, unreadable(key)
     end
     -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
     -- broken clock's: the key starts anew.
-    if left_ms > 0 and left_ms <= 2 * capacity_ms then
+    if left_ms >= 0 and left_ms <= 2 * stored_ms then
       level_ms = left_ms
+      kept_ms = by_expiry_ms or 0
     end
   end
   local next_ms = level_ms + interval_ms * cost
@@ -184,20 +197,37 @@ function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
   if refused then
     return false, left, (next_ms - capacity_ms) * 1000, level_ms * 1000
   end
-  return true, left, 0, level_ms * 1000, next_ms * 1000, stored
+  local to_store_ms
+  if kept_ms < next_ms then
+    to_store_ms = capacity_ms
+    if next_ms > capacity_ms then
+      to_store_ms = stored_ms
+    end
+  end
+  return true, left, 0, level_ms * 1000, next_ms * 1000, to_store_ms
 end
 
 return ttl_bucket
 end)()
 
-local value_bucket = (function() -- rlfunc: lines=128 file=functions/lib/value_bucket.lua
+local value_bucket = (function() -- rlfunc: lines=133 file=functions/lib/value_bucket.lua
 --- A token bucket that is a time in a string: for any emission interval, also a fraction of a microsecond.
 ---
---- The value is the tat in microseconds, with what is left of a microsecond as a fraction: '1763706467123584 3/7'.
---- @use clock refusal ttl_bucket
+--- The value is the tat in microseconds, the capacity of the call that wrote it in milliseconds, and what is left of a
+--- microsecond as a fraction: '1763706467123584 60000 3/7'. The capacity is at least the level, and only a level above twice
+--- that is a broken clock's.
+--- @use refusal ttl_bucket
 --- @lib value_bucket
---- @state value_bucket 1 the tat in microseconds, with what is left of one as a fraction: '1763706467123584 3/7'
+--- @state value_bucket 1 the tat in microseconds, the writer's capacity in milliseconds, the fraction of a microsecond: '1763706467123584 60000 3/7'
 local value_bucket = {}
+
+-- Microseconds and a part of one, rounded up.
+local function rounded_up(us, part)
+  if part > 0 then
+    return us + 1
+  end
+  return us
+end
 
 -- The time in which so many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
 function value_bucket.span(tokens, limit, period_us)
@@ -230,73 +260,65 @@ local function gained(room_us, room_part, limit, period_us)
   return 0
 end
 
--- The tat in a value: microseconds, and the fraction above / below; nil when it is none.
+-- What a value says: the tat in microseconds, the fraction above / below, and the capacity; nil when it is none.
 local function parse(value)
-  -- No time has more than 16 digits: what is longer has a fraction.
-  if #value <= 16 then
-    local tat_us = clock.parse_us(value)
-    if tat_us then
-      return tat_us, 0, 1
-    end
-  end
-  local whole, above, below = string.match(value, '^(%d+) (%d+)/(%d+)$')
+  local whole, capacity, above, below = string.match(value, '^(%d+) (%d+) (%d+)/(%d+)$')
   if not whole then
     return nil
   end
-  local tat_us, part, parts = whole + 0, above + 0, below + 0
-  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 then
-    return tat_us, part, parts
+  local tat_us, part, parts, stored_ms = whole + 0, above + 0, below + 0, capacity + 0
+  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 and ttl_bucket.is_capacity(stored_ms) then
+    return tat_us, part, parts, stored_ms
   end
   return nil
 end
 
--- How far the tat is ahead of the clock. A fraction that was stored under another limit is rounded up to one of this one.
-local function level(key, value, limit, clock_us)
-  if value == 'ttl' then
-    local level_us, failure = ttl_bucket.level_us(key, value)
-    if not level_us then
-      return nil, failure
+-- How far the tat is ahead of the clock, in microseconds and 1/limit of one, and the capacity of the call that wrote it; or
+-- nil and a refusal. A fraction that was stored under another limit is rounded up to one of this one.
+local function read(key, value, limit, clock_us)
+  local tat_us, part, parts, stored_ms = parse(value)
+  if not tat_us then
+    if not tonumber(value) then
+      return nil, refusal.state(key, 'holds no time of a token bucket')
+    end
+    local left_ms, capacity_ms = ttl_bucket.read(key, value)
+    if not left_ms then
+      return nil, capacity_ms
     end
     -- The bucket is full at a whole millisecond, and the clock is somewhere inside of one.
-    return math.max(level_us - clock_us % 1000, 0), 0
-  end
-  local tat_us, part, parts = parse(value)
-  if not tat_us then
-    return nil, refusal.state(key, 'holds no time of a token bucket')
+    return math.max(left_ms * 1000 - clock_us % 1000, 0), 0, capacity_ms
   end
   if tat_us < clock_us then
-    return 0, 0
+    return 0, 0, stored_ms
   end
   if parts ~= limit and part > 0 then
     part = math.ceil(part * limit / parts)
     if part == limit then
-      return tat_us - clock_us + 1, 0
+      return tat_us - clock_us + 1, 0, stored_ms
     end
   end
-  return tat_us - clock_us, part
+  return tat_us - clock_us, part, stored_ms
 end
 
 -- What token_bucket.judge returns, for a bucket that fills in capacity_us + capacity_part/limit microseconds.
 function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us)
-  local level_us, level_part = 0, 0
+  local level_us, level_part, full_us, stored_ms = 0, 0, 0, 0
   local value = redis.call('GET', key)
   if value then
-    local stored_us, stored_part = level(key, value, limit, clock_us)
-    if not stored_us then
-      return nil, stored_part
+    local ahead_us, ahead_part, written_ms = read(key, value, limit, clock_us)
+    if not ahead_us then
+      return nil, ahead_part
     end
     -- It was empty at most. If it takes longer to fill the clock was set back since; longer than twice that, and it is a
     -- broken clock's: the key starts anew.
-    if (stored_us - 2 * capacity_us) * limit + stored_part - 2 * capacity_part <= 0 then
-      level_us = stored_us
-      level_part = stored_part
+    if rounded_up(ahead_us, ahead_part) <= 2000 * written_ms then
+      level_us = ahead_us
+      level_part = ahead_part
+      full_us = rounded_up(ahead_us, ahead_part)
+      stored_ms = written_ms
     end
   end
 
-  local full_us = level_us
-  if level_part > 0 then
-    full_us = level_us + 1
-  end
   local next_us, next_part = value_bucket.span(cost, limit, period_us)
   next_us = level_us + next_us
   next_part = level_part + next_part
@@ -304,7 +326,8 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     next_us = next_us + 1
     next_part = next_part - limit
   end
-  if cost >= 0 and (next_us > capacity_us or next_us == capacity_us and next_part > capacity_part) then
+  local above = next_us > capacity_us or next_us == capacity_us and next_part > capacity_part
+  if above and cost >= 0 then
     local wait_us = next_us - capacity_us
     if next_part > capacity_part then
       wait_us = wait_us + 1
@@ -312,10 +335,12 @@ function value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, c
     return false, gained(capacity_us - level_us, capacity_part - level_part, limit, period_us), wait_us, full_us
   end
   local left = gained(capacity_us - next_us, capacity_part - next_part, limit, period_us)
-  if next_part == 0 then
-    return true, left, 0, full_us, next_us, clock_us + next_us
+  local to_store_ms = math.ceil(rounded_up(capacity_us, capacity_part) / 1000)
+  if above then
+    to_store_ms = stored_ms
   end
-  return true, left, 0, full_us, next_us + 1, string.format('%.0f %d/%d', clock_us + next_us, next_part, limit)
+  return true, left, 0, full_us, rounded_up(next_us, next_part),
+    string.format('%.0f %d %d/%d', clock_us + next_us, to_store_ms, next_part, limit)
 end
 
 return value_bucket
@@ -578,46 +603,67 @@ end
 return window_log
 end)()
 
-local window_pair = (function() -- rlfunc: lines=133 file=functions/lib/window_pair.lua
+local window_pair = (function() -- rlfunc: lines=153 file=functions/lib/window_pair.lua
 --- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
 --- still lies in the last window's length.
 ---
---- The value is before * 10,000,000 + current, so that a call inside the window is one INCRBY; the key expires two windows
---- after this one began, which tells where in it the clock is.
+--- The value is exponent * 10^14 + before * 10^7 + current, so that a call inside the window is one INCRBY. The key expires two
+--- windows after this one began, which tells where in it the clock is. The window of the call that wrote it is shorter than
+--- 2^exponent milliseconds: callers with other windows may share the key.
 ---
---- A count is at most a million and a window 90 days, so every product stays below 2^53, and no quotient is rounded onto a
---- whole number that it is not.
+--- A count is at most a million and a window 90 days, so the value and every product stay below 2^53, and no quotient is
+--- rounded onto a whole number that it is not.
 --- @use clock refusal whole
 --- @lib window_pair
---- @state window_pair 1 before * 10,000,000 + current; the key expires two windows after this one began
+--- @state window_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it began
 local window_pair = {}
 
+local scale = 100000000000000
 local shift = 10000000
 local most = 1000000
+local highest = 33
 
 -- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
 -- whether the key is of this window; or nil and a refusal.
 -- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
--- than its length is a broken clock's.
+-- than its length is a broken clock's. Where a shorter window was written, all of it is of the window before: it was taken
+-- lately, and the key's expiry would tell a wrong place in this one.
 local function read(key, window_ms)
   local stored = redis.call('GET', key)
   if not stored then
     return 0, 0, 0, false
   end
-  local pair = whole.parse(stored, most * shift + most)
+  local value = whole.parse(stored, highest * scale + most * shift + most)
   local left_ms = clock.left_ms(key)
-  if not pair or pair % shift > most or left_ms == -1 then
+  if not value or left_ms == -1 then
     return nil, refusal.state(key, 'holds no pair of counts that expires')
   end
-  local gone_ms = 2 * window_ms - left_ms
-  if left_ms <= 0 or gone_ms < -window_ms then
+  local pair = value % scale
+  local current = pair % shift
+  local before = (pair - current) / shift
+  if value < scale or before > most or current > most then
+    return nil, refusal.state(key, 'holds no pair of counts that expires')
+  end
+  local bound_ms = 2 ^ ((value - pair) / scale)
+  if left_ms <= 0 or left_ms > 3 * bound_ms then
     return 0, 0, 0, false
   end
-  local current = pair % shift
+  if bound_ms <= window_ms then
+    return math.min(before + current, most), 0, window_ms - left_ms, false
+  end
+  local gone_ms = 2 * window_ms - left_ms
   if gone_ms >= window_ms then
     return current, 0, gone_ms - window_ms, false
   end
-  return (pair - current) / shift, current, gone_ms, true
+  return before, current, gone_ms, true
+end
+
+-- Begins a window in which cost is taken, gone_ms ago; if that is ahead of the clock, now. Returns how far it has gone.
+local function begin(key, window_ms, before, cost, gone_ms)
+  gone_ms = math.max(gone_ms, 0)
+  local _, exponent = math.frexp(window_ms)
+  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - gone_ms)
+  return gone_ms
 end
 
 -- What the window before weighs, rounded up.
@@ -675,13 +721,12 @@ end
 
 -- Takes cost, which was allowed, and returns the time until all is forgotten.
 function window_pair.charge(key, cost, window_ms, gone_ms, moved)
-  local left_ms = 2 * window_ms - gone_ms
   if moved then
-    clock.store(key, moved * shift + cost, left_ms)
+    gone_ms = begin(key, window_ms, moved, cost, gone_ms)
   else
     redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
   end
-  return left_ms * 1000
+  return (2 * window_ms - gone_ms) * 1000
 end
 
 -- Gives cost back: to this window, and what it has not taken to the one before. Returns how much was given back, how much
@@ -705,7 +750,7 @@ function window_pair.refund(key, window_ms, cost)
   if here then
     redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
   else
-    clock.store(key, left_before * shift, 2 * window_ms - gone_ms)
+    gone_ms = begin(key, window_ms, left_before, 0, gone_ms)
   end
   local taken = left_current + weigh(left_before, gone_ms, window_ms)
   return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)
@@ -1689,13 +1734,14 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_reset', callback = ratelimit_v1_fixed_window_reset, description = 'Ends a subject\'s window.'}
 end
 
-do -- rlfunc: lines=29 file=functions/ratelimit/gcra.lua
+do -- rlfunc: lines=30 file=functions/ratelimit/gcra.lua
 --- Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds burst at most.
 ---
 --- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0 only
 --- looks. The tick of retry_after is a microsecond; where period / limit is whole milliseconds the key's expiry is the
 --- state, and the tick is a millisecond. A clock that is set back refuses for as much longer; a bucket that would take longer
---- than two bursts to fill was written by a broken clock, and starts full.
+--- to fill than two bursts of the call that wrote it is a broken clock's, and starts full. Calls with other limits may share
+--- the bucket: what all take is missing from it, and each call is held to its own limit.
 --- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained in a period
@@ -1984,7 +2030,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_reset', callback = ratelimit_v1_gcra_reset, description = 'Fills a subject\'s bucket.'}
 end
 
-do -- rlfunc: lines=30 file=functions/ratelimit/sliding_counter.lua
+do -- rlfunc: lines=32 file=functions/ratelimit/sliding_counter.lua
 --- Takes cost while what was taken in the last window's length, estimated from two counters, stays within limit.
 ---
 --- Constant memory for any limit. What the window before took is spread evenly over it, so the estimate is wrong by how
@@ -1992,7 +2038,9 @@ do -- rlfunc: lines=30 file=functions/ratelimit/sliding_counter.lua
 --- length; for steady traffic it is right to one. A refused call writes nothing, and a cost of 0 only looks. The tick of
 --- retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the clock.
 ---
---- A clock that is set back stands still for the key; one set back by more than a window starts anew.
+--- A clock that is set back stands still for the key; where the key would then last for more than three windows, rounded up
+--- to a power of two milliseconds, it starts anew. Calls with other limits may share the bucket, and each is held to its own:
+--- what a longer window took counts in full while it lasts, and what a shorter one took is of the window before.
 --- @use window_pair
 --- @key    bucket      string[counter]     what was taken in this window and in the one before it
 --- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate

@@ -51,7 +51,10 @@ type SlidingCounterResult struct {
 // a cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the
 // key's expiry is the clock.
 //
-// A clock that is set back stands still for the key; one set back by more than a window starts anew.
+// A clock that is set back stands still for the key; where the key would then last for more than three
+// windows, rounded up to a power of two milliseconds, it starts anew. Calls with other limits may share the
+// bucket, and each is held to its own: what a longer window took counts in full while it lasts, and what a
+// shorter one took is of the window before.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLARG: cost exceeds limit

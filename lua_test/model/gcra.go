@@ -13,10 +13,12 @@ type GCRA struct {
 }
 
 // A gcraBucket is full at a time. Where tokens come in whole milliseconds only the key's expiry tells it, and every bucket
-// expires when it is full.
+// expires when it is full. It knows the capacity of the call that wrote it: further ahead than twice that only a broken clock
+// is.
 type gcraBucket struct {
-	full  *big.Rat // microseconds; nil where it is endMS
-	endMS int64
+	full       *big.Rat // microseconds; nil where it is endMS
+	endMS      int64
+	capacityMS int64
 }
 
 // GCRACall has the arguments of gcra. Burst is limit where it is zero; the client's absent cost is 1 here.
@@ -56,6 +58,18 @@ func (c GCRACall) Tick() time.Duration {
 	return time.Microsecond
 }
 
+func (c GCRACall) burst() int64 {
+	if c.Burst == 0 {
+		return c.Limit
+	}
+	return c.Burst
+}
+
+// interval is the time in which one token comes, and capacity the one in which all do.
+func (c GCRACall) interval() *big.Rat { return big.NewRat(microseconds(c.Period), c.Limit) }
+
+func (c GCRACall) capacity() *big.Rat { return new(big.Rat).Mul(whole(c.burst()), c.interval()) }
+
 // Take answers gcra.
 func (m *GCRA) Take(subject string, c GCRACall) (r GCRAResult, changed bool, err error) {
 	level, next, r, err := m.judge(subject, c)
@@ -71,14 +85,26 @@ func (m *GCRA) Take(subject string, c GCRACall) (r GCRAResult, changed bool, err
 	return r, true, nil
 }
 
-// store keeps a bucket that is full after that time, in the call's precision.
+// store keeps a bucket that is full after that time, in the call's precision, and with the call's capacity; but one that is
+// an expiry and stays one keeps its own, and so does one that a refund leaves above the call's.
 func (m *GCRA) store(subject string, c GCRACall, level *big.Rat) {
-	b := gcraBucket{endMS: expiry(m.clock, ceil(level))}
+	old := m.buckets[subject]
+	if broken(m.level(subject, c), old) {
+		old = gcraBucket{}
+	}
+	b := gcraBucket{endMS: expiry(m.clock, ceil(level)), capacityMS: (ceil(c.capacity()) + 999) / 1000}
+	stays := c.Tick() == time.Millisecond && old.full == nil && level.Cmp(whole(old.capacityMS*1000)) <= 0
+	if stays || level.Cmp(c.capacity()) > 0 {
+		b.capacityMS = old.capacityMS
+	}
 	if c.Tick() == time.Microsecond {
 		b.full = new(big.Rat).Add(whole(m.clock), level)
 	}
 	m.buckets[subject] = b
 }
+
+// broken tells whether a bucket is further ahead than an empty one, by more than that.
+func broken(level *big.Rat, b gcraBucket) bool { return level.Cmp(whole(2*b.capacityMS*1000)) > 0 }
 
 // Refund answers gcra_refund.
 func (m *GCRA) Refund(subject string, c GCRACall) (r GCRARefundResult, changed bool, err error) {
@@ -88,8 +114,7 @@ func (m *GCRA) Refund(subject string, c GCRACall) (r GCRARefundResult, changed b
 	if err != nil || level.Sign() == 0 {
 		return GCRARefundResult{Remaining: peek.Remaining}, false, err
 	}
-	interval := big.NewRat(microseconds(c.Period), c.Limit)
-	level = new(big.Rat).Sub(level, interval.Mul(interval, whole(back)))
+	level = new(big.Rat).Sub(level, new(big.Rat).Mul(c.interval(), whole(back)))
 	if level.Sign() <= 0 {
 		m.Reset(subject)
 	} else {
@@ -121,18 +146,13 @@ func (m *GCRA) Reset(subject string) (existed bool) {
 
 // judge returns the time until the bucket is full, before the call and after it, and all of the answer but reset_after.
 func (m *GCRA) judge(subject string, c GCRACall) (level, next *big.Rat, r GCRAResult, err error) {
-	burst := c.Burst
-	if burst == 0 {
-		burst = c.Limit
-	}
-	interval := big.NewRat(microseconds(c.Period), c.Limit)
-	capacity := new(big.Rat).Mul(whole(burst), interval)
-	if c.Cost > burst || capacity.Cmp(longest) > 0 {
+	interval, capacity := c.interval(), c.capacity()
+	if c.Cost > c.burst() || capacity.Cmp(longest) > 0 {
 		return nil, nil, r, ErrArgument
 	}
 	level = m.level(subject, c)
-	if level.Cmp(new(big.Rat).Add(capacity, capacity)) > 0 {
-		level = new(big.Rat) // further ahead than an empty bucket's, by more than that: a broken clock's
+	if broken(level, m.buckets[subject]) {
+		level = new(big.Rat)
 	}
 	next = new(big.Rat).Add(level, new(big.Rat).Mul(whole(c.Cost), interval))
 	over := new(big.Rat).Sub(next, capacity)
@@ -143,8 +163,7 @@ func (m *GCRA) judge(subject string, c GCRACall) (level, next *big.Rat, r GCRARe
 	} else {
 		r.Allowed = true
 	}
-	room := new(big.Rat).Sub(capacity, after)
-	if room.Sign() > 0 {
+	if room := new(big.Rat).Sub(capacity, after); room.Sign() > 0 {
 		r.Remaining = floor(room.Quo(room, interval))
 	}
 	return level, next, r, nil

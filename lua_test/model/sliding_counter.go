@@ -14,11 +14,15 @@ type SlidingCounter struct {
 	subjects map[string]counterPair
 }
 
-// A counterPair is of the window that begins two windows' lengths before endMS, the millisecond in which its key expires.
-type counterPair struct{ before, current, endMS int64 }
+// A counterPair is of the window that begins two windows' lengths before endMS, the millisecond in which its key expires. It
+// was written by a window shorter than bound, a power of two in milliseconds.
+type counterPair struct{ before, current, endMS, bound int64 }
 
-// longestCounted is the longest window of a sliding_counter.
-const longestCounted = 90 * 24 * time.Hour
+// longestCounted is the longest window of a sliding_counter, and mostCounted what it counts to.
+const (
+	longestCounted = 90 * 24 * time.Hour
+	mostCounted    = 1_000_000
+)
 
 // NewSlidingCounter returns a model that knows no subject.
 func NewSlidingCounter() *SlidingCounter {
@@ -31,11 +35,13 @@ func (m *SlidingCounter) Take(subject string, c WindowCall) (r WindowResult, cha
 	if err != nil || !r.Allowed || c.Cost == 0 {
 		return r, false, err
 	}
-	p := m.subjects[subject].at(m.nowMS(), milliseconds(c.Window))
+	now, window := m.nowMS(), milliseconds(c.Window)
+	stored := m.subjects[subject]
+	p := stored.at(now, window).begun(stored, now, window)
 	p.current += c.Cost
 	m.subjects[subject] = p
 	r.Remaining -= c.Cost
-	r.ResetAfter = p.forgotten(m.nowMS(), milliseconds(c.Window))
+	r.ResetAfter = p.forgotten(now, window)
 	return r, true, nil
 }
 
@@ -49,8 +55,8 @@ func (m *SlidingCounter) Peek(subject string, c WindowCall) (r WindowResult, err
 	taken := stored.at(now, window).taken(now, window)
 	r = WindowResult{Allowed: taken+c.Cost <= c.Limit, Remaining: max(c.Limit-taken, 0), ResetAfter: stored.at(now, window).forgotten(now, window)}
 	if !r.Allowed {
-		// If nothing else happens the estimate only falls, and two windows after the clock has caught up nothing is left.
-		wait := sort.Search(int(3*window), func(ms int) bool {
+		// If nothing else happens the estimate only falls, and when the key expires nothing is left.
+		wait := sort.Search(int(stored.endMS-now), func(ms int) bool {
 			then := now + int64(ms)
 			return stored.at(then, window).taken(then, window)+c.Cost <= c.Limit
 		})
@@ -62,7 +68,8 @@ func (m *SlidingCounter) Peek(subject string, c WindowCall) (r WindowResult, err
 // Refund answers sliding_counter_refund.
 func (m *SlidingCounter) Refund(subject string, c WindowCall) (r WindowRefundResult, changed bool) {
 	now, window := m.nowMS(), milliseconds(c.Window)
-	p := m.subjects[subject].at(now, window)
+	stored := m.subjects[subject]
+	p := stored.at(now, window).begun(stored, now, window)
 	current := min(p.current, c.Cost)
 	before := min(p.before, c.Cost-current)
 	p.current -= current
@@ -89,15 +96,28 @@ func (m *SlidingCounter) Reset(subject string) (existed bool) {
 func (m *SlidingCounter) nowMS() int64 { return m.clock / 1000 }
 
 // at is the pair as of a time: in the next window what was current is before, and after that one nothing is left. One whose
-// window begins further ahead than its length is a broken clock's. Where nothing is left a window begins now.
+// window begins further ahead than its length is a broken clock's. Where nothing is left a window begins now. What a shorter
+// window has written is all before.
 func (p counterPair) at(now, window int64) counterPair {
-	fresh := counterPair{endMS: now + 2*window}
-	begins := p.endMS - 2*window
+	bound := int64(1)
+	for bound <= window {
+		bound *= 2
+	}
 	switch {
-	case p.endMS <= now || begins > now+window:
-		return fresh
-	case begins+window <= now:
-		return counterPair{before: p.current, endMS: p.endMS + window}
+	case p.endMS <= now || p.endMS > now+3*p.bound:
+		return counterPair{endMS: now + 2*window, bound: bound}
+	case p.bound <= window:
+		return counterPair{before: min(p.before+p.current, mostCounted), endMS: p.endMS + window, bound: bound}
+	case p.endMS-window <= now:
+		return counterPair{before: p.current, endMS: p.endMS + window, bound: bound}
+	}
+	return p
+}
+
+// begun is a pair that a call writes where another one was stored: a window that begins does not begin ahead of the clock.
+func (p counterPair) begun(stored counterPair, now, window int64) counterPair {
+	if p.endMS != stored.endMS {
+		p.endMS = min(p.endMS, now+2*window)
 	}
 	return p
 }
