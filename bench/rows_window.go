@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -46,7 +47,8 @@ func slidingCounter(cost int64) command {
 func counted(before, current int, gone time.Duration) func(fcall.Subject, time.Time) [][]any {
 	return func(s fcall.Subject, _ time.Time) [][]any {
 		key := fcall.Key(ratelimit.Library.Name, s, "counter")
-		return [][]any{{"SET", key, before*10_000_000 + current, "PX", (2*time.Hour - gone).Milliseconds()}}
+		_, exponent := math.Frexp(float64(time.Hour.Milliseconds()))
+		return [][]any{{"SET", key, exponent*100_000_000_000_000 + before*10_000_000 + current, "PX", (2*time.Hour - gone).Milliseconds()}}
 	}
 }
 
