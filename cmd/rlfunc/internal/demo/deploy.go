@@ -32,7 +32,7 @@ func (r *run) deploy(ctx context.Context) error {
 			return fmt.Errorf("%s on %s is version %s, and the demo replaces nothing: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
 		}
 	}
-	result, err := target.Apply(ctx, plan, loader.ApplyOptions{})
+	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // a demo is no release, and leaves nothing behind
 	if err != nil {
 		return err
 	}
