@@ -126,7 +126,8 @@ func resetLog(p ratelimit.SlidingLogResetParams) logCall {
 
 // slidingLogInvariant holds that no window has more admissions than its limit, from the times of the admissions alone: of
 // limit+1 admissions in a row the last is at least a window after the first. A refund takes its receipt's newest one out. It
-// says nothing across a clock that went back, another limit or a reset.
+// says nothing across a clock that went back, another limit or a reset, nor across the refund of what was admitted before one of
+// these: if the log began anew there, the entry that goes may be another one of the same microsecond.
 func slidingLogInvariant() func(time.Time, string, any, any) string {
 	type rule struct {
 		limit  int64
@@ -154,12 +155,18 @@ func slidingLogInvariant() func(time.Time, string, any, any) string {
 			case ratelimit.SlidingLogRefundParams:
 				s := stretches[subject]
 				its := func(a admission) bool { return a.receipt == p.Receipt }
-				if n := len(s.admitted); reply.(ratelimit.SlidingLogRefundResult).Refunded && slices.ContainsFunc(s.admitted, its) {
-					for n--; !its(s.admitted[n]); n-- {
-					}
-					s.admitted = slices.Concat(s.admitted[:n], s.admitted[n+1:])
-					stretches[subject] = s
+				if !reply.(ratelimit.SlidingLogRefundResult).Refunded {
+					break
 				}
+				if !slices.ContainsFunc(s.admitted, its) {
+					delete(stretches, subject)
+					break
+				}
+				n := len(s.admitted) - 1
+				for ; !its(s.admitted[n]); n-- {
+				}
+				s.admitted = slices.Concat(s.admitted[:n], s.admitted[n+1:])
+				stretches[subject] = s
 			}
 			return ""
 		}
