@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -226,12 +225,20 @@ func (l *loader) use(lib *Library, by *luasrc.File, names []string) {
 	}
 }
 
-// usePlace is where a file names a lib file.
+// usePlace is where a file names a lib file. The name may be any bytes: that there is no such file is what is wrong with it.
 func usePlace(f *luasrc.File, name string) (line, col int) {
-	word := regexp.MustCompile(`@use\b.*?\b` + regexp.QuoteMeta(name) + `(?:[\s,]|$)`)
+	const tag = "@use"
 	for _, c := range f.Comments {
-		if at := word.FindStringIndex(c.Text); at != nil {
-			return c.Line, c.Col + at[0] + strings.LastIndex(c.Text[at[0]:at[1]], name)
+		at := strings.Index(c.Text, tag)
+		if at < 0 {
+			continue
+		}
+		for at += len(tag); at < len(c.Text); {
+			end := at + strings.IndexAny(c.Text[at:]+" ", " \t,")
+			if c.Text[at:end] == name {
+				return c.Line, c.Col + at
+			}
+			at = end + 1
 		}
 	}
 	return 1, 1
