@@ -61,13 +61,11 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
+	defer target.close()
 	plan, err := target.Plan(ctx, libs...)
 	if err != nil {
 		return err
@@ -78,7 +76,7 @@ func (a *app) plan(ctx context.Context, names []string, file string) error {
 		}
 		a.talk("saved the plan in %s", file)
 	}
-	if err := a.printPlan(plan, conn.name); err != nil {
+	if err := a.printPlan(plan, target.name); err != nil {
 		return err
 	}
 	var problems []error
@@ -188,13 +186,11 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 	if err != nil {
 		return err
 	}
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
+	defer target.close()
 	var plan *loader.Plan
 	if file != "" {
 		text, err := os.ReadFile(file)
@@ -208,7 +204,7 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 		return err
 	}
 	a.warnPlan(plan)
-	a.talk("%s: %s", conn.name, plan.Summary())
+	a.talk("%s: %s", target.name, plan.Summary())
 	if len(plan.Nodes) > 1 {
 		o.OnNode = func(n loader.NodeResult) { a.talk("%s: %s", n.Addr, n.Summary()) }
 	}

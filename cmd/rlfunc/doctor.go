@@ -35,14 +35,12 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
-	d, err := doctor.Diagnose(ctx, target, libs...)
+	defer target.close()
+	d, err := doctor.Diagnose(ctx, target.Target, libs...)
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,11 @@ The server keeps the last 500. FLUSHALL removes them.`,
 }
 
 func (a *app) history(ctx context.Context, last int) error {
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
+	defer target.close()
 	events, err := target.History(ctx, last)
 	if err != nil {
 		return err

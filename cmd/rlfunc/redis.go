@@ -36,16 +36,32 @@ func (a *app) connect() (*connection, error) {
 	return &connection{client: address.NewClient(), address: address, name: address.String()}, nil
 }
 
-// openTarget is where libraries are deployed to over the connection. The caller closes it.
-func (a *app) openTarget(c *connection) *loader.Target {
-	target := loader.NewTarget(c.client)
-	if c.address != nil {
-		target = c.address.Open()
+// A target is where libraries are deployed to, and the connection that it is reached over.
+type target struct {
+	*loader.Target
+	conn *connection
+	name string // for messages: no password in it
+}
+
+// openTarget opens what --redis names as a target. It sends nothing yet. The caller closes it.
+func (a *app) openTarget() (*target, error) {
+	conn, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	t := loader.NewTarget(conn.client)
+	if conn.address != nil {
+		t = conn.address.Open()
 	}
 	if a.noReplicas {
-		return target.WithoutReplicas()
+		t = t.WithoutReplicas()
 	}
-	return target
+	return &target{Target: t, conn: conn, name: conn.name}, nil
+}
+
+func (t *target) close() {
+	t.Target.Close()
+	t.conn.close()
 }
 
 func (c *connection) close() {

@@ -40,13 +40,11 @@ func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, y
 		return fmt.Errorf("a major version is retired, by its name on the server: %s_v1? (see `rlfunc status`)", name)
 	}
 	name = a.named(name)
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
+	defer target.close()
 	plan, err := target.PlanRetire(ctx, name)
 	if err != nil {
 		return err

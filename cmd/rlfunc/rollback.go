@@ -52,13 +52,11 @@ nothing is recorded, --from takes the older source from a checkout.`,
 }
 
 func (a *app) rollback(ctx context.Context, word string, f rollbackFlags) error {
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
+	defer target.close()
 	o := loader.RollbackOptions{To: f.to}
 	name := ""
 	if f.from != "" {
@@ -66,7 +64,7 @@ func (a *app) rollback(ctx context.Context, word string, f rollbackFlags) error 
 			return err
 		}
 		name = o.From.ServerName
-	} else if name, err = a.serverName(ctx, target, word); err != nil {
+	} else if name, err = a.serverName(ctx, target.Target, word); err != nil {
 		return err
 	}
 	plan, err := target.PlanRollback(ctx, name, o)
@@ -84,7 +82,7 @@ func (a *app) rollback(ctx context.Context, word string, f rollbackFlags) error 
 		if err := a.printJSON(plan); err != nil {
 			return err
 		}
-	} else if err := a.showRollback(ctx, target, plan, name); err != nil {
+	} else if err := a.showRollback(ctx, target.Target, plan, name); err != nil {
 		return err
 	}
 	if !f.yes && !a.sure(fmt.Sprintf("Roll %s back to %s?", name, plan.Libraries[0].Version)) {

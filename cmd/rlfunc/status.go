@@ -32,13 +32,11 @@ holds the lock of a deploy.`,
 }
 
 func (a *app) status(ctx context.Context) error {
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
+	defer target.close()
 	nodes, err := target.Check(ctx)
 	if err != nil {
 		return err

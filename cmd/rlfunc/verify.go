@@ -32,13 +32,11 @@ func (a *app) verify(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := a.connect()
+	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	target := a.openTarget(conn)
-	defer target.Close()
+	defer target.close()
 	v, err := target.Verify(ctx, libs...)
 	if err != nil {
 		return err
