@@ -1,0 +1,182 @@
+package faults
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+)
+
+// A service holds the generated clients of one caller.
+type service struct {
+	traffic   *traffic
+	ratelimit *ratelimit.Client
+	cost      *cost.Client
+	abuse     *abuse.Client
+	challenge *challenge.Client
+}
+
+func newService(t *testing.T, tr *traffic, caller fcall.Caller, o fcall.Options) *service {
+	t.Helper()
+	s := &service{traffic: tr}
+	var errs [4]error
+	s.ratelimit, errs[0] = ratelimit.New(caller, o)
+	s.cost, errs[1] = cost.New(caller, o)
+	s.abuse, errs[2] = abuse.New(caller, o)
+	s.challenge, errs[3] = challenge.New(caller, o)
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// A kind is one limiter that the traffic calls.
+type kind struct {
+	name  string
+	limit int64
+	exact bool // it refuses only when the limit is used up
+	step  func(s *service, k *kind, subject string)
+	held  func(ctx context.Context, s *service, subject string) (int64, error) // what the server counts as admitted; may be nil
+}
+
+var kinds = []*kind{
+	{name: "sliding_log", limit: 10, exact: true, step: logOnce, held: logHeld},
+	{name: "sliding_log with receipts", limit: 10, exact: true, step: logReceipt, held: logReceiptHeld},
+	{name: "gcra", limit: 10, exact: true, step: gcraOnce, held: gcraHeld},
+	{name: "micros", limit: 1000, step: spend, held: spent},
+	{name: "attempts", limit: 4, exact: true, step: attempt},
+	{name: "challenge", limit: 1, exact: true, step: consume},
+}
+
+func (s *service) step(i int, subject string) { kinds[i].step(s, kinds[i], subject) }
+
+// single books a call that admits one and is made once.
+func (s *service) single(k *kind, subject string, call func(context.Context) (allowed bool, err error)) {
+	var allowed bool
+	out := s.traffic.call(func(ctx context.Context) (err error) {
+		allowed, err = call(ctx)
+		return err
+	})
+	switch {
+	case out == unknown:
+		s.traffic.book(k, subject, 0, 1, false)
+	case out == answered && allowed:
+		s.traffic.book(k, subject, 1, 0, false)
+	case out == answered:
+		s.traffic.book(k, subject, 0, 0, true)
+	}
+}
+
+func logOnce(s *service, k *kind, subject string) {
+	s.single(k, subject, func(ctx context.Context) (bool, error) {
+		r, err := s.ratelimit.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: fcall.Subject(subject), Limit: k.limit, Window: window})
+		return r.Allowed, err
+	})
+}
+
+// logReceipt sends what may have run once more: the receipt is counted once.
+func logReceipt(s *service, k *kind, subject string) {
+	p := ratelimit.SlidingLogParams{Bucket: fcall.Subject("receipts of " + subject), Limit: k.limit, Window: window, Receipt: fcall.NewToken()}
+	switch allowed, out := s.twice(func(ctx context.Context) (bool, error) {
+		r, err := s.ratelimit.SlidingLog(ctx, p)
+		return r.Allowed, err
+	}); {
+	case out == unknown:
+		s.traffic.book(k, subject, 0, 1, false)
+	case out == answered && allowed:
+		s.traffic.book(k, subject, 1, 0, false)
+	case out == answered:
+		s.traffic.book(k, subject, 0, 0, true)
+	}
+}
+
+// twice makes a call that has a receipt, and once more if its outcome is unknown. The outcome stays unknown if the second did not run.
+func (s *service) twice(call func(context.Context) (bool, error)) (allowed bool, out outcome) {
+	f := func(ctx context.Context) (err error) {
+		allowed, err = call(ctx)
+		return err
+	}
+	if out = s.traffic.call(f); out == unknown && s.traffic.call(f) == answered {
+		out = answered
+	}
+	return allowed, out
+}
+
+func gcraOnce(s *service, k *kind, subject string) {
+	s.single(k, subject, func(ctx context.Context) (bool, error) {
+		r, err := s.ratelimit.GCRA(ctx, ratelimit.GCRAParams{Bucket: fcall.Subject(subject), Limit: k.limit, Period: 1000 * window})
+		return r.Allowed, err
+	})
+}
+
+func attempt(s *service, k *kind, subject string) {
+	tiers := []abuse.AttemptTiers{{Threshold: k.limit + 1, Window: window, Block: window}}
+	s.single(k, subject, func(ctx context.Context) (bool, error) {
+		r, err := s.abuse.Attempt(ctx, abuse.AttemptParams{Bucket: fcall.Subject(subject), Tiers: tiers})
+		return r.Allowed, err
+	})
+}
+
+const (
+	estimate = 100
+	actual   = 60
+)
+
+// spend reserves an estimate and settles with less.
+func spend(s *service, k *kind, subject string) {
+	bucket, receipt := fcall.Subject(subject), fcall.NewToken()
+	limits := []cost.ReserveLimits{{Budget: fcall.Micros(k.limit), Window: window}}
+	switch allowed, out := s.twice(func(ctx context.Context) (bool, error) {
+		r, err := s.cost.Reserve(ctx, cost.ReserveParams{Bucket: bucket, Receipt: receipt, Estimate: estimate, Limits: limits})
+		return r.Allowed, err
+	}); {
+	case out == unknown:
+		s.traffic.book(k, subject, 0, estimate, false)
+		return
+	case out == nothing:
+		return
+	case !allowed:
+		s.traffic.book(k, subject, 0, 0, true)
+		return
+	}
+	_, out := s.twice(func(ctx context.Context) (bool, error) {
+		_, err := s.cost.Settle(ctx, cost.SettleParams{Bucket: bucket, Receipt: receipt, Actual: actual})
+		return true, err
+	})
+	switch out {
+	case answered:
+		s.traffic.book(k, subject, actual, 0, false)
+	case nothing:
+		s.traffic.book(k, subject, estimate, 0, false)
+	case unknown:
+		s.traffic.book(k, subject, actual, estimate-actual, false)
+	}
+}
+
+// consume issues a challenge that three callers try to consume at once. Its account is the token's.
+func consume(s *service, k *kind, subject string) {
+	p := challenge.IssueParams{Bucket: fcall.Subject(subject), Token: fcall.NewToken(), TTL: window}
+	if _, out := s.twice(func(ctx context.Context) (bool, error) {
+		_, err := s.challenge.Issue(ctx, p)
+		return true, err
+	}); out != answered {
+		return
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			s.single(k, p.Token, func(ctx context.Context) (bool, error) {
+				r, err := s.challenge.Consume(ctx, challenge.ConsumeParams{Bucket: p.Bucket, Token: p.Token})
+				return r.Outcome == challenge.ConsumeOutcomeConsumed, err
+			})
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,163 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A report is what a fault came to.
+type report struct {
+	Calls    int
+	Answered int
+	Failed   map[string]int // by class: "nothing ran: OOM", "outcome unknown: timeout"
+	Errors   []error        // the first of each class
+	Silence  time.Duration  // the longest time without any answer
+	Slowest  time.Duration  // the longest call
+
+	Accounts  int              // subjects that were called, in each library
+	Overshoot map[string]int64 // what was admitted above the limits, by kind
+	Worst     float64          // the most that one subject was admitted, in times its limit
+	Lost      map[string]int64 // what was answered as admitted and no server holds at the end, by kind
+	problems  []string         // what can not be, whatever was destroyed
+}
+
+// classify gives an error its class, and what it proves.
+func classify(err error) (string, outcome) {
+	class, out := "", nothing
+	switch {
+	case errors.Is(err, fcall.ErrOutcomeUnknown):
+		class, out = "outcome unknown", unknown
+	case errors.Is(err, fcall.ErrReply):
+		class, out = "unreadable reply", unknown
+	case errors.Is(err, fcall.ErrRefused):
+		class = "refused"
+	case errors.Is(err, fcall.ErrNotLoaded):
+		class = "not loaded"
+	case errors.Is(err, fcall.ErrUnavailable):
+		class = "nothing ran"
+	default:
+		class = "unexpected" // an argument, the state of a key: no fault of a server may cause it
+	}
+	if why := cause(err); why != "" {
+		class += ": " + why
+	}
+	return class, out
+}
+
+func cause(err error) string {
+	var unavailable *fcall.UnavailableError
+	var lost *fcall.OutcomeError
+	var script *fcall.ScriptError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &unavailable) && unavailable.Code != "":
+		return unavailable.Code
+	case errors.As(err, &lost) && lost.Code != "":
+		return lost.Code
+	case errors.As(err, &script):
+		return "in the function"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.Is(err, fcall.ErrUnavailable), errors.Is(err, fcall.ErrOutcomeUnknown):
+		return "connection"
+	case errors.Is(err, fcall.ErrNotLoaded):
+		return ""
+	}
+	return err.Error()
+}
+
+func (r report) clone() report {
+	r.Failed, r.Overshoot, r.Lost = maps.Clone(r.Failed), maps.Clone(r.Overshoot), maps.Clone(r.Lost)
+	r.Errors = slices.Clone(r.Errors)
+	return r
+}
+
+// String is the report on one line.
+func (r report) String() string {
+	text := fmt.Sprintf("%d calls, %d failed", r.Calls, r.Calls-r.Answered)
+	if len(r.Failed) > 0 {
+		text += " (" + counts(r.Failed) + ")"
+	}
+	text += fmt.Sprintf("; %v without an answer, slowest call %v; %d accounts", r.Silence.Round(time.Millisecond), r.Slowest.Round(time.Millisecond), r.Accounts)
+	if len(r.Overshoot) > 0 {
+		text += fmt.Sprintf("; overshoot %s, one subject %.2f times its limit", counts(r.Overshoot), r.Worst)
+	}
+	if len(r.Lost) > 0 {
+		text += "; lost " + counts(r.Lost)
+	}
+	return text
+}
+
+func counts[N int | int64](m map[string]N) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprint(m[name], " ", name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// nothingDestroyed fails unless every limit held exactly and every admission that was answered is on the server.
+func (r report) nothingDestroyed(t *testing.T) {
+	t.Helper()
+	r.possible(t)
+	if len(r.Overshoot) > 0 || len(r.Lost) > 0 {
+		t.Errorf("nothing was destroyed on a server, and yet: %s", r)
+	}
+}
+
+// destroyed fails if a subject was admitted more than its limit once more for each time that its state was destroyed.
+func (r report) destroyed(t *testing.T, times int) {
+	t.Helper()
+	r.possible(t)
+	if r.Worst > float64(1+times) {
+		t.Errorf("state was destroyed %d times: %s", times, r)
+	}
+}
+
+// none fails if a call failed.
+func (r report) none(t *testing.T) {
+	t.Helper()
+	if len(r.Failed) > 0 {
+		t.Errorf("calls failed: %s: %v", r, r.Errors)
+	}
+}
+
+// only fails if a call failed in another way than the classes.
+func (r report) only(t *testing.T, classes ...string) {
+	t.Helper()
+	for class := range r.Failed {
+		if !slices.Contains(classes, class) {
+			t.Errorf("calls failed otherwise than %q: %s: %v", classes, r, r.Errors)
+			return
+		}
+	}
+}
+
+// within fails if a call took longer than its deadline, with room for a busy machine.
+func (r report) within(t *testing.T, deadline time.Duration) {
+	t.Helper()
+	if r.Slowest > deadline+500*time.Millisecond {
+		t.Errorf("a call with a deadline of %v took %v", deadline, r.Slowest)
+	}
+}
+
+func (r report) possible(t *testing.T) {
+	t.Helper()
+	for _, problem := range r.problems {
+		t.Error(problem)
+	}
+	for class := range r.Failed {
+		if strings.HasPrefix(class, "unexpected") {
+			t.Errorf("calls failed in a way that no fault explains: %s", class)
+		}
+	}
+}
