@@ -1,0 +1,120 @@
+package policy
+
+import (
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// bounds holds each value against what its field's tags say. A zero is an absent value, unless given says that it stands
+// in a file.
+type bounds struct {
+	found *problems
+	given func(path string) bool
+}
+
+func (b *bounds) section(path string, v reflect.Value) {
+	for _, f := range fieldsOf(v.Type()) {
+		at := join(path, f.key)
+		value := v.Field(f.index)
+		if value.IsZero() && !b.given(at) {
+			if f.required {
+				b.found.add(at, "is required")
+			}
+			continue
+		}
+		b.value(at, value, &f)
+	}
+}
+
+func (b *bounds) value(at string, v reflect.Value, f *field) {
+	switch v.Kind() {
+	case reflect.Struct:
+		b.section(at, v)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			b.value(at, v.Elem(), f)
+		}
+	case reflect.Slice:
+		b.count(at, v.Len(), f)
+		for i := range v.Len() {
+			b.value(at+"["+strconv.Itoa(i)+"]", v.Index(i), f)
+		}
+	case reflect.Map:
+		b.count(at, v.Len(), f)
+		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]int64))) {
+			name := at + "[" + strconv.Quote(key) + "]"
+			b.text(name, key, f)
+			b.number(name, v.MapIndex(reflect.ValueOf(key)), f)
+		}
+	case reflect.String:
+		if e, ok := v.Interface().(enum); ok {
+			b.enum(at, v.String(), e, f)
+		} else {
+			b.text(at, v.String(), f)
+		}
+	case reflect.Bool:
+	default:
+		b.number(at, v, f)
+	}
+}
+
+func (b *bounds) count(at string, n int, f *field) {
+	if f.items != nil && !f.items.holds(float64(n)) {
+		b.found.add(at, "must have %s entries, got %d", f.items, n)
+	}
+}
+
+func (b *bounds) enum(at, value string, e enum, f *field) {
+	values := slices.DeleteFunc(e.values(), func(v string) bool { return v == f.not })
+	if !slices.Contains(values, value) {
+		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), didYouMean(value, values))
+	}
+}
+
+func (b *bounds) text(at, value string, f *field) {
+	if f.format == "" {
+		return
+	}
+	if message := formats[f.format].check(value); message != "" {
+		b.found.add(at, "%s, got %s", message, quote(value))
+	}
+}
+
+func (b *bounds) number(at string, v reflect.Value, f *field) {
+	var n float64
+	if v.CanFloat() {
+		n = v.Float()
+	} else {
+		n = float64(v.Int())
+	}
+	switch {
+	case f.format == "share":
+		if math.IsNaN(n) || n <= 0 || n > 1 {
+			b.found.add(at, "must be above 0 and at most 1, got %v", n)
+		}
+	case f.bounds != nil && !f.bounds.holds(n):
+		b.found.add(at, "must be %s, got %s", f.bounds, format(v))
+	}
+}
+
+// format writes a number as a policy does.
+func format(v reflect.Value) string {
+	switch n := v.Interface().(type) {
+	case time.Duration:
+		return formatDuration(n)
+	case Micros:
+		return n.String()
+	}
+	return strconv.FormatInt(v.Int(), 10)
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

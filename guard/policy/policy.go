@@ -1,0 +1,83 @@
+package policy
+
+import "time"
+
+// A Policy says what a service allows. The zero Policy limits nothing.
+type Policy struct {
+	// Version of this form. Defaults to 1, the only one.
+	Version int `yaml:"version" policy:"1..1"`
+	// Namespace starts every key in Redis: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to guard.
+	Namespace string `yaml:"namespace" policy:"is=namespace"`
+	// Timeout is the hard deadline of a decision for Redis, 1ms to 1m. Defaults to 50ms.
+	Timeout time.Duration `yaml:"timeout" policy:"1ms..1m"`
+	// OnFailure is what a limit does without Redis where it says nothing itself. Defaults to open.
+	OnFailure OnFailure `yaml:"on_failure"`
+	// Share is how much of a limit one process admits where it decides alone, on_failure: local. Above 0, at most 1: the
+	// replicas' shares should add up to 1. Defaults to 0.25.
+	Share float64 `yaml:"share" policy:"is=share"`
+	// Identity says who a request is. Defaults to its address.
+	Identity Identity `yaml:"identity"`
+	// Limits apply to each subject over all endpoints together; at most 16 with an endpoint's own. Defaults to none.
+	Limits []Limit `yaml:"limits" policy:"items=0..16"`
+	// Global limits apply to everybody together over all endpoints; every request counts, at most 16. Defaults to none.
+	Global []Limit `yaml:"global" policy:"items=0..16"`
+	// Endpoints are what is protected, at most 1000. Defaults to none.
+	Endpoints []Endpoint `yaml:"endpoints" policy:"items=0..1000"`
+	// Overrides are exceptions for single subjects. Defaults to none.
+	Overrides Overrides `yaml:"overrides"`
+}
+
+// An Endpoint is one thing that requests ask for, with its limits beside those of the whole policy.
+type Endpoint struct {
+	// Name is part of its limits' names in Redis and a label in metrics: 1 to 32 of A-Z a-z 0-9 _ -. Required.
+	Name string `yaml:"name" policy:"required,is=name"`
+	// Match are the patterns of net/http.ServeMux that lead here, at most 64; "/pkg.Service/Method" and
+	// "/pkg.Service/*" for gRPC. Defaults to none: the endpoint is asked for by its name.
+	Match []string `yaml:"match" policy:"items=0..64,is=pattern"`
+	// Dedup is how long a receipt is known, 0 to 3650d: the same request again is counted once. 0 never deduplicates.
+	// Defaults to 10s.
+	Dedup *time.Duration `yaml:"dedup" policy:"0s..3650d"`
+	// Limits apply to each subject. Defaults to none.
+	Limits []Limit `yaml:"limits" policy:"items=0..16"`
+	// Global limits apply to everybody together; every request counts. Defaults to none.
+	Global []Limit `yaml:"global" policy:"items=0..16"`
+	// Cost are budgets of money. Defaults to none.
+	Cost *Cost `yaml:"cost"`
+	// Abuse bans who asks too often. Defaults to nobody.
+	Abuse *Abuse `yaml:"abuse"`
+	// Challenge is a one-time token that a request brings. Defaults to none.
+	Challenge *Challenge `yaml:"challenge"`
+}
+
+// A Limit is how much may be taken in a window of time.
+type Limit struct {
+	// Name is 1 to 32 of A-Z a-z 0-9 _ -, and stands for one limit or budget of its endpoint. Required.
+	Name string `yaml:"name" policy:"required,is=name"`
+	// Kind is how it counts. Defaults to sliding_log.
+	Kind Kind `yaml:"kind"`
+	// Limit is the most that is taken in a window, 1 to 1000000; of a gcra the tokens gained in one. Required.
+	Limit int64 `yaml:"limit" policy:"required,1..1000000"`
+	// Window is 1us to 3650d, of a sliding_counter at most 90d; of a gcra the time in which Limit tokens are gained.
+	// Required.
+	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
+	// Burst is the most tokens that a gcra holds, 1 to 1000000; for a gcra only. Defaults to Limit.
+	Burst int64 `yaml:"burst" policy:"1..1000000"`
+	// Cost is what one request takes, 1 to 1000000 and at most the limit; of a sliding_log 1. Defaults to 1.
+	Cost int64 `yaml:"cost" policy:"1..1000000"`
+	// OnFailure is what this limit does without Redis. Defaults to the policy's.
+	OnFailure OnFailure `yaml:"on_failure"`
+	// Share is how much of the limit one process admits when local, above 0 and at most 1. Defaults to the policy's.
+	Share float64 `yaml:"share" policy:"is=share"`
+	// Shadow limits are decided, counted and logged, and refuse nothing. Defaults to false.
+	Shadow bool `yaml:"shadow"`
+}
+
+// Endpoint returns the endpoint of that name.
+func (p *Policy) Endpoint(name string) (*Endpoint, bool) {
+	for i := range p.Endpoints {
+		if p.Endpoints[i].Name == name {
+			return &p.Endpoints[i], true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,143 @@
+package policy
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// A textFormat is what a text must look like: check returns what it must be, or "".
+type textFormat struct {
+	check   func(string) string
+	pattern string // the same for schema.json, as far as a regular expression can tell; "" for any text
+}
+
+const (
+	maxSubject = 512
+	ipMark     = "ip=" // starts a subject that is an address or a prefix
+)
+
+var formats = map[string]textFormat{
+	"name":      {checkName, `^[A-Za-z0-9_-]{1,32}$`},
+	"namespace": {checkNamespace, `^[A-Za-z0-9_.-]{1,64}$`},
+	"header":    {checkHeader, "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"},
+	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
+	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
+	"subject":   {checkSubject, `^.{1,512}$`},
+	"share":     {},
+}
+
+func checkName(s string) string {
+	if s == "" || len(s) > 32 || !all(s, "_-") {
+		return "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"
+	}
+	return ""
+}
+
+func checkNamespace(s string) string {
+	if s == "" || len(s) > 64 || !all(s, "_-.") {
+		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."
+	}
+	return ""
+}
+
+func checkHeader(s string) string {
+	if s == "" || len(s) > 64 || !all(s, "!#$%&'*+-.^_`|~") {
+		return "must be the name of a header"
+	}
+	return ""
+}
+
+func checkPrefix(s string) string {
+	if _, err := parsePrefix(s); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Whether net/http takes it is tried by the rules.
+func checkPattern(s string) string {
+	if s == "" {
+		return `must be a pattern: "POST /v1/chat"`
+	}
+	return ""
+}
+
+func checkSubject(s string) string {
+	if s == "" || len(s) > maxSubject {
+		return "must be a subject of 1 to 512 bytes: key=ab12"
+	}
+	text, ok := strings.CutPrefix(s, ipMark)
+	if !ok {
+		return ""
+	}
+	if _, err := parsePrefix(text); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// parsePrefix reads an address or a prefix without host bits; what is IPv4 inside IPv6 is IPv4.
+func parsePrefix(s string) (netip.Prefix, error) {
+	if !strings.Contains(s, "/") {
+		addr, err := netip.ParseAddr(s)
+		if err != nil || addr.Zone() != "" {
+			return netip.Prefix{}, errPrefix
+		}
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return netip.Prefix{}, errPrefix
+	}
+	if p.Masked() != p {
+		return netip.Prefix{}, hostBitsError{p.Masked()}
+	}
+	if p.Addr().Is4In6() {
+		if p.Bits() < 96 {
+			return netip.Prefix{}, errPrefix
+		}
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p, nil
+}
+
+type prefixError string
+
+func (e prefixError) Error() string { return string(e) }
+
+const errPrefix = prefixError("must be an address or a prefix: 10.0.0.0/8")
+
+type hostBitsError struct{ masked netip.Prefix }
+
+func (e hostBitsError) Error() string {
+	return "must have no bits set after its prefix: " + e.masked.String()
+}
+
+func all(s, others string) bool {
+	for _, c := range []byte(s) {
+		if !('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z') && strings.IndexByte(others, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// quote keeps what somebody wrote readable and short.
+func quote(s string) string {
+	const most = 64
+	if len(s) > most {
+		return strconv.Quote(s[:most]) + " and " + strconv.Itoa(len(s)-most) + " bytes more"
+	}
+	return strconv.Quote(s)
+}
+
+// either lists values for a message: a, b or c.
+func either(values []string) string {
+	last := len(values) - 1
+	if last == 0 {
+		return values[0]
+	}
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
