@@ -12,10 +12,11 @@ func TestCheck_boundsOfEachKind(t *testing.T) {
 	p := &Policy{
 		Namespace: "a b", Timeout: time.Hour, OnFailure: "opne", Share: 1.5,
 		Limits: []Limit{{Name: "a/b", Limit: 1_000_001, Window: time.Minute}, {}},
+		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 2_000_000_000 * oneUnit, Window: day}}},
+		Abuse:  &Abuse{Escalation: []time.Duration{0}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Dedup: new(-time.Second),
-			Cost:      &Cost{Budgets: []Budget{{Name: "day", Budget: 2_000_000_000 * oneUnit, Window: day}}},
-			Abuse:     &Abuse{Escalation: []time.Duration{0}},
+			Abuse:     "some",
 			Challenge: &Challenge{Header: "X Y", OnFailure: Local},
 		}},
 		Overrides: Overrides{Deny: []string{"ip=10.0.0.1/8", ""}, Multiply: map[string]int64{"a": 0}},
@@ -30,10 +31,11 @@ limits[0].limit: must be 1 to 1000000, got 1000001
 limits[1].name: is required
 limits[1].limit: is required
 limits[1].window: is required
+cost.budgets[0].budget: must be 0.000001 to 1000000000, got 2000000000
+abuse.tiers: is required
+abuse.escalation[0]: must be 1ms to 3650d, got 0s
 endpoints[0].dedup: must be 0s to 3650d, got -1s
-endpoints[0].cost.budgets[0].budget: must be 0.000001 to 1000000000, got 2000000000
-endpoints[0].abuse.tiers: is required
-endpoints[0].abuse.escalation[0]: must be 1ms to 3650d, got 0s
+endpoints[0].abuse: must be all or refused, got "some"
 endpoints[0].challenge.header: must be the name of a header, got "X Y"
 endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no bits set after its prefix: 10.0.0.0/8, got "ip=10.0.0.1/8"

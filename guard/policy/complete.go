@@ -36,6 +36,17 @@ func (p *Policy) Complete() (*Policy, error) {
 	c.Identity = p.Identity.complete()
 	c.Limits = c.completeLimits(p.Limits)
 	c.Global = c.completeLimits(p.Global)
+	if p.Cost != nil {
+		c.Cost = new(*p.Cost)
+		c.Cost.Budgets = slices.Clone(p.Cost.Budgets)
+		fill(&c.Cost.OnFailure, c.OnFailure)
+	}
+	if p.Abuse != nil {
+		c.Abuse = new(*p.Abuse)
+		c.Abuse.Tiers, c.Abuse.Escalation = slices.Clone(p.Abuse.Tiers), slices.Clone(p.Abuse.Escalation)
+		fill(&c.Abuse.StrikeMemory, DefaultStrikeMemory)
+		fill(&c.Abuse.OnFailure, c.OnFailure)
+	}
 	c.Endpoints = slices.Clone(p.Endpoints)
 	for i := range c.Endpoints {
 		c.completeEndpoint(&c.Endpoints[i])
@@ -70,17 +81,7 @@ func (p *Policy) completeEndpoint(e *Endpoint) {
 	e.Limits = p.completeLimits(e.Limits)
 	e.Global = p.completeLimits(e.Global)
 	if e.Cost != nil {
-		c := *e.Cost
-		c.Budgets = slices.Clone(c.Budgets)
-		fill(&c.OnFailure, p.OnFailure)
-		e.Cost = &c
-	}
-	if e.Abuse != nil {
-		a := *e.Abuse
-		a.Tiers, a.Escalation = slices.Clone(a.Tiers), slices.Clone(a.Escalation)
-		fill(&a.Count, CountAll)
-		fill(&a.StrikeMemory, DefaultStrikeMemory)
-		e.Abuse = &a
+		e.Cost = new(*e.Cost)
 	}
 	if e.Challenge != nil {
 		c := *e.Challenge

@@ -11,11 +11,13 @@ func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 	p := &Policy{
 		OnFailure: Local, Share: 0.5,
 		Limits: []Limit{{Name: "hour", Limit: 100, Window: time.Hour, OnFailure: Closed}},
+		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}},
+		Abuse:  &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Dedup: new(time.Duration(0)),
 			Limits:    []Limit{{Name: "minute", Kind: GCRA, Limit: 10, Window: time.Minute}},
-			Cost:      &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}},
-			Abuse:     &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}},
+			Cost:      &EndpointCost{Estimate: 20_000},
+			Abuse:     CountRefused,
 			Challenge: &Challenge{},
 		}, {Name: "plain"}},
 	}
@@ -25,12 +27,14 @@ func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 			From: []Source{FromIP}, Fingerprint: Fingerprint{Header: "X-Fingerprint", Verify: VerifyNone},
 			APIKey: APIKey{Header: "X-API-Key"}, IP: IP{IPv6Prefix: 64, Header: "X-Forwarded-For"},
 		},
+		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
+		Abuse:  &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, StrikeMemory: 30 * day, OnFailure: Local},
 		Limits: []Limit{{Name: "hour", Kind: SlidingLog, Limit: 100, Window: time.Hour, Cost: 1, OnFailure: Closed, Share: 0.5}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Dedup: new(time.Duration(0)),
 			Limits:    []Limit{{Name: "minute", Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Cost: 1, OnFailure: Local, Share: 0.5}},
-			Cost:      &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
-			Abuse:     &Abuse{Count: CountAll, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, StrikeMemory: 30 * day},
+			Cost:      &EndpointCost{Estimate: 20_000},
+			Abuse:     CountRefused,
 			Challenge: &Challenge{TTL: 5 * time.Minute, Header: "X-Challenge", Payload: PayloadNone, OnFailure: Closed},
 		}, {Name: "plain", Dedup: new(10 * time.Second)}},
 	}

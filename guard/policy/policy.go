@@ -21,6 +21,10 @@ type Policy struct {
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
 	// Global limits apply to everybody together over all endpoints; every request counts, at most 16. Defaults to none.
 	Global []Limit `yaml:"global" policy:"items=0..16"`
+	// Cost are a subject's budgets of money, over all endpoints that charge them. Defaults to none.
+	Cost *Cost `yaml:"cost"`
+	// Abuse bans a subject that asks too often, from all endpoints. Defaults to nobody.
+	Abuse *Abuse `yaml:"abuse"`
 	// Endpoints are what is protected, at most 1000. Defaults to none.
 	Endpoints []Endpoint `yaml:"endpoints" policy:"items=0..1000"`
 	// Overrides are exceptions for single subjects. Defaults to none.
@@ -41,10 +45,10 @@ type Endpoint struct {
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
 	// Global limits apply to everybody together; every request counts. Defaults to none.
 	Global []Limit `yaml:"global" policy:"items=0..16"`
-	// Cost are budgets of money. Defaults to none.
-	Cost *Cost `yaml:"cost"`
-	// Abuse bans who asks too often. Defaults to nobody.
-	Abuse *Abuse `yaml:"abuse"`
+	// Cost charges a request to the policy's budgets. Defaults to nothing.
+	Cost *EndpointCost `yaml:"cost"`
+	// Abuse says which requests are attempts that the policy's tiers count. Defaults to none.
+	Abuse Count `yaml:"abuse"`
 	// Challenge is a one-time token that a request brings. Defaults to none.
 	Challenge *Challenge `yaml:"challenge"`
 }

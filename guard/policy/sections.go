@@ -2,20 +2,24 @@ package policy
 
 import "time"
 
-// Cost are an endpoint's budgets: an estimate is reserved when a request is admitted, and settled by what it really cost.
-// What a subject spends is one account over all endpoints of the policy.
+// Cost are a subject's budgets: an estimate is reserved when a request is admitted, and settled by what it really cost. There is one
+// account a subject, over all endpoints that charge it.
 type Cost struct {
 	// Budgets are decided together: the estimate fits all, or nothing is reserved. 1 to 16. Required.
 	Budgets []Budget `yaml:"budgets" policy:"required,items=1..16"`
-	// Estimate is what a request reserves unless its caller knows better, at most 1000000000 and at most each budget.
-	// Defaults to 0.
-	Estimate Micros `yaml:"estimate" policy:"0..1000000000"`
 	// Hold is how long an estimate counts that nobody settles, 1us to 3650d. Defaults to each budget's window.
 	Hold time.Duration `yaml:"hold" policy:"1us..3650d"`
 	// Penalty is how long a subject that has exceeded a budget is refused, 1us to 3650d. Defaults to none.
 	Penalty time.Duration `yaml:"penalty" policy:"1us..3650d"`
 	// OnFailure is what the budgets do without Redis. Defaults to the policy's.
 	OnFailure OnFailure `yaml:"on_failure"`
+}
+
+// EndpointCost is what a request for an endpoint charges to the policy's budgets.
+type EndpointCost struct {
+	// Estimate is what a request reserves unless its caller knows better, at most 1000000000 and at most each budget.
+	// Defaults to 0.
+	Estimate Micros `yaml:"estimate" policy:"0..1000000000"`
 }
 
 // A Budget is how much money a subject may spend in a window.
@@ -30,8 +34,6 @@ type Budget struct {
 
 // Abuse bans a subject that asks too often. Blocks and attempts are the subject's, over all endpoints of the policy.
 type Abuse struct {
-	// Count says which requests are attempts. Defaults to all.
-	Count Count `yaml:"count"`
 	// Tiers are what is too often, 1 to 8. Required.
 	Tiers []Tier `yaml:"tiers" policy:"required,items=1..8"`
 	// Escalation is how long the first, second, ... block within the strike memory lasts in place of the tier's, each
@@ -39,6 +41,8 @@ type Abuse struct {
 	Escalation []time.Duration `yaml:"escalation" policy:"items=0..8,1ms..3650d"`
 	// StrikeMemory is how long a block is remembered, from its beginning, 1ms to 3650d. Defaults to 30d.
 	StrikeMemory time.Duration `yaml:"strike_memory" policy:"1ms..3650d"`
+	// OnFailure is what becomes of blocks and attempts without Redis. Defaults to the policy's.
+	OnFailure OnFailure `yaml:"on_failure"`
 }
 
 // A Tier blocks a subject at its threshold-th attempt in a window.
