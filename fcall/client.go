@@ -54,6 +54,7 @@ type Client struct {
 	noReadOnly  atomic.Bool // the server has no EVALSHA_RO
 	scripts     scripts
 	trust       trust
+	bounded     bool // the caller holds a context's deadline by itself
 }
 
 // NewClient returns a client; it sends nothing.
@@ -85,6 +86,7 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	}
 	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts}
 	c.mode = o.Mode
+	c.bounded = boundsItself(caller)
 	c.scripted.Store(o.Mode == ModeScripts)
 	if !o.NoHeal {
 		c.heal = &healer{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
@@ -151,12 +153,9 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 		c.use(fn, args, whole)
 		mark := c.heal.mark()
 		cmd := newCommand(ctx, fn, &c.trust, args)
-		err := c.caller.Process(ctx, cmd)
-		// The deferred face of the auto-pipeliner returns at once; the command's own error waits for the reply.
-		if cmdErr := cmd.Err(); cmdErr != nil {
-			err = cmdErr
-		} else if err != nil {
-			cmd.SetErr(err)
+		err, late := c.await(ctx, cmd)
+		if late {
+			return nil, abandoned(fn, cmd, ctx.Err(), attempt)
 		}
 		if err == nil {
 			cmd.answered()

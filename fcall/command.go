@@ -20,6 +20,7 @@ type command struct {
 	trust   *trust
 	reads   atomic.Int32 // how often Args was asked for
 	errRead atomic.Int32 // reads when the last error was set
+	left    atomic.Bool  // nobody waits for it any more
 	moved   atomic.Pointer[string]
 }
 
@@ -30,10 +31,21 @@ func newCommand(ctx context.Context, fn *Function, t *trust, args []any) *comman
 // NoRetry tells go-redis not to send this command again by itself.
 func (c *command) NoRetry() bool { return c.once }
 
-// Args returns the command's words.
+// Args returns the command's words; of a command that was abandoned before it was written, those of one that does nothing.
 func (c *command) Args() []any {
 	c.reads.Add(1)
+	if c.left.Load() {
+		return nothing
+	}
 	return c.Cmd.Args()
+}
+
+var nothing = []any{"PING"}
+
+// abandon keeps a command from being written that was not yet, and tells whether it surely was not.
+func (c *command) abandon() (unwritten bool) {
+	c.left.Store(true)
+	return c.unread()
 }
 
 // SetErr is how go-redis tells a command its error.

@@ -10,7 +10,8 @@
 //
 // On a server without Functions the same Lua runs as scripts: see Mode.
 //
-// go-redis does not bound a socket read by the context's deadline unless Options.ContextTimeoutEnabled is set, and a
-// cancel never interrupts a call in flight: with the default options a call can take as long as ReadTimeout although its
-// context is done. A context that is done before the call is sent stops it.
+// A call ends with its context, although go-redis waits for as long as its own timeouts are: a call whose reply has not come
+// by then is ErrOutcomeUnknown, and one that had no connection yet is never sent. Over a redis.Client with
+// Options.ContextTimeoutEnabled a deadline costs nothing, and its connection is free again at once; over every other Caller,
+// and for a cancel, a goroutine waits for go-redis. The Exec of a pipeline is go-redis' own: set ContextTimeoutEnabled for it.
 package fcall

@@ -65,7 +65,10 @@ func (h *healer) mark() uint64 {
 // the load to ask if that does not help.
 func (h *healer) heal(ctx context.Context, cmd *command, mark uint64) (*flight, error) {
 	h.notLoaded.Add(1)
-	place := placeOf(ctx, h.caller, cmd)
+	place, late := within(ctx, func() place { return placeOf(ctx, h.caller, cmd) })
+	if late {
+		return nil, ctx.Err()
+	}
 	h.mu.Lock()
 	f, started := h.nodes[place.name], false
 	switch {
@@ -167,13 +170,16 @@ func (h *healer) explain(ctx context.Context, lost *NotLoadedError, cmd *command
 // look reads what a node holds that refused the load f, once for all calls that wait for f; nil if it holds no such
 // library, or does not say.
 func (h *healer) look(ctx context.Context, cmd *command, f *flight) *held {
-	f.look.Do(func() {
-		list := redis.NewCmd(ctx, "FUNCTION", "LIST", "LIBRARYNAME", h.lib.ServerName, "WITHCODE")
-		if placeOf(ctx, h.caller, cmd).run(ctx, list) == nil {
-			f.held = readHeld(list.Val())
-		}
+	found, _ := within(ctx, func() *held {
+		f.look.Do(func() {
+			list := redis.NewCmd(ctx, "FUNCTION", "LIST", "LIBRARYNAME", h.lib.ServerName, "WITHCODE")
+			if placeOf(ctx, h.caller, cmd).run(ctx, list) == nil {
+				f.held = readHeld(list.Val())
+			}
+		})
+		return f.held
 	})
-	return f.held
+	return found
 }
 
 // newLoad is a FUNCTION LOAD without REPLACE, sent once.

@@ -115,6 +115,14 @@ func unknown(fn *Function, code, server string, err error, attempt int) error {
 	return &OutcomeError{Function: fn.String(), Code: code, Server: server, Cause: err}
 }
 
+// abandoned is the outcome of a call whose context ended before its reply came.
+func abandoned(fn *Function, cmd *command, err error, attempt int) error {
+	if cmd.abandon() {
+		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}
+	}
+	return unknown(fn, "", "", err, attempt)
+}
+
 // neverSent tells errors that come before a command reaches a connection.
 func neverSent(err error) bool {
 	var op *net.OpError

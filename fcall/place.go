@@ -84,6 +84,9 @@ func process(ctx context.Context, caller Caller, cmd redis.Cmder) error {
 	if cmdErr := cmd.Err(); cmdErr != nil {
 		return cmdErr
 	}
+	if err != nil {
+		cmd.SetErr(err)
+	}
 	return err
 }
 

@@ -1,0 +1,95 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A reply that does not come costs a caller its context's time, and no more, whatever the client's own timeouts are.
+func TestCall_endsWithItsContext(t *testing.T) {
+	plain, clustered := servers(t)
+	ends := map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 20*time.Millisecond)
+		},
+		"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+	}
+	for _, w := range ways {
+		for name, end := range ends {
+			t.Run(w.name+"/"+name, func(t *testing.T) {
+				backend := plain
+				if w.isCluster() {
+					backend = clustered
+				}
+				p := newProxy(t, backend)
+				caller := w.open(t, p.addr)
+				c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.mode.Store(holdReply)
+				ctx, cancel := end(t.Context())
+				defer cancel()
+				start := time.Now()
+				_, err = c.Call(ctx, countFunction("hit"), []string{t.Name()}, nil)
+				if took := time.Since(start); took > readTimeout {
+					t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
+				}
+				if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" || !errors.Is(err, ctx.Err()) {
+					t.Errorf("error is %v, want one of the context; kinds (-want +got)\n%s", err, diff)
+				}
+			})
+		}
+	}
+}
+
+// A call that nobody waits for any more is not sent late: when a connection is there at last, something that does nothing
+// goes out in its place.
+func TestCall_isNotSentWhenNobodyWaits(t *testing.T) {
+	caller := &slow{turn: make(chan struct{}), wrote: make(chan []any, 1)}
+	c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { caller.turn <- struct{}{} }()
+	if _, err := c.Call(t.Context(), countFunction("hit"), []string{"k"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{"FCALL", "fcalltest_v1_hit", 1, "k"}, <-caller.wrote); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	_, err = c.Call(ctx, countFunction("hit"), []string{"k"}, nil)
+	if diff := cmp.Diff("ErrUnavailable", kinds(err)); diff != "" || !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)
+	}
+	caller.turn <- struct{}{}
+	if diff := cmp.Diff([]any{"PING"}, <-caller.wrote); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// slow writes a command when its turn comes.
+type slow struct {
+	turn  chan struct{}
+	wrote chan []any
+}
+
+func (s *slow) Process(_ context.Context, cmd redis.Cmder) error {
+	<-s.turn
+	s.wrote <- cmd.Args()
+	cmd.(interface{ SetVal(any) }).SetVal([]any{})
+	return nil
+}
