@@ -12,7 +12,7 @@ func TestImports_flowOneWay(t *testing.T) {
 	const module = "github.com/rlfunc/rlfunc/"
 	forAuthors := []string{
 		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions",
-		"github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra", "github.com/goccy/go-yaml",
+		"github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra", "github.com/goccy/go-yaml",
 	}
 	withoutRedis := []string{
 		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
