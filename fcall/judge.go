@@ -31,7 +31,7 @@ var proofs = map[string]proof{
 	"CROSSSLOT":   {hint: "all keys of a call must have one tag"},
 	"NOSCRIPT":    {hint: "the server does not know the script; the next call brings it"},
 	"EXECABORT":   {hint: "another command of the transaction was refused"},
-	"NOPERM":      {kind: ErrRefused, hint: "the user needs FCALL, the function's commands and its keys"},
+	"NOPERM":      {kind: ErrRefused, hint: "the user needs FCALL, the function's commands and its keys: see `rlfunc acl service`"},
 	"NOAUTH":      {kind: ErrRefused, hint: "give the client a user and a password"},
 	"WRONGPASS":   {kind: ErrRefused, hint: "check the client's user and password"},
 	"DENIED":      {kind: ErrRefused, hint: "the server is in protected mode"},

@@ -71,6 +71,7 @@ type ScriptError struct {
 	Text     string // what went wrong, without the server's own positions
 	Server   string // the server's whole reply
 	ReadOnly bool   // the function can not write, so the outcome is known
+	Hint     string // what to do, or ""
 	Cause    error
 }
 
@@ -86,6 +87,9 @@ func (e *ScriptError) Error() string {
 	s := e.Function + ": " + at + oneLine(e.Text)
 	if !e.ReadOnly {
 		s += " (outcome unknown, it may have written)"
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
 	}
 	return s
 }

@@ -32,6 +32,9 @@ func scriptError(fn *Function, code, rest, server string, cause error) error {
 	e.Text = text
 	if code != "ERR" {
 		e.Text = code + " " + text
+	} else if plain := denied(text); plain != "" {
+		e.Text = plain
+		e.Hint = "`rlfunc acl service` prints all that it needs"
 	}
 	bundleLine := front
 	if bundleLine == 0 {
