@@ -48,7 +48,10 @@ func (r *report) settle(t *testing.T, s *service, accounts map[accountName]*acco
 			r.Overshoot[k.name] += over
 		}
 		r.Worst = max(r.Worst, float64(a.admitted)/float64(k.limit))
-		if k.exact && a.refused && a.admitted+a.perhaps < k.limit {
+		switch early := a.refused && a.admitted+a.perhaps < k.limit; {
+		case early && k == challenges:
+			r.Lost[k.name]++ // it was issued, and nobody could consume it
+		case early && k.exact:
 			r.problems = append(r.problems, fmt.Sprintf("%s of %s refused after %d of %d, and %d of unknown outcome", k.name, name.subject, a.admitted, k.limit, a.perhaps))
 		}
 		if k.held == nil {

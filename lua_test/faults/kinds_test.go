@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -46,13 +47,15 @@ type kind struct {
 	held  func(ctx context.Context, s *service, subject string) (int64, error) // what the server counts as admitted; may be nil
 }
 
+var challenges = &kind{name: "challenges", limit: 1, step: consume}
+
 var kinds = []*kind{
 	{name: "sliding_log", limit: 10, exact: true, step: logOnce, held: logHeld},
 	{name: "sliding_log with receipts", limit: 10, exact: true, step: logReceipt, held: logReceiptHeld},
 	{name: "gcra", limit: 10, exact: true, step: gcraOnce, held: gcraHeld},
 	{name: "micros", limit: 1000, step: spend, held: spent},
 	{name: "attempts", limit: 4, exact: true, step: attempt},
-	{name: "challenge", limit: 1, exact: true, step: consume},
+	challenges,
 }
 
 func (s *service) step(i int, subject string) { kinds[i].step(s, kinds[i], subject) }
@@ -81,32 +84,38 @@ func logOnce(s *service, k *kind, subject string) {
 	})
 }
 
-// logReceipt sends what may have run once more: the receipt is counted once.
+// logReceipt sends what may have run once more: the receipt is counted once. Only a function that failed half way may have counted
+// without knowing the receipt.
 func logReceipt(s *service, k *kind, subject string) {
 	p := ratelimit.SlidingLogParams{Bucket: fcall.Subject("receipts of " + subject), Limit: k.limit, Window: window, Receipt: fcall.NewToken()}
-	switch allowed, out := s.twice(func(ctx context.Context) (bool, error) {
+	allowed, out, halfway := s.twice(func(ctx context.Context) (bool, error) {
 		r, err := s.ratelimit.SlidingLog(ctx, p)
 		return r.Allowed, err
-	}); {
+	})
+	switch {
 	case out == unknown:
-		s.traffic.book(k, subject, 0, 1, false)
+		s.traffic.book(k, subject, 0, max(1, halfway), false)
 	case out == answered && allowed:
-		s.traffic.book(k, subject, 1, 0, false)
+		s.traffic.book(k, subject, 1, halfway, false)
 	case out == answered:
-		s.traffic.book(k, subject, 0, 0, true)
+		s.traffic.book(k, subject, 0, halfway, true)
 	}
 }
 
 // twice makes a call that has a receipt, and once more if its outcome is unknown. The outcome stays unknown if the second did not run.
-func (s *service) twice(call func(context.Context) (bool, error)) (allowed bool, out outcome) {
+// It also tells how many of the two failed half way.
+func (s *service) twice(call func(context.Context) (bool, error)) (allowed bool, out outcome, halfway int64) {
 	f := func(ctx context.Context) (err error) {
 		allowed, err = call(ctx)
+		if errors.Is(err, fcall.ErrScript) {
+			halfway++
+		}
 		return err
 	}
 	if out = s.traffic.call(f); out == unknown && s.traffic.call(f) == answered {
 		out = answered
 	}
-	return allowed, out
+	return allowed, out, halfway
 }
 
 func gcraOnce(s *service, k *kind, subject string) {
@@ -133,7 +142,7 @@ const (
 func spend(s *service, k *kind, subject string) {
 	bucket, receipt := fcall.Subject(subject), fcall.NewToken()
 	limits := []cost.ReserveLimits{{Budget: fcall.Micros(k.limit), Window: window}}
-	switch allowed, out := s.twice(func(ctx context.Context) (bool, error) {
+	switch allowed, out, _ := s.twice(func(ctx context.Context) (bool, error) {
 		r, err := s.cost.Reserve(ctx, cost.ReserveParams{Bucket: bucket, Receipt: receipt, Estimate: estimate, Limits: limits})
 		return r.Allowed, err
 	}); {
@@ -146,7 +155,7 @@ func spend(s *service, k *kind, subject string) {
 		s.traffic.book(k, subject, 0, 0, true)
 		return
 	}
-	_, out := s.twice(func(ctx context.Context) (bool, error) {
+	_, out, _ := s.twice(func(ctx context.Context) (bool, error) {
 		_, err := s.cost.Settle(ctx, cost.SettleParams{Bucket: bucket, Receipt: receipt, Actual: actual})
 		return true, err
 	})
@@ -163,7 +172,7 @@ func spend(s *service, k *kind, subject string) {
 // consume issues a challenge that three callers try to consume at once. Its account is the token's.
 func consume(s *service, k *kind, subject string) {
 	p := challenge.IssueParams{Bucket: fcall.Subject(subject), Token: fcall.NewToken(), TTL: window}
-	if _, out := s.twice(func(ctx context.Context) (bool, error) {
+	if _, out, _ := s.twice(func(ctx context.Context) (bool, error) {
 		_, err := s.challenge.Issue(ctx, p)
 		return true, err
 	}); out != answered {

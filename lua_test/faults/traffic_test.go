@@ -24,7 +24,7 @@ const (
 	patience = 30 * time.Second // for what a test waits for
 	workers  = 8
 	// Every so many steps a new subject comes, and the old ones go on: at any time most have used up their limit, and some have not.
-	stepsPerSubject = 40
+	stepsPerSubject = 150
 )
 
 // A load is who calls and how.
@@ -107,7 +107,7 @@ func (tr *traffic) subject() string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.steps++
-	return "user" + strconv.Itoa(rand.IntN(8+tr.steps/stepsPerSubject))
+	return "user" + strconv.Itoa(rand.IntN(4+tr.steps/stepsPerSubject))
 }
 
 // outcome is what the caller knows of a call.

@@ -1,0 +1,94 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// Over maxmemory with noeviction every call that writes is refused before it runs, and those that only look answer.
+func TestOOM_nothingIsHalfWritten(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		tr := begin(t, to(t, m))
+		do(t, m, "CONFIG", "SET", "maxmemory", 1)
+		before := digest(t, m)
+		tr.awaitFailed(t, "nothing ran: OOM", 100)
+		tr.looks(t)
+		unwritten(t, m, before)
+		do(t, m, "CONFIG", "SET", "maxmemory", 0)
+		tr.awaitAnswers(t, 500)
+		r := tr.end(t)
+		r.only(t, "nothing ran: OOM")
+		r.nothingDestroyed(t)
+	})
+}
+
+// While a script runs past the threshold the server answers BUSY, within the deadline, and runs nothing.
+func TestBusy_isToldWithinTheDeadline(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		do(t, m, "CONFIG", "SET", "busy-reply-threshold", 20)
+		do(t, m, "FUNCTION", "LOAD", "#!lua name=slow\nredis.register_function('slow', function() while true do end end)\n")
+		tr := begin(t, to(t, m))
+		slow := m.Client(t)
+		ended := make(chan error)
+		go func() { ended <- slow.WithTimeout(patience).FCall(t.Context(), "slow", nil).Err() }()
+		tr.awaitFailed(t, "nothing ran: BUSY", 100)
+		do(t, m, "FUNCTION", "KILL")
+		<-ended
+		tr.awaitAnswers(t, 500)
+		r := tr.end(t)
+		r.only(t, "nothing ran: BUSY")
+		r.within(t, tr.deadline)
+		r.nothingDestroyed(t)
+	})
+}
+
+// A primary that is made a replica under its callers refuses what writes, and answers what only looks.
+func TestReadonly_aDemotedPrimaryCountsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		tr := begin(t, to(t, m))
+		do(t, m, "REPLICAOF", "127.0.0.1", "1") // nobody: it keeps what it has
+		before := digest(t, m)
+		tr.awaitFailed(t, "nothing ran: READONLY", 100)
+		tr.looks(t)
+		unwritten(t, m, before)
+		do(t, m, "REPLICAOF", "NO", "ONE")
+		tr.awaitAnswers(t, 500)
+		r := tr.end(t)
+		r.only(t, "nothing ran: READONLY")
+		r.nothingDestroyed(t)
+	})
+}
+
+// A user who may call the function but not all that it runs is told which permission is missing. What the function had written by
+// then stays, so the outcome is unknown, and no more than that was counted.
+func TestACL_aCommandInsideIsForbidden(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		for _, command := range []string{"rpush", "pexpire"} { // the first that it writes with, and one after that
+			t.Run(command, func(t *testing.T) {
+				do(t, m, "FLUSHALL")
+				do(t, m, "ACL", "SETUSER", "service", "reset", "on", ">secret", "~*", "+@all")
+				c := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "service", Password: "secret", ContextTimeoutEnabled: true})
+				defer c.Close()
+				tr := begin(t, load{callers: []fcall.Caller{c}})
+				do(t, m, "ACL", "SETUSER", "service", "-"+command)
+				tr.awaitFailed(t, "outcome unknown: in the function", 100)
+				tr.looks(t)
+				do(t, m, "ACL", "SETUSER", "service", "+"+command)
+				tr.awaitAnswers(t, 500)
+				r := tr.end(t)
+				r.only(t, "outcome unknown: in the function")
+				r.nothingDestroyed(t)
+				text := r.Errors[0].Error()
+				named := strings.Contains(text, "the user needs +"+command) || strings.Contains(text, "this server does not say which")
+				if !named || !strings.Contains(text, "`rlfunc acl service`") {
+					t.Errorf("the caller is told %q", text)
+				}
+			})
+		}
+	})
+}
