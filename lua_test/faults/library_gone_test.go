@@ -1,10 +1,13 @@
 package faults
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -19,7 +22,43 @@ func TestFunctionFlush_failsNoCall(t *testing.T) {
 	r := tr.end(t)
 	r.none(t)
 	r.nothingDestroyed(t)
-	if libs := m.Client(t).FunctionList(t.Context(), redis.FunctionListQuery{}).Val(); len(libs) != 4 {
-		t.Errorf("the server holds %d libraries again, want 4", len(libs))
+	holds(t, m, len(libraries))
+}
+
+// A client loads a library on one server once a second at most: what takes it away more often fails calls for the rest of that second.
+func TestFunctionFlush_twiceInASecondFailsCallsForTheRestOfIt(t *testing.T) {
+	m := engines.OnPath(t).Start(t)
+	admin := m.Client(t)
+	tr := begin(t, to(t, m))
+	for range 2 {
+		if err := admin.FunctionFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		tr.awaitAnswers(t, 200)
+	}
+	r := tr.end(t)
+	r.only(t, "not loaded")
+	r.nothingDestroyed(t)
+	if r.Silence > 1500*time.Millisecond {
+		t.Errorf("no library for %v", r.Silence)
+	}
+}
+
+// Over maxmemory a server takes no library: calls fail, and say why, until it has memory again.
+func TestOOM_aLibraryThatIsGoneStaysAway(t *testing.T) {
+	m := engines.OnPath(t).Start(t)
+	tr := begin(t, to(t, m))
+	do(t, m, "CONFIG", "SET", "maxmemory", 1)
+	do(t, m, "FUNCTION", "FLUSH")
+	tr.awaitFailed(t, "not loaded", 100)
+	do(t, m, "CONFIG", "SET", "maxmemory", 0)
+	tr.awaitAnswers(t, 500)
+	r := tr.end(t)
+	r.only(t, "nothing ran: OOM", "not loaded")
+	r.nothingDestroyed(t)
+	if !slices.ContainsFunc(r.Errors, func(err error) bool {
+		return strings.Contains(err.Error(), "OOM") && errors.Is(err, fcall.ErrNotLoaded)
+	}) {
+		t.Errorf("no caller is told why the library is not loaded: %v", r.Errors)
 	}
 }

@@ -40,7 +40,7 @@ func TestRestart_withoutPersistence(t *testing.T) {
 	m.Restart(t)
 	tr.awaitAnswers(t, 1000)
 	r := tr.end(t)
-	r.only(t, "nothing ran: connection", "outcome unknown: connection", "nothing ran: timeout")
+	r.only(t, notBegun, cutOff, noTime)
 	r.destroyed(t, 1)
 	holds(t, m, len(libraries))
 }
