@@ -62,6 +62,6 @@ func wantProblems(t *testing.T, err error, want string) {
 		got = "\n" + e.Error() + "\n"
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
+		t.Errorf("problems (-want +got):\n%s\ngot:%s", diff, got)
 	}
 }

@@ -21,7 +21,8 @@ var errMicros = errors.New(`must be an amount with at most six decimals: 5 or "0
 func ParseMicros(text string) (Micros, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, frac, point := strings.Cut(digits, ".")
-	if !isDigits(whole) || point && !isDigits(frac) || len(frac) > microDigits {
+	octal := len(whole) > 1 && whole[0] == '0' // or what some readers of YAML take for it
+	if !isDigits(whole) || octal || point && !isDigits(frac) || len(frac) > microDigits {
 		return 0, errMicros
 	}
 	units, err := strconv.ParseInt(whole, 10, 64)

@@ -24,7 +24,7 @@ type EndpointCost struct {
 
 // A Budget is how much money a subject may spend in a window.
 type Budget struct {
-	// Name is 1 to 32 of A-Z a-z 0-9 _ -, and stands for one limit or budget of its endpoint. Required.
+	// Name is 1 to 32 of A-Z a-z 0-9 _ -, and stands for one of the policy's limits and budgets. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
 	// Budget is in units of any currency, 0.000001 to 1000000000. Required.
 	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000"`

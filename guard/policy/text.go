@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -22,7 +23,7 @@ var formats = map[string]textFormat{
 	"namespace": {checkNamespace, `^[A-Za-z0-9_.-]{1,64}$`},
 	"header":    {checkHeader, "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"},
 	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
-	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
+	"pattern":   {checkPattern, patternText},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
 }
@@ -55,10 +56,14 @@ func checkPrefix(s string) string {
 	return ""
 }
 
-// Whether net/http takes it is tried by the rules.
+const patternText = `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`
+
+var pattern = regexp.MustCompile(patternText)
+
+// checkPattern finds what net/http takes and nobody asks for: a method in small letters. The rest is tried by checkMatch.
 func checkPattern(s string) string {
-	if s == "" {
-		return `must be a pattern: "POST /v1/chat"`
+	if !pattern.MatchString(s) {
+		return `must be a pattern: "/v1/chat", "POST /v1/chat", "GET example.com/v1/"`
 	}
 	return ""
 }
@@ -124,11 +129,12 @@ func all(s, others string) bool {
 	return true
 }
 
+const maxQuoted = 64
+
 // quote keeps what somebody wrote readable and short.
 func quote(s string) string {
-	const most = 64
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + " and " + strconv.Itoa(len(s)-most) + " bytes more"
+	if len(s) > maxQuoted {
+		return strconv.Quote(s[:maxQuoted]) + " and " + strconv.Itoa(len(s)-maxQuoted) + " bytes more"
 	}
 	return strconv.Quote(s)
 }

@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+const (
+	maxRows          = 16           // of one call of admit: a subject's limits, the policy's and the endpoint's
+	maxCounterWindow = 90 * day     // of a sliding_counter
+	maxGain          = 36_500 * day // in which a gcra's burst is gained
+	maxLimit         = 1_000_000
+)
+
+// checkLimits holds every limit against what its kind takes, as library ratelimit does.
+func (p *Policy) checkLimits(found *problems) {
+	p.eachLimit(func(at string, l *Limit) { l.check(at, p, found) })
+	for i := range p.Endpoints {
+		if own, all := len(p.Endpoints[i].Limits), len(p.Limits); own > 0 && own+all > maxRows {
+			found.add(fmt.Sprintf("endpoints[%d].limits", i), "must be at most %d together with the policy's limits, got %d and %d", maxRows, own, all)
+		}
+	}
+}
+
+// eachLimit calls f with every limit and its path.
+func (p *Policy) eachLimit(f func(at string, l *Limit)) {
+	each := func(at string, limits []Limit) {
+		for i := range limits {
+			f(fmt.Sprintf("%s[%d]", at, i), &limits[i])
+		}
+	}
+	each("limits", p.Limits)
+	each("global", p.Global)
+	for i := range p.Endpoints {
+		at := fmt.Sprintf("endpoints[%d].", i)
+		each(at+"limits", p.Endpoints[i].Limits)
+		each(at+"global", p.Endpoints[i].Global)
+	}
+}
+
+func (l *Limit) check(at string, p *Policy, found *problems) {
+	if l.Kind == GCRA {
+		l.checkBurst(at, found)
+	} else {
+		if l.Burst != 0 {
+			found.add(at+".burst", "is for a gcra, not for a %s", l.kind())
+		}
+		if l.kind() == SlidingLog && l.Cost > 1 {
+			found.add(at+".cost", "must be 1 in a sliding_log, which counts requests, got %d", l.Cost)
+		} else if l.Limit > 0 && l.Cost > l.Limit {
+			found.add(at+".cost", "must be at most the limit %d, got %d: more is never there", l.Limit, l.Cost)
+		}
+	}
+	if l.Kind == SlidingCounter && l.Window > maxCounterWindow {
+		found.add(at+".window", "must be at most 90d in a sliding_counter, got %s", formatDuration(l.Window))
+	}
+	if l.Share != 0 && (l.OnFailure == Open || l.OnFailure == Closed || l.OnFailure == "" && p.OnFailure != Local) {
+		found.add(at+".share", "is for on_failure: local")
+	}
+}
+
+func (l *Limit) checkBurst(at string, found *problems) {
+	burst := l.Burst
+	if burst == 0 {
+		burst = l.Limit
+	}
+	if burst > 0 && l.Cost > burst {
+		found.add(at+".cost", "must be at most the burst %d, got %d: more is never there", burst, l.Cost)
+	}
+	if l.Limit > 0 && burst > 0 && l.Window > 0 && gain(burst, l.Window, l.Limit) > maxGain {
+		found.add(at+".window", "must gain the burst %d within 100 years", burst)
+	}
+}
+
+// gain is the time in which a burst is gained; maxGain and a bit where that is more than 292 years.
+func gain(burst int64, window time.Duration, limit int64) time.Duration {
+	high, low := bits.Mul64(uint64(burst), uint64(window))
+	if high >= uint64(limit) {
+		return maxGain + 1
+	}
+	quotient, _ := bits.Div64(high, low, uint64(limit))
+	return time.Duration(min(quotient, uint64(maxGain)+1))
+}
+
+func (l *Limit) kind() Kind {
+	if l.Kind == "" {
+		return SlidingLog
+	}
+	return l.Kind
+}

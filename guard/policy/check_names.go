@@ -1,0 +1,53 @@
+package policy
+
+import "fmt"
+
+// maxWireName is how long `<endpoint>/<name>` may be, library guard's bound of a limit's name.
+const maxWireName = 64
+
+// checkNames finds names that stand for two things: in Redis, in a header or in a metric.
+func (p *Policy) checkNames(found *problems) {
+	shared := names{found: found, first: map[string]string{}}
+	shared.limits("limits", p.Limits)
+	shared.limits("global", p.Global)
+	if p.Cost != nil {
+		for i, b := range p.Cost.Budgets {
+			shared.add(fmt.Sprintf("cost.budgets[%d].name", i), b.Name)
+		}
+	}
+	endpoints := names{found: found, first: map[string]string{}}
+	for i := range p.Endpoints {
+		e, at := &p.Endpoints[i], fmt.Sprintf("endpoints[%d]", i)
+		endpoints.add(at+".name", e.Name)
+		own := names{found: found, first: map[string]string{}, endpoint: e.Name}
+		own.limits(at+".limits", e.Limits)
+		own.limits(at+".global", e.Global)
+	}
+}
+
+// names are those of one scope, with the path of each one's first use.
+type names struct {
+	found    *problems
+	first    map[string]string
+	endpoint string // what they are joined to on the wire; "" for nothing
+}
+
+func (n *names) limits(at string, limits []Limit) {
+	for i := range limits {
+		n.add(fmt.Sprintf("%s[%d].name", at, i), limits[i].Name)
+	}
+}
+
+func (n *names) add(at, name string) {
+	if name == "" {
+		return
+	}
+	if first, ok := n.first[name]; ok {
+		n.found.add(at, "%s is the name of %s too", quote(name), first)
+		return
+	}
+	n.first[name] = at
+	if wire := n.endpoint + "/" + name; n.endpoint != "" && len(wire) > maxWireName && len(name) <= 32 && len(n.endpoint) <= 32 {
+		n.found.add(at, "must make at most %d bytes with its endpoint's, got %d: %s", maxWireName, len(wire), quote(wire))
+	}
+}

@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// checkEndpoint finds an endpoint that takes part in what the policy does not have, or never could.
+func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
+	if e.Abuse != "" && p.Abuse == nil {
+		found.add(at+".abuse", "has no tiers: the policy has no abuse")
+	}
+	if e.Abuse == CountAll && p.Abuse != nil {
+		for i, t := range p.Abuse.Tiers {
+			if t.Threshold == 1 {
+				found.add(at+".abuse", "must not be all: the threshold of abuse.tiers[%d] is 1, so every request would be refused", i)
+			}
+		}
+	}
+	if e.Cost == nil {
+		return
+	}
+	if p.Cost == nil {
+		found.add(at+".cost", "has no budgets: the policy has no cost")
+		return
+	}
+	for i, b := range p.Cost.Budgets {
+		if b.Budget > 0 && e.Cost.Estimate > b.Budget {
+			found.add(at+".cost.estimate", "must be at most the budget %s of cost.budgets[%d], got %s: it would never fit", b.Budget, i, e.Cost.Estimate)
+		}
+	}
+}
+
+func (c *Cost) check(at string, found *problems) {
+	if len(c.Budgets) > 0 {
+		return
+	}
+	if c.Hold != 0 {
+		found.add(at+".hold", "has no budget to hold")
+	}
+	if c.Penalty != 0 {
+		found.add(at+".penalty", "has no budget that could be exceeded")
+	}
+}
+
+func (a *Abuse) check(at string, found *problems) {
+	for i, t := range a.Tiers {
+		here := fmt.Sprintf("%s.tiers[%d]", at, i)
+		for j, other := range a.Tiers {
+			if i != j && other.covers(t) && (j < i || !t.covers(other)) {
+				found.add(here, "never matters: tiers[%d] blocks as long, at no more attempts in no less time", j)
+				break
+			}
+		}
+	}
+	a.checkEscalation(at, found)
+}
+
+// covers tells whether t blocks whenever other does, and as long.
+func (t Tier) covers(other Tier) bool {
+	return t.Threshold <= other.Threshold && t.Window >= other.Window && t.Block >= other.Block
+}
+
+func (a *Abuse) checkEscalation(at string, found *problems) {
+	memory := a.StrikeMemory
+	if memory == 0 {
+		memory = DefaultStrikeMemory
+	}
+	for i, block := range a.Escalation {
+		if i < len(a.Escalation)-1 && block >= memory && memory > 0 {
+			found.add(fmt.Sprintf("%s.escalation[%d]", at, i), "must be shorter than the strike memory %s, got %s: the next would never be reached",
+				formatDuration(memory), formatDuration(block))
+		}
+	}
+	if a.StrikeMemory != time.Duration(0) && len(a.Escalation) == 0 {
+		found.add(at+".strike_memory", "has no escalation to count for")
+	}
+}
+
+func (id *Identity) check(found *problems) {
+	from := id.From
+	if len(from) == 0 {
+		from = []Source{FromIP}
+	}
+	has := map[Source]bool{}
+	for i, source := range from {
+		at := fmt.Sprintf("identity.from[%d]", i)
+		switch {
+		case has[source]:
+			found.add(at, "is there twice: %s", source)
+		case source == FromIP && i < len(from)-1:
+			found.add(at, "must be the last: every request has an address, so what follows is never asked")
+		}
+		has[source] = true
+	}
+	for _, section := range []struct {
+		source Source
+		given  bool
+	}{
+		{FromFingerprint, id.Fingerprint != Fingerprint{}},
+		{FromAPIKey, id.APIKey != APIKey{}},
+		{FromIP, id.IP.Header != "" || id.IP.IPv6Prefix != 0 || len(id.IP.TrustedProxies) > 0},
+	} {
+		if section.given && !has[section.source] {
+			found.add("identity."+string(section.source), "is not asked: identity.from has no %s", section.source)
+		}
+	}
+	if id.IP.Header != "" && len(id.IP.TrustedProxies) == 0 && has[FromIP] {
+		found.add("identity.ip.header", "is believed of nobody: trusted_proxies is empty")
+	}
+}

@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// maxValues is how many values a file may have once its aliases are followed.
+const maxValues = 1_000_000
+
+// A decoder fills in a policy out of a tree of YAML, and keeps where each value stands.
+type decoder struct {
+	found   problems
+	aliases map[*ast.AliasNode]ast.Node
+	open    map[ast.Node]bool // aliased nodes that are being decoded
+	at      map[string]*token.Token
+	bad     map[string]bool // paths whose value is not what it must be, so that nothing else is said of it
+	values  int
+}
+
+func newDecoder(root ast.Node) *decoder {
+	return &decoder{aliases: resolve(root), open: map[ast.Node]bool{}, at: map[string]*token.Token{}, bad: map[string]bool{}}
+}
+
+func (d *decoder) isGiven(path string) bool { return d.at[path] != nil }
+
+// isBad tells whether the value of a path, or what holds it, is said to be wrong already.
+func (d *decoder) isBad(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if d.bad[path] {
+			return true
+		}
+	}
+	return d.bad[""]
+}
+
+// locate tells where a problem is: at its path's value, or what stands around it.
+func (d *decoder) locate(p Problem) Problem {
+	p.Line, p.Column = 1, 1
+	for path := p.Path; ; path = parent(path) {
+		if t := d.at[path]; t != nil {
+			p.Line, p.Column = position(t)
+			return p
+		}
+		if path == "" {
+			return p
+		}
+	}
+}
+
+// parent cuts the last key or index off a path.
+func parent(path string) string {
+	if strings.HasSuffix(path, `"]`) {
+		return path[:strings.Index(path, `["`)] // only the last key is quoted
+	}
+	return path[:max(strings.LastIndexAny(path, ".["), 0)]
+}
+
+func (d *decoder) wrong(path string, n ast.Node, format string, args ...any) {
+	d.bad[path] = true
+	d.add(path, n.GetToken(), format, args...)
+}
+
+func (d *decoder) add(path string, t *token.Token, format string, args ...any) {
+	d.found.add(path, format, args...)
+	last := &d.found[len(d.found)-1]
+	last.Line, last.Column = position(t)
+}
+
+// decode fills in v with what stands at path.
+func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
+	if d.values++; d.values > maxValues {
+		if d.values == maxValues+1 {
+			d.bad[""] = true
+			d.add(path, n.GetToken(), "must be at most %d values, with aliases followed", maxValues)
+		}
+		return
+	}
+	n, done := d.follow(path, n)
+	if n == nil {
+		return
+	}
+	defer done()
+	if _, ok := n.(*ast.NullNode); ok {
+		delete(d.at, path) // `limits:` with nothing behind is absent
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.decode(path, n, v.Elem())
+	case reflect.Struct:
+		d.section(path, n, v)
+	case reflect.Slice:
+		d.list(path, n, v)
+	case reflect.Map:
+		d.factors(path, n, v)
+	default:
+		d.scalar(path, n, v)
+	}
+}
+
+func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
+	entries, ok := d.entries(path, n)
+	if !ok {
+		return
+	}
+	fields := fieldsOf(v.Type())
+	for _, e := range entries {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == e.key })
+		switch {
+		case i >= 0:
+			at := join(path, e.key)
+			d.at[at] = e.where()
+			d.decode(at, e.value, v.Field(fields[i].index))
+		case path == "" && strings.HasPrefix(e.key, "x-"):
+		default:
+			keys := make([]string, len(fields))
+			for i, f := range fields {
+				keys[i] = f.key
+			}
+			d.add(path, e.token, "unknown key %s%s", quote(e.key), didYouMean(e.key, keys))
+		}
+	}
+}
+
+func (d *decoder) list(path string, n ast.Node, v reflect.Value) {
+	sequence, ok := n.(*ast.SequenceNode)
+	if !ok {
+		d.wrong(path, n, "must be a list, got %s", describe(n))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(sequence.Values), len(sequence.Values)))
+	for i, element := range sequence.Values {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		d.at[at] = first(element)
+		if _, ok := element.(*ast.NullNode); ok {
+			d.wrong(at, element, "must not be empty")
+			continue
+		}
+		d.decode(at, element, v.Index(i))
+	}
+}
+
+func (d *decoder) factors(path string, n ast.Node, v reflect.Value) {
+	entries, ok := d.entries(path, n)
+	if !ok {
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(entries)))
+	for _, e := range entries {
+		at := path + "[" + strconv.Quote(e.key) + "]"
+		d.at[at] = e.where()
+		factor := reflect.New(v.Type().Elem()).Elem()
+		d.decode(at, e.value, factor)
+		if d.at[at] == nil {
+			d.at[at] = e.token
+			d.wrong(at, e.value, "must not be empty")
+		}
+		v.SetMapIndex(reflect.ValueOf(e.key), factor)
+	}
+}

@@ -1,0 +1,210 @@
+package policy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const everything = `# yaml-language-server: $schema=schema.json
+version: 1
+namespace: chat
+timeout: 20ms
+on_failure: local
+share: 0.5
+identity:
+  from: [fingerprint, api_key, ip]
+  fingerprint: {header: X-Print, verify: hmac}
+  api_key: {header: X-Key, plain: true}
+  ip: {trusted_proxies: [10.0.0.0/8, "::1"], ipv6_prefix: 56, header: Forwarded}
+limits:
+  - {name: hour, kind: fixed_window, limit: 500, window: 1h}
+global:
+  - {name: all, kind: sliding_counter, limit: 1000, window: 1s, on_failure: open}
+cost:
+  budgets:
+    - {name: day, budget: "5.00", window: 24h}
+    - {name: month, budget: 100, window: 30d}
+  hold: 2m
+  penalty: 1h
+  on_failure: closed
+abuse:
+  tiers: [{threshold: 5, window: 1m, block: 5m}]
+  escalation: [5m, 1h, 24h]
+  strike_memory: 720h
+  on_failure: open
+endpoints:
+  - name: chat
+    match: ["POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"]
+    dedup: 0s
+    limits:
+      - {name: minute, limit: 10, window: 1m, share: 0.25, shadow: true}
+      - name: burst
+        kind: gcra
+        limit: 2
+        window: 1.5s
+        burst: 20
+        cost: 3
+        on_failure: closed
+    global:
+      - {name: everybody, kind: gcra, limit: 1000, window: 1s}
+    cost: {estimate: 0.000001}
+    abuse: refused
+    challenge: {required: true, ttl: 5m, header: X-Once, payload: path, on_failure: open}
+overrides:
+  allow: ["key=internal"]
+  deny: ["ip=203.0.113.7", "ip=203.0.113.0/24"]
+  multiply: {"key=partner": 10}
+`
+
+// wantEverything is the policy that everything stands for.
+func wantEverything() *Policy {
+	return &Policy{
+		Version: 1, Namespace: "chat", Timeout: 20 * time.Millisecond, OnFailure: Local, Share: 0.5,
+		Identity: Identity{
+			From:        []Source{FromFingerprint, FromAPIKey, FromIP},
+			Fingerprint: Fingerprint{Header: "X-Print", Verify: VerifyHMAC},
+			APIKey:      APIKey{Header: "X-Key", Plain: true},
+			IP:          IP{TrustedProxies: []string{"10.0.0.0/8", "::1"}, IPv6Prefix: 56, Header: "Forwarded"},
+		},
+		Limits: []Limit{{Name: "hour", Kind: FixedWindow, Limit: 500, Window: time.Hour}},
+		Global: []Limit{{Name: "all", Kind: SlidingCounter, Limit: 1000, Window: time.Second, OnFailure: Open}},
+		Cost: &Cost{
+			Budgets: []Budget{
+				{Name: "day", Budget: 5_000_000, Window: 24 * time.Hour}, {Name: "month", Budget: 100_000_000, Window: 30 * day},
+			},
+			Hold: 2 * time.Minute, Penalty: time.Hour, OnFailure: Closed,
+		},
+		Abuse: &Abuse{
+			Tiers:      []Tier{{Threshold: 5, Window: time.Minute, Block: 5 * time.Minute}},
+			Escalation: []time.Duration{5 * time.Minute, time.Hour, 24 * time.Hour}, StrikeMemory: 720 * time.Hour, OnFailure: Open,
+		},
+		Endpoints: []Endpoint{{
+			Name: "chat", Match: []string{"POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"},
+			Dedup: new(time.Duration(0)),
+			Limits: []Limit{
+				{Name: "minute", Limit: 10, Window: time.Minute, Share: 0.25, Shadow: true},
+				{Name: "burst", Kind: GCRA, Limit: 2, Window: 1500 * time.Millisecond, Burst: 20, Cost: 3, OnFailure: Closed},
+			},
+			Global:    []Limit{{Name: "everybody", Kind: GCRA, Limit: 1000, Window: time.Second}},
+			Cost:      &EndpointCost{Estimate: 1},
+			Abuse:     CountRefused,
+			Challenge: &Challenge{Required: true, TTL: 5 * time.Minute, Header: "X-Once", Payload: PayloadPath, OnFailure: Open},
+		}},
+		Overrides: Overrides{
+			Allow: []string{"key=internal"}, Deny: []string{"ip=203.0.113.7", "ip=203.0.113.0/24"},
+			Multiply: map[string]int64{"key=partner": 10},
+		},
+	}
+}
+
+func TestParse_everyKey(t *testing.T) {
+	got, err := Parse("policy.yaml", []byte(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantEverything(), got); diff != "" {
+		t.Errorf("policy (-want +got):\n%s", diff)
+	}
+	withCR, err := Parse("policy.yaml", []byte("\ufeff"+strings.ReplaceAll(everything, "\n", "\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, withCR); diff != "" {
+		t.Errorf("with CR LF and a byte order mark (-want +got):\n%s", diff)
+	}
+}
+
+func TestParse_anchorsAndMerges(t *testing.T) {
+	got, err := Parse("policy.yaml", []byte(`
+x-limits:
+  base: &base {kind: gcra, limit: 10, window: 1m}
+  slow: &slow {window: 1h, burst: 5}
+limits:
+  - <<: *base
+    name: one
+    limit: 20
+  - {<<: [*slow, *base], name: two}
+endpoints:
+  - name: a
+    limits: &same
+      - {name: minute, limit: 1, window: &w 1m}
+  - name: b
+    dedup: *w
+    limits: *same
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := []Limit{{Name: "minute", Limit: 1, Window: time.Minute}}
+	want := &Policy{
+		Limits: []Limit{
+			{Name: "one", Kind: GCRA, Limit: 20, Window: time.Minute}, {Name: "two", Kind: GCRA, Limit: 10, Window: time.Hour, Burst: 5},
+		},
+		Endpoints: []Endpoint{{Name: "a", Limits: same}, {Name: "b", Dedup: new(time.Minute), Limits: same}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("policy (-want +got):\n%s", diff)
+	}
+}
+
+// TestParse_problems has one policy a file: what is wrong stands in comments at its end.
+func TestParse_problems(t *testing.T) {
+	files, err := filepath.Glob("testdata/problems/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, want, ok := strings.Cut(string(data), "\n# problems\n")
+			if !ok {
+				t.Fatal("no line # problems")
+			}
+			want = "\n" + strings.ReplaceAll(strings.TrimPrefix(want, "# "), "\n# ", "\n")
+			_, err = Parse("p.yaml", []byte(text))
+			wantProblems(t, err, want)
+			again, err2 := Parse("p.yaml", []byte(text))
+			if again != nil || err2.Error() != err.Error() {
+				t.Error("another answer the second time")
+			}
+		})
+	}
+}
+
+func TestParse_whatNoFileCanShow(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":         {"", "p.yaml:1:1: is empty: a policy has at least `version: 1`"},
+		"comment":       {"# nothing\n", "p.yaml:1:1: is empty: a policy has at least `version: 1`"},
+		"no UTF-8":      {"version: 1\nname: \xff", "p.yaml:2:7: must be UTF-8"},
+		"NUL":           {"version: 1\x00", "p.yaml:1:11: must have no control character U+0000"},
+		"too large":     {strings.Repeat("#", MaxFileSize+1), "p.yaml:1:1: must have at most 4194304 bytes"},
+		"long line":     {"#" + strings.Repeat("a", maxLine), "p.yaml:1:16384: must have at most 16384 bytes in a line"},
+		"deep":          {"a: " + strings.Repeat("[", 1001), "p.yaml:1:1004: is too deeply nested"},
+		"documents":     {strings.Repeat("---\n", 11), "p.yaml:11:1: must be one document"},
+		"complex key":   {"? a\n: 1\n", "p.yaml:1:1: must have plain text for a key"},
+		"two documents": {"version: 1\n---\nversion: 1\n", "p.yaml:3:1: must be one document"},
+		"text":          {"hello", `p.yaml:1:1: must be a mapping of keys, got "hello"`},
+		"syntax":        {"version: [1", "p.yaml:1:10: sequence end token ']' not found"},
+	} {
+		_, err := Parse("p.yaml", []byte(c.text))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: want %s\ngot %v", name, c.want, err)
+		}
+	}
+}
+
+func TestLoad_aFileThatIsNotThere(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "no.yaml"))
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// The parser of YAML takes time that grows with the square of these.
+const (
+	maxLine      = 16 << 10 // bytes of a line
+	maxBrackets  = 1000     // opened and not closed
+	maxDocuments = 10       // lines that begin a document or a directive
+)
+
+// unreadable finds what must not reach the parser.
+func unreadable(data []byte) *Problem {
+	if len(data) > MaxFileSize {
+		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("must have at most %d bytes", MaxFileSize)}
+	}
+	number, brackets, documents := 0, 0, 0
+	for line := range bytes.Lines(data) {
+		number++
+		if len(line) > maxLine {
+			return &Problem{Line: number, Column: maxLine, Message: fmt.Sprintf("must have at most %d bytes in a line", maxLine)}
+		}
+		if bytes.HasPrefix(line, []byte("---")) || line[0] == '%' {
+			documents++
+		}
+		column := 0
+		for rest := line; len(rest) > 0; {
+			r, size := utf8.DecodeRune(rest)
+			rest = rest[size:]
+			column++
+			message := ""
+			switch {
+			case r == utf8.RuneError && size == 1:
+				message = "must be UTF-8"
+			case r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f:
+				message = fmt.Sprintf("must have no control character %U", r)
+			case r == '[' || r == '{':
+				brackets++
+			case (r == ']' || r == '}') && brackets > 0:
+				brackets--
+			}
+			if brackets > maxBrackets {
+				message = "is too deeply nested"
+			} else if documents > maxDocuments {
+				message = "must be one document"
+			}
+			if message != "" {
+				return &Problem{Line: number, Column: column, Message: message}
+			}
+		}
+	}
+	return nil
+}
