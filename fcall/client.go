@@ -155,7 +155,9 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 		cmd := newCommand(ctx, fn, &c.trust, args)
 		err, late := c.await(ctx, cmd)
 		if late {
-			return nil, abandoned(fn, cmd, ctx.Err(), attempt)
+			err = abandoned(fn, cmd, ctx.Err(), attempt)
+			c.doubt(ctx, err)
+			return nil, err
 		}
 		if err == nil {
 			cmd.answered()
@@ -163,6 +165,7 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 			return newReply(fn, cmd.Val())
 		}
 		err, again := judge(fn, cmd, err, attempt)
+		c.doubt(ctx, err)
 		if c.adapt(fn, cmd, err, &whole) {
 			attempt--
 			continue

@@ -42,6 +42,7 @@ func (p *Pending) Reply() (*Reply, error) {
 	}
 	if err := p.cmd.Err(); err != nil {
 		p.err, _ = judge(p.fn, p.cmd, err, 1)
+		p.client.doubt(p.ctx, p.err)
 		p.client.adapt(p.fn, p.cmd, p.err, new(bool)) // for the next one
 		if lost, ok := p.err.(*NotLoadedError); ok {
 			p.client.healQueued(p.ctx, p.fn, lost, p.cmd, p.mark)

@@ -64,6 +64,9 @@ func (r *report) settle(t *testing.T, s *service, accounts map[accountName]*acco
 		if held < a.admitted {
 			r.Lost[k.name] += a.admitted - held
 		}
+		if held > k.limit {
+			r.problems = append(r.problems, fmt.Sprintf("%s of %s holds %d, and its limit is %d", k.name, name.subject, held, k.limit))
+		}
 		if held > a.admitted+a.perhaps {
 			r.problems = append(r.problems, fmt.Sprintf("%s of %s holds %d, and callers know of %d, and perhaps %d more", k.name, name.subject, held, a.admitted, a.perhaps))
 		}

@@ -72,7 +72,9 @@ func TestNetwork_deadlinesHold(t *testing.T) {
 				p := startProxy(t, server.Addr)
 				tr := begin(t, load{callers: []fcall.Caller{way.open(t, p.Listen)}, deadline: 100 * time.Millisecond, absent: true})
 				p.suffer(t, f.toxic)
-				tr.await(t, "late calls", func(r report) bool { return r.Failed[tooLate] >= workers && r.Failed[tooLate]+r.Failed[noTime] >= 5*workers })
+				tr.await(t, "late calls", func(r report) bool {
+					return r.Failed[tooLate] >= workers && r.Failed[tooLate]+r.Failed[noTime] >= 5*workers
+				})
 				p.heal(t)
 				tr.awaitAnswers(t, 500)
 				r := tr.end(t)

@@ -18,10 +18,12 @@ import (
 type report struct {
 	Calls    int
 	Answered int
+	Calm     int            // calls since the last that failed
 	Failed   map[string]int // by class: "nothing ran: OOM", "outcome unknown: timeout"
 	Errors   []error        // the first of each class
 	Silence  time.Duration  // the longest time without any answer
 	Slowest  time.Duration  // the longest call
+	Trouble  time.Duration  // from the first failed call to the last
 
 	Accounts  int              // subjects that were called, in each library
 	Overshoot map[string]int64 // what was admitted above the limits, by kind
@@ -86,6 +88,9 @@ func (r report) String() string {
 	text := fmt.Sprintf("%d calls, %d failed", r.Calls, r.Calls-r.Answered)
 	if len(r.Failed) > 0 {
 		text += " (" + counts(r.Failed) + ")"
+	}
+	if r.Trouble > 0 {
+		text += fmt.Sprintf(" within %v", r.Trouble.Round(time.Millisecond))
 	}
 	text += fmt.Sprintf("; %v without an answer, slowest call %v; %d accounts", r.Silence.Round(time.Millisecond), r.Slowest.Round(time.Millisecond), r.Accounts)
 	if len(r.Overshoot) > 0 {

@@ -46,6 +46,7 @@ type traffic struct {
 	steps    int
 	report   report
 	answered time.Time // the last
+	failed   time.Time // the first
 	accounts map[accountName]*account
 }
 
@@ -133,10 +134,16 @@ func (tr *traffic) call(f func(context.Context) error) outcome {
 	tr.report.Slowest = max(tr.report.Slowest, end.Sub(start))
 	if err == nil {
 		tr.report.Answered++
+		tr.report.Calm++
 		tr.report.Silence = max(tr.report.Silence, end.Sub(tr.answered))
 		tr.answered = end
 		return answered
 	}
+	tr.report.Calm = 0
+	if tr.failed.IsZero() {
+		tr.failed = end
+	}
+	tr.report.Trouble = end.Sub(tr.failed)
 	class, out := classify(err)
 	tr.report.Failed[class]++
 	if tr.report.Failed[class] == 1 {
@@ -162,6 +169,13 @@ func (tr *traffic) awaitAnswers(t *testing.T, n int) {
 	t.Helper()
 	before := tr.now().Answered
 	tr.await(t, fmt.Sprint(n, " answers"), func(r report) bool { return r.Answered >= before+n })
+}
+
+// awaitCalm waits for n answers without a failure between them.
+func (tr *traffic) awaitCalm(t *testing.T, n int) {
+	t.Helper()
+	start := tr.now().Answered
+	tr.await(t, fmt.Sprint(n, " answers in a row"), func(r report) bool { return r.Calm >= n && r.Answered >= start+n })
 }
 
 // awaitFailed waits until n more calls have failed in a way that the text names, "nothing ran: OOM".

@@ -1,0 +1,90 @@
+package faults
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// toCluster are two services that call a cluster, which each learn of it by themselves.
+func toCluster(t testing.TB, c *engines.Cluster) load {
+	t.Helper()
+	var l load
+	for range 2 {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:3], ContextTimeoutEnabled: true})
+		t.Cleanup(func() { client.Close() })
+		l.callers = append(l.callers, client)
+	}
+	return l
+}
+
+// A replica takes over on a person's word: the primary lets it catch up first.
+func TestClusterFailover_onPurposeLosesNothing(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 3, 1)
+	tr := begin(t, toCluster(t, c))
+	for i, next := range c.Replicas {
+		if err := next.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		next.AwaitInfo(t, "role:master")
+		c.Primaries[i].AwaitInfo(t, "role:slave", "master_link_status:up")
+	}
+	tr.awaitCalm(t, 1000)
+	r := tr.end(t)
+	r.none(t)
+	r.nothingDestroyed(t)
+}
+
+// A primary dies. What it had answered and not yet handed on is lost, and can be admitted once more; nothing else is.
+func TestClusterFailover_ofAPrimaryThatDied(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 3, 1)
+	tr := begin(t, toCluster(t, c))
+	c.Primaries[0].Kill()
+	c.Replicas[0].AwaitInfo(t, "role:master")
+	tr.awaitCalm(t, 1000)
+	r := tr.end(t)
+	r.only(t, cutOff, notBegun, tooLate, noTime, "nothing ran: CLUSTERDOWN")
+	r.destroyed(t, 1)
+	r.within(t, tr.deadline)
+}
+
+// Most primaries stand still: the cluster is down, and says so as soon as it knows. It comes back by itself.
+func TestClusterDown_deadlinesHoldAndItComesBack(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 3, 0)
+	tr := begin(t, toCluster(t, c))
+	for _, m := range c.Primaries[:2] {
+		m.Pause(t)
+	}
+	tr.awaitFailed(t, "nothing ran: CLUSTERDOWN", 50)
+	for _, m := range c.Primaries[:2] {
+		m.Resume(t)
+	}
+	c.Await(t)
+	tr.awaitCalm(t, 1000)
+	r := tr.end(t)
+	r.only(t, cutOff, notBegun, tooLate, noTime, "nothing ran: CLUSTERDOWN")
+	r.nothingDestroyed(t)
+	r.within(t, tr.deadline)
+}
+
+// A slot moves key by key, while its keys are called: also to a primary that has joined without the libraries.
+func TestSlots_moveUnderTraffic(t *testing.T) {
+	program := engines.OnPath(t)
+	c := program.StartCluster(t, 3, 0)
+	tr := begin(t, toCluster(t, c))
+	joined := c.Join(t, program)
+	began := time.Now()
+	slots := c.MoveSlots(t, c.Primaries[0], joined)
+	slots += c.MoveSlots(t, c.Primaries[1], c.Primaries[2])
+	t.Logf("%d slots with keys moved in %v", slots, time.Since(began))
+	tr.awaitAnswers(t, 500)
+	r := tr.end(t)
+	r.none(t)
+	r.nothingDestroyed(t)
+	if joined.Client(t).DBSize(t.Context()).Val() == 0 {
+		t.Error("no key has moved")
+	}
+}
