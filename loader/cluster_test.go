@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/loader/doctor"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -142,6 +143,11 @@ func TestCluster_aNodeOfAnotherVersionIsToldAndLoaded(t *testing.T) {
 	equal(t, "warnings", []string{"versions_differ"}, warnings(p))
 	if !strings.Contains(p.Warnings[0].Text, "("+joined.Addr+")") {
 		t.Errorf("warning is %s", p.Warnings[0].Text)
+	}
+	d, err := doctor.Diagnose(t.Context(), target, lib)
+	equal(t, "error of doctor", nil, err)
+	if !slices.Contains(d.Findings, doctor.Finding{ID: "versions_differ", Severity: doctor.Warn, Text: p.Warnings[0].Text}) {
+		t.Errorf("doctor does not say it: %v", d.Findings)
 	}
 	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
 	equal(t, "error", nil, err)

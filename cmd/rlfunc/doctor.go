@@ -71,7 +71,10 @@ func (a *app) printDiagnosis(d *doctor.Diagnosis) {
 	}
 	for _, s := range order {
 		f := first[s]
-		fmt.Fprintf(a.out, "%s %s: %s\n    on   %s\n", f.Severity, f.ID, f.Text, strings.Join(nodes[s], ", "))
+		fmt.Fprintf(a.out, "%s %s: %s\n", f.Severity, f.ID, f.Text)
+		if f.Node != "" {
+			fmt.Fprintf(a.out, "    on   %s\n", strings.Join(nodes[s], ", "))
+		}
 		if f.Fix != "" {
 			fmt.Fprintf(a.out, "    fix  %s\n", f.Fix)
 		}

@@ -39,6 +39,9 @@ func Diagnose(ctx context.Context, t *loader.Target, libs ...*fcall.Library) (*D
 		return nil, err
 	}
 	d := &Diagnosis{Format: Format, Nodes: len(plan.Nodes), Findings: []Finding{}}
+	for _, w := range plan.Warnings {
+		d.add(Finding{ID: w.Code, Severity: Warn, Text: w.Text})
+	}
 	for _, n := range plan.Nodes {
 		d.node(n)
 	}
