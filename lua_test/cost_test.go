@@ -60,7 +60,7 @@ func cancels(receipt string) func(context.Context, *budget.Client) (any, error) 
 func micros(n int) fcall.Micros { return fcall.Micros(n) }
 
 func peeks(receipt string, estimate fcall.Micros, limits ...budget.PeekLimits) func(context.Context, *budget.Client) (any, error) {
-	return luatest.Call((*budget.Client).Peek, budget.PeekParams{Bucket: "u1", Limits: limits, Estimate: &estimate, Receipt: receipt})
+	return luatest.Call((*budget.Client).Peek, budget.PeekParams{Bucket: "u1", Limits: limits, Estimate: estimate, Receipt: receipt})
 }
 
 // granted is a reservation's answer under one limit.

@@ -121,8 +121,7 @@ func callCancel(subject, receipt string) costCall {
 }
 
 func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit) costCall {
-	asked := fcall.Micros(estimate)
-	p := budget.PeekParams{Bucket: fcall.Subject(subject), Receipt: receipt, Estimate: &asked}
+	p := budget.PeekParams{Bucket: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate)}
 	for _, l := range limits {
 		p.Limits = append(p.Limits, budget.PeekLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
 	}

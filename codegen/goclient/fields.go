@@ -48,10 +48,14 @@ func groups(fields []spec.Field) []spec.Field {
 	return out
 }
 
-// Pointer tells whether the Go field of an argument is a pointer: absent needs a nil, because the zero value is a legal argument.
+// Pointer tells whether the Go field of an argument is a pointer: absent needs a nil, because the zero value is a legal argument
+// that says something else.
 func Pointer(f spec.Field) bool {
-	return f.Optional && f.Kind.Integer() && f.Kind != spec.KindTime && f.Min == 0
+	return f.Optional && f.Kind.Integer() && f.Kind != spec.KindTime && f.Min == 0 && !zeroByDefault(f)
 }
+
+// zeroByDefault tells that absent is as good as 0.
+func zeroByDefault(f spec.Field) bool { return f.Default != nil && *f.Default == 0 }
 
 // goType is the Go type of a params field; owner is the function's Go name, with the group's when in a row.
 func goType(owner string, f spec.Field) string {

@@ -70,7 +70,7 @@ func keyFields(fields []spec.Field) string {
 func encode(from string, f spec.Field) string {
 	value := from + "." + goName(f.Name)
 	opt := ""
-	if f.Optional {
+	if f.Optional && (f.Kind == spec.KindEnum || !zeroByDefault(f)) {
 		opt = "Opt"
 	}
 	ptr := ""

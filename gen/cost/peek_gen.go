@@ -25,8 +25,8 @@ type PeekParams struct {
 	Bucket fcall.Subject
 	// Limits: budgets to tell about. 1 to 16 of them.
 	Limits []PeekLimits
-	// Estimate: what would be reserved. From 0 to 1000000000000000. Nil defaults to 0.
-	Estimate *fcall.Micros
+	// Estimate: what would be reserved. From 0 to 1000000000000000. Defaults to 0.
+	Estimate fcall.Micros
 	// Receipt: the receipt to tell about. 1 to 256 bytes. Optional: the zero value is absent.
 	Receipt string
 }
@@ -134,7 +134,7 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()
-	a.OptMicrosPtr("estimate", p.Estimate, 0, 1000000000000000)
+	a.Micros("estimate", p.Estimate, 0, 1000000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 
 	return a
