@@ -8,7 +8,7 @@
 --- With an escalation the k-th block within the strike memory lasts the k-th duration in place of the tier's, and the last
 --- duration repeats. A block is its key's expiry, so the tick of retry_after is a millisecond. A subject takes 16 bytes an
 --- attempt, at most as many as the highest threshold.
---- @use clock block_state attempt_log strike_log
+--- @use clock block_state tier_set
 --- @key    bucket          string[block]        the block: it holds while the key is there
 --- @key    attempts        string[attempts]     when the attempts were made; kept for the longest window
 --- @key    strikes         string[strikes]      when the blocks began; kept for the strike memory
@@ -33,55 +33,17 @@ local function attempt(bucket, attempts, strikes, tiers, escalation, strike_memo
   if not left_ms then
     return nil, blocked_by
   end
-  local clock_us = clock.now_us()
-  local blocked, longest_us = left_ms > 0, 0
-  for number = 1, #tiers do
-    longest_us = math.max(longest_us, tiers[number].window_us)
-  end
-  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
-  if no_log then
-    return nil, no_log
-  end
-  local struck, struck_us, strike_us, no_strikes = 0, '', clock_us, nil
-  if log.struck then
-    struck, struck_us, strike_us, no_strikes = strike_log.read(strikes, clock_us, strike_memory_us)
-    if no_strikes then
-      return nil, no_strikes
-    end
-  end
-
-  local recorded = blocked and 0 or 1
-  local rows, keep, started, tier, block_us = {}, 0, '', 0, 0
-  for number = 1, #tiers do
-    local row = tiers[number]
-    local before, no_count = attempt_log.count(attempts, log, number, row.window_us)
-    if not before then
-      return nil, no_count
-    end
-    keep = math.max(keep, before)
-    local count = before + recorded
-    rows[number] = {count = count, remaining = math.max(row.threshold - 1 - count, 0)}
-    if count >= row.threshold then
-      started = started .. string.format('%d!', number)
-      if row.block_us > block_us then
-        tier = number
-        block_us = row.block_us
-      end
-    end
+  local clock_us, blocked = clock.now_us(), left_ms > 0
+  local judged, failure = tier_set.judge(attempts, strikes, tiers, strike_memory_us, clock_us, blocked, not blocked)
+  if not judged then
+    return nil, failure
   end
   if blocked then
-    return false, 'blocked', blocked_by, left_ms * 1000, struck, rows
+    return false, 'blocked', blocked_by, left_ms * 1000, judged.strikes, judged.rows
   end
-
-  attempt_log.record(attempts, log, clock_us, longest_us, keep, started, #struck_us + tier > 0)
-  if tier == 0 then
-    return true, 'none', 0, 0, struck, rows
+  local block_us = tier_set.record(bucket, attempts, strikes, judged, escalation, strike_memory_us, clock_us)
+  if judged.tier == 0 then
+    return true, 'none', 0, 0, judged.strikes, judged.rows
   end
-  struck = strike_log.record(strikes, struck, struck_us, strike_us, clock_us, strike_memory_us)
-  if #escalation > 0 then
-    block_us = escalation[math.min(struck, #escalation)].block_us
-  end
-  local block_ms = math.ceil(block_us / 1000)
-  clock.store(bucket, string.format('tier %d', tier), block_ms)
-  return false, 'tier', tier, block_ms * 1000, struck, rows
+  return false, 'tier', judged.tier, block_us, judged.strikes, judged.rows
 end

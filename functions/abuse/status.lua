@@ -1,5 +1,5 @@
 --- Tells whether a subject is blocked, by what and for how long, and what is known of it; changes nothing.
---- @use clock block_state attempt_log strike_log
+--- @use clock block_state attempt_log strike_log tier_set
 --- @flags  no-writes
 --- @key    bucket          string[block]        the block: it holds while the key is there
 --- @key    attempts        string[attempts]     when the attempts were made
@@ -21,11 +21,8 @@ local function status(bucket, attempts, strikes, tiers, strike_memory_us)
     return nil, tier
   end
   local clock_us = clock.now_us()
-  local blocked, longest_us = left_ms > 0, 0
-  for number = 1, #tiers do
-    longest_us = math.max(longest_us, tiers[number].window_us)
-  end
-  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
+  local blocked = left_ms > 0
+  local log, no_log = attempt_log.read(attempts, clock_us, tier_set.longest_us(tiers), blocked)
   if no_log then
     return nil, no_log
   end

@@ -8,23 +8,12 @@
 --- @result outcome         enum(consumed,replayed,expired_or_unknown,mismatch) what became of it; mismatch: it is for another payload
 --- @error  RLSTATE                              the key holds what is no challenge
 local function consume(bucket, token, payload)
-  local text = redis.call('HGET', bucket, token)
-  if not text then
-    return 'expired_or_unknown'
+  local outcome, text = challenge_record.judge(bucket, token, payload, clock.now_us())
+  if not outcome then
+    return nil, text
   end
-  local state, no_record = challenge_record.read(bucket, text, clock.now_us())
-  if not state then
-    return nil, no_record
+  if outcome == 'consumed' then
+    challenge_record.consume(bucket, token, text)
   end
-  if state == 'gone' then
-    return 'expired_or_unknown'
-  end
-  if state == 'used' then
-    return 'replayed'
-  end
-  if challenge_record.payload(text) ~= (payload or '') then
-    return 'mismatch'
-  end
-  redis.call('HSET', bucket, token, challenge_record.used(text)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
-  return 'consumed'
+  return outcome
 end

@@ -3,7 +3,7 @@
 --- A charge counts from now on, in each window for that window's length, and at most for hold as long as it is not settled.
 --- The same receipt again is allowed and charged nothing, whatever its estimate: as long as it counts, and once it is
 --- settled for twice the longest window. A refused call writes nothing, so its receipt is judged anew.
---- @use clock spending charging budget
+--- @use clock reserving budget
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
 --- @arg    receipt     text[256]           the request's own ID
@@ -28,50 +28,28 @@
 --- @error  RLARG                           more than 2^53 micros would be spent in another window of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us)
-  local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
-  if not state then
-    return nil, number
+  local judged, failure = reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock.now_us())
+  if not judged then
+    return nil, failure
   end
-  local known, unreadable = charging.find(bucket, state, number)
-  if unreadable then
-    return nil, unreadable
-  end
-  if known and known.status ~= 'lapsed' then
-    local rows = budget.rows(limits)
-    local reset_us, failure = budget.reset_us(bucket, state, limits, 0)
-    if not reset_us then
-      return nil, failure
-    end
-    return true, true, 'none', known.amount_micros, 0, reset_us, rows
-  end
-
-  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
-  if not rows then
-    return nil, retry_us
-  end
+  local state, rows, reason = judged.state, judged.rows, judged.reason
   local made_micros = estimate_micros
-  if reason ~= 'none' then
+  if judged.held or reason ~= 'none' then
     made_micros = 0
   end
-  local reset_us, failure = budget.reset_us(bucket, state, limits, made_micros, hold_us)
+  local reset_us, no_reset = budget.reset_us(bucket, state, limits, made_micros, hold_us)
   if not reset_us then
-    return nil, failure
+    return nil, no_reset
+  end
+  if judged.held then
+    return true, true, 'none', judged.charge.amount_micros, 0, reset_us, rows
   end
   if reason ~= 'none' then
-    return false, false, reason, 0, retry_us, reset_us, rows
+    return false, false, reason, 0, judged.retry_us, reset_us, rows
   end
-  state.penalty_us = penalty_us or 0
-  local end_us = 0
-  if hold_us then
-    end_us = state.now_us + hold_us
-  end
-  failure = charging.make(bucket, holds, state, known, 'open', estimate_micros, end_us, receipt)
+  failure = reserving.make(bucket, holds, receipt, estimate_micros, judged, hold_us, penalty_us)
   if failure then
     return nil, failure
-  end
-  for i = 1, #rows do
-    rows[i].spent_micros = rows[i].spent_micros + estimate_micros
-    rows[i].remaining_micros = rows[i].remaining_micros - estimate_micros
   end
   return true, false, 'none', estimate_micros, 0, reset_us, rows
 end

@@ -103,8 +103,8 @@ function attempt_log.record(key, log, clock_us, longest_us, keep, started, struc
   local head = started
   if log.answered_us and keep > 0 then
     for tier = 8, 1, -1 do
-      local answered_us = log.answered_us[tier]
-      if answered_us and answered_us > log.now_us - longest_us then
+      local answered_us = log.answered_us[tier] or 0
+      if answered_us > log.now_us - longest_us then
         head = string.format('%d@%016.0f', tier, answered_us) .. head
       end
     end

@@ -41,4 +41,37 @@ function challenge_record.used(text)
   return 'used' .. string.sub(text, 5, 56)
 end
 
+-- What becomes of a challenge that is consumed for this payload or nil: consumed, replayed, expired_or_unknown or mismatch;
+-- and its record. Nothing is written. Or nil and a refusal.
+function challenge_record.judge(key, token, payload, clock_us)
+  local text = redis.call('HGET', key, token)
+  if not text then
+    return 'expired_or_unknown'
+  end
+  local state, no_record = challenge_record.read(key, text, clock_us)
+  if not state then
+    return nil, no_record
+  end
+  if state == 'gone' then
+    return 'expired_or_unknown'
+  end
+  if state == 'used' then
+    return 'replayed', text
+  end
+  if challenge_record.payload(text) ~= (payload or '') then
+    return 'mismatch', text
+  end
+  return 'consumed', text
+end
+
+-- Consumes a challenge whose record was read.
+function challenge_record.consume(key, token, text)
+  redis.call('HSET', key, token, challenge_record.used(text)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
+end
+
+-- Makes a challenge usable again that was consumed for this payload or nil; its record was read.
+function challenge_record.reopen(key, token, text, payload)
+  redis.call('HSET', key, token, 'open' .. string.sub(text, 5, 56) .. (payload or '')) -- rlfunc:ignore missing-ttl as above
+end
+
 return challenge_record

@@ -8,6 +8,7 @@ local limit_kinds = {}
 local function verdict(remaining, wait_us, reset_us, at, with)
   return {
     allowed = wait_us == 0, remaining = remaining, retry_after_us = wait_us, reset_after_us = reset_us, at = at, with = with,
+    mark = 0,
   }
 end
 

@@ -66,11 +66,11 @@ function limit_set.judge(limits, clock_us)
   return all
 end
 
--- How many refuse, and the longest of their waits.
-function limit_set.refused(all)
+-- How many refuse the call, and the longest of their waits. A shadow's answer is told, and refuses nothing.
+function limit_set.refused(limits, all)
   local refused, wait_us = 0, 0
   for i = 1, #all do
-    if not all[i].allowed then
+    if not all[i].allowed and not limits[i].shadow then
       refused = refused + 1
       wait_us = math.max(wait_us, all[i].retry_after_us)
     end
@@ -78,13 +78,15 @@ function limit_set.refused(all)
   return refused, wait_us
 end
 
--- Charges every row, and returns whether any costs.
+-- Charges every row that allows, as all do but shadows, and returns whether any row costs.
 function limit_set.charge(limits, all, clock_us)
   local costs = false
   for i = 1, #limits do
     if limits[i].cost > 0 then
-      limit_kinds.charge(limits[i], all[i], clock_us)
       costs = true
+      if all[i].allowed then
+        limit_kinds.charge(limits[i], all[i], clock_us)
+      end
     end
   end
   return costs

@@ -20,6 +20,15 @@ function receipt_set.add(key, receipt, now_us, known_us, ttl_us)
   clock.expire(key, ttl_us)
 end
 
+-- Adds a receipt among others that other calls may know for longer: those are kept for as long as the key lives.
+function receipt_set.add_among(key, receipt, now_us, known_us)
+  if clock.left_ms(key) <= math.ceil(known_us / 1000) then
+    receipt_set.add(key, receipt, now_us, known_us, known_us)
+  else
+    redis.call('ZADD', key, now_us, receipt) -- rlfunc:ignore missing-ttl the key lives longer than this call needs
+  end
+end
+
 -- Renews a receipt. Half a microsecond less than the time tells that it is not that of the admission, and changes no
 -- comparison with a whole one.
 function receipt_set.renew(key, receipt, now_us, ttl_us)
@@ -38,6 +47,11 @@ function receipt_set.admitted_us(key, receipt)
     return clock.parse_us(seen)
   end
   return nil
+end
+
+-- Forgets a receipt, as if it had not been counted.
+function receipt_set.forget(key, receipt)
+  redis.call('ZREM', key, receipt)
 end
 
 return receipt_set

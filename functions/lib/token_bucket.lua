@@ -41,4 +41,22 @@ function token_bucket.store(key, full_us, value)
   end
 end
 
+-- Gives cost back to a bucket, which is never more than full: one that is full again is forgotten. Returns whether there was
+-- room for some, the tokens left, and the time until it is full; or nil and a refusal.
+function token_bucket.refund(key, limit, period_us, burst, cost, clock_us)
+  local allowed, left, _, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, -cost, clock_us)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed or full_us == 0 then
+    return false, burst, 0
+  end
+  if next_full_us <= 0 then
+    redis.call('DEL', key)
+    return true, burst, 0
+  end
+  token_bucket.store(key, next_full_us, value)
+  return true, left, next_full_us
+end
+
 return token_bucket

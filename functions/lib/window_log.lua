@@ -99,4 +99,10 @@ function window_log.append(key, entry_us, expired, ttl_us)
   clock.expire(key, ttl_us)
 end
 
+-- Takes out one entry of that time. From the newest on: what is given back was mostly taken a moment ago. One that has left
+-- the window may be gone.
+function window_log.remove(key, entry_us)
+  redis.call('LREM', key, '-1', string.format('%.0f', entry_us))
+end
+
 return window_log

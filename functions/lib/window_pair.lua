@@ -123,14 +123,18 @@ function window_pair.charge(key, cost, window_ms, gone_ms, moved)
   return (2 * window_ms - gone_ms) * 1000
 end
 
--- Gives cost back: to this window, and what it has not taken to the one before. Returns how much was given back, how much
--- of the limit is taken still, and the time until all is forgotten; or nil and a refusal.
-function window_pair.refund(key, window_ms, cost)
+-- Gives cost back: to this window unless it was taken in the one before, and what this one has not taken to the one before.
+-- Returns how much was given back, how much of the limit is taken still, and the time until all is forgotten; or nil and a
+-- refusal.
+function window_pair.refund(key, window_ms, cost, taken_before)
   local before, current, gone_ms, here = read(key, window_ms)
   if not before then
     return nil, current
   end
-  local now_back = math.min(current, cost)
+  local now_back = 0
+  if not taken_before then
+    now_back = math.min(current, cost)
+  end
   local then_back = math.min(before, cost - now_back)
   local left_before = before - then_back
   local left_current = current - now_back

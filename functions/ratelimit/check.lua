@@ -39,7 +39,7 @@ local function check(bucket, limits, receipt, dedup_us)
   if receipt and receipt_set.knows(bucket, receipt, clock_us, known_us) then
     return true, true, 0, 0, limit_set.pass(all)
   end
-  local refused, wait_us = limit_set.refused(all)
+  local refused, wait_us = limit_set.refused(limits, all)
   if refused > 0 then
     return false, false, refused, wait_us, all
   end

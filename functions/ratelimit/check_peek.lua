@@ -32,6 +32,6 @@ local function check_peek(bucket, limits, receipt, dedup_us)
   if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_set.longest_us(limits)) then
     return true, true, 0, 0, limit_set.pass(all)
   end
-  local refused, wait_us = limit_set.refused(all)
+  local refused, wait_us = limit_set.refused(limits, all)
   return refused == 0, false, refused, wait_us, all
 end

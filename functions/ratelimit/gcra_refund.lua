@@ -13,18 +13,5 @@
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra_refund(bucket, limit, period_us, burst, cost)
-  burst = burst or limit
-  local allowed, left, _, full_us, next_full_us, value = token_bucket.judge(bucket, limit, period_us, burst, -cost)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed or full_us == 0 then
-    return false, burst, 0
-  end
-  if next_full_us <= 0 then
-    redis.call('DEL', bucket)
-    return true, burst, 0
-  end
-  token_bucket.store(bucket, next_full_us, value)
-  return true, left, next_full_us
+  return token_bucket.refund(bucket, limit, period_us, burst or limit, cost)
 end

@@ -300,8 +300,8 @@ function attempt_log.record(key, log, clock_us, longest_us, keep, started, struc
   local head = started
   if log.answered_us and keep > 0 then
     for tier = 8, 1, -1 do
-      local answered_us = log.answered_us[tier]
-      if answered_us and answered_us > log.now_us - longest_us then
+      local answered_us = log.answered_us[tier] or 0
+      if answered_us > log.now_us - longest_us then
         head = string.format('%d@%016.0f', tier, answered_us) .. head
       end
     end
@@ -358,7 +358,94 @@ end
 return strike_log
 end)()
 
-do -- rlfunc: lines=87 file=functions/abuse/attempt.lua
+local tier_set = (function() -- rlfunc: lines=84 file=functions/lib/tier_set.lua
+--- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
+--- @use clock attempt_log strike_log
+--- @lib tier_set
+local tier_set = {}
+
+-- The longest window of the tiers.
+function tier_set.longest_us(tiers)
+  local longest_us = 0
+  for number = 1, #tiers do
+    longest_us = math.max(longest_us, tiers[number].window_us)
+  end
+  return longest_us
+end
+
+local function untiered(clock_us)
+  return {rows = {}, strikes = 0, tier = 0, block_us = 0, started = '', keep = 0, longest_us = 0, struck_us = '', strike_us = clock_us}
+end
+
+-- Counts the attempts in each tier's window, with the call if it is to be recorded, and writes nothing. Returns a table:
+-- rows; strikes; tier, the one that the call makes start a block, or 0; and what record needs. Or nil and a refusal.
+function tier_set.judge(attempts, strikes, tiers, memory_us, clock_us, blocked, recorded)
+  if #tiers == 0 then
+    return untiered(clock_us)
+  end
+  local longest_us, more = tier_set.longest_us(tiers), 0
+  if recorded then
+    more = 1
+  end
+  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
+  if no_log then
+    return nil, no_log
+  end
+  local struck, struck_us, strike_us, no_strikes = 0, '', clock_us, nil
+  if log.struck then
+    struck, struck_us, strike_us, no_strikes = strike_log.read(strikes, clock_us, memory_us)
+    if no_strikes then
+      return nil, no_strikes
+    end
+  end
+  local rows, keep, started, tier, block_us = {}, 0, '', 0, 0
+  for number = 1, #tiers do
+    local row = tiers[number]
+    local before, no_count = attempt_log.count(attempts, log, number, row.window_us)
+    if not before then
+      return nil, no_count
+    end
+    keep = math.max(keep, before)
+    local count = before + more
+    rows[number] = {count = count, remaining = math.max(row.threshold - 1 - count, 0)}
+    if recorded and count >= row.threshold then
+      started = started .. string.format('%d!', number)
+      if row.block_us > block_us then
+        tier = number
+        block_us = row.block_us
+      end
+    end
+  end
+  return {
+    rows = rows, strikes = struck, tier = tier, block_us = block_us, started = started, keep = keep, longest_us = longest_us,
+    log = log, struck_us = struck_us, strike_us = strike_us,
+  }
+end
+
+-- Records the attempt that was judged, and the block that it starts. Returns how long that lasts, 0 when none does.
+function tier_set.record(block, attempts, strikes, judged, escalation, memory_us, clock_us)
+  local log, tier, struck_us = judged.log, judged.tier, judged.struck_us
+  if not log then
+    return 0
+  end
+  attempt_log.record(attempts, log, clock_us, judged.longest_us, judged.keep, judged.started, #struck_us + tier > 0)
+  if tier == 0 then
+    return 0
+  end
+  judged.strikes = strike_log.record(strikes, judged.strikes, struck_us, judged.strike_us, clock_us, memory_us)
+  local block_us = judged.block_us
+  if #escalation > 0 then
+    block_us = escalation[math.min(judged.strikes, #escalation)].block_us
+  end
+  local block_ms = math.ceil(block_us / 1000)
+  clock.store(block, string.format('tier %d', tier), block_ms)
+  return block_ms * 1000
+end
+
+return tier_set
+end)()
+
+do -- rlfunc: lines=49 file=functions/abuse/attempt.lua
 --- Records an attempt, and blocks the subject when it is the threshold-th one in a tier's window.
 ---
 --- A block is looked at first, so it holds to its end even when the windows have emptied, and what is attempted meanwhile
@@ -369,7 +456,7 @@ do -- rlfunc: lines=87 file=functions/abuse/attempt.lua
 --- With an escalation the k-th block within the strike memory lasts the k-th duration in place of the tier's, and the last
 --- duration repeats. A block is its key's expiry, so the tick of retry_after is a millisecond. A subject takes 16 bytes an
 --- attempt, at most as many as the highest threshold.
---- @use clock block_state attempt_log strike_log
+--- @use clock block_state tier_set
 --- @key    bucket          string[block]        the block: it holds while the key is there
 --- @key    attempts        string[attempts]     when the attempts were made; kept for the longest window
 --- @key    strikes         string[strikes]      when the blocks began; kept for the strike memory
@@ -394,57 +481,19 @@ local function attempt(bucket, attempts, strikes, tiers, escalation, strike_memo
   if not left_ms then
     return nil, blocked_by
   end
-  local clock_us = clock.now_us()
-  local blocked, longest_us = left_ms > 0, 0
-  for number = 1, #tiers do
-    longest_us = math.max(longest_us, tiers[number].window_us)
-  end
-  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
-  if no_log then
-    return nil, no_log
-  end
-  local struck, struck_us, strike_us, no_strikes = 0, '', clock_us, nil
-  if log.struck then
-    struck, struck_us, strike_us, no_strikes = strike_log.read(strikes, clock_us, strike_memory_us)
-    if no_strikes then
-      return nil, no_strikes
-    end
-  end
-
-  local recorded = blocked and 0 or 1
-  local rows, keep, started, tier, block_us = {}, 0, '', 0, 0
-  for number = 1, #tiers do
-    local row = tiers[number]
-    local before, no_count = attempt_log.count(attempts, log, number, row.window_us)
-    if not before then
-      return nil, no_count
-    end
-    keep = math.max(keep, before)
-    local count = before + recorded
-    rows[number] = {count = count, remaining = math.max(row.threshold - 1 - count, 0)}
-    if count >= row.threshold then
-      started = started .. string.format('%d!', number)
-      if row.block_us > block_us then
-        tier = number
-        block_us = row.block_us
-      end
-    end
+  local clock_us, blocked = clock.now_us(), left_ms > 0
+  local judged, failure = tier_set.judge(attempts, strikes, tiers, strike_memory_us, clock_us, blocked, not blocked)
+  if not judged then
+    return nil, failure
   end
   if blocked then
-    return false, 'blocked', blocked_by, left_ms * 1000, struck, rows
+    return false, 'blocked', blocked_by, left_ms * 1000, judged.strikes, judged.rows
   end
-
-  attempt_log.record(attempts, log, clock_us, longest_us, keep, started, #struck_us + tier > 0)
-  if tier == 0 then
-    return true, 'none', 0, 0, struck, rows
+  local block_us = tier_set.record(bucket, attempts, strikes, judged, escalation, strike_memory_us, clock_us)
+  if judged.tier == 0 then
+    return true, 'none', 0, 0, judged.strikes, judged.rows
   end
-  struck = strike_log.record(strikes, struck, struck_us, strike_us, clock_us, strike_memory_us)
-  if #escalation > 0 then
-    block_us = escalation[math.min(struck, #escalation)].block_us
-  end
-  local block_ms = math.ceil(block_us / 1000)
-  clock.store(bucket, string.format('tier %d', tier), block_ms)
-  return false, 'tier', tier, block_ms * 1000, struck, rows
+  return false, 'tier', judged.tier, block_us, judged.strikes, judged.rows
 end
 
 -- Joins attempt to Redis.
@@ -669,9 +718,9 @@ end
 redis.register_function{function_name = 'abuse_v1_forgive', callback = abuse_v1_forgive, description = 'Forgets a subject\'s attempts, as after a success. A block and the strikes stay.'}
 end
 
-do -- rlfunc: lines=45 file=functions/abuse/status.lua
+do -- rlfunc: lines=42 file=functions/abuse/status.lua
 --- Tells whether a subject is blocked, by what and for how long, and what is known of it; changes nothing.
---- @use clock block_state attempt_log strike_log
+--- @use clock block_state attempt_log strike_log tier_set
 --- @flags  no-writes
 --- @key    bucket          string[block]        the block: it holds while the key is there
 --- @key    attempts        string[attempts]     when the attempts were made
@@ -693,11 +742,8 @@ local function status(bucket, attempts, strikes, tiers, strike_memory_us)
     return nil, tier
   end
   local clock_us = clock.now_us()
-  local blocked, longest_us = left_ms > 0, 0
-  for number = 1, #tiers do
-    longest_us = math.max(longest_us, tiers[number].window_us)
-  end
-  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
+  local blocked = left_ms > 0
+  local log, no_log = attempt_log.read(attempts, clock_us, tier_set.longest_us(tiers), blocked)
   if no_log then
     return nil, no_log
   end

@@ -128,7 +128,7 @@ end
 return refusal
 end)()
 
-local challenge_record = (function() -- rlfunc: lines=44 file=functions/lib/challenge_record.lua
+local challenge_record = (function() -- rlfunc: lines=77 file=functions/lib/challenge_record.lua
 --- A challenge as a field of its subject's hash, named by its token: '<state> <expires> <issued> <number> <payload>'.
 ---
 --- The state is open, or used once it is consumed; the others are 16 digits each, so that each is found by its place. Times
@@ -170,6 +170,39 @@ end
 -- The record after it is consumed; what it was for is not kept.
 function challenge_record.used(text)
   return 'used' .. string.sub(text, 5, 56)
+end
+
+-- What becomes of a challenge that is consumed for this payload or nil: consumed, replayed, expired_or_unknown or mismatch;
+-- and its record. Nothing is written. Or nil and a refusal.
+function challenge_record.judge(key, token, payload, clock_us)
+  local text = redis.call('HGET', key, token)
+  if not text then
+    return 'expired_or_unknown'
+  end
+  local state, no_record = challenge_record.read(key, text, clock_us)
+  if not state then
+    return nil, no_record
+  end
+  if state == 'gone' then
+    return 'expired_or_unknown'
+  end
+  if state == 'used' then
+    return 'replayed', text
+  end
+  if challenge_record.payload(text) ~= (payload or '') then
+    return 'mismatch', text
+  end
+  return 'consumed', text
+end
+
+-- Consumes a challenge whose record was read.
+function challenge_record.consume(key, token, text)
+  redis.call('HSET', key, token, challenge_record.used(text)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
+end
+
+-- Makes a challenge usable again that was consumed for this payload or nil; its record was read.
+function challenge_record.reopen(key, token, text, payload)
+  redis.call('HSET', key, token, 'open' .. string.sub(text, 5, 56) .. (payload or '')) -- rlfunc:ignore missing-ttl as above
 end
 
 return challenge_record
@@ -257,7 +290,7 @@ end
 return challenge_set
 end)()
 
-do -- rlfunc: lines=30 file=functions/challenge/consume.lua
+do -- rlfunc: lines=19 file=functions/challenge/consume.lua
 --- Consumes a challenge: however many callers try, exactly one gets consumed.
 ---
 --- One that was consumed is replayed until its ttl would have ended. A mismatch leaves the challenge as it is.
@@ -268,25 +301,14 @@ do -- rlfunc: lines=30 file=functions/challenge/consume.lua
 --- @result outcome         enum(consumed,replayed,expired_or_unknown,mismatch) what became of it; mismatch: it is for another payload
 --- @error  RLSTATE                              the key holds what is no challenge
 local function consume(bucket, token, payload)
-  local text = redis.call('HGET', bucket, token)
-  if not text then
-    return 'expired_or_unknown'
+  local outcome, text = challenge_record.judge(bucket, token, payload, clock.now_us())
+  if not outcome then
+    return nil, text
   end
-  local state, no_record = challenge_record.read(bucket, text, clock.now_us())
-  if not state then
-    return nil, no_record
+  if outcome == 'consumed' then
+    challenge_record.consume(bucket, token, text)
   end
-  if state == 'gone' then
-    return 'expired_or_unknown'
-  end
-  if state == 'used' then
-    return 'replayed'
-  end
-  if challenge_record.payload(text) ~= (payload or '') then
-    return 'mismatch'
-  end
-  redis.call('HSET', bucket, token, challenge_record.used(text)) -- rlfunc:ignore missing-ttl issue gave the key its expiry, and HSET keeps it
-  return 'consumed'
+  return outcome
 end
 
 -- Joins consume to Redis.

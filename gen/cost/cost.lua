@@ -838,22 +838,60 @@ end
 return budget
 end)()
 
-do -- rlfunc: lines=34 file=functions/cost/cancel.lua
---- Gives back what a receipt has reserved: nothing was spent.
----
---- The receipt is forgotten, so a reservation with it is judged anew, and a settlement is recorded as of an unknown one.
---- What is settled stays.
---- @use clock spending charging
---- @key    bucket      hash[charges]       the subject's charges
---- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
---- @arg    receipt     text[256]           the reservation's receipt
---- @result outcome     enum(cancelled,settled,lapsed,unknown) cancelled: given back. settled: it is spent, and stays. lapsed: the
----     estimate counted no more. unknown: nothing is known of the receipt
---- @result given_back  micros              what was given back: the estimate when cancelled; 0 otherwise
---- @error  RLARG                           more than 2^53 micros would be spent in a window
---- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function cancel(bucket, holds, receipt)
-  local state, number = spending.open(bucket, holds, receipt, {}, clock.now_us())
+local reserving = (function() -- rlfunc: lines=74 file=functions/lib/reserving.lua
+--- Reservations: judged before anything is written, made, and cancelled.
+--- @use spending charging budget
+--- @lib reserving
+local reserving = {}
+
+-- Judges a reservation of an estimate within the limits, and writes nothing. Returns a table: held, whether the receipt's
+-- charge counts, so that no other is made; that charge or nil; what budget.judge tells, reason, retry_us and rows; and the
+-- state. Or nil and a refusal.
+function reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock_us)
+  local state, number = spending.open(bucket, holds, receipt, limits, clock_us)
+  if not state then
+    return nil, number
+  end
+  local charge, unreadable = charging.find(bucket, state, number)
+  if unreadable then
+    return nil, unreadable
+  end
+  if charge and charge.status ~= 'lapsed' then
+    return {held = true, charge = charge, reason = 'none', retry_us = 0, rows = budget.rows(limits), state = state}
+  end
+  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
+  if not rows then
+    return nil, retry_us
+  end
+  return {held = false, charge = charge, reason = reason, retry_us = retry_us, rows = rows, state = state}
+end
+
+-- Charges the estimate that was judged to fit, unless it is held, and brings the rows to the state after it. Returns a refusal
+-- or nil.
+function reserving.make(bucket, holds, receipt, estimate_micros, judged, hold_us, penalty_us)
+  local state, rows, end_us = judged.state, judged.rows, 0
+  if judged.held or not state then
+    return nil
+  end
+  state.penalty_us = penalty_us or 0
+  if hold_us then
+    end_us = state.now_us + hold_us
+  end
+  local failure = charging.make(bucket, holds, state, judged.charge, 'open', estimate_micros, end_us, receipt)
+  if failure then
+    return failure
+  end
+  for i = 1, #rows do
+    rows[i].spent_micros = rows[i].spent_micros + estimate_micros
+    rows[i].remaining_micros = rows[i].remaining_micros - estimate_micros
+  end
+  return nil
+end
+
+-- Gives back what a receipt has reserved. Returns cancelled, settled, lapsed or unknown, and what was given back; or nil and
+-- a refusal, and then nothing is written.
+function reserving.cancel(bucket, holds, receipt, clock_us)
+  local state, number = spending.open(bucket, holds, receipt, {}, clock_us)
   if not state then
     return nil, number
   end
@@ -872,6 +910,27 @@ local function cancel(bucket, holds, receipt)
     return nil, failure
   end
   return 'cancelled', charge.amount_micros
+end
+
+return reserving
+end)()
+
+do -- rlfunc: lines=16 file=functions/cost/cancel.lua
+--- Gives back what a receipt has reserved: nothing was spent.
+---
+--- The receipt is forgotten, so a reservation with it is judged anew, and a settlement is recorded as of an unknown one.
+--- What is settled stays.
+--- @use clock reserving
+--- @key    bucket      hash[charges]       the subject's charges
+--- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
+--- @arg    receipt     text[256]           the reservation's receipt
+--- @result outcome     enum(cancelled,settled,lapsed,unknown) cancelled: given back. settled: it is spent, and stays. lapsed: the
+---     estimate counted no more. unknown: nothing is known of the receipt
+--- @result given_back  micros              what was given back: the estimate when cancelled; 0 otherwise
+--- @error  RLARG                           more than 2^53 micros would be spent in a window
+--- @error  RLSTATE                         a key holds what is no charge or no state of charges
+local function cancel(bucket, holds, receipt)
+  return reserving.cancel(bucket, holds, receipt, clock.now_us())
 end
 
 -- Joins cancel to Redis.
@@ -1070,13 +1129,13 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Tells what is spent, what reserve would answer to a new receipt, and what is known of a receipt; changes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=77 file=functions/cost/reserve.lua
+do -- rlfunc: lines=55 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget beside what is spent; all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, and at most for hold as long as it is not settled.
 --- The same receipt again is allowed and charged nothing, whatever its estimate: as long as it counts, and once it is
 --- settled for twice the longest window. A refused call writes nothing, so its receipt is judged anew.
---- @use clock spending charging budget
+--- @use clock reserving budget
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
 --- @arg    receipt     text[256]           the request's own ID
@@ -1101,50 +1160,28 @@ do -- rlfunc: lines=77 file=functions/cost/reserve.lua
 --- @error  RLARG                           more than 2^53 micros would be spent in another window of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us)
-  local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
-  if not state then
-    return nil, number
+  local judged, failure = reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock.now_us())
+  if not judged then
+    return nil, failure
   end
-  local known, unreadable = charging.find(bucket, state, number)
-  if unreadable then
-    return nil, unreadable
-  end
-  if known and known.status ~= 'lapsed' then
-    local rows = budget.rows(limits)
-    local reset_us, failure = budget.reset_us(bucket, state, limits, 0)
-    if not reset_us then
-      return nil, failure
-    end
-    return true, true, 'none', known.amount_micros, 0, reset_us, rows
-  end
-
-  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
-  if not rows then
-    return nil, retry_us
-  end
+  local state, rows, reason = judged.state, judged.rows, judged.reason
   local made_micros = estimate_micros
-  if reason ~= 'none' then
+  if judged.held or reason ~= 'none' then
     made_micros = 0
   end
-  local reset_us, failure = budget.reset_us(bucket, state, limits, made_micros, hold_us)
+  local reset_us, no_reset = budget.reset_us(bucket, state, limits, made_micros, hold_us)
   if not reset_us then
-    return nil, failure
+    return nil, no_reset
+  end
+  if judged.held then
+    return true, true, 'none', judged.charge.amount_micros, 0, reset_us, rows
   end
   if reason ~= 'none' then
-    return false, false, reason, 0, retry_us, reset_us, rows
+    return false, false, reason, 0, judged.retry_us, reset_us, rows
   end
-  state.penalty_us = penalty_us or 0
-  local end_us = 0
-  if hold_us then
-    end_us = state.now_us + hold_us
-  end
-  failure = charging.make(bucket, holds, state, known, 'open', estimate_micros, end_us, receipt)
+  failure = reserving.make(bucket, holds, receipt, estimate_micros, judged, hold_us, penalty_us)
   if failure then
     return nil, failure
-  end
-  for i = 1, #rows do
-    rows[i].spent_micros = rows[i].spent_micros + estimate_micros
-    rows[i].remaining_micros = rows[i].remaining_micros - estimate_micros
   end
   return true, false, 'none', estimate_micros, 0, reset_us, rows
 end

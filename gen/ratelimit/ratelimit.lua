@@ -346,7 +346,7 @@ end
 return value_bucket
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=44 file=functions/lib/token_bucket.lua
+local token_bucket = (function() -- rlfunc: lines=62 file=functions/lib/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
@@ -388,6 +388,24 @@ function token_bucket.store(key, full_us, value)
   else
     clock.expire(key, full_us)
   end
+end
+
+-- Gives cost back to a bucket, which is never more than full: one that is full again is forgotten. Returns whether there was
+-- room for some, the tokens left, and the time until it is full; or nil and a refusal.
+function token_bucket.refund(key, limit, period_us, burst, cost, clock_us)
+  local allowed, left, _, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, -cost, clock_us)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed or full_us == 0 then
+    return false, burst, 0
+  end
+  if next_full_us <= 0 then
+    redis.call('DEL', key)
+    return true, burst, 0
+  end
+  token_bucket.store(key, next_full_us, value)
+  return true, left, next_full_us
 end
 
 return token_bucket
@@ -498,7 +516,7 @@ end
 return window_count
 end)()
 
-local window_log = (function() -- rlfunc: lines=102 file=functions/lib/window_log.lua
+local window_log = (function() -- rlfunc: lines=108 file=functions/lib/window_log.lua
 --- A log of admission times in a list, oldest first: exact in any window.
 ---
 --- A list holds each time once, also when two are equal, in about 10 bytes.
@@ -600,10 +618,16 @@ function window_log.append(key, entry_us, expired, ttl_us)
   clock.expire(key, ttl_us)
 end
 
+-- Takes out one entry of that time. From the newest on: what is given back was mostly taken a moment ago. One that has left
+-- the window may be gone.
+function window_log.remove(key, entry_us)
+  redis.call('LREM', key, '-1', string.format('%.0f', entry_us))
+end
+
 return window_log
 end)()
 
-local window_pair = (function() -- rlfunc: lines=153 file=functions/lib/window_pair.lua
+local window_pair = (function() -- rlfunc: lines=157 file=functions/lib/window_pair.lua
 --- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
 --- still lies in the last window's length.
 ---
@@ -729,14 +753,18 @@ function window_pair.charge(key, cost, window_ms, gone_ms, moved)
   return (2 * window_ms - gone_ms) * 1000
 end
 
--- Gives cost back: to this window, and what it has not taken to the one before. Returns how much was given back, how much
--- of the limit is taken still, and the time until all is forgotten; or nil and a refusal.
-function window_pair.refund(key, window_ms, cost)
+-- Gives cost back: to this window unless it was taken in the one before, and what this one has not taken to the one before.
+-- Returns how much was given back, how much of the limit is taken still, and the time until all is forgotten; or nil and a
+-- refusal.
+function window_pair.refund(key, window_ms, cost, taken_before)
   local before, current, gone_ms, here = read(key, window_ms)
   if not before then
     return nil, current
   end
-  local now_back = math.min(current, cost)
+  local now_back = 0
+  if not taken_before then
+    now_back = math.min(current, cost)
+  end
   local then_back = math.min(before, cost - now_back)
   local left_before = before - then_back
   local left_current = current - now_back
@@ -759,7 +787,7 @@ end
 return window_pair
 end)()
 
-local limit_kinds = (function() -- rlfunc: lines=131 file=functions/lib/limit_kinds.lua
+local limit_kinds = (function() -- rlfunc: lines=132 file=functions/lib/limit_kinds.lua
 --- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
 --- @use refusal token_bucket window_count window_log window_pair
 --- @lib limit_kinds
@@ -770,6 +798,7 @@ local limit_kinds = {}
 local function verdict(remaining, wait_us, reset_us, at, with)
   return {
     allowed = wait_us == 0, remaining = remaining, retry_after_us = wait_us, reset_after_us = reset_us, at = at, with = with,
+    mark = 0,
   }
 end
 
@@ -893,7 +922,7 @@ end
 return limit_kinds
 end)()
 
-local limit_set = (function() -- rlfunc: lines=111 file=functions/lib/limit_set.lua
+local limit_set = (function() -- rlfunc: lines=113 file=functions/lib/limit_set.lua
 --- A group of limits of one subject, judged together before any is charged.
 --- @use limit_kinds refusal
 --- @lib limit_set
@@ -962,11 +991,11 @@ function limit_set.judge(limits, clock_us)
   return all
 end
 
--- How many refuse, and the longest of their waits.
-function limit_set.refused(all)
+-- How many refuse the call, and the longest of their waits. A shadow's answer is told, and refuses nothing.
+function limit_set.refused(limits, all)
   local refused, wait_us = 0, 0
   for i = 1, #all do
-    if not all[i].allowed then
+    if not all[i].allowed and not limits[i].shadow then
       refused = refused + 1
       wait_us = math.max(wait_us, all[i].retry_after_us)
     end
@@ -974,13 +1003,15 @@ function limit_set.refused(all)
   return refused, wait_us
 end
 
--- Charges every row, and returns whether any costs.
+-- Charges every row that allows, as all do but shadows, and returns whether any row costs.
 function limit_set.charge(limits, all, clock_us)
   local costs = false
   for i = 1, #limits do
     if limits[i].cost > 0 then
-      limit_kinds.charge(limits[i], all[i], clock_us)
       costs = true
+      if all[i].allowed then
+        limit_kinds.charge(limits[i], all[i], clock_us)
+      end
     end
   end
   return costs
@@ -1007,7 +1038,7 @@ end
 return limit_set
 end)()
 
-local receipt_set = (function() -- rlfunc: lines=43 file=functions/lib/receipt_set.lua
+local receipt_set = (function() -- rlfunc: lines=57 file=functions/lib/receipt_set.lua
 --- Receipts that were counted, in a sorted set by time.
 --- @use clock
 --- @lib receipt_set
@@ -1030,6 +1061,15 @@ function receipt_set.add(key, receipt, now_us, known_us, ttl_us)
   clock.expire(key, ttl_us)
 end
 
+-- Adds a receipt among others that other calls may know for longer: those are kept for as long as the key lives.
+function receipt_set.add_among(key, receipt, now_us, known_us)
+  if clock.left_ms(key) <= math.ceil(known_us / 1000) then
+    receipt_set.add(key, receipt, now_us, known_us, known_us)
+  else
+    redis.call('ZADD', key, now_us, receipt) -- rlfunc:ignore missing-ttl the key lives longer than this call needs
+  end
+end
+
 -- Renews a receipt. Half a microsecond less than the time tells that it is not that of the admission, and changes no
 -- comparison with a whole one.
 function receipt_set.renew(key, receipt, now_us, ttl_us)
@@ -1048,6 +1088,11 @@ function receipt_set.admitted_us(key, receipt)
     return clock.parse_us(seen)
   end
   return nil
+end
+
+-- Forgets a receipt, as if it had not been counted.
+function receipt_set.forget(key, receipt)
+  redis.call('ZREM', key, receipt)
 end
 
 return receipt_set
@@ -1095,7 +1140,7 @@ local function check(bucket, limits, receipt, dedup_us)
   if receipt and receipt_set.knows(bucket, receipt, clock_us, known_us) then
     return true, true, 0, 0, limit_set.pass(all)
   end
-  local refused, wait_us = limit_set.refused(all)
+  local refused, wait_us = limit_set.refused(limits, all)
   if refused > 0 then
     return false, false, refused, wait_us, all
   end
@@ -1268,7 +1313,7 @@ local function check_peek(bucket, limits, receipt, dedup_us)
   if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_set.longest_us(limits)) then
     return true, true, 0, 0, limit_set.pass(all)
   end
-  local refused, wait_us = limit_set.refused(all)
+  local refused, wait_us = limit_set.refused(limits, all)
   return refused == 0, false, refused, wait_us, all
 end
 
@@ -1908,7 +1953,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_peek', callback = ratelimit_v1_gcra_peek, description = 'Tells what gcra would answer, and changes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=30 file=functions/ratelimit/gcra_refund.lua
+do -- rlfunc: lines=17 file=functions/ratelimit/gcra_refund.lua
 --- Gives cost tokens back to a bucket, which is never more than full.
 ---
 --- Each call gives back: a caller that retries gives back twice. A bucket that is full again is forgotten.
@@ -1924,20 +1969,7 @@ do -- rlfunc: lines=30 file=functions/ratelimit/gcra_refund.lua
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra_refund(bucket, limit, period_us, burst, cost)
-  burst = burst or limit
-  local allowed, left, _, full_us, next_full_us, value = token_bucket.judge(bucket, limit, period_us, burst, -cost)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed or full_us == 0 then
-    return false, burst, 0
-  end
-  if next_full_us <= 0 then
-    redis.call('DEL', bucket)
-    return true, burst, 0
-  end
-  token_bucket.store(bucket, next_full_us, value)
-  return true, left, next_full_us
+  return token_bucket.refund(bucket, limit, period_us, burst or limit, cost)
 end
 
 -- Joins gcra_refund to Redis.
@@ -2508,12 +2540,12 @@ end
 redis.register_function{function_name = 'ratelimit_v1_sliding_log_peek', callback = ratelimit_v1_sliding_log_peek, description = 'Tells what sliding_log would answer to a request without a receipt, and changes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=19 file=functions/ratelimit/sliding_log_refund.lua
+do -- rlfunc: lines=18 file=functions/ratelimit/sliding_log_refund.lua
 --- Takes the admission of a receipt out of the log, as if the request had not come.
 ---
 --- The log stays exact: it is that admission's entry that goes, and the receipt counts anew when it comes again. A receipt
 --- that was refreshed is not refunded: its time is that of the refresh, and when it was admitted is not known any more.
---- @use receipt_set
+--- @use receipt_set window_log
 --- @key    bucket      list[log]           the subject's admissions, oldest first
 --- @key    receipts    zset[receipts]      the receipts that were counted, by time
 --- @arg    receipt     text[256]           the request's own ID
@@ -2523,9 +2555,8 @@ local function sliding_log_refund(bucket, receipts, receipt)
   if not admitted_us then
     return false
   end
-  -- From the newest on: what is given back was mostly taken a moment ago. An entry that has left the window may be gone.
-  redis.call('LREM', bucket, '-1', string.format('%.0f', admitted_us))
-  redis.call('ZREM', receipts, receipt)
+  window_log.remove(bucket, admitted_us)
+  receipt_set.forget(receipts, receipt)
   return true
 end
 

@@ -1,0 +1,95 @@
+--- What a request takes of its subject besides attempts: judged together, and taken together.
+--- @use receipt_set limit_set limit_marks reserving challenge_record refusal
+--- @lib admission
+local admission = {}
+
+-- Judges the estimate. Returns what reserving.judge tells, and the ID of the reservation, for a known receipt that of its
+-- first call, empty where nothing is reserved; or nil and a refusal.
+local function judge_cost(bucket, charges, holds, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  if #budgets == 0 then
+    return {held = true, reason = 'none', retry_us = 0, rows = {}}, ''
+  end
+  local id = reservation
+  if receipt then
+    local admitted_us = clock_us
+    if known then
+      admitted_us = receipt_set.admitted_us(bucket, receipt) or clock_us
+    end
+    id = receipt .. string.format('@%.0f', admitted_us)
+  end
+  if not id then
+    return nil, refusal.argument('reservation must be given where there are budgets and no receipt')
+  end
+  local judged, failure = reserving.judge(charges, holds, id, estimate_micros, budgets, clock_us)
+  if not judged then
+    return nil, failure
+  end
+  if known and not judged.charge then
+    return judged, ''
+  end
+  return judged, id
+end
+
+-- Judges the challenge as challenge_record.judge does; without one it is none, or absent where it is required.
+local function judge_challenge(challenges, challenge, required, payload, clock_us)
+  if challenge then
+    return challenge_record.judge(challenges, challenge, payload, clock_us)
+  end
+  if required then
+    return 'absent'
+  end
+  return 'none'
+end
+
+-- Judges limits, estimate and challenge, and writes nothing. Returns a table: rows of the limits; the cost; the ID of its
+-- reservation; the outcome and the record of the challenge; the reason to refuse, or none; and the longest wait. Or nil and a
+-- refusal.
+function admission.judge(
+  bucket, receipt, known, limits, charges, holds, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us)
+  local rows, no_limits = limit_set.judge(limits, clock_us)
+  if not rows then
+    return nil, no_limits
+  end
+  local cost, id = judge_cost(bucket, charges, holds, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  if not cost then
+    return nil, id
+  end
+  local outcome, record = judge_challenge(challenges, challenge, required, payload, clock_us)
+  if not outcome then
+    return nil, record
+  end
+  local refused, wait_us = limit_set.refused(limits, rows)
+  local reason = cost.reason
+  if refused > 0 then
+    reason = 'limit'
+  elseif reason == 'none' and outcome ~= 'none' and outcome ~= 'consumed' then
+    reason = 'challenge'
+  end
+  return {
+    rows = rows, cost = cost, id = id, outcome = outcome, record = record, reason = reason,
+    wait_us = math.max(wait_us, cost.retry_us),
+  }
+end
+
+-- Takes all that was judged to be there, and notes the receipt. Returns a refusal, and then nothing is written, or nil.
+function admission.take(
+  asked, bucket, receipt, dedup_us, counted, limits, charges, holds, estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
+  -- First what may still be refused.
+  local failure = reserving.make(charges, holds, asked.id, estimate_micros, asked.cost, hold_us, penalty_us)
+  if failure then
+    return failure
+  end
+  local costs = limit_set.charge(limits, asked.rows, clock_us)
+  limit_marks.note(limits, asked.rows, clock_us)
+  local consumed = asked.outcome == 'consumed'
+  if consumed and challenge and asked.record then
+    challenge_record.consume(challenges, challenge, asked.record)
+  end
+  -- A call that takes nothing must not let a later one pass for nothing.
+  if receipt and (costs or counted or consumed or asked.id ~= '') then
+    receipt_set.add_among(bucket, receipt, clock_us, dedup_us)
+  end
+  return nil
+end
+
+return admission
