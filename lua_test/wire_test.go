@@ -16,6 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -69,6 +70,16 @@ var wireCalls = []wireCall{
 	onWire(challenge.New, (*challenge.Client).Issue, issueParams{Bucket: "u1", Token: "t1", TTL: time.Minute, Payload: "login", ReuseWithin: time.Second, MaxOutstanding: 4}),
 	onWire(challenge.New, (*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: "t1", Payload: "login"}),
 	onWire(challenge.New, (*challenge.Client).Peek, challenge.PeekParams{Bucket: "u1", Token: "t1"}),
+
+	onWire(guard.New, (*guard.Client).Admit, guard.AdmitParams{
+		Bucket: "u1", Receipt: "r1", Dedup: 2 * time.Second, Limits: guardLimits(5), Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
+		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
+		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
+		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
+	}),
+	onWire(guard.New, (*guard.Client).GiveBack, guard.GiveBackParams{
+		Bucket: "u1", Receipt: "r1", Limits: takenOf(guardLimits(5), 1, 1, 1, 1), Reservation: "i1", Challenge: "t1", Payload: "login",
+	}),
 }
 
 // wireLibraries are the libraries of wireCalls, and where they are tested.
@@ -80,6 +91,7 @@ var wireLibraries = []struct {
 	{budget.Library, serversOf(budgets)},
 	{abuse.Library, serversOf(abusers)},
 	{challenge.Library, serversOf(challenges)},
+	{guard.Library, serversOf(guards)},
 }
 
 func serversOf[C any](suite luatest.Suite[C]) func(*testing.T, func(*testing.T, *luatest.Server)) {

@@ -54,7 +54,7 @@ func as(t *testing.T, e engines.Engine, admin *redis.Client, line string) string
 func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 	lines := map[string]string{
 		"deployer": aclLine(t, "deployer"),
-		"service":  aclLine(t, "service", "ratelimit", "cost", "abuse", "challenge"),
+		"service":  aclLine(t, "service", "ratelimit", "cost", "abuse", "challenge", "guard"),
 		"narrow":   aclLine(t, "service", "ratelimit", "--user", "narrow"),
 		"operator": aclLine(t, "operator"),
 	}
@@ -83,6 +83,14 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 				{"call", "cost.reserve", "bucket=u1", "receipt=a", "estimate=10", "limits.0.budget=100", "limits.0.window=1m", "hold=1s"},
 				{"call", "abuse.attempt", "bucket=u1", "tiers.0.threshold=3", "tiers.0.window=1m", "tiers.0.block=1m"},
 				{"call", "abuse.unblock", "bucket=u1"},
+				{
+					"call", "guard.admit", "bucket=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
+					"budgets.0.budget=100", "budgets.0.window=1m", "estimate=10", "hold=1s", "tiers.0.threshold=9", "tiers.0.window=1m", "tiers.0.block=1m",
+				},
+				{
+					"call", "guard.give_back", "bucket=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
+					"limits.0.mark=1", "reservation=a@1",
+				},
 				{"call", "challenge.issue", "bucket=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},
 			}
 			for _, call := range calls {

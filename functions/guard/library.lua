@@ -1,0 +1,5 @@
+--- One decision about a request: its subject's block, limits, budgets and challenge, all or nothing.
+---
+--- The keys are those of abuse, challenge, cost and ratelimit.check: clients of these with the same namespace act on the
+--- same state. They settle and cancel reservations, issue challenges, block and unblock.
+--- @library guard 1.0.0

@@ -1,0 +1,105 @@
+package luatest_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+type (
+	guardStep   = luatest.Step[*guard.Client]
+	admitParams = guard.AdmitParams
+	admitResult = guard.AdmitResult
+	admitLimit  = guard.AdmitLimits
+	admitRow    = guard.AdmitLimitsResult
+	guardBack   = guard.GiveBackParams
+)
+
+var guards = luatest.Suite[*guard.Client]{
+	Library: guard.Library,
+	Client:  guard.New,
+	Source:  functions.FS,
+	Root:    functions.Root,
+	Engines: everywhere,
+	Scripts: somewhere,
+}
+
+var given = guard.GiveBackResult{GivenBack: true}
+
+func guardKey(suffix string) string { return "guard:{u1}:" + suffix }
+
+// admit is a call of u1.
+func admit(p admitParams) func(context.Context, *guard.Client) (any, error) {
+	p.Bucket = "u1"
+	return luatest.Call((*guard.Client).Admit, p)
+}
+
+// giveBack gives back what a call of u1 took.
+func giveBack(p guardBack) func(context.Context, *guard.Client) (any, error) {
+	p.Bucket = "u1"
+	return luatest.Call((*guard.Client).GiveBack, p)
+}
+
+// perLog is a sliding_log in each table's first place.
+func perLog(name string, limit int64, window time.Duration) admitLimit {
+	return admitLimit{Name: name, Kind: guard.AdmitLimitsKindSlidingLog, Limit: limit, Window: window}
+}
+
+// guardLimits is a limit of each kind: so many in 10 s.
+func guardLimits(limit int64) []admitLimit {
+	var all []admitLimit
+	for _, l := range ofEach(limit) {
+		all = append(all, admitLimit{Name: l.Name, Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost})
+	}
+	return all
+}
+
+// takenOf is what give_back takes of rows that were answered with these marks.
+func takenOf(limits []admitLimit, marks ...int64) []guard.GiveBackLimits {
+	var all []guard.GiveBackLimits
+	for i, l := range limits {
+		all = append(all, guard.GiveBackLimits{Name: l.Name, Kind: guard.GiveBackLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost, Mark: marks[i]})
+	}
+	return all
+}
+
+// markAt is the mark of what is forgotten so long after the start.
+func markAt(after time.Duration) int64 { return luatest.Start.Add(after).UnixMicro() }
+
+// markMS is that of a limit whose key's expiry tells: in whole milliseconds.
+func markMS(after time.Duration) int64 { return markAt(after) / 1000 * 1000 }
+
+// admittedAt is the reservation of a receipt that was admitted so long after the start.
+func admittedAt(receipt string, after time.Duration) string {
+	return fmt.Sprintf("%s@%d", receipt, markAt(after))
+}
+
+// passes is the answer to an admitted call that asks for no more than these limits, and stops that to one that they refuse.
+func passes(rows ...admitRow) admitResult {
+	return answered(admitResult{Allowed: true, Reason: guard.AdmitReasonNone, Limits: rows})
+}
+
+func stops(retry time.Duration, rows ...admitRow) admitResult {
+	return answered(admitResult{Reason: guard.AdmitReasonLimit, RetryAfter: retry, Limits: rows})
+}
+
+// answered fills in what an answer has where a table does not say.
+func answered(r admitResult) admitResult {
+	if r.Challenge == "" {
+		r.Challenge = guard.AdmitChallengeNone
+	}
+	if r.Limits == nil {
+		r.Limits = []admitRow{}
+	}
+	if r.Budgets == nil {
+		r.Budgets = []guard.AdmitBudgetsResult{}
+	}
+	if r.Tiers == nil {
+		r.Tiers = []guard.AdmitTiersResult{}
+	}
+	return r
+}
