@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,7 +16,9 @@ func TestFailover_coordinatedLosesNothing(t *testing.T) {
 	a := engines.OnPath(t).Start(t)
 	b := a.StartReplica(t)
 	var name address
-	tr := begin(t, name.load(t, a))
+	l := name.load(t, a)
+	l.deadline = 250 * time.Millisecond
+	tr := begin(t, l)
 	tr.awaitAnswers(t, 500)
 	do(t, a, "FAILOVER", "TO", "127.0.0.1", port(b))
 	b.AwaitInfo(t, "role:master")

@@ -72,7 +72,7 @@ func (a *address) load(t *testing.T, m *engines.Member) load {
 		},
 	})
 	t.Cleanup(func() { c.Close() })
-	return load{callers: []fcall.Caller{c}}
+	return load{callers: []fcall.Caller{c}, deadline: unhurried}
 }
 
 func port(m *engines.Member) string {
