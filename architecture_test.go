@@ -26,6 +26,7 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./fcall", append(forAuthors, module+"gen")},
 		{"./gen/...", forAuthors},
 		{"./guard/policy", withoutRedis},
+		{"./guard/identity", append(withoutRedis, module+"guard/policy", "github.com/goccy/go-yaml")},
 		{"./loader", []string{module + "codegen", module + "gen", module + "embedded", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// The generator is pure: source in, files out.
 		{"./codegen/breaking", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
