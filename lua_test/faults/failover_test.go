@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -51,6 +52,24 @@ func TestPromotion_losesWhatWasNotReplicated(t *testing.T) {
 		t.Errorf("nothing is lost that was not replicated: %s", r)
 	}
 	holds(t, b, len(libraries))
+}
+
+// Sentinel promotes the replica of a primary that has crashed, and callers find it by themselves. The libraries are there.
+func TestSentinel_aFailoverUnderTraffic(t *testing.T) {
+	s := engines.OnPath(t).StartSentinels(t, 1)
+	old := s.Servers[0]
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: s.Addrs(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { c.Close() })
+	tr := begin(t, load{callers: []fcall.Caller{c}})
+	tr.awaitAnswers(t, 500)
+	old.Kill()
+	now := s.AwaitFailover(t, old)
+	tr.awaitAnswers(t, 1000)
+	r := tr.end(t)
+	r.only(t, cutOff, notBegun, tooLate, noTime, "nothing ran: READONLY")
+	r.within(t, tr.deadline)
+	r.destroyed(t, 1)
+	holds(t, now, len(libraries))
 }
 
 // A replica that was cut off since before the deploy is promoted with neither keys nor libraries: its callers load them.

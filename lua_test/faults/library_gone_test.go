@@ -39,7 +39,7 @@ func TestFunctionFlush_twiceInASecondFailsCallsForTheRestOfIt(t *testing.T) {
 	r := tr.end(t)
 	r.only(t, "not loaded")
 	r.nothingDestroyed(t)
-	if r.Silence > 1500*time.Millisecond {
+	if r.Silence > 2500*time.Millisecond {
 		t.Errorf("no library for %v", r.Silence)
 	}
 }
