@@ -53,11 +53,7 @@ With --out the plan is saved; deploy --plan refuses it when the nodes or what th
 }
 
 func (a *app) plan(ctx context.Context, names []string, file string) error {
-	tree, err := a.load()
-	if err != nil {
-		return err
-	}
-	libs, err := a.libraries(tree, names)
+	libs, err := a.deployable(names)
 	if err != nil {
 		return err
 	}
@@ -178,11 +174,7 @@ was there and what comes is recorded on the server with its source, for rollback
 }
 
 func (a *app) deploy(ctx context.Context, names []string, file string, o loader.ApplyOptions) error {
-	tree, err := a.load()
-	if err != nil {
-		return err
-	}
-	libs, err := a.libraries(tree, names)
+	libs, err := a.deployable(names)
 	if err != nil {
 		return err
 	}
