@@ -28,6 +28,7 @@ type Options struct {
 	// scripts where the server has none.
 	Mode Mode
 	// MaxAttempts is how often a call is sent at most while each outcome proves that nothing ran; 1 means never again.
+	// Otherwise a call whose slot moves between two nodes (TRYAGAIN) is sent up to nine times more, which takes a second.
 	// Defaults to 3.
 	MaxAttempts int
 	// NoHeal turns off what a call does about a library that is absent: load it where it is absent, never replacing one,
@@ -180,10 +181,22 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 			attempt--
 			continue
 		}
-		if !again || attempt >= c.maxAttempts || !pause(ctx, attempt) {
+		if !again || attempt >= c.most(err) || !pause(ctx, attempt) {
 			return nil, err
 		}
 	}
+}
+
+// slotAttempts are how much more often a call is sent whose slot moves: if not all of its keys are there yet, both nodes
+// refuse it for as long as the slot takes.
+const slotAttempts = 9
+
+// most is how often a call is sent that ends with err.
+func (c *Client) most(err error) int {
+	if u, ok := err.(*UnavailableError); ok && u.Code == "TRYAGAIN" && c.maxAttempts > 1 {
+		return c.maxAttempts + slotAttempts
+	}
+	return c.maxAttempts
 }
 
 // pause waits 5 to 10 ms before the second attempt, twice as long before each further one, at most 160 ms; false when

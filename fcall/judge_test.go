@@ -64,7 +64,7 @@ func TestCall_whatAReplyProves(t *testing.T) {
 	}{
 		{"MOVED 1 127.0.0.1:7001", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: MOVED 1 127.0.0.1:7001; if this is a cluster, use redis.NewClusterClient"},
 		{"ASK 1 127.0.0.1:7001", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: ASK 1 127.0.0.1:7001; if this is a cluster, use redis.NewClusterClient"},
-		{"TRYAGAIN later", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: TRYAGAIN later"},
+		{"TRYAGAIN later", 12, "ErrUnavailable", "fcalltest.hit: nothing ran in 12 attempts: TRYAGAIN later"},
 		{"CLUSTERDOWN Hash slot not served", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: CLUSTERDOWN Hash slot not served; the cluster does not serve this slot"},
 		{"READONLY You can't write against a read only replica.", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: READONLY You can't write against a read only replica.; this is a replica; call the primary"},
 		{"LOADING Redis is loading the dataset in memory", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: LOADING Redis is loading the dataset in memory"},

@@ -6,6 +6,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -14,7 +16,7 @@ func toCluster(t testing.TB, c *engines.Cluster) load {
 	t.Helper()
 	var l load
 	for range 2 {
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:3], ContextTimeoutEnabled: true})
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:2], ContextTimeoutEnabled: true})
 		t.Cleanup(func() { client.Close() })
 		l.callers = append(l.callers, client)
 	}
@@ -77,8 +79,8 @@ func TestSlots_moveUnderTraffic(t *testing.T) {
 	tr := begin(t, toCluster(t, c))
 	joined := c.Join(t, program)
 	began := time.Now()
-	slots := c.MoveSlots(t, c.Primaries[0], joined)
-	slots += c.MoveSlots(t, c.Primaries[1], c.Primaries[2])
+	slots := engines.NewMove(t, c.Primaries[0], joined).All()
+	slots += engines.NewMove(t, c.Primaries[1], c.Primaries[2]).All()
 	t.Logf("%d slots with keys moved in %v", slots, time.Since(began))
 	tr.awaitAnswers(t, 500)
 	r := tr.end(t)
@@ -86,5 +88,39 @@ func TestSlots_moveUnderTraffic(t *testing.T) {
 	r.nothingDestroyed(t)
 	if joined.Client(t).DBSize(t.Context()).Val() == 0 {
 		t.Error("no key has moved")
+	}
+}
+
+// A call with several keys, of which not all are there, can run on neither side of a slot that moves: it waits for the slot.
+func TestSlots_aCallWaitsForItsSlot(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 2, 0)
+	client := c.Client(t)
+	deploy(t, client)
+	limits, err := ratelimit.New(client, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := ratelimit.SlidingLogParams{Bucket: "user1", Limit: 10, Window: time.Hour}
+	if _, err := limits.SlidingLog(t.Context(), p); err != nil { // without a receipt it has one key of two
+		t.Fatal(err)
+	}
+	from, to := c.Primaries[0], c.Primaries[1]
+	slot := int(client.ClusterKeySlot(t.Context(), "{user1}").Val())
+	if slot >= 16384/2 {
+		from, to = to, from
+	}
+	counted := make(chan int64, 1)
+	engines.NewMove(t, from, to).Slot(slot, func() {
+		go func() {
+			r, err := limits.SlidingLog(t.Context(), p)
+			if err != nil {
+				t.Error(err)
+			}
+			counted <- r.Count
+		}()
+		from.AwaitInfo(t, "errorstat_TRYAGAIN:count=5") // more often than a call is sent otherwise
+	})
+	if n := <-counted; n != 2 {
+		t.Errorf("%d are counted, want 2", n)
 	}
 }
