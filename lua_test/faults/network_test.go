@@ -114,8 +114,8 @@ func TestNetwork_gone(t *testing.T) {
 	r.only(t, notBegun, cutOff, noTime) // cut off: those that were under way at the first moment
 	r.nothingDestroyed(t)
 	r.within(t, tr.deadline)
-	if r.Failed[cutOff] > workers {
-		t.Errorf("more calls than there are callers were cut off: %s", r)
+	if r.Failed[cutOff] > 3*workers { // three consume at once
+		t.Errorf("more calls were cut off than can be under way: %s", r)
 	}
 }
 
