@@ -19,16 +19,25 @@ const MaxFileSize = 4 << 20
 
 // Load reads the policy in a file. What is wrong with its content comes back as an [*Error], else it is the file's error.
 func Load(path string) (*Policy, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// read takes a byte more than a policy may have, so that Parse tells.
+func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("load the policy: %w", err)
+		return nil, fmt.Errorf("read the policy: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("load the policy: %w", err)
+		return nil, fmt.Errorf("read the policy: %w", err)
 	}
-	return Parse(path, data)
+	return data, nil
 }
 
 // Parse reads a policy in YAML; file is its name in errors, each of which is an [*Error]. Anchors, aliases and merges

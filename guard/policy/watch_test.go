@@ -1,0 +1,183 @@
+package policy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A told is what a watch has called with: the namespace, or the error.
+type told struct {
+	namespace string
+	err       error
+}
+
+// watch starts to watch a file and returns what it tells.
+func watch(t *testing.T, path string) <-chan told {
+	t.Helper()
+	all := make(chan told, 100)
+	err := Watch(t.Context(), path, func(p *Policy, err error) {
+		if err != nil {
+			all <- told{err: err}
+			return
+		}
+		all <- told{namespace: p.Namespace}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// next is what is told next.
+func next(t *testing.T, all <-chan told) told {
+	t.Helper()
+	select {
+	case got := <-all:
+		return got
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was told")
+		return told{}
+	}
+}
+
+func wantNext(t *testing.T, all <-chan told, namespace string) {
+	t.Helper()
+	got := next(t, all)
+	for got.err != nil && strings.HasSuffix(got.err.Error(), "is empty: a policy has at least `version: 1`") {
+		got = next(t, all) // this machine stood still between truncation and writing
+	}
+	if got.err != nil || got.namespace != namespace {
+		t.Fatalf("want %s, got %+v", namespace, got)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatch_writtenInPlaceAndBadFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, "namespace: one")
+	all := watch(t, path)
+	wantNext(t, all, "one")
+	write(t, path, "namespace: two") // truncates, then writes
+	wantNext(t, all, "two")
+	write(t, path, "namespace: a b")
+	var e *Error
+	if got := next(t, all); !errors.As(got.err, &e) || !strings.HasPrefix(got.err.Error(), path+":1:12: namespace: ") {
+		t.Fatalf("got %+v", got)
+	}
+	write(t, path, "namespace: two")
+	wantNext(t, all, "two")
+}
+
+func TestWatch_renamedOver(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "policy.yaml")
+	write(t, path, "namespace: one")
+	all := watch(t, path)
+	wantNext(t, all, "one")
+	for _, name := range []string{"two", "three"} { // the second one replaces a file that was never watched by its inode
+		write(t, path+"~", "namespace: "+name)
+		do(t, os.Rename(path+"~", path))
+		wantNext(t, all, name)
+	}
+}
+
+func TestWatch_configMap(t *testing.T) {
+	dir := t.TempDir()
+	release := func(folder, namespace string) {
+		do(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
+		write(t, filepath.Join(dir, folder, "policy.yaml"), "namespace: "+namespace)
+		do(t, os.Symlink(folder, filepath.Join(dir, "..data_tmp")))
+		do(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+	}
+	release("..2026_1", "one")
+	path := filepath.Join(dir, "policy.yaml")
+	do(t, os.Symlink(filepath.Join("..data", "policy.yaml"), path))
+	all := watch(t, path)
+	wantNext(t, all, "one")
+	release("..2026_2", "two")
+	do(t, os.RemoveAll(filepath.Join(dir, "..2026_1")))
+	wantNext(t, all, "two")
+	release("..2026_3", "three")
+	wantNext(t, all, "three")
+}
+
+func TestWatch_aLinkElsewhere(t *testing.T) {
+	target, path := filepath.Join(t.TempDir(), "real.yaml"), filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, target, "namespace: one")
+	do(t, os.Symlink(target, path))
+	all := watch(t, path)
+	wantNext(t, all, "one")
+	write(t, target, "namespace: two")
+	wantNext(t, all, "two")
+}
+
+func TestWatch_removedAndBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, "namespace: one")
+	all := watch(t, path)
+	wantNext(t, all, "one")
+	do(t, os.Remove(path))
+	if got := next(t, all); !errors.Is(got.err, os.ErrNotExist) {
+		t.Fatalf("got %+v", got)
+	}
+	write(t, path, "namespace: one")
+	wantNext(t, all, "one")
+}
+
+func TestWatch_theFolderIsRemovedAndBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etc")
+	path := filepath.Join(dir, "policy.yaml")
+	do(t, os.Mkdir(dir, 0o700))
+	write(t, path, "namespace: one")
+	all := watch(t, path)
+	wantNext(t, all, "one")
+	do(t, os.RemoveAll(dir))
+	if got := next(t, all); !errors.Is(got.err, os.ErrNotExist) {
+		t.Fatalf("got %+v", got)
+	}
+	do(t, os.Mkdir(dir, 0o700))
+	write(t, path, "namespace: two")
+	wantNext(t, all, "two")
+}
+
+func TestWatch_truncatedThenWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, "namespace: one")
+	all := watch(t, path)
+	wantNext(t, all, "one")
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0o600)
+	do(t, err)
+	_, err = f.WriteString("namespace: ")
+	do(t, err)
+	_, err = f.WriteString("two")
+	do(t, err)
+	do(t, f.Close())
+	wantNext(t, all, "two")
+}
+
+func TestWatch_startsWithoutTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	all := watch(t, path)
+	if got := next(t, all); !errors.Is(got.err, os.ErrNotExist) {
+		t.Fatalf("got %+v", got)
+	}
+	write(t, path, "namespace: one")
+	wantNext(t, all, "one")
+}
