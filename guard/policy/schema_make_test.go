@@ -1,0 +1,102 @@
+package policy
+
+import "reflect"
+
+// durationPattern is what parseDuration reads, without a sign.
+const durationPattern = `^([0-9]+d|0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
+
+const amountPattern = `^-?(0|[1-9][0-9]*)(\.[0-9]{1,6})?$`
+
+// makeSchema is the JSON Schema (draft 2020-12) of the model. Descriptions are doc comments, by type and field.
+func makeSchema(docs map[string]string) map[string]any {
+	s := schemaOf(reflect.TypeFor[Policy](), docs)
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "rlfunc guard policy"
+	s["patternProperties"] = map[string]any{"^x-": map[string]any{"description": "left alone: holds what anchors name"}}
+	return s
+}
+
+func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
+	properties, required := map[string]any{}, []any{}
+	for _, f := range fieldsOf(t) {
+		p := f.schema(f.typ, docs)
+		p["description"] = docs[t.Name()+"."+t.Field(f.index).Name]
+		if f.required {
+			required = append(required, f.key)
+		} else {
+			p = orNull(p)
+		}
+		properties[f.key] = p
+	}
+	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+// orNull lets a key stand with nothing behind, which is an absent one.
+func orNull(s map[string]any) map[string]any {
+	description := s["description"]
+	delete(s, "description")
+	return map[string]any{"description": description, "anyOf": []any{s, map[string]any{"type": "null"}}}
+}
+
+func (f *field) schema(t reflect.Type, docs map[string]string) map[string]any {
+	switch t.Kind() {
+	case reflect.Struct:
+		return schemaOf(t, docs)
+	case reflect.Pointer:
+		return f.schema(t.Elem(), docs)
+	case reflect.Slice:
+		return f.sized("Items", map[string]any{"type": "array", "items": f.schema(t.Elem(), docs)})
+	case reflect.Map:
+		return f.sized("Properties", map[string]any{
+			"type": "object", "additionalProperties": f.number("integer"), "propertyNames": textSchema(f.format),
+		})
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64:
+		return map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+	case reflect.String:
+		if e, ok := reflect.Zero(t).Interface().(enum); ok {
+			var values []any
+			for _, v := range e.values() {
+				if v != f.not {
+					values = append(values, v)
+				}
+			}
+			return map[string]any{"enum": values}
+		}
+		return textSchema(f.format)
+	}
+	switch t {
+	case durationType:
+		return map[string]any{"type": "string", "pattern": durationPattern}
+	case microsType:
+		return map[string]any{"anyOf": []any{
+			map[string]any{"type": "string", "pattern": amountPattern},
+			map[string]any{"type": "number", "minimum": f.bounds.min / oneUnit, "maximum": f.bounds.max / oneUnit},
+		}}
+	}
+	return f.number("integer")
+}
+
+func (f *field) number(kind string) map[string]any {
+	return map[string]any{"type": kind, "minimum": f.bounds.min, "maximum": f.bounds.max}
+}
+
+func (f *field) sized(what string, s map[string]any) map[string]any {
+	if f.items != nil {
+		s["min"+what], s["max"+what] = f.items.min, f.items.max
+	}
+	return s
+}
+
+func textSchema(format string) map[string]any {
+	s := map[string]any{"type": "string"}
+	if pattern := formats[format].pattern; pattern != "" {
+		s["pattern"] = pattern
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var update = flag.Bool("update", false, "write schema.json")
+
+// TestSchema_isThatOfTheModel makes the schema anew: every key, bound and doc comment of the model.
+func TestSchema_isThatOfTheModel(t *testing.T) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(makeSchema(docComments(t))); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("schema.json", b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(b.String(), string(Schema)); diff != "" {
+		t.Errorf("schema.json: run go test ./guard/policy -run TestSchema_isThatOfTheModel -update (-want +got):\n%s", diff)
+	}
+}
+
+// docComments returns the comment of each field of the model, in one line, by type and field.
+func docComments(t *testing.T) map[string]string {
+	t.Helper()
+	docs := map[string]string{}
+	for _, file := range []string{"policy.go", "sections.go"} {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				for _, f := range s.Fields.List {
+					docs[spec.Name.Name+"."+f.Names[0].Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+				}
+			}
+			return true
+		})
+	}
+	return docs
+}
+
+func mustSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", value); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// accepts tells whether the schema takes a text.
+func accepts(t *testing.T, s *jsonschema.Schema, text string) bool {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(value) == nil
+}
+
+// TestSchema_agreesWithParse takes samples that are wrong in one key each, and others that are not.
+func TestSchema_agreesWithParse(t *testing.T) {
+	s := mustSchema(t)
+	samples := []string{
+		everything, "version: 1", "version: 2", "version: '1'", "verson: 1", "x-y: [1, {a: b}]", "limits:", "limits: 5", "namespace: a b",
+		"namespace: a.b", "timeout: 50", "timeout: 50ms", "timeout: fast", "on_failure: local", "on_failure: maybe", "share: 0", "share: 1",
+		"share: 1.1", "share: 0.001", "identity: {from: [cookie]}", "identity: {ip: {ipv6_prefix: 0}}", "identity: {ip: {ipv6_prefix: 129}}",
+		"identity: {ip: {trusted_proxies: [nobody]}}", "identity: {ip: {trusted_proxies: [10.0.0.0/8]}}",
+		"limits: [{name: a, limit: 1, window: 1m}]", "limits: [{limit: 1, window: 1m}]", "limits: [{name: a/b, limit: 1, window: 1m}]",
+		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 1000001, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
+		"limits: [{name: a, limit: 1, window: 1d}]", "limits: [{name: a, limit: 1, window: 1h30m}]", "limits: [{name: a, limit: 1, window: 60}]",
+		"limits: [{name: a, limit: 1, window: 1m, kind: gcra, burst: 5}]", "limits: [{name: a, limit: 1, window: 1m, kind: leaky}]",
+		"limits: [{name: a, limit: 1, window: 1m, shadow: 'yes'}]", "limits: [{name: a, limit: 1, window: 1m, windows: 1m}]",
+		"cost: {budgets: []}", "cost: {}", "cost: {budgets: [{name: a, budget: '5.00', window: 1d}]}", "cost: {budgets: [{name: a, budget: 0.5, window: 1d}]}",
+		"cost: {budgets: [{name: a, budget: '0.0000001', window: 1d}]}", "cost: {budgets: [{name: a, budget: 5 EUR, window: 1d}]}",
+		"cost: {budgets: [{name: a, budget: 1000000001, window: 1d}]}", "cost: {budgets: [{name: a, budget: -1, window: 1d}]}",
+		"abuse: {tiers: [{threshold: 5, window: 1m, block: 5m}]}", "abuse: {tiers: [{threshold: 10001, window: 1m, block: 5m}]}",
+		"abuse: {tiers: [{threshold: 5, window: 1m}]}", "abuse: all", "endpoints: [{name: a, challenge: {}}]",
+		"endpoints: [{name: a, challenge: {on_failure: local}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",
+		"endpoints: [{name: a, match: ['POST /a', /b]}]", "endpoints: [{name: a, match: /b}]", "endpoints: [{name: a, dedup: 0s}]", "endpoints: [{match: [/]}]",
+		"overrides: {multiply: {a: 2}}", "overrides: {multiply: {a: 0}}", "overrides: {multiply: {a: two}}", "overrides: {allow: ['']}", "overrides: {deny: [ip=10.0.0.1]}",
+	}
+	fine, wrong := 0, 0
+	for _, sample := range samples {
+		_, err := Parse("p.yaml", []byte(sample))
+		if got := accepts(t, s, sample); got != (err == nil) {
+			t.Errorf("the schema says %v, Parse %v of\n%s", got, err, sample)
+		}
+		if err == nil {
+			fine++
+		} else {
+			wrong++
+		}
+	}
+	if fine < 15 || wrong < 30 {
+		t.Errorf("%d samples are fine and %d wrong: too few of one sort to tell", fine, wrong)
+	}
+}
