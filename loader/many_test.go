@@ -324,6 +324,15 @@ func TestRing_isLockedAndRemembered(t *testing.T) {
 	}
 	equal(t, "locks", []string(nil), lockKeys(t, []*engines.Member{a, b}))
 	equal(t, "events", 3, len(history(t, ring)))
+
+	// A sign of life is on the shard of its key, where a retire looks for it.
+	announce(t, ring, v10, "pod-a")
+	retire, err := target.PlanRetire(t.Context(), "shop_v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{})
+	says(t, err, loader.ErrInUse, "pod-a")
 }
 
 func deployTo(t *testing.T, target *loader.Target, by string, lib *fcall.Library) {

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -69,6 +70,53 @@ func TestSentinel_deployAndWhatAFailoverLeaves(t *testing.T) {
 	old.AwaitInfo(t, "role:slave", "master_link_status:up")
 	v, err = target.Verify(t.Context(), upgrade)
 	equal(t, "verification", []any{nil, true}, []any{err, v.Same()})
+}
+
+// The records of deploys are on the primary that took over: what was before can be put back there, and what nobody uses goes. Here
+// servers and sentinels speak TLS.
+func TestSentinel_rollbackAndRetireAfterAFailoverOverTLS(t *testing.T) {
+	certificates := engines.NewCertificates(t)
+	s := engines.OnPath(t).TLS(t, certificates).StartSentinels(t, 2)
+	old := s.Servers[0]
+	url := "rediss+sentinel://main@" + strings.Join(s.Addrs(), ",")
+	target := open(t, url+certificates.Query())
+	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
+	deployTo(t, target, "anna", v10)
+	deployTo(t, target, "anna", v11)
+	if err := old.Client(t).Wait(t.Context(), 2, time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	old.Kill()
+	now := s.AwaitFailover(t, old)
+
+	p, err := target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "the node of the rollback", now.Addr, p.Nodes[0].Addr)
+	_, err = target.Apply(t.Context(), p, as("nora"))
+	equal(t, "error", nil, err)
+	equal(t, "code", v10.Code, held(t, now.Client(t), "shop_v1"))
+
+	address, err := loader.ParseURL(url + certificates.Query())
+	equal(t, "error", nil, err)
+	client := address.NewClient()
+	defer client.Close()
+	equal(t, "history", []string{
+		"deploy by anna done: shop_v1 >1.0.0 loaded",
+		"deploy by anna done: shop_v1 1.0.0>1.1.0 upgraded",
+		"rollback by nora done: shop_v1 1.1.0>1.0.0 downgraded",
+	}, story(t, client))
+
+	announce(t, client, v10, "pod-a")
+	retire, err := target.PlanRetire(t.Context(), "shop_v1")
+	equal(t, "error", nil, err)
+	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{})
+	says(t, err, loader.ErrInUse, "pod-a")
+	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{Force: true})
+	equal(t, "error", nil, err)
+	equal(t, "code", "", held(t, now.Client(t), "shop_v1"))
+
+	_, err = open(t, strings.Replace(url, "rediss", "redis", 1)).Plan(t.Context(), v10)
+	says(t, err, loader.ErrUnreachable, "find the nodes: ")
 }
 
 func TestSentinel_whatCanNotBeFoundIsSaid(t *testing.T) {

@@ -51,11 +51,16 @@ func (p Program) startSentinel(t testing.TB, config string) *Member {
 		t.Fatalf("engines: %v", err)
 	}
 	file := filepath.Join(folder(t), "sentinel.conf") // it rewrites the file
-	if err := os.WriteFile(file, []byte("bind 127.0.0.1\nport "+strconv.Itoa(port)+"\n"+config), 0o600); err != nil {
+	var settings strings.Builder
+	flags := p.flags(port, []string{"--bind", "127.0.0.1"})
+	for i := 0; i+1 < len(flags); i += 2 {
+		settings.WriteString(strings.TrimPrefix(flags[i], "--") + " " + flags[i+1] + "\n")
+	}
+	if err := os.WriteFile(file, []byte(settings.String()+config), 0o600); err != nil {
 		t.Fatalf("engines: %v", err)
 	}
 	m := &Member{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: p, args: []string{file, "--sentinel"}}
-	m.options = redis.Options{Addr: m.Addr}
+	m.options = redis.Options{Addr: m.Addr, TLSConfig: p.tls}
 	if err := m.begin(t.Context()); err != nil {
 		t.Fatalf("engines: start a sentinel of %s: %v", p.Name, err)
 	}

@@ -65,7 +65,7 @@ func NewCertificates(t testing.TB, names ...string) Certificates {
 	return c
 }
 
-// TLS returns the program for servers and replicas that speak TLS with the certificates, and want one of each client.
+// TLS returns the program for servers, replicas and sentinels that speak TLS with the certificates, and want one of each client.
 func (p Program) TLS(t testing.TB, c Certificates) Program {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
