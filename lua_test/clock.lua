@@ -39,6 +39,10 @@ function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PXAT', now_ms() + ttl_ms + late_ms)
 end
 
+function clock.read_until(key, ttl_ms)
+  return redis.call('GETEX', key, 'PXAT', now_ms() + ttl_ms + late_ms)
+end
+
 function clock.expire(key, ttl_us)
   redis.call('PEXPIREAT', key, now_ms() + math.ceil(ttl_us / 1000) + late_ms)
 end

@@ -29,6 +29,11 @@ function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
 end
 
+-- The text of a key, which then expires in a whole number of milliseconds, at least 1; false without it.
+function clock.read_until(key, ttl_ms)
+  return redis.call('GETEX', key, 'PX', ttl_ms)
+end
+
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))

@@ -32,6 +32,24 @@ function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
+-- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the wait until cost is
+-- allowed, and the time until the bucket is full; or nil and a refusal.
+function token_bucket.take(key, limit, period_us, burst, cost)
+  local limit_ms = limit * 1000
+  if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
+    local interval_ms = period_us / limit_ms
+    if burst * interval_ms <= longest_ms then
+      return ttl_bucket.take(key, interval_ms, burst * interval_ms, cost)
+    end
+  end
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost)
+  if allowed and cost > 0 then
+    token_bucket.store(key, next_full_us, value)
+    return true, left, 0, next_full_us
+  end
+  return allowed, left, wait_us, full_us
+end
+
 -- Stores what judge returned for an allowed call.
 function token_bucket.store(key, full_us, value)
   if value then

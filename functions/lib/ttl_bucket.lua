@@ -34,13 +34,13 @@ function ttl_bucket.read(key, value)
   return left_ms, stored_ms
 end
 
--- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. Most calls
--- come this way, so what read does is written out: calling a function costs as much as ten operations.
-function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
+-- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. What the key
+-- has left is read where it is not given. What read does is written out: calling a function costs as much as ten operations.
+function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
   local level_ms, kept_ms, stored_ms = 0, 0, 0
   local value = redis.call('GET', key)
   if value then
-    local left_ms = clock.left_ms(key)
+    left_ms = left_ms or clock.left_ms(key)
     local by_expiry_ms = tonumber(value)
     stored_ms = by_expiry_ms or capacity_beside_time(value)
     if left_ms == -1 or not (stored_ms and stored_ms >= 1 and stored_ms <= longest_ms and stored_ms % 1 == 0) then
@@ -74,6 +74,49 @@ function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
     end
   end
   return true, left, 0, level_ms * 1000, next_ms * 1000, to_store_ms
+end
+
+-- Judges a call that costs something, and stores what an allowed one leaves. Most calls come this way, so most are two
+-- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. The
+-- rest is left to judge.
+-- Returns allowed, the tokens left after the call, the wait until cost is allowed, and the time until the bucket is full; or
+-- nil and a refusal.
+function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
+  local left_ms = clock.left_ms(key)
+  local next_ms = interval_ms * cost
+  if left_ms == -2 then
+    local room_ms = capacity_ms - next_ms
+    clock.store(key, capacity_ms, next_ms)
+    return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+  end
+  next_ms = next_ms + left_ms
+  local room_ms = capacity_ms - next_ms
+  if left_ms > 0 and room_ms >= 0 then
+    local stored_ms = tonumber(clock.read_until(key, next_ms))
+    if stored_ms and stored_ms >= next_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
+      return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+    end
+    clock.expire(key, left_ms * 1000)
+  elseif left_ms > 0 then
+    local stored_ms = tonumber(redis.call('GET', key))
+    if stored_ms and 2 * stored_ms >= left_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
+      local free_ms = math.max(capacity_ms - left_ms, 0)
+      return false, (free_ms - free_ms % interval_ms) / interval_ms, -room_ms * 1000, left_ms * 1000
+    end
+  end
+  local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed then
+    return false, left, wait_us, full_us
+  end
+  if value then
+    clock.store(key, value, math.ceil(next_full_us / 1000))
+  else
+    clock.expire(key, next_full_us)
+  end
+  return true, left, 0, next_full_us
 end
 
 return ttl_bucket

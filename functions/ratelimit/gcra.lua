@@ -18,13 +18,9 @@
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra(bucket, limit, period_us, burst, cost)
-  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(bucket, limit, period_us, burst or limit, cost)
+  local allowed, left, wait_us, full_us = token_bucket.take(bucket, limit, period_us, burst or limit, cost)
   if allowed == nil then
     return nil, left
-  end
-  if allowed and cost > 0 then
-    token_bucket.store(bucket, next_full_us, value)
-    return true, left, 0, next_full_us
   end
   return allowed, left, wait_us, full_us
 end

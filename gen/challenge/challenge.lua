@@ -69,7 +69,7 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=42 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -99,6 +99,11 @@ end
 -- Stores a value that expires. A whole number of milliseconds, at least 1.
 function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
+end
+
+-- The text of a key, which then expires in a whole number of milliseconds, at least 1; false without it.
+function clock.read_until(key, ttl_ms)
+  return redis.call('GETEX', key, 'PX', ttl_ms)
 end
 
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.

@@ -69,7 +69,7 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=42 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -101,6 +101,11 @@ function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
 end
 
+-- The text of a key, which then expires in a whole number of milliseconds, at least 1; false without it.
+function clock.read_until(key, ttl_ms)
+  return redis.call('GETEX', key, 'PX', ttl_ms)
+end
+
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
@@ -128,7 +133,7 @@ end
 return refusal
 end)()
 
-local ttl_bucket = (function() -- rlfunc: lines=79 file=functions/lib/ttl_bucket.lua
+local ttl_bucket = (function() -- rlfunc: lines=122 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
 --- The key expires when the bucket is full. Its value is the capacity of the call that wrote it, in milliseconds, which is at
@@ -165,13 +170,13 @@ function ttl_bucket.read(key, value)
   return left_ms, stored_ms
 end
 
--- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. Most calls
--- come this way, so what read does is written out: calling a function costs as much as ten operations.
-function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
+-- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. What the key
+-- has left is read where it is not given. What read does is written out: calling a function costs as much as ten operations.
+function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
   local level_ms, kept_ms, stored_ms = 0, 0, 0
   local value = redis.call('GET', key)
   if value then
-    local left_ms = clock.left_ms(key)
+    left_ms = left_ms or clock.left_ms(key)
     local by_expiry_ms = tonumber(value)
     stored_ms = by_expiry_ms or capacity_beside_time(value)
     if left_ms == -1 or not (stored_ms and stored_ms >= 1 and stored_ms <= longest_ms and stored_ms % 1 == 0) then
@@ -205,6 +210,49 @@ function ttl_bucket.judge(key, interval_ms, capacity_ms, cost)
     end
   end
   return true, left, 0, level_ms * 1000, next_ms * 1000, to_store_ms
+end
+
+-- Judges a call that costs something, and stores what an allowed one leaves. Most calls come this way, so most are two
+-- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. The
+-- rest is left to judge.
+-- Returns allowed, the tokens left after the call, the wait until cost is allowed, and the time until the bucket is full; or
+-- nil and a refusal.
+function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
+  local left_ms = clock.left_ms(key)
+  local next_ms = interval_ms * cost
+  if left_ms == -2 then
+    local room_ms = capacity_ms - next_ms
+    clock.store(key, capacity_ms, next_ms)
+    return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+  end
+  next_ms = next_ms + left_ms
+  local room_ms = capacity_ms - next_ms
+  if left_ms > 0 and room_ms >= 0 then
+    local stored_ms = tonumber(clock.read_until(key, next_ms))
+    if stored_ms and stored_ms >= next_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
+      return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+    end
+    clock.expire(key, left_ms * 1000)
+  elseif left_ms > 0 then
+    local stored_ms = tonumber(redis.call('GET', key))
+    if stored_ms and 2 * stored_ms >= left_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
+      local free_ms = math.max(capacity_ms - left_ms, 0)
+      return false, (free_ms - free_ms % interval_ms) / interval_ms, -room_ms * 1000, left_ms * 1000
+    end
+  end
+  local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed then
+    return false, left, wait_us, full_us
+  end
+  if value then
+    clock.store(key, value, math.ceil(next_full_us / 1000))
+  else
+    clock.expire(key, next_full_us)
+  end
+  return true, left, 0, next_full_us
 end
 
 return ttl_bucket
@@ -346,7 +394,7 @@ end
 return value_bucket
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=62 file=functions/lib/token_bucket.lua
+local token_bucket = (function() -- rlfunc: lines=80 file=functions/lib/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
@@ -379,6 +427,24 @@ function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
     return nil, refusal.argument('cost must be at most burst: more is never there')
   end
   return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
+end
+
+-- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the wait until cost is
+-- allowed, and the time until the bucket is full; or nil and a refusal.
+function token_bucket.take(key, limit, period_us, burst, cost)
+  local limit_ms = limit * 1000
+  if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
+    local interval_ms = period_us / limit_ms
+    if burst * interval_ms <= longest_ms then
+      return ttl_bucket.take(key, interval_ms, burst * interval_ms, cost)
+    end
+  end
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost)
+  if allowed and cost > 0 then
+    token_bucket.store(key, next_full_us, value)
+    return true, left, 0, next_full_us
+  end
+  return allowed, left, wait_us, full_us
 end
 
 -- Stores what judge returned for an allowed call.
@@ -1779,7 +1845,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_reset', callback = ratelimit_v1_fixed_window_reset, description = 'Ends a subject\'s window.'}
 end
 
-do -- rlfunc: lines=30 file=functions/ratelimit/gcra.lua
+do -- rlfunc: lines=26 file=functions/ratelimit/gcra.lua
 --- Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds burst at most.
 ---
 --- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0 only
@@ -1800,13 +1866,9 @@ do -- rlfunc: lines=30 file=functions/ratelimit/gcra.lua
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra(bucket, limit, period_us, burst, cost)
-  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(bucket, limit, period_us, burst or limit, cost)
+  local allowed, left, wait_us, full_us = token_bucket.take(bucket, limit, period_us, burst or limit, cost)
   if allowed == nil then
     return nil, left
-  end
-  if allowed and cost > 0 then
-    token_bucket.store(bucket, next_full_us, value)
-    return true, left, 0, next_full_us
   end
   return allowed, left, wait_us, full_us
 end
