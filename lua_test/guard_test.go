@@ -2,16 +2,21 @@ package luatest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	budget "github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 type (
-	guardStep   = luatest.Step[*guard.Client]
+	guardStep   = luatest.Step[guarded]
 	admitParams = guard.AdmitParams
 	admitResult = guard.AdmitResult
 	admitLimit  = guard.AdmitLimits
@@ -19,29 +24,58 @@ type (
 	guardBack   = guard.GiveBackParams
 )
 
-var guards = luatest.Suite[*guard.Client]{
+// guarded are the clients that act on one guarded subject's state.
+type guarded struct {
+	guard      *guard.Client
+	cost       *budget.Client
+	abuse      *abuse.Client
+	challenges *challenge.Client
+}
+
+var guards = luatest.Suite[guarded]{
 	Library: guard.Library,
-	Client:  guard.New,
+	Beside:  []*fcall.Library{budget.Library, abuse.Library, challenge.Library},
+	Client:  newGuarded,
 	Source:  functions.FS,
 	Root:    functions.Root,
 	Engines: everywhere,
 	Scripts: somewhere,
 }
 
+func newGuarded(server fcall.Caller, o fcall.Options) (g guarded, err error) {
+	o.Namespace = "guard"
+	var errs [4]error
+	g.guard, errs[0] = guard.New(server, o)
+	g.cost, errs[1] = budget.New(server, o)
+	g.abuse, errs[2] = abuse.New(server, o)
+	g.challenges, errs[3] = challenge.New(server, o)
+	return g, errors.Join(errs[:]...)
+}
+
 var given = guard.GiveBackResult{GivenBack: true}
 
 func guardKey(suffix string) string { return "guard:{u1}:" + suffix }
 
+// by is a step's call by one of the clients: by(itsCost, (*budget.Client).Settle, params).
+func by[C, P, R any](who func(guarded) C, method func(C, context.Context, P) (R, error), params P) func(context.Context, guarded) (any, error) {
+	return func(ctx context.Context, g guarded) (any, error) { return method(who(g), ctx, params) }
+}
+
+func itsGuard(g guarded) *guard.Client          { return g.guard }
+func itsCost(g guarded) *budget.Client          { return g.cost }
+func itsAbuse(g guarded) *abuse.Client          { return g.abuse }
+func itsChallenges(g guarded) *challenge.Client { return g.challenges }
+
 // admit is a call of u1.
-func admit(p admitParams) func(context.Context, *guard.Client) (any, error) {
+func admit(p admitParams) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
-	return luatest.Call((*guard.Client).Admit, p)
+	return by(itsGuard, (*guard.Client).Admit, p)
 }
 
 // giveBack gives back what a call of u1 took.
-func giveBack(p guardBack) func(context.Context, *guard.Client) (any, error) {
+func giveBack(p guardBack) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
-	return luatest.Call((*guard.Client).GiveBack, p)
+	return by(itsGuard, (*guard.Client).GiveBack, p)
 }
 
 // perLog is a sliding_log in each table's first place.
@@ -103,3 +137,12 @@ func answered(r admitResult) admitResult {
 	}
 	return r
 }
+
+type (
+	budgetClient = budget.Client
+	settleParams = budget.SettleParams
+	settleResult = budget.SettleResult
+	settleRow    = budget.SettleLimitsResult
+	cancelParams = budget.CancelParams
+	cancelResult = budget.CancelResult
+)

@@ -15,7 +15,9 @@ func (s *Server) QueueClock(ctx context.Context, pipe redis.Pipeliner, to time.T
 		return false
 	}
 	s.now = to
-	pipe.Do(ctx, "FCALL", s.lib.ServerName+"_set_clock", 0, strconv.FormatInt(to.UnixMicro(), 10))
+	for _, lib := range s.libs {
+		pipe.Do(ctx, "FCALL", lib.ServerName+"_set_clock", 0, strconv.FormatInt(to.UnixMicro(), 10))
+	}
 	return true
 }
 

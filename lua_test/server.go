@@ -18,13 +18,13 @@ var Start = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 // late is how much later the test's clock stores an expiry, as clock.lua says.
 const late = 3_153_600_000_000 * time.Millisecond
 
-// A Server is one server that holds one library, for the length of a test.
+// A Server is one server that holds the suite's libraries, for the length of a test.
 type Server struct {
 	Engine string        // the engine's name
 	Caller fcall.Caller  // what the generated client calls
 	Redis  *redis.Client // to prepare and to look at keys
 
-	lib    *fcall.Library
+	libs   []*fcall.Library
 	manual *embedded.ManualClock // the embedded engine's; nil on real servers
 	late   time.Duration         // of every expiry on the server
 	now    time.Time             // zero where the clock is the real one
@@ -51,17 +51,18 @@ func inProcess(t testing.TB, name string, clock *embedded.ManualClock) Engine {
 	return Engine{Name: name, Client: connect, Embedded: server, Clock: clock}
 }
 
-// load puts the library on the server until the test ends. One that is there already is somebody's: it stays, and the
+// load puts a library on the server until the test ends. One that is there already is somebody's: it stays, and the
 // test fails.
-func (s *Server) load(t testing.TB, e Engine, code string) {
+func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 	t.Helper()
+	s.libs = append(s.libs, lib)
 	s.Caller = s.Redis
 	if e.Embedded != nil {
 		s.Caller = e.Embedded
 	}
 	name, err := s.Redis.FunctionLoad(t.Context(), code).Result()
 	if err != nil {
-		t.Fatalf("%s: load %s: %v", s.Engine, s.lib.ServerName, err)
+		t.Fatalf("%s: load %s: %v", s.Engine, lib.ServerName, err)
 	}
 	t.Cleanup(func() {
 		// The test's context has ended.
@@ -71,14 +72,16 @@ func (s *Server) load(t testing.TB, e Engine, code string) {
 	})
 }
 
-// script has the suite's clients send scripts on the test's clock, until the test ends. What they send is made from the
+// script has the library's clients send scripts on the test's clock, until the test ends. What they send is made from the
 // library's code, so that is what changes; the server holds the functions too, for the clock.
-func (s *Server) script(t testing.TB, code string) {
+func (s *Server) script(t testing.TB, lib *fcall.Library, code string) {
 	t.Helper()
-	lib := s.lib
 	shipped := lib.Code
 	lib.Code = code
 	t.Cleanup(func() { lib.Code = shipped })
+	if s.stored != nil {
+		return
+	}
 	options := *s.Redis.Options()
 	options.DB = 1
 	s.stored = redis.NewClient(&options)
@@ -103,8 +106,10 @@ func (s *Server) Set(t testing.TB, to time.Time) {
 		return
 	}
 	us := strconv.FormatInt(to.UnixMicro(), 10)
-	if err := s.Redis.Do(t.Context(), "FCALL", s.lib.ServerName+"_set_clock", 0, us).Err(); err != nil {
-		t.Fatalf("%s: move the clock of %s, which has to use lib/clock: %v", s.Engine, s.lib.ServerName, err)
+	for _, lib := range s.libs {
+		if err := s.Redis.Do(t.Context(), "FCALL", lib.ServerName+"_set_clock", 0, us).Err(); err != nil {
+			t.Fatalf("%s: move the clock of %s, which has to use lib/clock: %v", s.Engine, lib.ServerName, err)
+		}
 	}
 	if s.stored == nil {
 		return

@@ -14,6 +14,8 @@ type Suite[C any] struct {
 	Library *fcall.Library
 	// Client is the generated package's New.
 	Client func(fcall.Caller, fcall.Options) (C, error)
+	// Beside are further libraries that the client calls, on the same clock. Defaults to none.
+	Beside []*fcall.Library
 	// Source has the folders lib and that of the library; real servers need it. Defaults to none.
 	Source fs.FS
 	// Root is what the generator calls Source, as rlfunc.yaml has it: "functions".
@@ -51,23 +53,17 @@ func (su Suite[C]) Each(t *testing.T, test func(t *testing.T, s *Server, client 
 		if e.Client == nil {
 			e = inProcess(t, e.Name, embedded.NewManualClock(Start))
 		}
-		s := &Server{Engine: e.Name, Redis: e.Client(t), lib: su.Library, manual: e.Clock}
-		code := su.Library.Code
+		s := &Server{Engine: e.Name, Redis: e.Client(t), manual: e.Clock}
 		if e.Clock == nil {
 			s.late = late
-			var err error
-			if code, err = testBundle(su.Library, su.Source, su.Root); err != nil {
-				t.Fatal(err)
-			}
-			if su.mode == fcall.ModeScripts {
-				script, err := scriptBundle(su.Library, su.Source, su.Root)
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.script(t, script)
-			}
 		}
-		s.load(t, e, code)
+		for _, lib := range su.libraries() {
+			code := lib.Code
+			if e.Clock == nil {
+				code = su.onTestClock(t, s, lib)
+			}
+			s.load(t, e, lib, code)
+		}
 		s.now = Start
 		s.Set(t, Start)
 		return s
@@ -82,10 +78,33 @@ func (su Suite[C]) EachOnRealTime(t *testing.T, test func(t *testing.T, s *Serve
 		if e.Client == nil || e.Clock != nil {
 			e = inProcess(t, e.Name, nil)
 		}
-		s := &Server{Engine: e.Name, Redis: e.Client(t), lib: su.Library}
-		s.load(t, e, su.Library.Code)
+		s := &Server{Engine: e.Name, Redis: e.Client(t)}
+		for _, lib := range su.libraries() {
+			s.load(t, e, lib, lib.Code)
+		}
 		return s
 	}, test)
+}
+
+func (su Suite[C]) libraries() []*fcall.Library {
+	return append([]*fcall.Library{su.Library}, su.Beside...)
+}
+
+// onTestClock makes what a real server holds of a library.
+func (su Suite[C]) onTestClock(t *testing.T, s *Server, lib *fcall.Library) (code string) {
+	t.Helper()
+	code, err := testBundle(lib, su.Source, su.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if su.mode == fcall.ModeScripts {
+		script, err := scriptBundle(lib, su.Source, su.Root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.script(t, lib, script)
+	}
+	return code
 }
 
 func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, test func(*testing.T, *Server, C)) {

@@ -1218,7 +1218,7 @@ end
 
 -- Gives back what a call took of a row that limit_set.judge has just read: nothing where it counts no more.
 function limit_marks.give_back(row, clock_us)
-  if row.mark == 0 then
+  if row.mark == 0 or row.cost == 0 then
     return
   end
   local window_ms = math.ceil(row.window_us / 1000)

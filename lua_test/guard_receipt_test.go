@@ -1,0 +1,126 @@
+package luatest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/guard"
+)
+
+func TestAdmit_duplicateTakesNothing(t *testing.T) {
+	issue := by(itsChallenges, (*challenge.Client).Issue, issueParams{Bucket: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
+	p := admitParams{
+		Receipt: "r", Limits: []admitLimit{perLog("minute", 1, time.Minute)}, Challenge: "t1", Payload: "chat",
+		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 100, Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
+	}
+	other := p
+	other.Receipt = "s"
+	sums := []admitBudget{{Allowed: true, Spent: 100}}
+	known := admitResult{
+		Allowed: true, Duplicate: true, Reason: "none", Challenge: "none", Reservation: admittedAt("r", 0),
+		Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute}}, Budgets: sums, Tiers: []admitTier{{Count: 1, Remaining: 1}},
+	}
+	later := known
+	later.Limits = []admitRow{{Allowed: true, ResetAfter: 51*time.Second + time.Microsecond}}
+	guards.Run(
+		t,
+		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
+		guardStep{Call: admit(p), Writes: true, Want: admitResult{
+			Allowed: true, Reason: "none", Challenge: "consumed", Reservation: admittedAt("r", 0), Budgets: sums,
+			Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)}}, Tiers: []admitTier{{Count: 1, Remaining: 1}},
+		}},
+		guardStep{Name: "a double click", Call: admit(p), Want: known},
+		guardStep{Name: "another request", Advance: 9*time.Second - time.Microsecond, Call: admit(other), Writes: true, Want: admitResult{
+			Reason: "limit", RetryAfter: 59*time.Minute + 51*time.Second + time.Microsecond, Challenge: "replayed",
+			Limits:  []admitRow{{RetryAfter: 51*time.Second + time.Microsecond, ResetAfter: 51*time.Second + time.Microsecond}},
+			Budgets: []admitBudget{{Spent: 100, RetryAfter: 59*time.Minute + 51*time.Second + time.Microsecond}}, Tiers: []admitTier{{Count: 2}},
+		}},
+		guardStep{Name: "a retry has the first call's reservation", Call: admit(p), Want: func() admitResult {
+			later.Tiers = []admitTier{{Count: 2}}
+			return later
+		}()},
+	)
+}
+
+func TestAdmit_receiptIsKnownForDedup(t *testing.T) {
+	call := func(receipt string, dedup time.Duration) admitParams {
+		return admitParams{Receipt: receipt, Dedup: dedup, Limits: []admitLimit{perLog("day", 9, 24*time.Hour)}}
+	}
+	passed := func(left int64, at time.Duration) admitResult {
+		return passes(admitRow{Allowed: true, Remaining: left, ResetAfter: 24 * time.Hour, Mark: markAt(at + 24*time.Hour)})
+	}
+	known := func(left int64, reset time.Duration) admitResult {
+		r := passes(admitRow{Allowed: true, Remaining: left, ResetAfter: reset})
+		r.Duplicate = true
+		return r
+	}
+	log := guardKey("sliding_log:day")
+	guards.Run(
+		t,
+		guardStep{Name: "10 s unless it says otherwise", Call: admit(call("a", 0)), Writes: true, TTLs: ttls{guardKey("checked"): 10 * time.Second, log: 24 * time.Hour}, Want: passed(8, 0)},
+		guardStep{Advance: 10*time.Second - time.Microsecond, Call: admit(call("a", 0)), Want: known(8, 24*time.Hour-10*time.Second+time.Microsecond)},
+		guardStep{Name: "counted anew", Advance: time.Microsecond, Call: admit(call("a", 0)), Writes: true, Want: passed(7, 10*time.Second)},
+		guardStep{Name: "known for an hour", Call: admit(call("b", time.Hour)), Writes: true, TTLs: ttls{guardKey("checked"): time.Hour, log: 24 * time.Hour}, Want: passed(6, 10*time.Second)},
+		guardStep{Name: "a shorter one forgets it not", Advance: time.Minute, Call: admit(call("c", time.Second)), Writes: true, TTLs: ttls{guardKey("checked"): 59 * time.Minute, log: 24 * time.Hour}, Want: passed(5, 70*time.Second)},
+		guardStep{Call: admit(call("b", time.Hour)), Want: known(5, 24*time.Hour)},
+		guardStep{Name: "as the call has it", Call: admit(call("b", 30*time.Second)), Writes: true, Want: passed(4, 70*time.Second)},
+	)
+}
+
+// What took nothing must not let a later call pass for nothing.
+func TestAdmit_receiptOfACallThatTakesNothing(t *testing.T) {
+	look := perLog("minute", 1, time.Minute)
+	look.Cost = cost(0)
+	take := perLog("minute", 1, time.Minute)
+	guards.Run(
+		t,
+		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{look}}), Want: passes(admitRow{Allowed: true, Remaining: 1})},
+		guardStep{Call: admit(admitParams{Receipt: "r"}), Want: passes()},
+		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{take}}), Writes: true, Want: passes(admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)})},
+		guardStep{Call: admit(admitParams{Receipt: "q", Limits: []admitLimit{take}}), Want: stops(time.Minute, admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute})},
+	)
+}
+
+func TestAdmit_shadowIsToldAndRefusesNothing(t *testing.T) {
+	limits := []admitLimit{perLog("live", 3, time.Minute), perLog("shadow", 1, time.Minute)}
+	limits[1].Shadow = true
+	call := admit(admitParams{Limits: limits})
+	live := func(left int64) admitRow {
+		return admitRow{Allowed: true, Remaining: left, ResetAfter: time.Minute, Mark: markAt(time.Minute)}
+	}
+	over := admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute}
+	guards.Run(
+		t,
+		guardStep{Call: call, Writes: true, Want: passes(live(2), admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)})},
+		guardStep{Name: "it would refuse, and is not charged", Call: call, Writes: true, Want: passes(live(1), over)},
+		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
+		guardStep{Name: "the live one refuses", Call: call, Want: stops(time.Minute, over, over)},
+		guardStep{Name: "given back are those that were charged", Call: giveBack(guardBack{Limits: takenOf(limits, live(0).Mark, 0)}), Writes: true, Want: given},
+		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
+	)
+}
+
+func TestAdmit_refusesArguments(t *testing.T) {
+	minute := perLog("minute", 1, time.Minute)
+	two := minute
+	two.Cost = cost(2)
+	seventeen := make([]admitLimit, 17)
+	for i := range seventeen {
+		seventeen[i] = perLog(string(rune('a'+i)), 1, time.Minute)
+	}
+	refuses := func(name string, p admitParams) guardStep {
+		return guardStep{Name: name, Call: admit(p), WantErr: fcall.ErrArgument}
+	}
+	guards.Run(
+		t,
+		refuses("one limit twice", admitParams{Limits: []admitLimit{minute, minute}}),
+		refuses("a log counts requests", admitParams{Limits: []admitLimit{two}}),
+		refuses("17 limits", admitParams{Limits: seventeen}),
+		refuses("a receipt of 225 bytes", admitParams{Receipt: string(make([]byte, 225)), Limits: []admitLimit{minute}}),
+		refuses("a budget without an ID", admitParams{Budgets: []guard.AdmitBudgets{{Budget: 1, Window: time.Minute}}}),
+		refuses("a block below the tick", admitParams{Tiers: []guard.AdmitTiers{{Threshold: 1, Window: 1, Block: time.Microsecond}}}),
+		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passes()},
+	)
+}
