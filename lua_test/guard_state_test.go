@@ -1,0 +1,132 @@
+package luatest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// everything is a call that asks for all that there is, and everythingBack gives it back.
+func everything() (admitParams, guardBack) {
+	p := admitParams{
+		Bucket: "u1", Receipt: "r", Limits: guardLimits(5), Challenge: "t1", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: time.Second,
+		Tiers: []guard.AdmitTiers{{Threshold: 99, Window: time.Hour, Block: time.Minute}},
+	}
+	return p, guardBack{Bucket: "u1", Receipt: "r", Limits: takenOf(p.Limits, marksOf(takenAtStart())...), Reservation: admittedAt("r", 0), Challenge: "t1"}
+}
+
+// A key that can not be read refuses before anything is written, whichever it is.
+func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
+	p, back := everything()
+	again := p
+	again.Receipt = "s"
+	keys := []struct {
+		suffix    string
+		value     []any // of a string, or of a hash's field
+		givesBack bool  // whether give_back reads it
+	}{
+		{"checked", nil, true},
+		{"block", []any{"x"}, false},
+		{"attempts", []any{"x"}, false},
+		{"strikes", []any{"x"}, false},
+		{"challenges", []any{"t1", "x"}, true},
+		{"charges", []any{"state", "x"}, true},
+		{"holds", nil, true},
+		{"sliding_log:a", nil, true},
+		{"sliding_counter:a", []any{"x"}, true},
+		{"fixed_window:a", []any{"x"}, true},
+		{"gcra:a", []any{"x"}, true},
+	}
+	guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
+		for _, k := range keys {
+			for _, value := range [][]any{nil, k.value} {
+				name := guardKey(k.suffix)
+				s.Do(t, "FLUSHDB")
+				s.Set(t, luatest.Start)
+				if _, err := c.challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: "t1", TTL: time.Hour}); err != nil {
+					t.Fatal(err)
+				}
+				if r, err := c.guard.Admit(t.Context(), p); err != nil || !r.Allowed {
+					t.Fatalf("admit: %+v, %v", r, err)
+				}
+				s.Advance(t, time.Second) // the hold has ended: it is read
+				s.Do(t, "SET", guardKey("attempts"), "s"+fmt.Sprint(luatest.Start.UnixMicro()))
+				s.Expire(t, guardKey("attempts"), time.Hour)
+				switch {
+				case value == nil:
+					wrongType(name)(t, s)
+				case len(value) == 1:
+					s.Do(t, "SET", name, value[0])
+					s.Expire(t, name, time.Hour)
+				default:
+					s.Do(t, append([]any{"HSET", name}, value...)...)
+				}
+				tell := func(what string, err error) {
+					t.Helper()
+					var state *fcall.StateError
+					if !errors.As(err, &state) || state.Key != name {
+						t.Errorf("%s with %v in %s: %v", what, value, k.suffix, err)
+					}
+				}
+				before, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = c.guard.Admit(t.Context(), again)
+				tell("admit", err)
+				sameKeys(t, s, before)
+				if k.givesBack {
+					_, err = c.guard.GiveBack(t.Context(), back)
+					tell("give_back", err)
+					sameKeys(t, s, before)
+				}
+			}
+		}
+	})
+}
+
+// A key that another caller's wrong type keeps from being written: nothing else is charged for it.
+func TestAdmit_raisesBeforeItWrites(t *testing.T) {
+	p, _ := everything()
+	p.Challenge, p.Receipt, p.Reservation = "", "", "i1"
+	guards.Run(
+		t,
+		guardStep{Name: "holds is written and not read", Given: wrongType(guardKey("holds")), Call: admit(p), WantErr: fcall.ErrState},
+	)
+}
+
+// Every key that a call writes expires, in real units.
+func TestGuard_expiriesOnRealTime(t *testing.T) {
+	p, back := everything()
+	guards.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c guarded) {
+		take := func() {
+			s.Do(t, "FLUSHDB")
+			if _, err := c.challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: "t1", TTL: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			r, err := c.guard.Admit(t.Context(), p)
+			if err != nil || !r.Allowed || !strings.HasPrefix(r.Reservation, "r@") {
+				t.Fatalf("admit: %+v, %v", r, err)
+			}
+			back.Limits, back.Reservation = takenOf(p.Limits, marksOf(r.Limits)...), r.Reservation
+		}
+		s.CheckTTLs(t, map[string]time.Duration{
+			guardKey("checked"): 10 * time.Second, guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour,
+			guardKey("charges"): 2 * time.Hour, guardKey("holds"): 2 * time.Hour, guardKey("sliding_log:a"): 10 * time.Second,
+			guardKey("sliding_counter:a"): 20 * time.Second, guardKey("fixed_window:a"): 10 * time.Second, guardKey("gcra:a"): 2 * time.Second,
+		}, take)
+		s.CheckTTLs(t, map[string]time.Duration{guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): 2 * time.Hour}, func() {
+			take()
+			if r, err := c.guard.GiveBack(t.Context(), back); err != nil || !r.GivenBack {
+				t.Fatalf("give_back: %+v, %v", r, err)
+			}
+		})
+	})
+}
