@@ -25,7 +25,11 @@ func toCluster(t testing.TB, c *engines.Cluster) load {
 
 // A replica takes over on a person's word: the primary lets it catch up first.
 func TestClusterFailover_onPurposeLosesNothing(t *testing.T) {
-	c := engines.OnPath(t).StartCluster(t, 3, 1)
+	onPrograms(t, failoverOnPurpose)
+}
+
+func failoverOnPurpose(t *testing.T, p engines.Program) {
+	c := p.StartCluster(t, 3, 1)
 	tr := begin(t, toCluster(t, c))
 	for i, next := range c.Replicas {
 		if err := next.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
@@ -93,7 +97,11 @@ func TestSlots_moveUnderTraffic(t *testing.T) {
 
 // A call with several keys, of which not all are there, can run on neither side of a slot that moves: it waits for the slot.
 func TestSlots_aCallWaitsForItsSlot(t *testing.T) {
-	c := engines.OnPath(t).StartCluster(t, 2, 0)
+	onPrograms(t, callOfASlotThatMoves)
+}
+
+func callOfASlotThatMoves(t *testing.T, program engines.Program) {
+	c := program.StartCluster(t, 2, 0)
 	client := c.Client(t)
 	deploy(t, client)
 	limits, err := ratelimit.New(client, fcall.Options{})

@@ -13,14 +13,20 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-// onEach runs a test on the server of PATH and on those of the images.
-func onEach(t *testing.T, f func(*testing.T, *engines.Member)) {
+// onPrograms runs a test with the server program on PATH and with those of the images.
+func onPrograms(t *testing.T, f func(*testing.T, engines.Program)) {
 	t.Helper()
 	p := engines.OnPath(t)
-	t.Run(p.Name, func(t *testing.T) { f(t, p.Start(t, "--enable-debug-command", "yes")) })
+	t.Run(p.Name, func(t *testing.T) { f(t, p) })
 	for _, p := range engines.Images(t) {
-		t.Run(p.Name, func(t *testing.T) { f(t, p.Start(t, "--enable-debug-command", "yes")) })
+		t.Run(p.Name, func(t *testing.T) { f(t, p) })
 	}
+}
+
+// onEach runs a test on a server of each program.
+func onEach(t *testing.T, f func(*testing.T, *engines.Member)) {
+	t.Helper()
+	onPrograms(t, func(t *testing.T, p engines.Program) { f(t, p.Start(t, "--enable-debug-command", "yes")) })
 }
 
 func do(t *testing.T, m *engines.Member, args ...any) {
