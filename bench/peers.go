@@ -56,7 +56,7 @@ func (t tap) sent(name string, at int) command {
 	}
 }
 
-// peerWorkloads are other limiters at 100 an hour, their commands taken from what each library sends.
+// peerWorkloads are scripts and other limiters at 100 an hour, their commands taken from what each library sends.
 func peerWorkloads(ctx context.Context, c *redis.Client) ([]workload, error) {
 	t := tap{}
 	options := *c.Options()
@@ -64,7 +64,9 @@ func peerWorkloads(ctx context.Context, c *redis.Client) ([]workload, error) {
 	defer client.Close()
 	client.AddHook(t)
 	var all []workload
-	for _, peer := range []func(context.Context, *redis.Client, tap) ([]workload, error){redisRateWorkloads, ululeWorkloads, throttledWorkloads} {
+	for _, peer := range []func(context.Context, *redis.Client, tap) ([]workload, error){
+		scriptWorkloads, redisRateWorkloads, ululeWorkloads, throttledWorkloads,
+	} {
 		rows, err := peer(ctx, client, t)
 		if err != nil {
 			return nil, err
