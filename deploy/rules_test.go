@@ -1,0 +1,65 @@
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+type rules struct {
+	Groups []struct {
+		Rules []struct {
+			Alert, Expr string
+			Annotations struct{ Summary, Runbook string }
+		}
+	}
+}
+
+func readRules(t *testing.T) rules {
+	t.Helper()
+	text, err := os.ReadFile("prometheus/rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r rules
+	if err := yaml.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// program is one of Debian's package prometheus.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%s is not on PATH, and CI is set", name)
+		}
+		t.Skipf("SKIPPED: %s is not on PATH; nothing of this test ran", name)
+	}
+	return path
+}
+
+func TestRules_fireWhenTheyShould(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "rules_test.yml"}} {
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = "prometheus"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+func TestRules_sayWhatToLookAt(t *testing.T) {
+	for _, group := range readRules(t).Groups {
+		for _, r := range group.Rules {
+			if r.Alert == "" || r.Annotations.Summary == "" || r.Annotations.Runbook == "" {
+				t.Errorf("a rule without a name, a summary or a runbook: %+v", r)
+			}
+		}
+	}
+}
