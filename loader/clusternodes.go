@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // A clusterNode is one line of CLUSTER NODES.
@@ -90,9 +92,9 @@ func readEndpoints(reply any) map[string]string {
 	endpoints := map[string]string{}
 	shards, _ := reply.([]any)
 	for _, shard := range shards {
-		nodes, _ := readMap(shard)["nodes"].([]any)
+		nodes, _ := resp.Map(shard)["nodes"].([]any)
 		for _, item := range nodes {
-			fields := readMap(item)
+			fields := resp.Map(item)
 			id, _ := fields["id"].(string)
 			endpoint, known := fields["endpoint"]
 			text, _ := endpoint.(string) // nil is what clients have reached already

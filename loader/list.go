@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // A LoadedLibrary is a library that a node holds.
@@ -50,7 +52,7 @@ func (n *node) list(ctx context.Context) ([]LoadedLibrary, error) {
 }
 
 func readLibrary(reply any) (LoadedLibrary, error) {
-	fields := readMap(reply)
+	fields := resp.Map(reply)
 	var l LoadedLibrary
 	for name, into := range map[string]*string{"library_name": &l.ServerName, "engine": &l.Engine, "library_code": &l.Code} {
 		text, ok := fields[name].(string)
@@ -62,7 +64,7 @@ func readLibrary(reply any) (LoadedLibrary, error) {
 	functions, _ := fields["functions"].([]any)
 	l.Functions = make([]string, 0, len(functions))
 	for _, f := range functions {
-		name, ok := readMap(f)["name"].(string)
+		name, ok := resp.Map(f)["name"].(string)
 		if !ok {
 			return l, fmt.Errorf("a function of %s has no name", l.ServerName)
 		}
@@ -77,24 +79,4 @@ func readLibrary(reply any) (LoadedLibrary, error) {
 func digestOf(code string) string {
 	sum := sha256.Sum256([]byte(code))
 	return hex.EncodeToString(sum[:])
-}
-
-// readMap reads a map of RESP3, or its flat form in RESP2. Anything else is an empty map.
-func readMap(reply any) map[string]any {
-	fields := map[string]any{}
-	switch r := reply.(type) {
-	case map[any]any:
-		for k, v := range r {
-			if name, ok := k.(string); ok {
-				fields[name] = v
-			}
-		}
-	case []any:
-		for i := 0; i+1 < len(r); i += 2 {
-			if name, ok := r[i].(string); ok {
-				fields[name] = r[i+1]
-			}
-		}
-	}
-	return fields
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // preflight adds to a plan's nodes, and to the target as a whole, what a person should know before a deploy. It reads only, and is silent
@@ -62,7 +63,7 @@ func (n *node) savesNothing(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	save, known := readMap(reply)["save"].(string)
+	save, known := resp.Map(reply)["save"].(string)
 	return known && strings.Trim(save, `" `) == ""
 }
 

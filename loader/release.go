@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // keptReleases is how many releases of a server name are remembered with their source.
@@ -111,7 +112,7 @@ func (b book) releases(ctx context.Context) ([]Release, error) {
 		return nil, err
 	}
 	all := []Release{}
-	for field, value := range readMap(reply) {
+	for field, value := range resp.Map(reply) {
 		var r Release
 		text, _ := value.(string)
 		if err := json.Unmarshal([]byte(text), &r); err != nil || r.Library == "" || r.Digest == "" {

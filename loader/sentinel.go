@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // openSentinel asks all sentinels who is the primary, and follows most of them: one that was cut off still names the primary of before.
@@ -86,7 +88,7 @@ func (n *node) viewPrimary(ctx context.Context, name string, replicas bool) sent
 		list = append(list, reply)
 	}
 	for _, item := range list {
-		fields := readMap(item)
+		fields := resp.Map(item)
 		host, _ := fields["ip"].(string)
 		port, _ := fields["port"].(string)
 		if addr := net.JoinHostPort(host, port); host != "" && port != "" && addr != v.primary {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // A Server is what a node says about itself. Fields that the user may not ask for are empty.
@@ -134,7 +136,7 @@ func replicaAddr(text string) string {
 }
 
 func readHello(reply any) (Server, Role) {
-	m := readMap(reply)
+	m := resp.Map(reply)
 	text := func(name string) string { s, _ := m[name].(string); return s }
 	s := Server{Version: text("version"), Cluster: text("mode") == "cluster"}
 	switch kind := text("server"); kind {

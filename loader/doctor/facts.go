@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // facts are what a node says about itself beyond what loader asks. What the user may not ask for is absent, and no check speaks of it.
@@ -47,7 +48,7 @@ func gather(ctx context.Context, node fcall.Caller) facts {
 		}
 	}
 	for _, name := range settings {
-		if value, ok := fields(do("CONFIG", "GET", name))[name].(string); ok {
+		if value, ok := resp.Map(do("CONFIG", "GET", name))[name].(string); ok {
 			f.config[name] = value
 		}
 	}
@@ -57,7 +58,7 @@ func gather(ctx context.Context, node fcall.Caller) facts {
 		f.doubt = time.Since(sent) / 2
 		f.ahead = unix(parts).Sub(sent.Add(f.doubt))
 	}
-	if script := fields(fields(do("FUNCTION", "STATS"))["running_script"]); len(script) > 0 {
+	if script := resp.Map(resp.Map(do("FUNCTION", "STATS"))["running_script"]); len(script) > 0 {
 		f.running, _ = script["name"].(string)
 		ms, _ := script["duration_ms"].(int64)
 		f.since = time.Duration(ms) * time.Millisecond
@@ -77,7 +78,7 @@ func unix(parts []any) time.Time {
 
 // isOpen tells from ACL GETUSER whether everybody may be that user and do everything.
 func isOpen(reply any) bool {
-	user := fields(reply)
+	user := resp.Map(reply)
 	commands, _ := user["commands"].(string)
 	flags, _ := user["flags"].([]any)
 	on, noPassword := false, false
@@ -86,24 +87,4 @@ func isOpen(reply any) bool {
 		noPassword = noPassword || flag == "nopass"
 	}
 	return on && noPassword && strings.HasPrefix(commands, "+@all")
-}
-
-// fields reads a map of RESP3, or its flat form in RESP2. Anything else is an empty map.
-func fields(reply any) map[string]any {
-	m := map[string]any{}
-	switch r := reply.(type) {
-	case map[any]any:
-		for k, v := range r {
-			if name, ok := k.(string); ok {
-				m[name] = v
-			}
-		}
-	case []any:
-		for i := 0; i+1 < len(r); i += 2 {
-			if name, ok := r[i].(string); ok {
-				m[name] = r[i+1]
-			}
-		}
-	}
-	return m
 }
