@@ -43,7 +43,7 @@ type Client struct {
 //	go loader.Announce(ctx, rdb, ratelimit.Library, loader.AnnounceOptions{})
 //
 // A client of a channel announces the library of that channel ([fcall.Library.Channel]). A sign is one member of a sorted set, removed after a day. The user needs ~rlfunc:{deploy}:clients +time +zadd +zrem
-// +zremrangebyscore +expire.
+// +zremrangebyscore +expire, which `rlfunc acl service --announce` adds.
 func Announce(ctx context.Context, client fcall.Caller, lib *fcall.Library, o AnnounceOptions) {
 	if o.Instance == "" {
 		host, _ := os.Hostname()

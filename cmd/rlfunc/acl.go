@@ -17,6 +17,7 @@ type aclOptions struct {
 	namespaces []string
 	heal       bool
 	cluster    bool
+	announce   bool
 }
 
 func (a *app) aclCommand() *cobra.Command {
@@ -44,6 +45,7 @@ The user has no password, so nobody can use it until you give it one: ACL SETUSE
 	cmd.Flags().StringSliceVar(&o.namespaces, "namespace", nil, "namespaces of the service's keys (default: the libraries' names)")
 	cmd.Flags().BoolVar(&o.heal, "heal", false, "let the service load its library where a node has lost it: who may load may run any Lua")
 	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "let the service find the nodes of a cluster")
+	cmd.Flags().BoolVar(&o.announce, "announce", false, "let the service say that it uses its libraries (loader.Announce), so that retire waits for it")
 	return cmd
 }
 
@@ -62,8 +64,8 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 			return err
 		}
 	}
-	if role != "service" && (o.heal || o.cluster || role == "deployer" && len(o.namespaces) > 0) {
-		return fmt.Errorf("--heal, --cluster and --namespace are for a service, not for %s", article(role))
+	if role != "service" && (o.heal || o.cluster || o.announce || role == "deployer" && len(o.namespaces) > 0) {
+		return fmt.Errorf("--heal, --cluster, --announce and --namespace are for a service, not for %s", article(role))
 	}
 	var rule acl.Rule
 	switch role {
@@ -91,6 +93,9 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		}
 		if o.heal && o.cluster {
 			rule = rule.And(acl.HealingByKey)
+		}
+		if o.announce {
+			rule = rule.And(acl.Announcing)
 		}
 	default:
 		return fmt.Errorf("no role %q (roles: service, deployer, operator)", role)

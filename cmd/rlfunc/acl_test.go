@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/loader"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -104,6 +108,53 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 	}
 }
 
+// With --announce a service gives its sign of life and takes it back; without, it is told that it may not.
+func TestACL_aServiceThatAnnouncesItself(t *testing.T) {
+	lines := map[bool]string{
+		false: aclLine(t, "service", "ratelimit"),
+		true:  aclLine(t, "service", "ratelimit", "--announce", "--user", "announcer"),
+	}
+	const clients = "rlfunc:{deploy}:clients"
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			admin := e.Client(t)
+			for may, line := range lines {
+				o, err := redis.ParseURL(as(t, e, admin, line))
+				if err != nil {
+					t.Fatal(err)
+				}
+				service := redis.NewClient(o)
+				defer service.Close()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				var refused error
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					loader.Announce(ctx, service, ratelimit.Library, loader.AnnounceOptions{OnError: func(err error) {
+						refused = err
+						cancel()
+					}})
+				}()
+				// The expiry is the last part of a sign.
+				for ctx.Err() == nil && admin.TTL(t.Context(), clients).Val() <= 0 {
+					time.Sleep(time.Millisecond)
+				}
+				if signs := admin.ZCard(t.Context(), clients).Val(); may != (signs == 1) {
+					t.Errorf("announce %v: %d signs", may, signs)
+				}
+				cancel()
+				<-done
+				if may == errors.Is(refused, loader.ErrNoPermission) {
+					t.Errorf("announce %v: %v", may, refused)
+				}
+				if signs := admin.ZCard(t.Context(), clients).Val(); signs != 0 {
+					t.Errorf("announce %v: %d signs at the end", may, signs)
+				}
+			}
+		})
+	}
+}
+
 func TestACL_saysWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -116,6 +167,7 @@ func TestACL_saysWhatIsWrong(t *testing.T) {
 		{[]string{"service", "--namespace", "a:b"}, "namespace"},
 		{[]string{"deployer", "ratelimit"}, "a deployer may deploy any library"},
 		{[]string{"operator", "--heal"}, "not for an operator"},
+		{[]string{"deployer", "--announce"}, "not for a deployer"},
 	} {
 		if code, said := rlfunc(append([]string{"acl"}, c.args...)...); code != exitError || !strings.Contains(said, c.want) {
 			t.Errorf("rlfunc acl %v: exit %d, %q does not say %q", c.args, code, said, c.want)

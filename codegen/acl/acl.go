@@ -77,3 +77,9 @@ var HealingByKey = Rule{Commands: []string{"exec", "multi", "type", "unwatch", "
 
 // Cluster lets a client find the nodes of a cluster and follow slots that move.
 var Cluster = Rule{Commands: []string{"asking", "cluster|nodes", "cluster|shards", "cluster|slots", "command", "readonly"}}
+
+// Announcing lets a service tell the server that it uses a library (loader.Announce), so that a retire waits for it.
+var Announcing = Rule{
+	Keys:     []string{"~rlfunc:{deploy}:clients"},
+	Commands: []string{"expire", "time", "zadd", "zrem", "zremrangebyscore"},
+}
