@@ -90,6 +90,8 @@ type answer struct {
 	reply   any   // the generated result type
 	err     error // by errors.Is; then there is no reply
 	changed bool  // whether any key may change
+	// touches tells of which keys, by suffix. Nil where of all.
+	touches func(suffix string) bool
 	// refused says that the same call passes after retry and not a tick sooner, if nothing else happens.
 	refused     bool
 	retry, tick time.Duration

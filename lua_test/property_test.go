@@ -29,6 +29,7 @@ var families = []interface {
 	costFamily,
 	abuseFamily,
 	challengeFamily,
+	guardFamily,
 }
 
 // Histories a family and engine, where RLFUNC_SOAK says nothing: real servers take a round trip for each.

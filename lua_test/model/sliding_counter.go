@@ -67,10 +67,18 @@ func (m *SlidingCounter) Peek(subject string, c WindowCall) (r WindowResult, err
 
 // Refund answers sliding_counter_refund.
 func (m *SlidingCounter) Refund(subject string, c WindowCall) (r WindowRefundResult, changed bool) {
+	return m.giveBack(subject, c, false)
+}
+
+// giveBack gives back to this window, unless it was taken in the one before, and the rest to the one before.
+func (m *SlidingCounter) giveBack(subject string, c WindowCall, takenBefore bool) (r WindowRefundResult, changed bool) {
 	now, window := m.nowMS(), milliseconds(c.Window)
 	stored := m.subjects[subject]
 	p := stored.at(now, window).begun(stored, now, window)
 	current := min(p.current, c.Cost)
+	if takenBefore {
+		current = 0
+	}
 	before := min(p.before, c.Cost-current)
 	p.current -= current
 	p.before -= before
