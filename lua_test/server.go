@@ -106,10 +106,14 @@ func (s *Server) Set(t testing.TB, to time.Time) {
 		return
 	}
 	us := strconv.FormatInt(to.UnixMicro(), 10)
-	for _, lib := range s.libs {
-		if err := s.Redis.Do(t.Context(), "FCALL", lib.ServerName+"_set_clock", 0, us).Err(); err != nil {
-			t.Fatalf("%s: move the clock of %s, which has to use lib/clock: %v", s.Engine, lib.ServerName, err)
+	// No call may come between: the libraries of a server have one clock.
+	if _, err := s.Redis.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		for _, lib := range s.libs {
+			pipe.Do(t.Context(), "FCALL", lib.ServerName+"_set_clock", 0, us)
 		}
+		return nil
+	}); err != nil {
+		t.Fatalf("%s: move the clock of libraries that have to use lib/clock: %v", s.Engine, err)
 	}
 	if s.stored == nil {
 		return
