@@ -1,0 +1,118 @@
+package guard
+
+import (
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// deniedKey is what a refusal holds for: another weight or estimate may pass where this one did not. The part is of one plan of one
+// policy, so a policy that is replaced leaves no refusal behind.
+type deniedKey struct {
+	part     *part
+	subject  string
+	weight   int64
+	estimate fcall.Micros
+}
+
+// denied is a refusal as it was at a time.
+type denied struct {
+	decision *Decision
+	at       time.Time // when the rows were asked for
+	until    time.Time
+}
+
+// A denyCache remembers who was refused, until retry_after and within bounds.
+type denyCache struct {
+	refusals *otter.Cache[deniedKey, *denied]
+	receipts *otter.Cache[receiptKey, time.Duration]
+	most     time.Duration
+}
+
+// receiptKey is a receipt that this process has admitted: it passes again also where its subject is refused by now.
+type receiptKey struct{ subject, receipt string }
+
+func newDenyCache(size int, most time.Duration) *denyCache {
+	return &denyCache{
+		most: most,
+		refusals: otter.Must(&otter.Options[deniedKey, *denied]{
+			MaximumSize: size,
+			ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[deniedKey, *denied]) time.Duration {
+				return time.Until(e.Value.until)
+			}),
+		}),
+		receipts: otter.Must(&otter.Options[receiptKey, time.Duration]{
+			MaximumSize: size,
+			ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[receiptKey, time.Duration]) time.Duration {
+				return e.Value
+			}),
+		}),
+	}
+}
+
+// find returns a refusal that still holds, as it is now.
+func (c *denyCache) find(key deniedKey) *Decision {
+	if c == nil {
+		return nil
+	}
+	entry, ok := c.refusals.GetIfPresent(key)
+	if !ok {
+		return nil
+	}
+	now := time.Now()
+	if !now.Before(entry.until) {
+		return nil
+	}
+	d := new(Decision)
+	*d = *entry.decision
+	d.Cached = true
+	d.Age = now.Sub(entry.at)
+	d.RetryAfter -= d.Age
+	return d
+}
+
+// add remembers a refusal that was asked for at a time: counted from then, it ends no later than on the server.
+func (c *denyCache) add(key deniedKey, d *Decision, at time.Time) {
+	if c == nil || d.RetryAfter <= 0 {
+		return
+	}
+	until := at.Add(min(d.RetryAfter, c.most))
+	if time.Now().Before(until) {
+		c.refusals.Set(key, &denied{decision: d, at: at, until: until})
+	}
+}
+
+// admitted notes a receipt that passed.
+func (c *denyCache) admitted(subject, receipt string, dedup time.Duration) {
+	if c != nil && receipt != "" && dedup > 0 {
+		c.receipts.Set(receiptKey{subject, receipt}, dedup)
+	}
+}
+
+// passes tells that a receipt was admitted here lately, so that only Redis may answer.
+func (c *denyCache) passes(subject, receipt string) bool {
+	if c == nil || receipt == "" {
+		return false
+	}
+	_, ok := c.receipts.GetIfPresent(receiptKey{subject, receipt})
+	return ok
+}
+
+// forget drops what is remembered of a subject in the parts given.
+func (c *denyCache) forget(keys ...deniedKey) {
+	if c == nil {
+		return
+	}
+	for _, key := range keys {
+		c.refusals.Invalidate(key)
+	}
+}
+
+func (c *denyCache) close() {
+	if c != nil {
+		c.refusals.StopAllGoroutines()
+		c.receipts.StopAllGoroutines()
+	}
+}

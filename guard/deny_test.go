@@ -1,0 +1,178 @@
+package guard_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// asked counts the decisions that went to Redis.
+func asked(n *int) []guard.Hooks {
+	return []guard.Hooks{{Decided: func(_ context.Context, e guard.Event) {
+		if e.Redis > 0 {
+			*n++
+		}
+	}}}
+}
+
+func TestDecide_aRefusedSubjectCostsNoRoundTrip(t *testing.T) {
+	rdb, _ := inProcess(t)
+	trips := 0
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Hooks: asked(&trips)})
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	decide(t, g, r)
+	first := decide(t, g, r)
+	for range 100 {
+		d := decide(t, g, r)
+		if d.Allowed || !d.Cached || d.Reason != guard.ReasonLimit || d.RetryAfter > first.RetryAfter || d.Age <= 0 {
+			t.Fatalf("remembered: %+v", d)
+		}
+	}
+	if trips != 2 {
+		t.Errorf("102 requests, of which 100 were known to be refused, took %d round trips", trips)
+	}
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}); !d.Allowed {
+		t.Error("another subject is refused")
+	}
+}
+
+func TestDecide_aRefusalIsForgottenInTime(t *testing.T) {
+	rdb, clock := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Millisecond})
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	decide(t, g, r)
+	decide(t, g, r)
+	clock.Advance(time.Minute)
+	for deadline := time.Now().Add(10 * time.Second); !decide(t, g, r).Allowed; {
+		if time.Now().After(deadline) {
+			t.Fatal("it is refused for ever")
+		}
+	}
+}
+
+func TestDecide_aDuplicateOfAnAdmittedRequestPassesARememberedRefusal(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
+	mine := guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c1:ada"}
+	decide(t, g, mine)
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c2:ada"}); d.Allowed {
+		t.Fatal("the second request passes")
+	}
+	if d := decide(t, g, mine); !d.Allowed || !d.Duplicate {
+		t.Errorf("the first one's retry: %+v", d)
+	}
+}
+
+func TestDecide_whereRefusedCallsAreAttemptsTheyReachRedisUntilTheBlock(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
+	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 3, Window: time.Hour, Block: time.Hour}}}
+	p.Endpoints[0].Abuse = policy.CountRefused
+	trips := 0
+	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	var reasons []guard.Reason
+	for range 10 {
+		reasons = append(reasons, decide(t, g, r).Reason)
+	}
+	want := []guard.Reason{"", "limit", "limit", "attempts", "attempts", "attempts", "attempts", "attempts", "attempts", "attempts"}
+	for i := range want {
+		if reasons[i] != want[i] {
+			t.Fatalf("reasons %v, want %v", reasons, want)
+		}
+	}
+	if trips != 4 {
+		t.Errorf("%d round trips, want 4: the block is remembered", trips)
+	}
+}
+
+func TestDecide_aReloadedPolicyForgetsRefusals(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	decide(t, g, r)
+	decide(t, g, r)
+	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
+	p.Timeout = 10 * time.Second
+	if err := g.SetPolicy(p); err != nil {
+		t.Fatal(err)
+	}
+	if d := decide(t, g, r); !d.Allowed {
+		t.Errorf("after the limit was raised: %+v", d)
+	}
+}
+
+func TestDecide_overridesNeedNoRedis(t *testing.T) {
+	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute, OnFailure: policy.Closed})
+	p.Overrides = policy.Overrides{Allow: []string{"key=internal"}, Deny: []string{"ip=203.0.113.0/24"}}
+	g := newGuard(t, redis.NewClient(&redis.Options{Addr: nobody(t)}), p, guard.Options{})
+	for subject, want := range map[string]guard.Reason{"key=internal": guard.ReasonNone, "ip=203.0.113.9": guard.ReasonDenied} {
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: subject}); d.Reason != want || d.Allowed != (want == "") {
+			t.Errorf("%s: %+v", subject, d)
+		}
+	}
+}
+
+func TestDecide_aMultipliedSubjectHasThatManyTimesTheLimit(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
+	p.Overrides.Multiply = map[string]int64{"key=partner": 10}
+	g := newGuard(t, rdb, p, guard.Options{})
+	allowed := 0
+	for range 30 {
+		if decide(t, g, guard.Request{Endpoint: "chat", Subject: "key=partner"}).Allowed {
+			allowed++
+		}
+	}
+	if allowed != 20 {
+		t.Errorf("%d of 30 pass a limit of 2 ten times", allowed)
+	}
+}
+
+func BenchmarkDecide_remembered(b *testing.B) {
+	benchmarkRemembered(b, 1)
+}
+
+func BenchmarkDecide_rememberedOf10000(b *testing.B) {
+	benchmarkRemembered(b, 10_000)
+}
+
+func benchmarkRemembered(b *testing.B, subjects int) {
+	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Hour})
+	if err != nil {
+		b.Fatal(err)
+	}
+	names := make([]string, subjects)
+	for i := range names {
+		names[i] = "ip=192.0.2." + strconv.Itoa(i)
+	}
+	guard.Refuse(g, "chat", time.Hour, names...)
+	for i := 0; b.Loop(); i++ {
+		d, err := g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: names[i%subjects]})
+		if err != nil || d.Allowed {
+			b.Fatal(d, err)
+		}
+	}
+}
+
+// BenchmarkDecide_withoutRedis is a decision while the breaker is open.
+func BenchmarkDecide_withoutRedis(b *testing.B) {
+	for contract, limit := range contracts() {
+		b.Run(contract, func(b *testing.B) {
+			g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1, MaxRetries: -1}), chat(limit), guard.Options{BreakAfter: 1, BreakFor: time.Hour})
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"})
+			for b.Loop() {
+				_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"})
+			}
+		})
+	}
+}

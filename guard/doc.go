@@ -1,0 +1,26 @@
+// Package guard turns a request into one decision: allowed or refused, why, and for how long.
+//
+// A [policy.Policy] names a service's endpoints and what holds for each: limits of a subject, limits of everybody together,
+// money budgets, blocks after too many attempts, one-time challenges. [Guard.Decide] asks Redis about all of it in one round
+// trip. What concerns one subject is one atomic call, all or nothing; a limit of everybody lives elsewhere in a cluster and rides
+// in the same pipeline, and a refusal by one gives back what the others took.
+//
+// # When Redis does not answer
+//
+// A decision takes at most the policy's timeout, 50 ms by default, whatever the client is busy with: dialling, waiting for a
+// connection, reading. Then each limit's failure contract decides: [policy.Open] lets the request pass, [policy.Closed] refuses
+// it with an [UnavailableError], and [policy.Local] counts it in this process, against a stated share of the limit, with the
+// same Lua in the embedded engine. After a few failures in a row a circuit breaker answers so without waiting, and tries Redis
+// again from time to time. A Guard starts without Redis and heals by itself.
+//
+// # Refusals that cost nothing
+//
+// A subject that was refused is remembered in the process until its retry_after, and for [Options.DenyFor] at most: that long
+// after an operator lifted a block another process may still refuse. A request that was refused and not cached is judged anew.
+//
+// # Errors
+//
+// A refusal is no error: see [Decision.Allowed]. Errors are [*UnavailableError] (a closed limit and no Redis), what package fcall says of
+// arguments ([fcall.ErrArgument]), unreadable state ([fcall.ErrState]) and unreadable replies ([fcall.ErrReply]), [ErrEndpoint],
+// and the context's own.
+package guard

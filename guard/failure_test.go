@@ -1,0 +1,217 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// nobody is the address of a port where nothing listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// silent is a server that accepts connections and never answers.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = c.Close() })
+		}
+	}()
+	return l.Addr().String()
+}
+
+func client(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: time.Second, ReadTimeout: time.Second, PoolTimeout: time.Second, DialerRetries: 1, MaxRetries: -1})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func contracts() map[string]policy.Limit {
+	return map[string]policy.Limit{
+		"open":   {Name: "minute", Limit: 10, Window: time.Minute, OnFailure: policy.Open},
+		"closed": {Name: "minute", Limit: 10, Window: time.Minute, OnFailure: policy.Closed},
+		"local":  {Name: "minute", Limit: 10, Window: time.Minute, OnFailure: policy.Local, Share: 0.3},
+	}
+}
+
+func TestDecide_withoutRedisEachContractHolds(t *testing.T) {
+	for _, dead := range []struct {
+		name string
+		addr func(*testing.T) string
+	}{{"refused connections", nobody}, {"a silent server", silent}} {
+		t.Run(dead.name, func(t *testing.T) {
+			for contract, limit := range contracts() {
+				p := chat(limit)
+				p.Timeout = 20 * time.Millisecond
+				g := newGuard(t, client(t, dead.addr(t)), p, guard.Options{BreakFor: time.Hour})
+				allowed, refused, failed := 0, 0, 0
+				for range 10 {
+					d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+					switch {
+					case errors.Is(err, guard.ErrUnavailable):
+						failed++
+					case err != nil:
+						t.Fatal(err)
+					case d.Allowed:
+						allowed++
+						if d.Fallback != guard.Fallback(contract) || d.Cause == nil {
+							t.Errorf("%s: fallback %q, cause %v", contract, d.Fallback, d.Cause)
+						}
+					default:
+						refused++
+					}
+				}
+				got := [3]int{allowed, refused, failed}
+				want := map[string][3]int{"open": {10, 0, 0}, "closed": {0, 0, 10}, "local": {3, 7, 0}}[contract]
+				if got != want {
+					t.Errorf("%s: allowed, refused and failed are %v, want %v", contract, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestDecide_returnsInTimeWhileTheServerIsSilent(t *testing.T) {
+	p := chat(contracts()["open"])
+	p.Timeout = 50 * time.Millisecond
+	g := newGuard(t, client(t, silent(t)), p, guard.Options{BreakAfter: 1000})
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 50 { // more than the pool has connections
+		all.Go(func() { decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"}) })
+	}
+	all.Wait()
+	// go-redis alone would take its ReadTimeout, 1 s.
+	if took := time.Since(began); took < 50*time.Millisecond || took > 900*time.Millisecond {
+		t.Errorf("50 decisions with a deadline of 50ms took %v", took)
+	}
+}
+
+func TestDecide_afterSomeFailuresRedisIsLeftAloneAndTriedAgain(t *testing.T) {
+	clock := embedded.NewManualClock(moment)
+	server := embedded.New(embedded.Options{Clock: clock})
+	t.Cleanup(func() { _ = server.Close() })
+	addr := nobody(t)
+	var mu sync.Mutex
+	var changes []bool
+	p := chat(contracts()["open"])
+	p.Timeout = time.Second
+	g := newGuard(t, client(t, addr), p, guard.Options{BreakAfter: 3, BreakFor: 20 * time.Millisecond, Hooks: []guard.Hooks{{
+		Breaker: func(open bool) { mu.Lock(); changes = append(changes, open); mu.Unlock() },
+	}}})
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	for range 3 {
+		decide(t, g, r)
+	}
+	if _, err := server.Listen(addr); err != nil {
+		t.Fatal(err)
+	}
+	// It started without Redis, and heals: the server has no library yet either.
+	for deadline := time.Now().Add(10 * time.Second); decide(t, g, r).Fallback != guard.FallbackNone; {
+		if time.Now().After(deadline) {
+			t.Fatal("Redis is back, and is not asked")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(changes) < 2 || !changes[0] || changes[len(changes)-1] {
+		t.Errorf("the breaker opened and closed as %v", changes)
+	}
+}
+
+// slow lets a client's commands through only when told to.
+type slow struct{ gate chan struct{} }
+
+func (s slow) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		<-s.gate
+		return next(ctx, cmd)
+	}
+}
+
+func (s slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		<-s.gate
+		return next(ctx, cmds)
+	}
+}
+
+func TestDecide_aLateAnswerGivesBackWhatNobodyGot(t *testing.T) {
+	for contract, remaining := range map[string]int64{"closed": 9, "open": 8} {
+		rdb, _ := inProcess(t)
+		late := slow{make(chan struct{})}
+		rdb.AddHook(late)
+		p := chat(contracts()[contract])
+		p.Timeout = 5 * time.Millisecond
+		g := newGuard(t, rdb, p, guard.Options{})
+		_, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		if closed := errors.Is(err, guard.ErrUnavailable); closed != (contract == "closed") {
+			t.Fatalf("%s: %v", contract, err)
+		}
+		close(late.gate)
+		if err := g.Close(); err != nil { // waits for what is on its way
+			t.Fatal(err)
+		}
+		p = chat(contracts()[contract])
+		p.Timeout = 10 * time.Second
+		again := newGuard(t, rdb, p, guard.Options{})
+		if d := decide(t, again, guard.Request{Endpoint: "chat", Subject: "fp=ada"}); d.Limits[0].Remaining != remaining {
+			t.Errorf("%s: after a late answer and one request %d are left of 10, want %d", contract, d.Limits[0].Remaining, remaining)
+		}
+	}
+}
+
+func TestDecide_anUnreadableStateIsNoFailureOfRedis(t *testing.T) {
+	rdb, _ := inProcess(t)
+	if err := rdb.RPush(t.Context(), "guard:{fp=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(t, rdb, chat(contracts()["open"]), guard.Options{})
+	_, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	if !errors.Is(err, fcall.ErrState) {
+		t.Errorf("a limit whose key is unreadable: %v", err)
+	}
+}
+
+func TestDecide_aCallersOwnDeadlineIsItsError(t *testing.T) {
+	p := chat(contracts()["open"])
+	g := newGuard(t, client(t, silent(t)), p, guard.Options{BreakAfter: 1})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	for range 3 { // and no reason to leave Redis alone
+		_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, guard.ErrUnavailable) {
+			t.Errorf("after the caller's deadline: %v", err)
+		}
+	}
+}

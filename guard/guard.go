@@ -1,0 +1,194 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// Options of a Guard; the zero value is useful.
+type Options struct {
+	// DenySize is how many refused subjects are remembered in this process; negative for none. Defaults to 100000, about 50 MB.
+	DenySize int
+	// DenyFor is how long a refusal is remembered at most: what an operator lifts takes effect after that everywhere. Defaults to 10s.
+	DenyFor time.Duration
+	// BreakAfter is how many calls in a row Redis may lose before it is left alone. Defaults to 5.
+	BreakAfter int
+	// BreakFor is how long Redis is left alone before one call tries again. Defaults to 1s.
+	BreakFor time.Duration
+	// LocalBytes is how much memory the engine in this process takes at most for limits with on_failure: local. Defaults to 64 MiB.
+	LocalBytes int64
+	// AutoPipeline lets concurrent requests share round trips: more throughput for a few microseconds of latency. The client must be a
+	// *redis.Client or *redis.ClusterClient. Defaults to a round trip each.
+	AutoPipeline bool
+	// Channel is the channel of the libraries that are called, see fcall.Options. Defaults to the libraries themselves.
+	Channel string
+	// NoHeal keeps the guard from loading libraries that a server lacks, see fcall.Options. Defaults to healing.
+	NoHeal bool
+	// Hooks are told of decisions, failures and reloads. Defaults to none.
+	Hooks []Hooks
+	// Shadow is another policy that decides beside this one and refuses nobody. Defaults to none.
+	Shadow *Shadow
+
+	localClock embedded.Clock
+}
+
+// A Guard decides about requests. It is safe for concurrent use.
+type Guard struct {
+	rdb     redis.UniversalClient
+	options Options
+	plans   atomic.Pointer[plans]
+	remote  backend
+	local   backend
+	costs   *cost.Client
+	denied  *denyCache
+	breaker *breaker
+	hooks   hooks
+	shadow  *follower
+	piped   *redis.AutoPipeliner // nil without
+	trips   sync.WaitGroup
+	reload  sync.Mutex
+}
+
+// New returns a guard for a policy. It sends nothing: Redis may be down, and is asked when the first request comes. Close frees what it
+// takes.
+func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error) {
+	if rdb == nil || p == nil {
+		return nil, errors.New("new guard: client and policy must not be nil")
+	}
+	o = o.complete()
+	g := &Guard{rdb: rdb, options: o, hooks: o.Hooks}
+	complete, err := p.Complete()
+	if err != nil {
+		return nil, fmt.Errorf("new guard: %w", err)
+	}
+	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoHeal: o.NoHeal}
+	caller, err := g.caller()
+	if err != nil {
+		return nil, fmt.Errorf("new guard: %w", err)
+	}
+	client, err := guard.New(caller, clients)
+	if err != nil {
+		return nil, fmt.Errorf("new guard: %w", err)
+	}
+	g.remote = pipelined{oneByOne{client}, rdb}
+	if g.costs, err = cost.New(rdb, clients); err != nil {
+		return nil, fmt.Errorf("new guard: %w", err)
+	}
+	if g.local, err = newLocal(complete.Namespace, o.LocalBytes, o.localClock); err != nil {
+		return nil, fmt.Errorf("new guard: %w", err)
+	}
+	g.breaker = newBreaker(o.BreakAfter, o.BreakFor, g.hooks.breaker)
+	if o.DenySize > 0 {
+		g.denied = newDenyCache(o.DenySize, o.DenyFor)
+	}
+	g.plans.Store(compile(complete))
+	if o.Shadow != nil {
+		if g.shadow, err = newFollower(g, o.Shadow); err != nil {
+			return nil, fmt.Errorf("new guard: shadow: %w", err)
+		}
+	}
+	return g, nil
+}
+
+// caller is what single calls go through.
+func (g *Guard) caller() (fcall.Caller, error) {
+	if !g.options.AutoPipeline {
+		return g.rdb, nil
+	}
+	c, ok := g.rdb.(interface {
+		AutoPipeline() (*redis.AutoPipeliner, error)
+	})
+	if !ok {
+		return nil, fmt.Errorf("AutoPipeline must be off for a %T", g.rdb)
+	}
+	piped, err := c.AutoPipeline()
+	if err != nil {
+		return nil, fmt.Errorf("auto-pipeline: %w", err)
+	}
+	g.piped = piped
+	return piped, nil
+}
+
+func (o Options) complete() Options {
+	if o.DenySize == 0 {
+		o.DenySize = 100_000
+	}
+	if o.DenyFor == 0 {
+		o.DenyFor = 10 * time.Second
+	}
+	if o.BreakAfter == 0 {
+		o.BreakAfter = 5
+	}
+	if o.BreakFor == 0 {
+		o.BreakFor = time.Second
+	}
+	if o.LocalBytes == 0 {
+		o.LocalBytes = 64 << 20
+	}
+	return o
+}
+
+// Policy returns the policy that holds now, with its defaults filled in.
+func (g *Guard) Policy() *policy.Policy { return g.plans.Load().policy }
+
+// SetPolicy replaces the policy, from the next request on. A policy that is not valid changes nothing. The namespace can not change:
+// what subjects have taken would be forgotten.
+func (g *Guard) SetPolicy(p *policy.Policy) error {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	err := g.setPolicy(p)
+	g.hooks.reloaded(err)
+	return err
+}
+
+func (g *Guard) setPolicy(p *policy.Policy) error {
+	complete, err := p.Complete()
+	if err != nil {
+		return fmt.Errorf("set policy: %w", err)
+	}
+	if had := g.Policy().Namespace; complete.Namespace != had {
+		return fmt.Errorf("set policy: namespace must stay %s, got %s: what subjects have taken would be forgotten", had, complete.Namespace)
+	}
+	if !reflect.DeepEqual(complete, g.Policy()) {
+		g.plans.Store(compile(complete))
+	}
+	return nil
+}
+
+// Watch follows a policy's file until the context ends, and replaces the policy when its content changes. A file that is not valid keeps
+// the old policy; Hooks.Reloaded is told.
+func (g *Guard) Watch(ctx context.Context, path string) error {
+	return policy.Watch(ctx, path, func(p *policy.Policy, err error) {
+		if err != nil {
+			g.hooks.reloaded(err)
+			return
+		}
+		_ = g.SetPolicy(p) // Hooks.Reloaded is told
+	})
+}
+
+// Close waits for calls that are on their way and frees what the guard took. The Redis client stays open.
+func (g *Guard) Close() error {
+	if g.shadow != nil {
+		g.shadow.close()
+	}
+	g.trips.Wait()
+	g.denied.close()
+	if g.piped != nil {
+		return g.piped.Close()
+	}
+	return nil
+}

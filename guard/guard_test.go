@@ -1,0 +1,122 @@
+package guard_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// moment is when the clocks of the tests stand still.
+var moment = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// inProcess is a Redis inside the test and its clock.
+func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
+	t.Helper()
+	clock := embedded.NewManualClock(moment)
+	server := embedded.New(embedded.Options{Clock: clock})
+	t.Cleanup(func() { _ = server.Close() })
+	rdb := server.Client()
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb, clock
+}
+
+func newGuard(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o guard.Options) *guard.Guard {
+	t.Helper()
+	if p.Timeout == 0 {
+		p.Timeout = 10 * time.Second // a busy machine is no fault
+	}
+	g, err := guard.New(rdb, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	return g
+}
+
+func decide(t *testing.T, g *guard.Guard, r guard.Request) *guard.Decision {
+	t.Helper()
+	d, err := g.Decide(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func chat(limits ...policy.Limit) *policy.Policy {
+	return &policy.Policy{Endpoints: []policy.Endpoint{{Name: "chat", Limits: limits}}}
+}
+
+func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
+	rdb, clock := inProcess(t)
+	g := newGuard(t, rdb, chat(
+		policy.Limit{Name: "minute", Limit: 2, Window: time.Minute},
+		policy.Limit{Name: "hour", Limit: 3, Window: time.Hour},
+	), guard.Options{DenySize: -1})
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	for range 2 {
+		if d := decide(t, g, r); !d.Allowed {
+			t.Fatalf("refused: %+v", d)
+		}
+	}
+	if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonLimit || d.RetryAfter != time.Minute {
+		t.Errorf("the third in a minute: %+v", d)
+	}
+	clock.Advance(time.Minute)
+	decide(t, g, r)
+	want := &guard.Decision{
+		Endpoint: "chat", Subject: "fp=ada", Reason: guard.ReasonLimit, RetryAfter: 59 * time.Minute,
+		Limits: []guard.LimitState{
+			{Name: "minute", Kind: policy.SlidingLog, Limit: 2, Window: time.Minute, Allowed: true, Remaining: 1, ResetAfter: time.Minute},
+			{Name: "hour", Kind: policy.SlidingLog, Limit: 3, Window: time.Hour, RetryAfter: 59 * time.Minute, ResetAfter: time.Hour},
+		},
+	}
+	if diff := cmp.Diff(want, decide(t, g, r), cmpopts.IgnoreUnexported(guard.Decision{})); diff != "" {
+		t.Errorf("the fourth in an hour (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecide_aGlobalRefusalGivesTheSubjectItsChargeBack(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+	p.Endpoints[0].Global = []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute}}
+	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+	for range 3 {
+		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	}
+	for range 5 {
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
+		if d.Allowed || d.Reason != guard.ReasonGlobal || d.RetryAfter != time.Minute {
+			t.Fatalf("the fourth of everybody: %+v", d)
+		}
+	}
+	p = chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+	p.Timeout = 10 * time.Second
+	if err := g.SetPolicy(p); err != nil {
+		t.Fatal(err)
+	}
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}); d.Limits[0].Remaining != 9 {
+		t.Errorf("refused by the global limit, a subject has %d of 10 left after its first request", d.Limits[0].Remaining)
+	}
+}
+
+func TestDecide_theSubjectsRefusalGivesEverybodyTheChargeBack(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
+	p.Global = []policy.Limit{{Name: "all", Limit: 5, Window: time.Minute}}
+	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+	for range 20 {
+		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	}
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
+	if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {
+		t.Errorf("after one request of ada and one of bob: %+v", d)
+	}
+}

@@ -1,0 +1,95 @@
+package guard
+
+import (
+	"context"
+	"time"
+)
+
+// Hooks are told what a Guard does; each may be nil. They run on the request's own goroutine, so they must not wait. Package telemetry
+// makes some for OpenTelemetry and slog.
+type Hooks struct {
+	// Deciding is called first; the context that it returns is that of the decision.
+	Deciding func(ctx context.Context, r *Request) context.Context
+	// Decided is called once a decision or an error is there.
+	Decided func(ctx context.Context, e Event)
+	// Breaker is called when the circuit breaker opens (Redis is left alone) or closes.
+	Breaker func(open bool)
+	// GaveBack is called after a call that was admitted by one side and refused by another: err tells that what it took stays
+	// taken until its window ends.
+	GaveBack func(ctx context.Context, subject string, err error)
+	// Settled is called after a reservation was settled or cancelled: cost reserve's estimate, and what came of it.
+	Settled func(ctx context.Context, s Settlement, err error)
+	// Shadowed is called with the answer of the policy in the shadow beside the live one.
+	Shadowed func(ctx context.Context, live, shadow Event)
+	// Reloaded is called when the policy was replaced, and with an error when a file was not taken.
+	Reloaded func(err error)
+}
+
+// An Event is one decision.
+type Event struct {
+	Request  Request
+	Decision *Decision // nil with an Err
+	Err      error
+	// Duration is how long the decision took, and Redis what of it was spent waiting for Redis; 0 when it was not asked.
+	Duration time.Duration
+	Redis    time.Duration
+}
+
+type hooks []Hooks
+
+func (hs hooks) deciding(ctx context.Context, r *Request) context.Context {
+	for i := range hs {
+		if hs[i].Deciding != nil {
+			ctx = hs[i].Deciding(ctx, r)
+		}
+	}
+	return ctx
+}
+
+func (hs hooks) decided(ctx context.Context, e Event) {
+	for i := range hs {
+		if hs[i].Decided != nil {
+			hs[i].Decided(ctx, e)
+		}
+	}
+}
+
+func (hs hooks) breaker(open bool) {
+	for i := range hs {
+		if hs[i].Breaker != nil {
+			hs[i].Breaker(open)
+		}
+	}
+}
+
+func (hs hooks) gaveBack(ctx context.Context, subject string, err error) {
+	for i := range hs {
+		if hs[i].GaveBack != nil {
+			hs[i].GaveBack(ctx, subject, err)
+		}
+	}
+}
+
+func (hs hooks) settled(ctx context.Context, s Settlement, err error) {
+	for i := range hs {
+		if hs[i].Settled != nil {
+			hs[i].Settled(ctx, s, err)
+		}
+	}
+}
+
+func (hs hooks) shadowed(ctx context.Context, live, shadow Event) {
+	for i := range hs {
+		if hs[i].Shadowed != nil {
+			hs[i].Shadowed(ctx, live, shadow)
+		}
+	}
+}
+
+func (hs hooks) reloaded(err error) {
+	for i := range hs {
+		if hs[i].Reloaded != nil {
+			hs[i].Reloaded(err)
+		}
+	}
+}

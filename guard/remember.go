@@ -1,0 +1,43 @@
+package guard
+
+import "time"
+
+// recall returns a refusal that is remembered, of the subject or of everybody.
+func (g *Guard) recall(pl *plan, r *Request) *Decision {
+	if d := g.denied.find(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}); d != nil {
+		return d
+	}
+	for _, pt := range pl.globals {
+		if d := g.denied.find(deniedKey{pt, "", r.Weight, 0}); d != nil {
+			d.Endpoint, d.Subject = r.Endpoint, r.Subject
+			return d
+		}
+	}
+	return nil
+}
+
+// remember keeps a refusal that waiting ends. Where refused calls are attempts they have to reach Redis, unless the subject is
+// blocked by now.
+func (g *Guard) remember(pl *plan, r *Request, d *Decision, asked time.Time) {
+	if d.Fallback != FallbackNone || !waitHelps(d.Reason) {
+		return
+	}
+	blocked := d.Reason == ReasonBlocked || d.Reason == ReasonAttempts
+	if pl.subject.uncached && !blocked {
+		return
+	}
+	if d.Reason != ReasonGlobal {
+		g.denied.add(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, d, asked)
+		return
+	}
+	// Everybody's rows stand last. What is kept for everybody tells nothing of this subject.
+	rows := d.Limits[len(d.Limits)-len(pl.globals):]
+	for i, pt := range pl.globals {
+		if rows[i].Allowed || rows[i].Shadow {
+			continue
+		}
+		g.denied.add(deniedKey{pt, "", r.Weight, 0}, &Decision{
+			Reason: ReasonGlobal, RetryAfter: rows[i].RetryAfter, Limits: rows[i : i+1 : i+1],
+		}, asked)
+	}
+}

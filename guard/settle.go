@@ -1,0 +1,119 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+)
+
+// A Settlement is the end of a reservation.
+type Settlement struct {
+	Subject     string
+	Reservation string
+	// Estimate is what was reserved, and Actual what was spent; 0 when cancelled.
+	Estimate, Actual fcall.Micros
+	// Outcome is what library cost said: settled, repeated, late, unknown, cancelled, lapsed.
+	Outcome string
+}
+
+// errNoReservation is a settlement of what reserved nothing.
+var errNoReservation = errors.New("nothing is reserved")
+
+// Reserved is what the request has reserved of its budgets; 0 without any.
+func (d *Decision) Reserved() fcall.Micros {
+	if d.charge == nil {
+		return 0
+	}
+	return d.charge.estimate
+}
+
+// Settle replaces the estimate by what was really spent, once: a second call, or one after Cancel, does nothing. What exceeds a
+// budget is recorded, not lost. An error leaves the estimate counted until its hold ends, and Settle may be called again.
+func (d *Decision) Settle(ctx context.Context, actual fcall.Micros) error {
+	c := d.charge
+	if c == nil {
+		return fmt.Errorf("settle %s: %w", d.Endpoint, errNoReservation)
+	}
+	if !c.closed.CompareAndSwap(false, true) {
+		return nil
+	}
+	err := c.guard.Settle(ctx, c.subject, c.reservation, actual)
+	if err != nil {
+		c.closed.Store(false)
+	}
+	return err
+}
+
+// Cancel gives the reservation back: nothing was spent. After Settle it does nothing, and a duplicate has nothing to give back: the
+// first request settles. Without a reservation it does nothing.
+func (d *Decision) Cancel(ctx context.Context) error {
+	c := d.charge
+	if c == nil || !c.closed.CompareAndSwap(false, true) || c.duplicate || c.absent {
+		return nil
+	}
+	err := c.guard.Cancel(ctx, c.subject, c.reservation)
+	if err != nil {
+		c.closed.Store(false)
+	}
+	return err
+}
+
+// Reservation names the reservation, for a settlement by another process; "" without one.
+func (d *Decision) Reservation() string {
+	if d.charge == nil {
+		return ""
+	}
+	return d.charge.reservation
+}
+
+// Settle settles a reservation of a subject by its name; see [Decision.Settle].
+func (g *Guard) Settle(ctx context.Context, subject, reservation string, actual fcall.Micros) error {
+	limits := g.plans.Load().settling
+	rows := make([]cost.SettleLimits, len(limits))
+	for i, l := range limits {
+		rows[i] = cost.SettleLimits{Budget: l.budget, Window: l.window}
+	}
+	s := Settlement{Subject: subject, Reservation: reservation, Actual: actual}
+	result, err := g.costs.Settle(ctx, cost.SettleParams{
+		Bucket: fcall.Subject(subject), Receipt: reservation, Actual: actual, Limits: rows,
+	})
+	s.Outcome = string(result.Outcome)
+	g.hooks.settled(ctx, s, err)
+	return err
+}
+
+// Cancel gives a reservation of a subject back by its name; see [Decision.Cancel].
+func (g *Guard) Cancel(ctx context.Context, subject, reservation string) error {
+	s := Settlement{Subject: subject, Reservation: reservation}
+	result, err := g.costs.Cancel(ctx, cost.CancelParams{Bucket: fcall.Subject(subject), Receipt: reservation})
+	s.Outcome, s.Estimate = string(result.Outcome), result.GivenBack
+	g.hooks.settled(ctx, s, err)
+	return err
+}
+
+// Detach leaves the reservation to whoever settles it by its name later, see [Guard.Settle], and returns that name. Finish, Settle and
+// Cancel of this decision do nothing any more.
+func (d *Decision) Detach() string {
+	if d.charge == nil {
+		return ""
+	}
+	d.charge.closed.Store(true)
+	return d.charge.reservation
+}
+
+// Finish ends what was neither settled nor cancelled nor detached: the reservation is given back when the request came to nothing
+// (its handler panicked, its client has gone), and else counts as it was estimated.
+func (d *Decision) Finish(ctx context.Context, gone bool) error {
+	switch {
+	case d.charge == nil:
+		return nil
+	case gone:
+		return d.Cancel(ctx)
+	case d.charge.duplicate:
+		return nil // the first request settles
+	}
+	return d.Settle(ctx, d.charge.estimate)
+}

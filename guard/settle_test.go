@@ -1,0 +1,165 @@
+package guard_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// budgeted is a policy of 1.00 a day, of which a request reserves 0.10.
+func budgeted() *policy.Policy {
+	return &policy.Policy{
+		Cost:      &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Endpoints: []policy.Endpoint{{Name: "chat", Cost: &policy.EndpointCost{Estimate: 100_000}}},
+	}
+}
+
+func spent(t *testing.T, g *guard.Guard, subject string) fcall.Micros {
+	t.Helper()
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: subject, Estimate: 1})
+	defer func() {
+		if err := d.Cancel(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	return d.Budgets[0].Spent - 1
+}
+
+func TestDecision_aReservationEndsOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*testing.T, *guard.Decision) error
+		want fcall.Micros
+	}{
+		"settled":        {func(t *testing.T, d *guard.Decision) error { return d.Settle(t.Context(), 250_000) }, 250_000},
+		"cancelled":      {func(t *testing.T, d *guard.Decision) error { return d.Cancel(t.Context()) }, 0},
+		"finished":       {func(t *testing.T, d *guard.Decision) error { return d.Finish(t.Context(), false) }, 100_000},
+		"finished, gone": {func(t *testing.T, d *guard.Decision) error { return d.Finish(t.Context(), true) }, 0},
+		"settled and finished": {func(t *testing.T, d *guard.Decision) error {
+			return errors.Join(d.Settle(t.Context(), 5), d.Finish(t.Context(), true))
+		}, 5},
+		"settled twice": {func(t *testing.T, d *guard.Decision) error {
+			return errors.Join(d.Settle(t.Context(), 5), d.Settle(t.Context(), 6))
+		}, 5},
+		"detached": {func(t *testing.T, d *guard.Decision) error { d.Detach(); return d.Finish(t.Context(), true) }, 100_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			g := newGuard(t, rdb, budgeted(), guard.Options{})
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+			if d.Reserved() != 100_000 {
+				t.Errorf("%v is reserved", d.Reserved())
+			}
+			if err := c.end(t, d); err != nil {
+				t.Fatal(err)
+			}
+			if got := spent(t, g, "fp=ada"); got != c.want {
+				t.Errorf("%v is spent, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDecision_anotherProcessSettlesByName(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, budgeted(), guard.Options{})
+	name := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c1:ada"}).Detach()
+	worker := newGuard(t, rdb, budgeted(), guard.Options{})
+	if err := worker.Settle(t.Context(), "fp=ada", name, 70_000); err != nil {
+		t.Fatal(err)
+	}
+	if got := spent(t, g, "fp=ada"); got != 70_000 {
+		t.Errorf("%v is spent", got)
+	}
+}
+
+func TestDecision_aDuplicateSharesTheReservationAndNeverCancelsIt(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, budgeted(), guard.Options{})
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c1:ada"}
+	first, second := decide(t, g, r), decide(t, g, r)
+	if !second.Duplicate || second.Reservation() != first.Reservation() {
+		t.Fatalf("the second: %+v, reservation %q, want %q", second, second.Reservation(), first.Reservation())
+	}
+	if err := second.Finish(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := spent(t, g, "fp=ada"); got != 100_000 {
+		t.Errorf("after the duplicate was given up %v is spent", got)
+	}
+	if err := errors.Join(second.Settle(t.Context(), 60_000), first.Settle(t.Context(), 60_000)); err != nil {
+		t.Fatal(err)
+	}
+	if got := spent(t, g, "fp=ada"); got != 60_000 {
+		t.Errorf("after the first one was settled %v is spent", got)
+	}
+}
+
+func TestDecision_spentWithoutRedisIsRecordedOnceItIsBack(t *testing.T) {
+	for _, receipt := range []string{"", "fp:c1:ada"} {
+		spentWithoutRedis(t, receipt)
+	}
+}
+
+func spentWithoutRedis(t *testing.T, receipt string) {
+	t.Helper()
+	rdb, _ := inProcess(t)
+	late := slow{make(chan struct{})}
+	rdb.AddHook(late)
+	p := budgeted()
+	p.Timeout = 5 * time.Millisecond
+	g := newGuard(t, rdb, p, guard.Options{})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: receipt})
+	if d.Fallback != guard.FallbackOpen {
+		t.Fatalf("%+v", d)
+	}
+	close(late.gate)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Settle(t.Context(), 300_000); err != nil {
+		t.Fatal(err)
+	}
+	costs, err := cost.New(rdb, fcall.Options{Namespace: "guard"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Bucket: "fp=ada", Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fcall.Micros(300_000), peek.Limits[0].Spent); diff != "" {
+		t.Errorf("receipt %q: spent, with what a late answer reserved (-want +got):\n%s", receipt, diff)
+	}
+}
+
+func TestDecide_fiftyAtOnceOverSpendNothing(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	allowed, budget := 0, 0
+	for range 50 {
+		all.Go(func() {
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+			mu.Lock()
+			defer mu.Unlock()
+			if d.Allowed {
+				allowed++
+			} else if d.Reason == guard.ReasonBudget {
+				budget++
+			}
+		})
+	}
+	all.Wait()
+	if allowed != 10 || budget != 40 {
+		t.Errorf("%d pass a budget for 10, %d are refused for it", allowed, budget)
+	}
+}
