@@ -1,0 +1,157 @@
+package httpguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// Options of a Middleware; the zero value is useful.
+type Options struct {
+	// Identify says who a request is. Defaults to what the policy's identity section says.
+	Identify func(*http.Request) (identity.Identity, error)
+	// Verifier verifies fingerprints where the policy says verify: hmac. Defaults to none, which such a policy does not allow.
+	Verifier identity.Verifier
+	// Headers are the rate limit fields of an answer. Defaults to Draft11.
+	Headers Headers
+	// XHeaders adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds), of the limit that has least left. Defaults to
+	// false.
+	XHeaders bool
+	// ReceiptHeader brings a request's own ID, as Idempotency-Key does, where the identity has none. Whoever can choose it freely
+	// repeats a request for nothing within the endpoint's dedup. Defaults to none.
+	ReceiptHeader string
+	// Estimate is what a request will cost. Defaults to the policy's estimate.
+	Estimate func(*http.Request) fcall.Micros
+	// Weight multiplies what a request takes of its limits. Defaults to 1.
+	Weight func(*http.Request) int64
+	// Wait makes requests wait for their turn, as long as their context lasts, in place of a refusal. Defaults to false.
+	Wait bool
+	// Refused answers a request that is not let through; see Problem for what there is to tell. Defaults to the problem itself.
+	Refused func(http.ResponseWriter, *http.Request, *Problem)
+}
+
+// A Middleware guards handlers. It is safe for concurrent use.
+type Middleware struct {
+	guard   *guard.Guard
+	options Options
+	routes  atomic.Pointer[routes] // of the policy that held last
+}
+
+// New returns a middleware.
+func New(g *guard.Guard, o Options) (*Middleware, error) {
+	if g == nil {
+		return nil, errors.New("new http middleware: guard must not be nil")
+	}
+	if o.Headers < Draft11 || o.Headers > NoHeaders {
+		return nil, fmt.Errorf("new http middleware: there are no Headers %d", o.Headers)
+	}
+	m := &Middleware{guard: g, options: o}
+	r, err := m.compile(g.Policy())
+	if err != nil {
+		return nil, fmt.Errorf("new http middleware: %w", err)
+	}
+	m.routes.Store(r)
+	return m, nil
+}
+
+// Handler guards the requests that the endpoints' match patterns name; all others pass as they are.
+func (m *Middleware) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		routes := m.current()
+		endpoint := routes.endpoint(r)
+		if endpoint == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		m.serve(w, r, next, routes, endpoint)
+	})
+}
+
+// For guards a handler as one endpoint of the policy, whatever its match patterns are. An endpoint that the policy does not name
+// answers 500: check with Policy().Endpoint.
+func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		routes := m.current()
+		e, ok := routes.policy.Endpoint(endpoint)
+		if !ok {
+			m.refuse(w, r, problemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
+			return
+		}
+		m.serve(w, r, next, routes, e)
+	})
+}
+
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint) {
+	who, err := routes.identify(r)
+	if err != nil {
+		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The request can not be told apart.", Cause: err})
+		return
+	}
+	d, err := m.decide(r.Context(), m.request(r, e, who))
+	switch {
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
+		panic(http.ErrAbortHandler) // nobody reads an answer
+	case d == nil:
+		m.refuse(w, r, problemOf(err))
+		return
+	}
+	m.options.Headers.write(w.Header(), d)
+	if m.options.XHeaders {
+		writeXHeaders(w.Header(), d)
+	}
+	if !d.Allowed {
+		m.refuse(w, r, problemFor(d))
+		return
+	}
+	gone := true
+	ctx := context.WithValue(r.Context(), contextKey{}, d)
+	defer func() { // also when the handler panics
+		_ = d.Finish(context.WithoutCancel(ctx), gone) // the guard's hooks are told
+	}()
+	next.ServeHTTP(w, r.WithContext(ctx))
+	gone = ctx.Err() != nil
+}
+
+func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decision, error) {
+	if m.options.Wait {
+		return m.guard.Wait(ctx, r)
+	}
+	return m.guard.Decide(ctx, r)
+}
+
+func (m *Middleware) request(r *http.Request, e *policy.Endpoint, who identity.Identity) guard.Request {
+	req := guard.Request{Endpoint: e.Name, Subject: who.Subject, Receipt: who.Receipt}
+	if req.Receipt == "" && m.options.ReceiptHeader != "" {
+		req.Receipt = r.Header.Get(m.options.ReceiptHeader)
+	}
+	if c := e.Challenge; c != nil {
+		if req.Challenge = r.Header.Get(c.Header); req.Challenge == "" {
+			req.Challenge = who.Challenge
+		}
+		if c.Payload == policy.PayloadPath {
+			req.Payload = r.URL.Path
+		}
+	}
+	if m.options.Estimate != nil {
+		req.Estimate = m.options.Estimate(r)
+	}
+	if m.options.Weight != nil {
+		req.Weight = m.options.Weight(r)
+	}
+	return req
+}
+
+type contextKey struct{}
+
+// FromContext returns the decision that let a request through, to settle what it reserved; nil outside of a guarded handler.
+func FromContext(ctx context.Context) *guard.Decision {
+	d, _ := ctx.Value(contextKey{}).(*guard.Decision)
+	return d
+}
