@@ -1,0 +1,17 @@
+// Package grpcguard puts a guard in front of a gRPC server: one interceptor for unary calls and one for streams, which are decided about
+// once, when they begin.
+//
+// Which endpoint of the policy a call is for is told by the endpoints' match: "/pkg.Service/Method", or "/pkg.Service/*" for all
+// methods of a service. Others pass. Who it is comes from [Options.Identify]. What an allowed call reserved of a budget is settled
+// by its handler, see [FromContext], or else counts as estimated, and is given back when the handler panics or the caller has gone.
+//
+// # Answers
+//
+//	ResourceExhausted  a limit, a budget or a block refuses; with RetryInfo where waiting helps, and a QuotaFailure that names the
+//	                   limits, and ErrorInfo with a reason: RATE_LIMITED, COST_EXCEEDED, TOO_MANY_ATTEMPTS, BLOCKED
+//	PermissionDenied   the policy denies the subject, or the challenge is missing or not valid: DENIED, CHALLENGE_REQUIRED,
+//	                   CHALLENGE_INVALID
+//	Unavailable        Redis does not answer and a limit is closed: LIMITER_UNAVAILABLE, with RetryInfo
+//	Internal           what Redis answered can not be read
+//	InvalidArgument    the call can not be told apart
+package grpcguard

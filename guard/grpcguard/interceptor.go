@@ -1,0 +1,167 @@
+package grpcguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// Options of an Interceptor; the zero value is useful.
+type Options struct {
+	// Identify says who a call is. Defaults to what the policy's identity section says of the call's metadata, whose keys are the
+	// headers' names in lower case, and of the peer's address.
+	Identify func(ctx context.Context, fullMethod string) (identity.Identity, error)
+	// Verifier verifies fingerprints where the policy says verify: hmac. Defaults to none, which such a policy does not allow.
+	Verifier identity.Verifier
+	// ReceiptKey is the metadata key of a call's own ID, where the identity has none. Defaults to none.
+	ReceiptKey string
+	// Estimate is what a call will cost. Defaults to the policy's estimate.
+	Estimate func(ctx context.Context, fullMethod string) fcall.Micros
+	// Wait makes calls wait for their turn, as long as their context lasts, in place of a refusal. Defaults to false.
+	Wait bool
+}
+
+// An Interceptor guards a server's methods. It is safe for concurrent use.
+type Interceptor struct {
+	guard   *guard.Guard
+	options Options
+	methods atomic.Pointer[methods] // of the policy that held last
+}
+
+// New returns an interceptor.
+func New(g *guard.Guard, o Options) (*Interceptor, error) {
+	if g == nil {
+		return nil, errors.New("new grpc interceptor: guard must not be nil")
+	}
+	i := &Interceptor{guard: g, options: o}
+	m, err := i.compile(g.Policy())
+	if err != nil {
+		return nil, fmt.Errorf("new grpc interceptor: %w", err)
+	}
+	i.methods.Store(m)
+	return i, nil
+}
+
+// Unary is a grpc.UnaryServerInterceptor.
+func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	d, err := i.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return handler(ctx, req)
+	}
+	gone := true
+	ctx = context.WithValue(ctx, contextKey{}, d)
+	defer func() { _ = d.Finish(context.WithoutCancel(ctx), gone) }() // also when the handler panics
+	reply, err := handler(ctx, req)
+	gone = ctx.Err() != nil
+	return reply, err
+}
+
+// Stream is a grpc.StreamServerInterceptor.
+func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	d, err := i.admit(stream.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return handler(srv, stream)
+	}
+	gone := true
+	ctx := context.WithValue(stream.Context(), contextKey{}, d)
+	defer func() { _ = d.Finish(context.WithoutCancel(ctx), gone) }()
+	err = handler(srv, guarded{stream, ctx})
+	gone = ctx.Err() != nil
+	return err
+}
+
+// guarded is a stream whose context holds the decision.
+type guarded struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (g guarded) Context() context.Context { return g.ctx }
+
+// admit returns the decision that lets a call through, nil where the policy says nothing of it, or the error to answer with.
+func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision, error) {
+	methods := i.current()
+	e := methods.endpoint(method)
+	if e == nil {
+		return nil, nil
+	}
+	who, err := methods.identify(ctx, method)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	r := i.request(ctx, method, e, who)
+	decide := i.guard.Decide
+	if i.options.Wait {
+		decide = i.guard.Wait
+	}
+	d, err := decide(ctx, r)
+	switch {
+	case d != nil && d.Allowed:
+		return d, nil
+	case d != nil:
+		return nil, refusal(d)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil, status.FromContextError(err).Err()
+	}
+	return nil, failure(err)
+}
+
+func (i *Interceptor) request(ctx context.Context, method string, e *policy.Endpoint, who identity.Identity) guard.Request {
+	r := guard.Request{Endpoint: e.Name, Subject: who.Subject, Receipt: who.Receipt}
+	if r.Receipt == "" && i.options.ReceiptKey != "" {
+		r.Receipt = first(ctx, i.options.ReceiptKey)
+	}
+	if c := e.Challenge; c != nil {
+		if r.Challenge = first(ctx, c.Header); r.Challenge == "" {
+			r.Challenge = who.Challenge
+		}
+		if c.Payload == policy.PayloadPath {
+			r.Payload = method
+		}
+	}
+	if i.options.Estimate != nil {
+		r.Estimate = i.options.Estimate(ctx, method)
+	}
+	return r
+}
+
+// first returns a metadata value, "" without one.
+func first(ctx context.Context, key string) string {
+	if values := metadata.ValueFromIncomingContext(ctx, strings.ToLower(key)); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+func peerAddr(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+type contextKey struct{}
+
+// FromContext returns the decision that let a call through, to settle what it reserved; nil outside of a guarded handler.
+func FromContext(ctx context.Context) *guard.Decision {
+	d, _ := ctx.Value(contextKey{}).(*guard.Decision)
+	return d
+}

@@ -1,0 +1,99 @@
+package grpcguard
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+)
+
+// domain names who says the reasons.
+const domain = "rlfunc"
+
+// refusal is the status of a decision that refuses.
+func refusal(d *guard.Decision) error {
+	code, reason, text := codes.ResourceExhausted, "RATE_LIMITED", "too many requests"
+	switch d.Reason {
+	case guard.ReasonBlocked:
+		reason, text = "BLOCKED", "this client is blocked"
+	case guard.ReasonAttempts:
+		reason, text = "TOO_MANY_ATTEMPTS", "too many attempts"
+	case guard.ReasonBudget, guard.ReasonPenalty, guard.ReasonTooLarge:
+		reason, text = "COST_EXCEEDED", "the budget is used up"
+	case guard.ReasonDenied:
+		code, reason, text = codes.PermissionDenied, "DENIED", "this client is not served"
+	case guard.ReasonChallenge:
+		code, reason, text = codes.PermissionDenied, "CHALLENGE_INVALID", "the challenge is not valid: ask for a new one"
+		if d.Challenge == "absent" {
+			reason, text = "CHALLENGE_REQUIRED", "the call needs a challenge"
+		}
+	}
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: domain, Metadata: map[string]string{"endpoint": d.Endpoint}}}
+	if d.RetryAfter > 0 {
+		text = fmt.Sprintf("%s: try again in %v", text, d.RetryAfter.Round(time.Millisecond))
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)})
+	}
+	if q := violations(d); q != nil {
+		details = append(details, q)
+	}
+	return with(code, text, details...)
+}
+
+// violations names the limits and budgets that refuse; nil where none does.
+func violations(d *guard.Decision) *errdetails.QuotaFailure {
+	q := new(errdetails.QuotaFailure)
+	add := func(name string, waiting time.Duration, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		if waiting -= d.Age; waiting > 0 {
+			text += fmt.Sprintf("; admits again in %v", waiting.Round(time.Millisecond))
+		}
+		q.Violations = append(q.Violations, &errdetails.QuotaFailure_Violation{Subject: d.Endpoint + "/" + name, Description: text})
+	}
+	for i := range d.Limits {
+		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && !l.Global {
+			add(l.Name, l.RetryAfter, "%d in %v", l.Limit, l.Window)
+		}
+	}
+	for i := range d.Budgets {
+		if b := &d.Budgets[i]; !b.Allowed {
+			add(b.Name, b.RetryAfter, "a budget of %v in %v", b.Budget, b.Window)
+		}
+	}
+	if len(q.Violations) == 0 {
+		return nil
+	}
+	return q
+}
+
+// failure is the status of a call that could not be decided. What went wrong is for the hooks, not for the caller.
+func failure(err error) error {
+	switch {
+	case errors.Is(err, guard.ErrUnavailable):
+		return with(codes.Unavailable, "calls can not be counted right now",
+			&errdetails.ErrorInfo{Reason: "LIMITER_UNAVAILABLE", Domain: domain},
+			&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)})
+	case errors.Is(err, fcall.ErrArgument):
+		return invalid(err)
+	}
+	return with(codes.Internal, "the call could not be decided", &errdetails.ErrorInfo{Reason: "LIMITER_FAILED", Domain: domain})
+}
+
+func invalid(error) error {
+	return with(codes.InvalidArgument, "the call can not be told apart", &errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: domain})
+}
+
+func with(code codes.Code, text string, details ...protoadapt.MessageV1) error {
+	s := status.New(code, text)
+	if detailed, err := s.WithDetails(details...); err == nil {
+		s = detailed
+	}
+	return s.Err()
+}
