@@ -32,7 +32,7 @@ func main() {
 	var s settings
 	flag.StringVar(&s.redis, "redis", "", "measure this `URL`'s server, which must hold nothing: it is emptied (default: one is started)")
 	flag.StringVar(&s.engine, "engine", "", "server to start: a program such as redis-server, or an image such as docker:redis:8.0 (default: redis-server or valkey-server on PATH)")
-	flag.StringVar(&s.parts, "parts", "server,caller,embedded,memory", "what to measure")
+	flag.StringVar(&s.parts, "parts", "server,caller,guard,embedded,memory", "what to measure")
 	flag.StringVar(&s.only, "only", "", "of the server's rows, those whose name holds this text, and what they are compared with")
 	flag.IntVar(&s.rounds, "rounds", 15, "how often each row is measured; the table gives medians")
 	flag.BoolVar(&s.quick, "quick", false, "3 rounds over fewer keys: a look, not a measurement")
@@ -67,7 +67,7 @@ func run(ctx context.Context, s settings) error {
 	}
 	report := Report{Started: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: s.rounds}
 	wants := func(part string) bool { return strings.Contains(","+s.parts+",", ","+part+",") }
-	if wants("server") || wants("caller") || wants("memory") {
+	if wants("server") || wants("caller") || wants("guard") || wants("memory") {
 		srv, err := startServer(ctx, s)
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func run(ctx context.Context, s settings) error {
 		for _, part := range []struct {
 			name    string
 			measure func(context.Context, *server, settings) ([]Row, error)
-		}{{"server", serverRows}, {"memory", memoryRows}, {"caller", callerRows}} {
+		}{{"server", serverRows}, {"memory", memoryRows}, {"caller", callerRows}, {"guard", guardRows}} {
 			if !wants(part.name) {
 				continue
 			}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
+	ulule "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A service is a handler with some limiter in front of it, in this process.
+type service struct {
+	name    string
+	handler http.Handler
+}
+
+// deadAddr is where nothing listens.
+const deadAddr = "127.0.0.1:1"
+
+// guardRows measures requests to a handler of net/http through middleware, by 1 and 64 goroutines: how many a second, and how long
+// half and 99 of 100 take. The network is left out but for that to Redis. Then what needs no Redis: a remembered refusal, and each
+// failure contract while Redis is dead.
+func guardRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
+	services, done, err := guardedServices(srv.client)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	span, rounds := 500*time.Millisecond, min(s.rounds, 7)
+	if s.quick {
+		span = 100 * time.Millisecond
+	}
+	var rows []Row
+	for _, goroutines := range []int{1, 64} {
+		rates, halves, tails := make([][]float64, len(services)), make([][]float64, len(services)), make([][]float64, len(services))
+		for round := range rounds + 1 {
+			for k, svc := range services {
+				if err := srv.client.FlushDB(ctx).Err(); err != nil {
+					return nil, fmt.Errorf("empty the database: %w", err)
+				}
+				took, perSecond, err := serveCrowd(svc, goroutines, span)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", svc.name, err)
+				}
+				if round > 0 { // the first one opens the connections
+					rates[k] = append(rates[k], perSecond)
+					halves[k] = append(halves[k], quantile(took, 0.5))
+					tails[k] = append(tails[k], quantile(took, 0.99))
+				}
+			}
+		}
+		for k, svc := range services {
+			rows = append(rows, Row{
+				Part: "guard", Name: fmt.Sprintf("%s, %d goroutines", svc.name, goroutines), Value: spread(rates[k]), Unit: "requests/s",
+				Beside: fmt.Sprintf("p50 %.1f us, p99 %.1f us", spread(halves[k]).Median, spread(tails[k]).Median),
+			})
+		}
+	}
+	alone, err := aloneRows(ctx, rounds, span)
+	return append(rows, alone...), err
+}
+
+// serveCrowd asks from so many goroutines for a while, and returns what each request took in microseconds, sorted.
+func serveCrowd(svc service, goroutines int, span time.Duration) (took []float64, perSecond float64, err error) {
+	var mu sync.Mutex
+	var next atomic.Int64
+	var failed atomic.Int64
+	start := time.Now()
+	var group sync.WaitGroup
+	for range goroutines {
+		group.Go(func() {
+			var own []float64
+			for time.Since(start) < span {
+				r := httptest.NewRequest(http.MethodGet, "/chat", nil)
+				r.RemoteAddr = fmt.Sprintf("192.0.%d.%d:4000", next.Add(1)%40, next.Load()%250)
+				w := httptest.NewRecorder()
+				began := time.Now()
+				svc.handler.ServeHTTP(w, r)
+				own = append(own, float64(time.Since(began).Nanoseconds())/1000)
+				if w.Code != http.StatusOK {
+					failed.Store(int64(w.Code))
+				}
+			}
+			mu.Lock()
+			took = append(took, own...)
+			mu.Unlock()
+		})
+	}
+	group.Wait()
+	elapsed := time.Since(start)
+	if code := failed.Load(); code != 0 {
+		return nil, 0, fmt.Errorf("answered %d", code)
+	}
+	slices.Sort(took)
+	return took, rate(len(took), elapsed), nil
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+
+const perHour = 1_000_000 // so that nobody is refused
+
+func guardedServices(rdb *redis.Client) (services []service, done func(), err error) {
+	var guards []*guard.Guard
+	done = func() {
+		for _, g := range guards {
+			_ = g.Close()
+		}
+	}
+	protect := func(name string, o guard.Options, p *policy.Policy) {
+		p.Timeout = 10 * time.Second // what is measured is not cut off
+		g, e := guard.New(rdb, p, o)
+		if e != nil {
+			err = errors.Join(err, e)
+			return
+		}
+		guards = append(guards, g)
+		m, e := httpguard.New(g, httpguard.Options{})
+		if e != nil {
+			err = errors.Join(err, e)
+			return
+		}
+		services = append(services, service{name, m.Handler(http.HandlerFunc(ok))})
+	}
+	gcra := policy.Limit{Name: "hour", Kind: policy.GCRA, Limit: perHour, Window: time.Hour}
+	one := func(l ...policy.Limit) *policy.Policy {
+		return &policy.Policy{Endpoints: []policy.Endpoint{{Name: "chat", Match: []string{"/chat"}, Limits: l}}}
+	}
+	logs := []policy.Limit{{Name: "minute", Limit: perHour, Window: time.Minute}, {Name: "hour", Limit: perHour, Window: time.Hour}}
+	global := one(gcra)
+	global.Global = []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: perHour, Window: time.Second}}
+
+	services = append(services, service{"no limiter", http.HandlerFunc(ok)})
+	protect("guard, gcra", guard.Options{}, one(gcra))
+	protect("guard, gcra, auto-pipelined", guard.Options{AutoPipeline: true}, one(gcra))
+	protect("guard, minute and hour logs", guard.Options{}, one(logs...))
+	protect("guard, gcra and a global limit", guard.Options{}, global)
+
+	limiter429 := redis_rate.NewLimiter(rdb)
+	services = append(services, service{"redis_rate in a handler", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, e := limiter429.Allow(r.Context(), r.RemoteAddr, redis_rate.PerHour(perHour))
+		if e != nil || a.Allowed == 0 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		ok(w, r)
+	})})
+	store, e := ulule.NewStoreWithOptions(rdb, limiter.StoreOptions{Prefix: "bench-guard", MaxRetry: 3})
+	if e != nil {
+		return nil, done, errors.Join(err, e)
+	}
+	window := limiter.New(store, limiter.Rate{Period: time.Hour, Limit: perHour})
+	services = append(services, service{"ulule/limiter middleware (fixed window)", stdlib.NewMiddleware(window).Handler(http.HandlerFunc(ok))})
+	return services, done, err
+}
+
+// aloneRows measures decisions that need no Redis.
+func aloneRows(ctx context.Context, rounds int, span time.Duration) ([]Row, error) {
+	var rows []Row
+	refused, err := refusedGuard(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer refused.Close()
+	rates := make([]float64, 0, rounds)
+	for range rounds {
+		n, start := 0, time.Now()
+		for time.Since(start) < span {
+			for range 1000 {
+				d, err := refused.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"})
+				if err != nil || d.Allowed || !d.Cached {
+					return nil, fmt.Errorf("a remembered refusal: %+v, %w", d, err)
+				}
+			}
+			n += 1000
+		}
+		rates = append(rates, rate(n, time.Since(start)))
+	}
+	rows = append(rows, Row{
+		Part: "guard", Name: "a remembered refusal, 1 goroutine", Value: spread(rates), Unit: "decisions/s",
+		Goals: []Goal{{Text: "at least 3000000", Got: spread(rates).Median, Bound: 3_000_000, Least: true}},
+	})
+	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed, policy.Local} {
+		row, err := deadRow(ctx, contract)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// refusedGuard is one whose subject ip=192.0.2.1 was just refused, by Lua in this process.
+func refusedGuard(ctx context.Context) (*guard.Guard, error) {
+	server := embedded.New(embedded.Options{})
+	rdb := server.Client()
+	g, err := guard.New(rdb, &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{
+		Name: "chat", Limits: []policy.Limit{{Name: "hour", Limit: 1, Window: time.Hour}},
+	}}}, guard.Options{DenyFor: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	for range 2 {
+		if _, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"}); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// deadRow is a decision while nothing listens where Redis was, once the breaker is open.
+func deadRow(ctx context.Context, contract policy.OnFailure) (Row, error) {
+	rdb := redis.NewClient(&redis.Options{Addr: deadAddr, MaxRetries: -1, DialerRetries: 1})
+	defer rdb.Close()
+	g, err := guard.New(rdb, &policy.Policy{OnFailure: contract, Share: 1, Endpoints: []policy.Endpoint{{
+		Name: "chat", Limits: []policy.Limit{{Name: "minute", Limit: 1_000_000, Window: time.Minute}, {Name: "hour", Limit: 1_000_000, Window: time.Hour}},
+	}}}, guard.Options{BreakFor: time.Hour})
+	if err != nil {
+		return Row{}, err
+	}
+	defer g.Close()
+	var took []float64
+	for i := range 20_000 {
+		began := time.Now()
+		_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: fmt.Sprintf("ip=192.0.%d.%d", i%40, i%250)})
+		if err != nil && !errors.Is(err, guard.ErrUnavailable) {
+			return Row{}, err
+		}
+		if i >= 100 { // the breaker has opened by then
+			took = append(took, float64(time.Since(began).Nanoseconds())/1000)
+		}
+	}
+	slices.Sort(took)
+	return Row{
+		Part: "guard", Name: fmt.Sprintf("Redis dead, minute and hour logs, %s", contract), Value: spread(took), Unit: "us a decision",
+		Beside: fmt.Sprintf("p99 %.1f us", quantile(took, 0.99)),
+		Goals:  []Goal{{Text: "at most 100", Got: quantile(took, 0.5), Bound: 100}},
+	}, nil
+}
