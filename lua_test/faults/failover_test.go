@@ -39,6 +39,7 @@ func TestPromotion_losesWhatWasNotReplicated(t *testing.T) {
 	var name address
 	tr := begin(t, name.load(t, a))
 	tr.awaitAnswers(t, 500)
+	replicated(t, a)
 	do(t, b, "REPLICAOF", "127.0.0.1", "1") // it keeps what it has, and gets no more
 	tr.awaitAnswers(t, 500)
 	a.Kill()
@@ -112,9 +113,7 @@ func TestReplica_ofAnEmptiedPrimary(t *testing.T) {
 	r := tr.end(t)
 	r.only(t, notBegun, cutOff, noTime)
 	r.destroyed(t, 1)
-	if n := a.Client(t).Wait(t.Context(), 1, patience).Val(); n != 1 {
-		t.Errorf("%d replicas have caught up, want 1", n)
-	}
+	replicated(t, a)
 	holds(t, b, len(libraries))
 }
 
@@ -124,4 +123,15 @@ func history(t *testing.T, c *redis.Client) string {
 	_, rest, _ := strings.Cut(c.Info(t.Context(), "replication").Val(), "master_replid:")
 	id, _, _ := strings.Cut(rest, "\r")
 	return id
+}
+
+// replicated waits until a replica has all that the server has written so far. A new replica is sent nothing for up to a second.
+func replicated(t *testing.T, m *engines.Member) {
+	t.Helper()
+	c := m.Client(t).Conn()
+	defer c.Close()
+	err := c.Set(t.Context(), "barrier", 1, window).Err()
+	if n, waited := c.Wait(t.Context(), 1, patience).Result(); err != nil || waited != nil || n != 1 {
+		t.Fatalf("%d replicas of %s have caught up: %v, %v", n, m.Addr, err, waited)
+	}
 }

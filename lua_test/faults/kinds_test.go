@@ -47,13 +47,16 @@ type kind struct {
 	held  func(ctx context.Context, s *service, subject string) (int64, error) // what the server counts as admitted; may be nil
 }
 
-var challenges = &kind{name: "challenges", limit: 1, step: consume}
+var (
+	budgets    = &kind{name: "micros", limit: 1000, step: spend, held: spent}
+	challenges = &kind{name: "challenges", limit: 1, step: consume}
+)
 
 var kinds = []*kind{
 	{name: "sliding_log", limit: 10, exact: true, step: logOnce, held: logHeld},
 	{name: "sliding_log with receipts", limit: 10, exact: true, step: logReceipt, held: logReceiptHeld},
 	{name: "gcra", limit: 10, exact: true, step: gcraOnce, held: gcraHeld},
-	{name: "micros", limit: 1000, step: spend, held: spent},
+	budgets,
 	{name: "attempts", limit: 4, exact: true, step: attempt},
 	challenges,
 }

@@ -29,6 +29,7 @@ type report struct {
 	Overshoot map[string]int64 // what was admitted above the limits, by kind
 	Worst     float64          // the most that one subject was admitted, in times its limit
 	Lost      map[string]int64 // what was answered as admitted and no server holds at the end, by kind
+	Unsettled int64            // micros that a server counts as reserved and was told are not spent
 	problems  []string         // what can not be, whatever was destroyed
 }
 
@@ -99,6 +100,9 @@ func (r report) String() string {
 	if len(r.Lost) > 0 {
 		text += "; lost " + counts(r.Lost)
 	}
+	if r.Unsettled > 0 {
+		text += fmt.Sprintf("; %d micros unsettled again", r.Unsettled)
+	}
 	return text
 }
 
@@ -114,7 +118,7 @@ func counts[N int | int64](m map[string]N) string {
 func (r report) nothingDestroyed(t *testing.T) {
 	t.Helper()
 	r.possible(t)
-	if len(r.Overshoot) > 0 || len(r.Lost) > 0 {
+	if len(r.Overshoot) > 0 || len(r.Lost) > 0 || r.Unsettled > 0 {
 		t.Errorf("nothing was destroyed on a server, and yet: %s", r)
 	}
 }
