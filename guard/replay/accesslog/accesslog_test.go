@@ -48,25 +48,32 @@ func TestReader_commonAndCombined(t *testing.T) {
 		{
 			name: "common", text: `192.0.2.1 - - [01/Mar/2026:12:00:00 +0000] "GET /a?b=c HTTP/1.1" 200 12`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/a?b=c", Status: 200},
-		}, {
+		},
+		{
 			name: "combined", text: `2001:db8::1 - - [01/Mar/2026:12:00:00 +0000] "POST /a HTTP/2.0" 429 0 "-" "agent [1] \"x\""`,
 			want: accesslog.Line{Addr: "2001:db8::1", Method: "POST", Path: "/a", Status: 429},
-		}, {
+		},
+		{
 			name: "a zone", text: `192.0.2.1 - - [01/Mar/2026:13:30:00 +0130] "GET / HTTP/1.1" 200 12`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/", Status: 200},
-		}, {
+		},
+		{
 			name: "behind a virtual host", text: `example.org:443 192.0.2.1 - - [01/Mar/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 12`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/", Status: 200},
-		}, {
+		},
+		{
 			name: "a user with blanks and escapes", text: `192.0.2.1 - some\x20one else [01/Mar/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 12`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/", Status: 200, User: "some one else"},
-		}, {
+		},
+		{
 			name: "escapes in the path", text: `192.0.2.1 - - [01/Mar/2026:12:00:00 +0000] "GET /\"x\x22\\ y HTTP/1.1" 200 12`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: `/"x"\ y`, Status: 200},
-		}, {
+		},
+		{
 			name: "no protocol, no status", text: `192.0.2.1 - - [01/Mar/2026:12:00:00 +0000] "GET /" - -`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/"},
-		}, {
+		},
+		{
 			name: "an absolute URL", text: `192.0.2.1 - - [01/Mar/2026:12:00:00 +0000] "GET http://example.org/a?b HTTP/1.1" 200 12`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/a?b", Status: 200},
 		},
@@ -113,25 +120,32 @@ func TestReader_json(t *testing.T) {
 		{
 			name: "nginx", text: `{"time_iso8601":"2026-03-01T13:00:00+01:00","remote_addr":"192.0.2.1","request":"GET /a HTTP/1.1","status":"200","remote_user":"-","request_time":"0.003"}`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/a", Status: 200},
-		}, {
+		},
+		{
 			name: "Caddy", text: `{"level":"info","ts":1772366400.25,"msg":"handled request","request":{"remote_ip":"192.0.2.1","remote_port":"1","client_ip":"198.51.100.7","method":"POST","host":"example.org","uri":"/a?b","headers":{"X-Api-Key":["k1"]}},"user_id":"someone","status":201}`,
 			want: accesslog.Line{Time: noon.Add(250 * time.Millisecond), Addr: "198.51.100.7", Method: "POST", Path: "/a?b", User: "someone", Status: 201},
-		}, {
+		},
+		{
 			name: "zerolog", text: `{"level":"info","remote_ip":"[2001:db8::1]:443","method":"GET","url":"https://example.org/a","status":200,"time":"2026-03-01T12:00:00Z"}`,
 			want: accesslog.Line{Addr: "2001:db8::1", Method: "GET", Path: "/a", Status: 200},
-		}, {
+		},
+		{
 			name: "Traefik", text: `{"ClientHost":"192.0.2.1","RequestMethod":"GET","RequestPath":"/a","DownstreamStatus":200,"StartUTC":"2026-03-01T12:00:00.000001Z","time":"2026-03-01T12:00:09Z"}`,
 			want: accesslog.Line{Time: noon.Add(time.Microsecond), Addr: "192.0.2.1", Method: "GET", Path: "/a", Status: 200},
-		}, {
+		},
+		{
 			name: "milliseconds", text: `{"timestamp":1772366400123,"ip":"192.0.2.1","method":"GET","path":"/a"}`,
 			want: accesslog.Line{Time: noon.Add(123 * time.Millisecond), Addr: "192.0.2.1", Method: "GET", Path: "/a"},
-		}, {
+		},
+		{
 			name: "microseconds in text", text: `{"ts":"1772366400000123","ip":"192.0.2.1","method":"GET","path":"/a"}`,
 			want: accesslog.Line{Time: noon.Add(123 * time.Microsecond), Addr: "192.0.2.1", Method: "GET", Path: "/a"},
-		}, {
+		},
+		{
 			name: "seconds in text", text: `{"msec":"1772366400.004","ip":"192.0.2.1","method":"GET","path":"/a"}`,
 			want: accesslog.Line{Time: noon.Add(4 * time.Millisecond), Addr: "192.0.2.1", Method: "GET", Path: "/a"},
-		}, {
+		},
+		{
 			name: "fields by name", fields: "time=at.utc,ip=peer,user=request.headers.X-Api-Key.0,id=trace.id",
 			text: `{"at":{"utc":"2026-03-01T12:00:00"},"peer":"192.0.2.1:9","request":{"headers":{"X-Api-Key":["k1"]},"method":"GET","uri":"/"},"trace.id":"r1"}`,
 			want: accesslog.Line{Addr: "192.0.2.1", Method: "GET", Path: "/", User: "k1", ID: "r1"},

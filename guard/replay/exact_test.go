@@ -1,0 +1,126 @@
+package replay
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
+)
+
+func mustPolicy(t testing.TB, text string) *policy.Policy {
+	t.Helper()
+	p, err := policy.Parse("policy.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func replay(t testing.TB, log string, p *policy.Policy, o Options) *Report {
+	t.Helper()
+	reader, err := accesslog.NewReader(strings.NewReader(log), accesslog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), reader, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// endpoints are those of the traffic; %s is what stands in front of them.
+const endpoints = `
+endpoints:
+  - {name: items, match: ["GET /v1/items"]}
+  - {name: chat, match: ["POST /v1/chat"], ABOUT_CHAT}
+  - {name: login, match: ["POST /login"], ABOUT_LOGIN}
+`
+
+// policies that the shortcuts have to be right for.
+var policies = []struct{ name, head, chat, login string }{
+	{"two windows and everybody", `
+limits: [{name: minute, limit: 20, window: 1m}, {name: hour, limit: 120, window: 1h}]
+global: [{name: all, kind: gcra, limit: 100, window: 1s, burst: 150}]`, "", ""},
+	{"each kind", `
+limits:
+  - {name: bucket, kind: gcra, limit: 7, window: 10s, burst: 12}
+  - {name: counter, kind: sliding_counter, limit: 40, window: 1m}
+  - {name: fixed, kind: fixed_window, limit: 90, window: 7m}
+  - {name: log, limit: 100, window: 10m}`, "limits: [{name: own, kind: gcra, limit: 20, window: 1m, burst: 5, cost: 2}]", ""},
+	{
+		"everybody is refused at times", `
+limits: [{name: minute, limit: 30, window: 1m}, {name: bucket, kind: gcra, limit: 60, window: 1m}]
+global: [{name: all, kind: gcra, limit: 30, window: 1s}, {name: fixed, kind: fixed_window, limit: 900, window: 1m}]`,
+		"global: [{name: counter, kind: sliding_counter, limit: 200, window: 1m}, {name: log, limit: 60, window: 20s}]", "",
+	},
+	{
+		"blocks", `
+limits: [{name: minute, limit: 40, window: 1m}]
+global: [{name: all, kind: sliding_counter, limit: 400, window: 10s}]
+abuse: {tiers: [{threshold: 5, window: 10s, block: 30s}, {threshold: 15, window: 2m, block: 3m}], escalation: [20s, 2m], strike_memory: 10m}`,
+		"abuse: refused", "abuse: all",
+	},
+	{
+		"money, shadows, exceptions", `
+limits: [{name: minute, limit: 15, window: 1m, shadow: true}, {name: hour, kind: fixed_window, limit: 150, window: 1h}]
+global: [{name: all, limit: 300, window: 10s, shadow: true}]
+cost: {budgets: [{name: small, budget: "0.50", window: 1m}, {name: large, budget: "2", window: 1h}], hold: 5s, penalty: 1h}
+overrides: {allow: ["ip=192.0.2.1"], deny: ["ip=192.0.2.2", "ip=2001:db8::/48"], multiply: {"ip=192.0.2.3": 3}}`,
+		`cost: {estimate: "0.1"}`, `limits: [{name: strict, limit: 2, window: 1m}]`,
+	},
+}
+
+func policyOf(t testing.TB, n int) *policy.Policy {
+	var b strings.Builder
+	b.WriteString("version: 1\n" + policies[n].head)
+	b.WriteString(strings.NewReplacer(", ABOUT_CHAT", comma(policies[n].chat), ", ABOUT_LOGIN", comma(policies[n].login)).Replace(endpoints))
+	return mustPolicy(t, b.String())
+}
+
+func comma(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ", " + text
+}
+
+// TestRun_noShortcutChangesAResult holds every shortcut against a run in which each line is a call, one after the other.
+func TestRun_noShortcutChangesAResult(t *testing.T) {
+	traffics := []struct {
+		name string
+		traffic
+	}{
+		{"busy, microseconds", traffic{lines: 2500, clients: 60, gap: 30 * time.Millisecond, bursts: 400, json: true}},
+		{"busy, seconds", traffic{lines: 2500, clients: 400, gap: 20 * time.Millisecond, bursts: 500, early: 3 * time.Second}},
+		{"slow", traffic{lines: 2000, clients: 30, gap: 2 * time.Second, bursts: 300, json: true, early: time.Second}},
+	}
+	for n, p := range policies {
+		for i, tr := range traffics {
+			t.Run(p.name+"/"+tr.name, func(t *testing.T) {
+				t.Parallel()
+				tr.seed = uint64(100*n + i)
+				log, policy := tr.String(), policyOf(t, n)
+				var calls, straightCalls int64
+				want := replay(t, log, policy, Options{Shards: 1, straight: true, asked: func(n int64) { straightCalls = n }})
+				if want.Refused == 0 || want.Allowed == 0 {
+					t.Fatalf("the traffic tells nothing: %d allowed, %d refused", want.Allowed, want.Refused)
+				}
+				for _, shards := range []int{1, 3} {
+					got := replay(t, log, policy, Options{Shards: shards, asked: func(n int64) { calls = n }})
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Fatalf("%d shards (-one by one +got):\n%s", shards, diff)
+					}
+				}
+				if calls >= straightCalls {
+					t.Errorf("%d calls where %d would do", calls, straightCalls)
+				}
+				t.Logf("%d requests, %d refused %v, %d blocks: %d calls, one by one %d", want.Requests, want.Refused, want.Reasons, want.Blocks, calls, straightCalls)
+			})
+		}
+	}
+}

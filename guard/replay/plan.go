@@ -1,0 +1,234 @@
+package replay
+
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A plan is the one call that is made about a request for an endpoint: of its subject, or of a limit of everybody.
+type plan struct {
+	params guard.AdmitParams // without bucket, receipt and reservation
+	rules  []rule            // what may refuse it; the limits first, then budgets, then tiers
+	// recorded says that the call is an attempt also when it is allowed, refusals that it is one when it is refused.
+	recorded, refusals bool
+	onlyLogs           bool // an admitted call does nothing but add its time to sliding logs
+	dedup              time.Duration
+	costs              []int64 // by track, of a call that is admitted
+	attempt            []int64 // by track, of a call that is only recorded
+}
+
+// A rule is one limit, budget or tier as a call meets it.
+type rule struct {
+	meter int   // where the report counts it, of a limit and a budget
+	track int   // where a subject keeps what it took
+	most  int64 // that can be taken in a span
+	cost  int64 // of one call; 0 where the call takes nothing of it
+	span  int64 // microseconds after which what was taken counts no more; of a gcra nothing
+	// forgets says that what was taken longer than span ago has no effect whatever on what comes, not even on where a window begins.
+	forgets bool
+	level   float64 // of a gcra, tokens that come back in a microsecond; else 0
+}
+
+// plans are a policy's calls.
+type plans struct {
+	policy   *policy.Policy
+	tracks   map[string]int // by the limit's key
+	byTrack  []rule         // as one that has each limit once meets it
+	meters   []Limit        // what the report tells about each limit and budget
+	subjects []map[int64]*plan
+	globals  [][]*tracked // by endpoint
+	everyone []*tracked   // each of them once
+}
+
+// compile makes the calls of a policy that is complete. What a log can not tell is left out: challenges, holds, penalties.
+func compile(p *policy.Policy) *plans {
+	ps := &plans{policy: p, tracks: map[string]int{}}
+	shared := make([]*tracked, len(p.Global))
+	for i := range p.Global {
+		shared[i] = ps.global("", &p.Global[i])
+	}
+	for i := range p.Limits {
+		ps.meter("", &p.Limits[i], false)
+	}
+	for i := range p.Endpoints {
+		e := &p.Endpoints[i]
+		globals := shared[:len(shared):len(shared)]
+		for j := range e.Global {
+			globals = append(globals, ps.global(e.Name, &e.Global[j]))
+		}
+		ps.globals = append(ps.globals, globals)
+		for j := range e.Limits {
+			ps.meter(e.Name, &e.Limits[j], false)
+		}
+		ps.subjects = append(ps.subjects, map[int64]*plan{})
+	}
+	if p.Cost != nil {
+		for _, b := range p.Cost.Budgets {
+			ps.meters = append(ps.meters, Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: seconds(b.Window)})
+		}
+	}
+	for i := range p.Endpoints {
+		ps.subject(i, 1) // so that every track is known before the first line
+	}
+	return ps
+}
+
+// global makes the bucket of a limit of everybody, with its one call.
+func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
+	pl := new(plan)
+	row, r := limitRow(endpoint, l, 1)
+	r.meter, r.track = ps.meter(endpoint, l, true), ps.track("global:"+row.Name)
+	pl.params.Limits = append(pl.params.Limits, row)
+	pl.add(ps, r)
+	t := &tracked{name: "global/" + row.Name, factor: 1, plan: pl}
+	ps.everyone = append(ps.everyone, t)
+	return t
+}
+
+func (ps *plans) meter(endpoint string, l *policy.Limit, global bool) int {
+	ps.meters = append(ps.meters, Limit{
+		Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: seconds(l.Window),
+		Global: global, Shadow: l.Shadow,
+	})
+	return len(ps.meters) - 1
+}
+
+// subject returns the call of an endpoint for subjects that have each limit so many times.
+func (ps *plans) subject(endpoint int, times int64) *plan {
+	if pl := ps.subjects[endpoint][times]; pl != nil {
+		return pl
+	}
+	e := &ps.policy.Endpoints[endpoint]
+	pl := &plan{dedup: *e.Dedup}
+	for i := range ps.policy.Limits {
+		pl.limit(ps, "", &ps.policy.Limits[i], times)
+	}
+	for i := range e.Limits {
+		pl.limit(ps, e.Name, &e.Limits[i], times)
+	}
+	if c := ps.policy.Cost; c != nil && e.Cost != nil {
+		pl.params.Estimate = fcall.Micros(e.Cost.Estimate)
+		for i, b := range c.Budgets {
+			most := manyTimes(int64(b.Budget), times, mostBudget)
+			pl.params.Budgets = append(pl.params.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(most), Window: b.Window})
+			pl.add(ps, rule{
+				meter: len(ps.meters) - len(c.Budgets) + i, track: ps.track("budget:" + b.Name), most: most, cost: int64(e.Cost.Estimate), span: span(b.Window), forgets: true,
+			})
+		}
+	}
+	pl.abuse(ps, e)
+	ps.subjects[endpoint][times] = pl
+	return pl
+}
+
+func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, times int64) {
+	row, r := limitRow(endpoint, l, times)
+	r.meter, r.track = ps.find(endpoint, l.Name), ps.track(string(l.Kind)+":"+row.Name)
+	pl.params.Limits = append(pl.params.Limits, row)
+	pl.add(ps, r)
+}
+
+func limitRow(endpoint string, l *policy.Limit, times int64) (guard.AdmitLimits, rule) {
+	row := guard.AdmitLimits{
+		Name: full(endpoint, l.Name), Kind: guard.AdmitLimitsKind(l.Kind), Limit: manyTimes(l.Limit, times, mostLimit), Window: l.Window,
+		Burst: manyTimes(l.Burst, times, mostLimit), Cost: new(l.Cost), Shadow: l.Shadow,
+	}
+	r := rule{most: row.Limit, cost: l.Cost, span: span(l.Window)}
+	switch l.Kind {
+	case policy.SlidingLog:
+		r.forgets = true
+	case policy.SlidingCounter:
+		r.span *= 2
+	case policy.GCRA:
+		r.most = row.Burst
+		r.level = float64(row.Limit) / float64(l.Window.Microseconds()+1)
+	}
+	return row, r
+}
+
+func (pl *plan) add(ps *plans, r rule) {
+	pl.onlyLogs = (pl.onlyLogs || len(pl.rules) == 0) && isLog(pl, &r)
+	pl.rules = append(pl.rules, r)
+	for len(pl.costs) <= r.track {
+		pl.costs, pl.attempt = append(pl.costs, 0), append(pl.attempt, 0)
+	}
+	pl.costs[r.track] = r.cost
+	if r.track == len(ps.byTrack) {
+		ps.byTrack = append(ps.byTrack, r)
+	}
+}
+
+// isLog tells a rule that is a sliding log, or that an admitted call leaves as it is.
+func isLog(pl *plan, r *rule) bool {
+	n := len(pl.rules)
+	return r.cost == 0 || n < len(pl.params.Limits) && pl.params.Limits[n].Kind == guard.AdmitLimitsKindSlidingLog
+}
+
+func (pl *plan) abuse(ps *plans, e *policy.Endpoint) {
+	a := ps.policy.Abuse
+	if a == nil || e.Abuse == "" {
+		return
+	}
+	pl.refusals, pl.recorded = true, e.Abuse == policy.CountAll
+	pl.params.CountRefused = e.Abuse == policy.CountRefused
+	pl.params.StrikeMemory = a.StrikeMemory
+	for _, d := range a.Escalation {
+		pl.params.Escalation = append(pl.params.Escalation, guard.AdmitEscalation{Block: d})
+	}
+	for i, t := range a.Tiers {
+		pl.params.Tiers = append(pl.params.Tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
+		r := rule{track: ps.track("tier:" + string(rune('1'+i))), most: t.Threshold - 1, span: span(t.Window), forgets: true}
+		if pl.recorded {
+			r.cost = 1
+		}
+		pl.add(ps, r)
+		pl.attempt[r.track] = 1
+	}
+}
+
+func (ps *plans) find(endpoint, name string) int {
+	for i := range ps.meters {
+		if m := &ps.meters[i]; !m.Global && m.Endpoint == endpoint && m.Name == name && m.Kind != "budget" {
+			return i
+		}
+	}
+	panic("replay: a limit without a meter")
+}
+
+func (ps *plans) track(key string) int {
+	n, ok := ps.tracks[key]
+	if !ok {
+		n = len(ps.tracks)
+		ps.tracks[key] = n
+	}
+	return n
+}
+
+func full(endpoint, name string) string {
+	if endpoint == "" {
+		return name
+	}
+	return endpoint + "/" + name
+}
+
+// span is a window with room for whatever is rounded to milliseconds within it.
+func span(window time.Duration) int64 { return window.Microseconds() + 1 + 2*tick }
+
+// tick is the coarsest unit that the engine measures an expiry in.
+const tick = 1000
+
+// What a call may name at most; see gen/guard.
+const (
+	mostLimit  = 1_000_000
+	mostBudget = 1_000_000_000_000_000
+)
+
+func manyTimes(n, times, most int64) int64 {
+	if n > most/times {
+		return most
+	}
+	return n * times
+}

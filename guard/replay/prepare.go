@@ -1,0 +1,83 @@
+package replay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
+)
+
+// A batch is a block of a log, ready to be decided.
+type batch struct {
+	jobs  []job
+	tells blockTells
+}
+
+// blockTells is what a block says besides its jobs.
+type blockTells struct {
+	bytes, lines, unmatched, disordered, limited int64
+	bad                                          []accesslog.Bad
+	subsecond                                    bool // a time is finer than seconds
+}
+
+// A preparer turns lines into jobs, in one goroutine.
+type preparer struct {
+	plans  *plans
+	routes *routes
+	people *people
+	late   time.Duration
+	clock  time.Time // never runs backwards
+	latest int64     // the line that set it
+}
+
+func (p *preparer) prepare(b *accesslog.Block) *batch {
+	out := &batch{jobs: make([]job, 0, len(b.Lines))}
+	out.tells.bytes, out.tells.bad = b.Bytes, b.Bad
+	out.tells.lines = int64(len(b.Lines) + len(b.Bad))
+	for i := range b.Lines {
+		p.line(&b.Lines[i], out)
+	}
+	return out
+}
+
+func (p *preparer) line(l *accesslog.Line, out *batch) {
+	tells := &out.tells
+	tells.subsecond = tells.subsecond || l.Time.Nanosecond() != 0
+	if l.Time.Before(p.clock) {
+		if behind := p.clock.Sub(l.Time); behind > p.late {
+			tells.bad = append(tells.bad, accesslog.Bad{
+				Number: l.Number, Why: fmt.Sprintf("is %s earlier than line %d: the log is not in order", behind, p.latest),
+			})
+			return
+		}
+		tells.disordered++
+	} else {
+		p.clock, p.latest = l.Time, l.Number
+	}
+	endpoint := p.routes.of(l.Method, l.Path)
+	if endpoint < 0 {
+		tells.unmatched++
+		return
+	}
+	who, err := p.people.of(l)
+	if err != nil {
+		tells.bad = append(tells.bad, accesslog.Bad{Number: l.Number, Why: err.Error()})
+		return
+	}
+	if l.Status == statusTooMany {
+		tells.limited++
+	}
+	jb := job{number: l.Number, at: p.clock.UnixMicro(), endpoint: endpoint, subject: who, id: l.ID}
+	if len(jb.id) > longestID {
+		jb.id = jb.id[:longestID]
+	}
+	if !who.allow && !who.deny {
+		jb.plan = p.plans.subject(endpoint, who.factor)
+	}
+	out.jobs = append(out.jobs, jb)
+}
+
+const (
+	statusTooMany = 429
+	longestID     = 224 // of a receipt; see gen/guard
+)
