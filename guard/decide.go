@@ -77,7 +77,7 @@ func (g *Guard) decide(ctx context.Context, r *Request, start time.Time) (*Decis
 func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, parts []*part, params []guard.AdmitParams) (time.Duration, error) {
 	done, open := g.breaker.allow()
 	if open != nil {
-		return 0, g.without(ctx, d, r, parts, params, unanswered(len(parts), open), open)
+		return 0, g.without(ctx, ps, d, r, parts, params, unanswered(len(parts), open), open)
 	}
 	sent := time.Now()
 	t := g.start(ctx, params)
@@ -90,7 +90,7 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, par
 			return took, err
 		}
 		done(errDeadline)
-		err := g.without(ctx, d, r, parts, params, unanswered(len(parts), errDeadline), errDeadline)
+		err := g.without(ctx, ps, d, r, parts, params, unanswered(len(parts), errDeadline), errDeadline)
 		t.fate <- err == nil && d.Allowed
 		return took, err
 	}
@@ -104,7 +104,7 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, par
 		g.compose(d, r, parts, params, answers)
 		return took, nil
 	}
-	err := g.without(ctx, d, r, parts, params, answers, failed)
+	err := g.without(ctx, ps, d, r, parts, params, answers, failed)
 	if err != nil || !d.Allowed {
 		g.takeBack(ctx, t, answers)
 	}

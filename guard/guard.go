@@ -51,7 +51,7 @@ type Guard struct {
 	options Options
 	plans   atomic.Pointer[plans]
 	remote  backend
-	local   backend
+	local   backend // nil until a policy needs it; plans have it too
 	costs   *cost.Client
 	denied  *denyCache
 	breaker *breaker
@@ -87,14 +87,13 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	if g.costs, err = cost.New(rdb, clients); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	if g.local, err = newLocal(complete.Namespace, o.LocalBytes, o.localClock); err != nil {
-		return nil, fmt.Errorf("new guard: %w", err)
-	}
 	g.breaker = newBreaker(o.BreakAfter, o.BreakFor, g.hooks.breaker)
 	if o.DenySize > 0 {
 		g.denied = newDenyCache(o.DenySize, o.DenyFor)
 	}
-	g.plans.Store(compile(complete))
+	if err := g.install(complete); err != nil {
+		return nil, fmt.Errorf("new guard: %w", err)
+	}
 	if o.Shadow != nil {
 		if g.shadow, err = newFollower(g, o.Shadow); err != nil {
 			return nil, fmt.Errorf("new guard: shadow: %w", err)
@@ -162,9 +161,24 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 	if had := g.Policy().Namespace; complete.Namespace != had {
 		return fmt.Errorf("set policy: namespace must stay %s, got %s: what subjects have taken would be forgotten", had, complete.Namespace)
 	}
-	if !reflect.DeepEqual(complete, g.Policy()) {
-		g.plans.Store(compile(complete))
+	if reflect.DeepEqual(complete, g.Policy()) {
+		return nil // what is remembered stays
 	}
+	return g.install(complete)
+}
+
+// install takes a complete policy, and starts the engine in this process with the first one that needs it.
+func (g *Guard) install(p *policy.Policy) error {
+	ps := compile(p)
+	if ps.needsLocal() && g.local == nil {
+		local, err := newLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
+		if err != nil {
+			return err
+		}
+		g.local = local
+	}
+	ps.local = g.local
+	g.plans.Store(ps)
 	return nil
 }
 

@@ -125,7 +125,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 				}
 			}
 			switch dead := &phases[1]; {
-			case contract == policy.Open && dead.failed > 0, contract == policy.Closed && dead.passed > 0, contract == policy.Local && dead.failed > 0:
+			case contract == policy.Open && dead.failed > 0, contract == policy.Closed && dead.fallback > 0, contract == policy.Local && dead.failed > 0:
 				t.Errorf("%s while Redis is dead: %s", contract, dead)
 			}
 		})

@@ -15,6 +15,7 @@ type plans struct {
 	byName    map[string]*plan
 	settling  []budgetRow
 	overrides *policy.Lookup // nil when there are none
+	local     backend        // nil when nothing is decided here
 }
 
 // A plan is what is asked about a request for one endpoint.
@@ -75,6 +76,20 @@ func compile(p *policy.Policy) *plans {
 		ps.byName[e.Name] = pl
 	}
 	return ps
+}
+
+func (ps *plans) needsLocal() bool {
+	for _, pl := range ps.byName {
+		if pl.subject.local != nil {
+			return true
+		}
+		for _, pt := range pl.globals {
+			if pt.local != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func globalPart(p *policy.Policy, endpoint string, l *policy.Limit) *part {

@@ -7,6 +7,9 @@ func (g *Guard) recall(pl *plan, r *Request) *Decision {
 	if d := g.denied.find(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}); d != nil {
 		return d
 	}
+	if pl.subject.uncached {
+		return nil
+	}
 	for _, pt := range pl.globals {
 		if d := g.denied.find(deniedKey{pt, "", r.Weight, 0}); d != nil {
 			d.Endpoint, d.Subject = r.Endpoint, r.Subject

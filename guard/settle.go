@@ -13,7 +13,7 @@ import (
 type Settlement struct {
 	Subject     string
 	Reservation string
-	// Estimate is what was reserved, and Actual what was spent; 0 when cancelled.
+	// Estimate is what was reserved, 0 when it was settled by name; Actual is what was spent, 0 when cancelled.
 	Estimate, Actual fcall.Micros
 	// Outcome is what library cost said: settled, repeated, late, unknown, cancelled, lapsed.
 	Outcome string
@@ -40,7 +40,7 @@ func (d *Decision) Settle(ctx context.Context, actual fcall.Micros) error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	err := c.guard.Settle(ctx, c.subject, c.reservation, actual)
+	err := c.guard.settle(ctx, Settlement{Subject: c.subject, Reservation: c.reservation, Estimate: c.estimate, Actual: actual})
 	if err != nil {
 		c.closed.Store(false)
 	}
@@ -71,14 +71,17 @@ func (d *Decision) Reservation() string {
 
 // Settle settles a reservation of a subject by its name; see [Decision.Settle].
 func (g *Guard) Settle(ctx context.Context, subject, reservation string, actual fcall.Micros) error {
+	return g.settle(ctx, Settlement{Subject: subject, Reservation: reservation, Actual: actual})
+}
+
+func (g *Guard) settle(ctx context.Context, s Settlement) error {
 	limits := g.plans.Load().settling
 	rows := make([]cost.SettleLimits, len(limits))
 	for i, l := range limits {
 		rows[i] = cost.SettleLimits{Budget: l.budget, Window: l.window}
 	}
-	s := Settlement{Subject: subject, Reservation: reservation, Actual: actual}
 	result, err := g.costs.Settle(ctx, cost.SettleParams{
-		Bucket: fcall.Subject(subject), Receipt: reservation, Actual: actual, Limits: rows,
+		Bucket: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: rows,
 	})
 	s.Outcome = string(result.Outcome)
 	g.hooks.settled(ctx, s, err)

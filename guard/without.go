@@ -33,7 +33,7 @@ func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailab
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 // without decides where Redis left some parts, or all, without an answer.
-func (g *Guard) without(ctx context.Context, d *Decision, r *Request, parts []*part, params []guard.AdmitParams, answers []answer, cause error) error {
+func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, r *Request, parts []*part, params []guard.AdmitParams, answers []answer, cause error) error {
 	var closed []string
 	var local []*part
 	var asked []guard.AdmitParams
@@ -63,7 +63,7 @@ func (g *Guard) without(ctx context.Context, d *Decision, r *Request, parts []*p
 	d.Fallback = FallbackOpen
 	if len(local) > 0 {
 		d.Fallback = FallbackLocal
-		g.decideHere(ctx, d, r, local, asked)
+		ps.decideHere(ctx, d, local, asked)
 	}
 	if d.Allowed && len(params[0].Budgets) > 0 && d.charge == nil {
 		d.charge = &charge{guard: g, subject: r.Subject, reservation: params[0].Reservation, estimate: params[0].Estimate, absent: true}
@@ -84,8 +84,8 @@ func unanswered(n int, cause error) []answer {
 }
 
 // decideHere asks the engine in this process. It keeps what it takes: when Redis answers again, this share starts anew there.
-func (g *Guard) decideHere(ctx context.Context, d *Decision, r *Request, parts []*part, params []guard.AdmitParams) {
-	for i, a := range g.local.admit(ctx, params) {
+func (ps *plans) decideHere(ctx context.Context, d *Decision, parts []*part, params []guard.AdmitParams) {
+	for i, a := range ps.local.admit(ctx, params) {
 		if a.err != nil { // out of memory, or a weight above this process's share: there is no room here
 			d.Allowed, d.Reason = false, ReasonLimit
 			d.Cause = errors.Join(d.Cause, a.err)
