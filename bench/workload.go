@@ -129,7 +129,7 @@ func bareWorkloads() []workload {
 func workloads() []workload {
 	var all []workload
 	for _, rows := range []func() []workload{
-		bareWorkloads, windowWorkloads, gcraWorkloads, logWorkloads, checkWorkloads, costWorkloads, abuseWorkloads, challengeWorkloads,
+		bareWorkloads, windowWorkloads, gcraWorkloads, logWorkloads, checkWorkloads, costWorkloads, abuseWorkloads, challengeWorkloads, guardWorkloads,
 	} {
 		all = append(all, rows()...)
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/guard"
+)
+
+func admit(p guard.AdmitParams) command {
+	return of(guard.New, (*guard.Client).Admit, func(s fcall.Subject) guard.AdmitParams {
+		p.Bucket = s
+		return p
+	})
+}
+
+// onGuarded connects a client that acts on a guarded subject's keys.
+func onGuarded[C any](connect func(fcall.Caller, fcall.Options) (C, error)) func(fcall.Caller, fcall.Options) (C, error) {
+	return func(caller fcall.Caller, o fcall.Options) (C, error) {
+		o.Namespace = guard.Library.Name
+		return connect(caller, o)
+	}
+}
+
+func guardWorkloads() []workload {
+	const farAhead = 9007199254740991
+	logs := []guard.AdmitLimits{
+		{Name: "minute", Kind: guard.AdmitLimitsKindSlidingLog, Limit: 200, Window: time.Minute},
+		{Name: "hour", Kind: guard.AdmitLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
+	}
+	full := []guard.AdmitLimits{logs[0], logs[1]}
+	full[1].Limit = 100
+	// held prepares the logs of minute and hour with 100 admissions each, and then the calls.
+	held := func(calls ...command) func(fcall.Subject, time.Time) [][]any {
+		return func(s fcall.Subject, now time.Time) [][]any {
+			var commands [][]any
+			for _, limit := range logs {
+				key := fcall.KeyOf(guard.Library.Name, fcall.Tag(s), string(limit.Kind), limit.Name)
+				commands = append(commands, logIn(key, 100, 0, limit.Window, now)...)
+			}
+			return append(commands, after(calls...)(s, now)...)
+		}
+	}
+	all := guard.AdmitParams{
+		Limits: logs, Budgets: []guard.AdmitBudgets{{Budget: 1_000_000_000, Window: 24 * time.Hour}}, Estimate: 20_000, Reservation: token,
+		Challenge: token, ChallengeRequired: true,
+	}
+	received := all
+	received.Receipt = receipt
+	counted := guard.AdmitParams{Limits: logs, Tiers: []guard.AdmitTiers{{Threshold: 50, Window: time.Minute, Block: 10 * time.Minute}}}
+	issued := of(onGuarded(challenge.New), (*challenge.Client).Issue, func(s fcall.Subject) challenge.IssueParams {
+		return challenge.IssueParams{Bucket: s, Token: token, TTL: 5 * time.Minute}
+	})
+	blocked := of(onGuarded(abuse.New), (*abuse.Client).Block, func(s fcall.Subject) abuse.BlockParams {
+		return abuse.BlockParams{Bucket: s, Duration: time.Hour}
+	})
+	counters := guard.AdmitParams{Receipt: receipt, Limits: []guard.AdmitLimits{
+		{Name: "day", Kind: guard.AdmitLimitsKindFixedWindow, Limit: 1000, Window: 24 * time.Hour},
+		{Name: "burst", Kind: guard.AdmitLimitsKindGCRA, Limit: 100, Window: time.Hour},
+	}}
+	back := of(guard.New, (*guard.Client).GiveBack, func(s fcall.Subject) guard.GiveBackParams {
+		p := guard.GiveBackParams{Bucket: s, Receipt: receipt}
+		for _, l := range counters.Limits {
+			p.Limits = append(p.Limits, guard.GiveBackLimits{Name: l.Name, Kind: guard.GiveBackLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Mark: farAhead})
+		}
+		return p
+	})
+	// allowed, duplicate, reason; five more; a number of rows and five fields a limit, four a budget, two a tier.
+	const (
+		allowedLogs  = "*21\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
+		refusedLogs  = "*21\r\n:0\r\n:0\r\n$5\r\nlimit\r\n"
+		allowedTier  = "*23\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
+		allowedAll   = "*25\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
+		duplicateAll = "*25\r\n:1\r\n:1\r\n$4\r\nnone\r\n"
+		heldBack     = "*11\r\n:0\r\n:0\r\n$7\r\nblocked\r\n"
+	)
+	return []workload{
+		{name: "guard.admit minute + hour logs allowed", rival: "check minute + hour logs allowed", prepare: held(), call: admit(guard.AdmitParams{Limits: logs}), expect: allowedLogs},
+		{name: "guard.admit minute + hour logs refused by hour", rival: "check minute + hour logs refused by hour", prepare: held(), call: admit(guard.AdmitParams{Limits: full}), expect: refusedLogs},
+		{name: "guard.admit minute + hour logs, 1 tier", prepare: held(admit(counted)), call: admit(counted), expect: allowedTier},
+		{name: "guard.admit logs + budget + challenge allowed", prepare: held(issued), call: admit(all), expect: allowedAll},
+		{name: "guard.admit logs + budget + challenge, new receipt", prepare: held(issued), call: admit(received), expect: allowedAll},
+		{name: "guard.admit logs + budget + challenge, duplicate receipt", prepare: held(issued, admit(received)), call: admit(received), expect: duplicateAll},
+		{name: "guard.admit refused: blocked", prepare: after(blocked), call: admit(all), expect: heldBack},
+		{name: "guard.give_back window + bucket + receipt", prepare: after(admit(counters)), call: back, expect: existed},
+	}
+}
