@@ -34,6 +34,7 @@ const (
 	chartTop    = 14.
 	chartBottom = 228.
 	mostMarks   = 10
+	markRoom    = 30. // that half of a mark's text needs
 )
 
 func (r *Report) timeChart() timeChart {
@@ -57,7 +58,7 @@ func (r *Report) timeChart() timeChart {
 	every := markEvery(int64(r.Bucket), len(r.Buckets))
 	for i, b := range r.Buckets {
 		x := chartLeft + float64(i)*width
-		if b.Start.Unix()%every == 0 {
+		if b.Start.Unix()%every == 0 && x < chartWidth-markRoom {
 			c.Marks = append(c.Marks, tickAt{x, b.Start.Format(format)})
 		}
 		if b.Allowed+b.Refused == 0 {

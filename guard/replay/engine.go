@@ -58,10 +58,10 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	return e.client.Admit(ctx, params)
 }
 
-// tell makes the calls that were put off, each at its time. Those that only add to sliding logs are added at once.
+// tell makes the calls that were put off, each at its time. Those that only matter to sliding logs are loaded at once.
 func (e *engine) tell(ctx context.Context, t *tracked, now int64) error {
 	for t.sent < len(t.calls) {
-		if n := t.onlyLogs(); n > 0 {
+		if n := t.onlyLogs(now); n > 0 {
 			if err := e.load(ctx, t, t.calls[t.sent:t.sent+n], now); err != nil {
 				return err
 			}

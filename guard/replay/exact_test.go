@@ -95,9 +95,9 @@ func TestRun_noShortcutChangesAResult(t *testing.T) {
 		name string
 		traffic
 	}{
-		{"busy, microseconds", traffic{lines: 2500, clients: 60, gap: 30 * time.Millisecond, bursts: 400, json: true}},
-		{"busy, seconds", traffic{lines: 2500, clients: 400, gap: 20 * time.Millisecond, bursts: 500, early: 3 * time.Second}},
-		{"slow", traffic{lines: 2000, clients: 30, gap: 2 * time.Second, bursts: 300, json: true, early: time.Second}},
+		{"busy, microseconds", traffic{lines: 1600, clients: 60, gap: 30 * time.Millisecond, bursts: 400, json: true}},
+		{"busy, seconds", traffic{lines: 1800, clients: 400, gap: 20 * time.Millisecond, bursts: 500, early: 3 * time.Second}},
+		{"slow", traffic{lines: 1400, clients: 30, gap: 2 * time.Second, bursts: 300, json: true, early: time.Second}},
 	}
 	for n, p := range policies {
 		for i, tr := range traffics {

@@ -11,16 +11,28 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// onlyLogs counts the first calls not told yet that do nothing but add their times to sliding logs.
-func (t *tracked) onlyLogs() int {
-	n := 0
-	for _, c := range t.calls[t.sent:] {
-		if c.kind != taken || !c.plan.onlyLogs {
-			break
-		}
+// onlyLogs counts the first calls not told yet of which nothing matters any more but their times in sliding logs.
+func (t *tracked) onlyLogs(now int64) int {
+	n := t.sent
+	for n < len(t.calls) && t.onlyLog(n, now) {
 		n++
 	}
-	return n
+	return n - t.sent
+}
+
+func (t *tracked) onlyLog(n int, now int64) bool {
+	c := &t.calls[n]
+	for i := range c.plan.rules {
+		r := &c.plan.rules[i]
+		if r.log || c.cost(r.track) == 0 {
+			continue
+		}
+		m := &t.marks[r.track]
+		if r.forgets && c.at > now-r.span || !r.forgets && now < m.idle && n >= m.from {
+			return false
+		}
+	}
+	return true
 }
 
 // load brings the logs into the state in which the calls would leave them: a list of times, see window_log.lua. Times that have
@@ -36,7 +48,7 @@ func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) 
 		t.advance(m, track, r.span, now)
 		push := []any{"rpush", ""}
 		for i := range calls {
-			if c := &calls[i]; c.at > now-r.span && c.cost(track) > 0 {
+			if c := &calls[i]; c.kind == taken && c.at > now-r.span && c.cost(track) > 0 {
 				push = append(push, strconv.FormatInt(c.at, 10))
 			}
 		}
@@ -60,18 +72,18 @@ func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) 
 	return nil
 }
 
-// ruleOf finds the rule and the name of a track in the calls that take of it.
+// ruleOf finds the rule and the name of a track that is a sliding log, in the calls that take of it.
 func ruleOf(calls []call, track int) (*rule, string) {
 	var last *plan
 	for i := range calls {
 		pl := calls[i].plan
-		if pl == last || calls[i].cost(track) == 0 {
+		if pl == last {
 			continue
 		}
 		last = pl
 		for n := range pl.rules {
-			if pl.rules[n].track == track {
-				return &pl.rules[n], pl.params.Limits[n].Name
+			if r := &pl.rules[n]; r.log && r.track == track {
+				return r, pl.params.Limits[n].Name
 			}
 		}
 	}

@@ -14,7 +14,6 @@ type plan struct {
 	rules  []rule            // what may refuse it; the limits first, then budgets, then tiers
 	// recorded says that the call is an attempt also when it is allowed, refusals that it is one when it is refused.
 	recorded, refusals bool
-	onlyLogs           bool // an admitted call does nothing but add its time to sliding logs
 	dedup              time.Duration
 	costs              []int64 // by track, of a call that is admitted
 	attempt            []int64 // by track, of a call that is only recorded
@@ -29,6 +28,7 @@ type rule struct {
 	span  int64 // microseconds after which what was taken counts no more; of a gcra nothing
 	// forgets says that what was taken longer than span ago has no effect whatever on what comes, not even on where a window begins.
 	forgets bool
+	log     bool    // a sliding log, which a call adds its time to
 	level   float64 // of a gcra, tokens that come back in a microsecond; else 0
 }
 
@@ -139,7 +139,7 @@ func limitRow(endpoint string, l *policy.Limit, times int64) (guard.AdmitLimits,
 	r := rule{most: row.Limit, cost: l.Cost, span: span(l.Window)}
 	switch l.Kind {
 	case policy.SlidingLog:
-		r.forgets = true
+		r.log, r.forgets = true, true
 	case policy.SlidingCounter:
 		r.span *= 2
 	case policy.GCRA:
@@ -150,7 +150,6 @@ func limitRow(endpoint string, l *policy.Limit, times int64) (guard.AdmitLimits,
 }
 
 func (pl *plan) add(ps *plans, r rule) {
-	pl.onlyLogs = (pl.onlyLogs || len(pl.rules) == 0) && isLog(pl, &r)
 	pl.rules = append(pl.rules, r)
 	for len(pl.costs) <= r.track {
 		pl.costs, pl.attempt = append(pl.costs, 0), append(pl.attempt, 0)
@@ -159,12 +158,6 @@ func (pl *plan) add(ps *plans, r rule) {
 	if r.track == len(ps.byTrack) {
 		ps.byTrack = append(ps.byTrack, r)
 	}
-}
-
-// isLog tells a rule that is a sliding log, or that an admitted call leaves as it is.
-func isLog(pl *plan, r *rule) bool {
-	n := len(pl.rules)
-	return r.cost == 0 || n < len(pl.params.Limits) && pl.params.Limits[n].Kind == guard.AdmitLimitsKindSlidingLog
 }
 
 func (pl *plan) abuse(ps *plans, e *policy.Endpoint) {

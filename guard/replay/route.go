@@ -37,6 +37,9 @@ func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
 	any := false
 	for i := range p.Endpoints {
 		for _, pattern := range p.Endpoints[i].Match {
+			if strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*") {
+				continue // of gRPC
+			}
 			any = true
 			r.mux.Handle(pattern, target(i))
 		}
