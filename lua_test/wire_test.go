@@ -80,6 +80,7 @@ var wireCalls = []wireCall{
 	onWire(guard.New, (*guard.Client).GiveBack, guard.GiveBackParams{
 		Bucket: "u1", Receipt: "r1", Limits: takenOf(guardLimits(5), 1, 1, 1, 1), Reservation: "i1", Challenge: "t1", Payload: "login",
 	}),
+	onWire(guard.New, (*guard.Client).Look, guard.LookParams{Bucket: "u1", Limits: []guard.LookLimits{{Name: "a"}, {Name: "b"}}}),
 }
 
 // wireLibraries are the libraries of wireCalls, and where they are tested.

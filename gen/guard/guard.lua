@@ -2489,6 +2489,100 @@ end
 return tier_set
 end)()
 
+local looking = (function() -- rlfunc: lines=91 file=functions/lib/looking.lua
+--- The newest entries of what a subject's keys hold, as rows to be told.
+--- @use clock refusal charge_log challenge_record
+--- @lib looking
+local looking = {}
+
+-- Longer than anything is kept.
+looking.ever_us = 630720000000000
+
+local most = 100
+
+-- The newest of so many times of 16 digits in a string; nil when one is no time.
+function looking.times(times, length)
+  local rows = {}
+  for place = math.max(1, length - most + 1), length do
+    local at_us = clock.parse_us(string.sub(times, place * 16 - 15, place * 16))
+    if not at_us then
+      return nil
+    end
+    rows[#rows + 1] = {at_us = at_us}
+  end
+  return rows
+end
+
+-- The newest entries of each limit's log; or nil and a refusal.
+function looking.admissions(limits)
+  local rows = {}
+  for i = 1, #limits do
+    local found = redis.call('LRANGE', limits[i].state, 0 - most, '-1')
+    for j = 1, #found do
+      local at_us = clock.parse_us(found[j])
+      if not at_us then
+        return nil, refusal.state(limits[i].state, 'holds an entry that is not a time')
+      end
+      rows[#rows + 1] = {limit = i, at_us = at_us}
+    end
+  end
+  return rows
+end
+
+-- The newest charges of a subject whose ledger was read, without those that were cancelled; or nil and a refusal.
+function looking.reservations(bucket, state)
+  local rows = {}
+  local failure = charge_log.each(bucket, state, math.max(state.first, state.next - most), function(_, time_us, amount_micros, end_us, kind, receipt)
+    local until_us, told = time_us + state.longest_us, 'settled'
+    if kind == 'gone' then
+      return false
+    end
+    if kind == 'open' then
+      told = 'open'
+      if end_us > 0 then
+        until_us = math.min(until_us, end_us)
+      end
+      if until_us <= state.now_us then
+        told = 'lapsed'
+      end
+    end
+    rows[#rows + 1] = {id = receipt, state = told, amount_micros = amount_micros, at_us = time_us, counts_until_us = until_us}
+    return false
+  end)
+  if failure then
+    return nil, failure
+  end
+  return rows
+end
+
+-- The newest challenges that are known, by the time of their issue; or nil and a refusal.
+function looking.challenges(key, clock_us)
+  local found, rows = redis.call('HGETALL', key), {} -- rlfunc:ignore key-loop issue keeps 128 at most
+  for i = 1, #found, 2 do
+    local state, expires_us, issued_us = challenge_record.read(key, found[i + 1], clock_us)
+    if not state then
+      return nil, expires_us
+    end
+    if state ~= 'gone' then
+      local row = {token = found[i], state = 'consumed', issued_us = issued_us, expires_us = expires_us, payload = '', number = challenge_record.number(found[i + 1])}
+      if state == 'open' then
+        row.state = 'unused'
+        row.payload = challenge_record.payload(found[i + 1])
+      end
+      rows[#rows + 1] = row
+    end
+  end
+  table.sort(rows, function(a, b) return a.number < b.number end)
+  local newest = {}
+  for i = math.max(1, #rows - most + 1), #rows do
+    newest[#newest + 1] = rows[i]
+  end
+  return newest
+end
+
+return looking
+end)()
+
 do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- Decides a request of a subject: all of it is allowed and charged, or none is.
 ---
@@ -3160,4 +3254,217 @@ local function guard_v1_give_back(keys, args)
   return {out_given_back and 1 or 0}
 end
 redis.register_function{function_name = 'guard_v1_give_back', callback = guard_v1_give_back, description = 'Gives back what one admit took, as if the request had not come; its attempt stays.'}
+end
+
+do -- rlfunc: lines=69 file=functions/guard/look.lua
+--- Lists what a subject has done and has: admissions, attempts, strikes, reservations, challenges; changes nothing.
+---
+--- At most the newest 100 of each, oldest first. What the subject may still do is told by ratelimit.check_peek,
+--- abuse.status and cost.peek.
+--- @use clock ledger attempt_log strike_log refusal looking
+--- @flags  no-writes
+--- @key    bucket         hash[charges]            the subject's charges
+--- @key    challenges     hash[challenges]         the subject's challenges by token
+--- @key    attempts       string[attempts]         when attempts were made
+--- @key    strikes        string[strikes]          when the blocks began
+--- @arg    limits         group[0..16]             limits whose admissions are listed: only a sliding_log keeps each
+--- @arg    limits.name    text[64]                 the limit's name
+--- @key    limits.state   list[sliding_log:<name>] what the limit keeps
+--- @result now            time                     when it was looked
+--- @result admissions     group                    what the limits' logs hold
+--- @result admissions.limit count                  which limit of the call, from 1
+--- @result admissions.at  time                     when it was admitted
+--- @result attempts       group                    the attempts
+--- @result attempts.at    time                     when it was made
+--- @result strikes        group                    the blocks that tiers started
+--- @result strikes.at     time                     when it began
+--- @result reservations   group                    what was reserved or spent
+--- @result reservations.id text[0..256]            to settle or cancel by
+--- @result reservations.state enum(open,settled,lapsed) open: not settled, and counted. lapsed: not settled, and counted no more
+--- @result reservations.amount micros              the estimate, or what was settled
+--- @result reservations.at time                    when it was made
+--- @result reservations.counts_until time          when it counts no more unless it is settled; when it has left the longest window
+--- @result challenges     group                    the challenges that are known
+--- @result challenges.token text[128]              the challenge
+--- @result challenges.state enum(unused,consumed)  whether it can be consumed: only when unused
+--- @result challenges.issued time                  when it was issued
+--- @result challenges.expires time                 when it is known no more
+--- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
+--- @error  RLSTATE                                 a key holds what its library does not write
+local function look(bucket, challenges, attempts, strikes, limits)
+  local clock_us = clock.now_us()
+  local admissions, no_log = looking.admissions(limits)
+  if not admissions then
+    return nil, no_log
+  end
+  local tried, no_attempts = attempt_log.read(attempts, clock_us, looking.ever_us, false)
+  if no_attempts then
+    return nil, no_attempts
+  end
+  local struck, strike_times, _, no_strikes = strike_log.read(strikes, clock_us, looking.ever_us)
+  if no_strikes then
+    return nil, no_strikes
+  end
+  local attempted, struck_at = looking.times(tried.times, tried.length), looking.times(strike_times, struck)
+  if not attempted then
+    return nil, refusal.state(attempts, 'holds no times of attempts')
+  end
+  if not struck_at then
+    return nil, refusal.state(strikes, 'holds no times of strikes')
+  end
+  local state, no_state = ledger.read(bucket, '', clock_us)
+  if not state then
+    return nil, no_state
+  end
+  local reserved, no_charges = looking.reservations(bucket, state)
+  if not reserved then
+    return nil, no_charges
+  end
+  local issued, no_challenge = looking.challenges(challenges, clock_us)
+  if not issued then
+    return nil, no_challenge
+  end
+  return clock_us, admissions, attempted, struck_at, reserved, issued
+end
+
+-- Joins look to Redis.
+local function guard_v1_look_expected(i)
+  if i == 1 then
+    return 'hash'
+  end
+  if i == 2 then
+    return 'hash'
+  end
+  if i == 3 then
+    return 'string'
+  end
+  if i == 4 then
+    return 'string'
+  end
+  return ({'list'})[(i - 5) % 1 + 1]
+end
+local function guard_v1_look(keys, args)
+  if #keys < 4 or #args < 1 then
+    return {err = 'RLARG look must be called with at least 4 keys and 1 argument'}
+  end
+  local rlfunc_key, rlfunc_arg = 4, 0
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG look must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
+    return {err = 'RLARG limits must have 0 to 16 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 1 then
+    return {err = 'RLARG look must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 64 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+    end
+    limits[rlfunc_row] = {name = in_name, state = keys[rlfunc_key + 1]}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 1
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG look must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_now_us, out_admissions, out_attempts, out_strikes, out_reservations, out_challenges = pcall(look, keys[1], keys[2], keys[3], keys[4], limits)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_now_us, keys, guard_v1_look_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_now_us == nil then
+    return out_admissions
+  end
+  if not (out_now_us >= 0 and out_now_us <= 9007199254740992) then
+    out_now_us = rlfunc_clamp(out_now_us)
+  end
+  local reply, rlfunc_at = {out_now_us, #out_admissions, nil, nil, nil, nil}, 2
+  for i = 1, #out_admissions do
+    local row = out_admissions[i]
+    local out_limit = row.limit
+    if not (out_limit >= 0 and out_limit <= 9007199254740992) then
+      out_limit = rlfunc_clamp(out_limit)
+    end
+    reply[rlfunc_at + 1] = out_limit
+    local out_at_us = row.at_us
+    if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
+      out_at_us = rlfunc_clamp(out_at_us)
+    end
+    reply[rlfunc_at + 2] = out_at_us
+    rlfunc_at = rlfunc_at + 2
+  end
+  rlfunc_at = rlfunc_at + 1
+  reply[rlfunc_at] = #out_attempts
+  for i = 1, #out_attempts do
+    local row = out_attempts[i]
+    local out_at_us = row.at_us
+    if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
+      out_at_us = rlfunc_clamp(out_at_us)
+    end
+    reply[rlfunc_at + 1] = out_at_us
+    rlfunc_at = rlfunc_at + 1
+  end
+  rlfunc_at = rlfunc_at + 1
+  reply[rlfunc_at] = #out_strikes
+  for i = 1, #out_strikes do
+    local row = out_strikes[i]
+    local out_at_us = row.at_us
+    if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
+      out_at_us = rlfunc_clamp(out_at_us)
+    end
+    reply[rlfunc_at + 1] = out_at_us
+    rlfunc_at = rlfunc_at + 1
+  end
+  rlfunc_at = rlfunc_at + 1
+  reply[rlfunc_at] = #out_reservations
+  for i = 1, #out_reservations do
+    local row = out_reservations[i]
+    reply[rlfunc_at + 1] = row.id
+    reply[rlfunc_at + 2] = row.state
+    local out_amount_micros = row.amount_micros
+    if not (out_amount_micros >= 0 and out_amount_micros <= 9007199254740992) then
+      out_amount_micros = rlfunc_clamp(out_amount_micros)
+    end
+    reply[rlfunc_at + 3] = out_amount_micros
+    local out_at_us = row.at_us
+    if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
+      out_at_us = rlfunc_clamp(out_at_us)
+    end
+    reply[rlfunc_at + 4] = out_at_us
+    local out_counts_until_us = row.counts_until_us
+    if not (out_counts_until_us >= 0 and out_counts_until_us <= 9007199254740992) then
+      out_counts_until_us = rlfunc_clamp(out_counts_until_us)
+    end
+    reply[rlfunc_at + 5] = out_counts_until_us
+    rlfunc_at = rlfunc_at + 5
+  end
+  rlfunc_at = rlfunc_at + 1
+  reply[rlfunc_at] = #out_challenges
+  for i = 1, #out_challenges do
+    local row = out_challenges[i]
+    reply[rlfunc_at + 1] = row.token
+    reply[rlfunc_at + 2] = row.state
+    local out_issued_us = row.issued_us
+    if not (out_issued_us >= 0 and out_issued_us <= 9007199254740992) then
+      out_issued_us = rlfunc_clamp(out_issued_us)
+    end
+    reply[rlfunc_at + 3] = out_issued_us
+    local out_expires_us = row.expires_us
+    if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992) then
+      out_expires_us = rlfunc_clamp(out_expires_us)
+    end
+    reply[rlfunc_at + 4] = out_expires_us
+    reply[rlfunc_at + 5] = row.payload
+    rlfunc_at = rlfunc_at + 5
+  end
+  return reply
+end
+redis.register_function{function_name = 'guard_v1_look', callback = guard_v1_look, description = 'Lists what a subject has done and has: admissions, attempts, strikes, reservations, challenges; changes nothing.', flags = {'no-writes'}}
 end

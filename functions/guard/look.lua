@@ -1,0 +1,69 @@
+--- Lists what a subject has done and has: admissions, attempts, strikes, reservations, challenges; changes nothing.
+---
+--- At most the newest 100 of each, oldest first. What the subject may still do is told by ratelimit.check_peek,
+--- abuse.status and cost.peek.
+--- @use clock ledger attempt_log strike_log refusal looking
+--- @flags  no-writes
+--- @key    bucket         hash[charges]            the subject's charges
+--- @key    challenges     hash[challenges]         the subject's challenges by token
+--- @key    attempts       string[attempts]         when attempts were made
+--- @key    strikes        string[strikes]          when the blocks began
+--- @arg    limits         group[0..16]             limits whose admissions are listed: only a sliding_log keeps each
+--- @arg    limits.name    text[64]                 the limit's name
+--- @key    limits.state   list[sliding_log:<name>] what the limit keeps
+--- @result now            time                     when it was looked
+--- @result admissions     group                    what the limits' logs hold
+--- @result admissions.limit count                  which limit of the call, from 1
+--- @result admissions.at  time                     when it was admitted
+--- @result attempts       group                    the attempts
+--- @result attempts.at    time                     when it was made
+--- @result strikes        group                    the blocks that tiers started
+--- @result strikes.at     time                     when it began
+--- @result reservations   group                    what was reserved or spent
+--- @result reservations.id text[0..256]            to settle or cancel by
+--- @result reservations.state enum(open,settled,lapsed) open: not settled, and counted. lapsed: not settled, and counted no more
+--- @result reservations.amount micros              the estimate, or what was settled
+--- @result reservations.at time                    when it was made
+--- @result reservations.counts_until time          when it counts no more unless it is settled; when it has left the longest window
+--- @result challenges     group                    the challenges that are known
+--- @result challenges.token text[128]              the challenge
+--- @result challenges.state enum(unused,consumed)  whether it can be consumed: only when unused
+--- @result challenges.issued time                  when it was issued
+--- @result challenges.expires time                 when it is known no more
+--- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
+--- @error  RLSTATE                                 a key holds what its library does not write
+local function look(bucket, challenges, attempts, strikes, limits)
+  local clock_us = clock.now_us()
+  local admissions, no_log = looking.admissions(limits)
+  if not admissions then
+    return nil, no_log
+  end
+  local tried, no_attempts = attempt_log.read(attempts, clock_us, looking.ever_us, false)
+  if no_attempts then
+    return nil, no_attempts
+  end
+  local struck, strike_times, _, no_strikes = strike_log.read(strikes, clock_us, looking.ever_us)
+  if no_strikes then
+    return nil, no_strikes
+  end
+  local attempted, struck_at = looking.times(tried.times, tried.length), looking.times(strike_times, struck)
+  if not attempted then
+    return nil, refusal.state(attempts, 'holds no times of attempts')
+  end
+  if not struck_at then
+    return nil, refusal.state(strikes, 'holds no times of strikes')
+  end
+  local state, no_state = ledger.read(bucket, '', clock_us)
+  if not state then
+    return nil, no_state
+  end
+  local reserved, no_charges = looking.reservations(bucket, state)
+  if not reserved then
+    return nil, no_charges
+  end
+  local issued, no_challenge = looking.challenges(challenges, clock_us)
+  if not issued then
+    return nil, no_challenge
+  end
+  return clock_us, admissions, attempted, struck_at, reserved, issued
+end

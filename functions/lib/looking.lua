@@ -1,0 +1,91 @@
+--- The newest entries of what a subject's keys hold, as rows to be told.
+--- @use clock refusal charge_log challenge_record
+--- @lib looking
+local looking = {}
+
+-- Longer than anything is kept.
+looking.ever_us = 630720000000000
+
+local most = 100
+
+-- The newest of so many times of 16 digits in a string; nil when one is no time.
+function looking.times(times, length)
+  local rows = {}
+  for place = math.max(1, length - most + 1), length do
+    local at_us = clock.parse_us(string.sub(times, place * 16 - 15, place * 16))
+    if not at_us then
+      return nil
+    end
+    rows[#rows + 1] = {at_us = at_us}
+  end
+  return rows
+end
+
+-- The newest entries of each limit's log; or nil and a refusal.
+function looking.admissions(limits)
+  local rows = {}
+  for i = 1, #limits do
+    local found = redis.call('LRANGE', limits[i].state, 0 - most, '-1')
+    for j = 1, #found do
+      local at_us = clock.parse_us(found[j])
+      if not at_us then
+        return nil, refusal.state(limits[i].state, 'holds an entry that is not a time')
+      end
+      rows[#rows + 1] = {limit = i, at_us = at_us}
+    end
+  end
+  return rows
+end
+
+-- The newest charges of a subject whose ledger was read, without those that were cancelled; or nil and a refusal.
+function looking.reservations(bucket, state)
+  local rows = {}
+  local failure = charge_log.each(bucket, state, math.max(state.first, state.next - most), function(_, time_us, amount_micros, end_us, kind, receipt)
+    local until_us, told = time_us + state.longest_us, 'settled'
+    if kind == 'gone' then
+      return false
+    end
+    if kind == 'open' then
+      told = 'open'
+      if end_us > 0 then
+        until_us = math.min(until_us, end_us)
+      end
+      if until_us <= state.now_us then
+        told = 'lapsed'
+      end
+    end
+    rows[#rows + 1] = {id = receipt, state = told, amount_micros = amount_micros, at_us = time_us, counts_until_us = until_us}
+    return false
+  end)
+  if failure then
+    return nil, failure
+  end
+  return rows
+end
+
+-- The newest challenges that are known, by the time of their issue; or nil and a refusal.
+function looking.challenges(key, clock_us)
+  local found, rows = redis.call('HGETALL', key), {} -- rlfunc:ignore key-loop issue keeps 128 at most
+  for i = 1, #found, 2 do
+    local state, expires_us, issued_us = challenge_record.read(key, found[i + 1], clock_us)
+    if not state then
+      return nil, expires_us
+    end
+    if state ~= 'gone' then
+      local row = {token = found[i], state = 'consumed', issued_us = issued_us, expires_us = expires_us, payload = '', number = challenge_record.number(found[i + 1])}
+      if state == 'open' then
+        row.state = 'unused'
+        row.payload = challenge_record.payload(found[i + 1])
+      end
+      rows[#rows + 1] = row
+    end
+  end
+  table.sort(rows, function(a, b) return a.number < b.number end)
+  local newest = {}
+  for i = math.max(1, #rows - most + 1), #rows do
+    newest[#newest + 1] = rows[i]
+  end
+  return newest
+end
+
+return looking
