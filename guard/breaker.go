@@ -10,8 +10,13 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// errDeadline is a decision that Redis did not make in time.
-var errDeadline = errors.New("redis did not answer in time")
+// Why there is no answer of Redis: causes of a fallback and of an [UnavailableError], beside what package fcall says of a call.
+var (
+	// ErrTimeout is an answer that did not come within the policy's timeout.
+	ErrTimeout = errors.New("redis did not answer in time")
+	// ErrBreaker is Redis that is left alone for a while, as several calls in a row were lost.
+	ErrBreaker = errors.New("redis is left alone")
+)
 
 // A breaker leaves Redis alone for a while once several calls in a row were lost.
 type breaker struct {
@@ -38,11 +43,16 @@ func newBreaker(after int, rest time.Duration, changed func(open bool)) *breaker
 }
 
 // allow returns what to tell the outcome to, or an error while Redis is left alone.
-func (b *breaker) allow() (func(error), error) { return b.cb.Allow() }
+func (b *breaker) allow() (func(error), error) {
+	done, err := b.cb.Allow()
+	if err != nil {
+		return nil, ErrBreaker
+	}
+	return done, nil
+}
 
 // lost tells that an error says nothing of the request: Redis did not answer, or could not decide.
 func lost(err error) bool {
-	return errors.Is(err, errDeadline) || errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) ||
-		errors.Is(err, context.DeadlineExceeded) ||
+	return errors.Is(err, ErrTimeout) || errors.Is(err, ErrBreaker) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrOutcomeUnknown) || errors.Is(err, fcall.ErrNotLoaded)
 }

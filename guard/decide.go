@@ -89,8 +89,8 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, par
 			t.fate <- false
 			return took, err
 		}
-		done(errDeadline)
-		err := g.without(ctx, ps, d, r, parts, params, unanswered(len(parts), errDeadline), errDeadline)
+		done(ErrTimeout)
+		err := g.without(ctx, ps, d, r, parts, params, unanswered(len(parts), ErrTimeout), ErrTimeout)
 		t.fate <- err == nil && d.Allowed
 		return took, err
 	}
