@@ -18,6 +18,7 @@ func TestImports_flowOneWay(t *testing.T) {
 		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
 		"github.com/redis/go-redis", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra",
 	}
+	forTests := []string{module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
 	for _, rule := range []struct {
 		room string
 		not  []string
@@ -27,6 +28,9 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./gen/...", forAuthors},
 		{"./guard/policy", withoutRedis},
 		{"./guard/identity", append(withoutRedis, module+"guard/policy", "github.com/goccy/go-yaml")},
+		// Who wants no metrics and no gRPC links none; who wants metrics brings the SDK or Prometheus's exporter.
+		{"./guard", append(forTests, "go.opentelemetry.io/", "github.com/prometheus/", "google.golang.org/grpc")},
+		{"./guard/telemetry", append(forTests, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters", "github.com/prometheus/", "google.golang.org/grpc")},
 		{"./loader", []string{module + "codegen", module + "gen", module + "embedded", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// The generator is pure: source in, files out.
 		{"./codegen/breaking", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},

@@ -1,0 +1,156 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+type dashboard struct {
+	Templating struct {
+		List []struct{ Name, Type, Definition string }
+	}
+	Panels []struct {
+		ID         int
+		Title      string
+		Datasource source
+		GridPos    struct{ X, Y, W, H int }
+		Targets    []struct {
+			Datasource source
+			Expr       string
+		}
+	}
+}
+
+type source struct{ Type, UID string }
+
+func readDashboard(t *testing.T) dashboard {
+	t.Helper()
+	text, err := os.ReadFile("grafana/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dashboard
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDashboard_takesAnyDatasource(t *testing.T) {
+	d := readDashboard(t)
+	if len(d.Templating.List) == 0 || d.Templating.List[0].Name != "datasource" || d.Templating.List[0].Type != "datasource" {
+		t.Error("the first variable is not the datasource")
+	}
+	want := source{"prometheus", "${datasource}"}
+	ids, places := map[int]bool{}, map[[2]int]string{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || len(p.Targets) == 0 || p.Datasource != want {
+			t.Errorf("panel %s: its id %d, targets %v, datasource %v", p.Title, p.ID, p.Targets, p.Datasource)
+		}
+		ids[p.ID] = true
+		for _, target := range p.Targets {
+			if target.Datasource != want {
+				t.Errorf("panel %s asks %v", p.Title, target.Datasource)
+			}
+		}
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if other := places[at]; other != "" {
+					t.Fatalf("panels %s and %s lie on each other", other, p.Title)
+				}
+				places[at] = p.Title
+			}
+		}
+	}
+}
+
+var (
+	labelValues = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
+	threshold   = regexp.MustCompile(` > [0-9.]+$`)
+	// What Grafana fills in.
+	filledIn = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*")
+)
+
+// Every query of the dashboard and every alert has data of a guard with traffic, in a real Prometheus: a name or a label that is
+// not the code's finds nothing.
+func TestPrometheus_hasWhatDashboardAndAlertsAskFor(t *testing.T) {
+	program(t, "prometheus")
+	p := startPrometheus(t, serveTraffic(t))
+	p.eventually(t, "prometheus answers", func() error {
+		var any struct{}
+		return p.get("/api/v1/status/runtimeinfo", nil, &any)
+	})
+	d := readDashboard(t)
+	for _, v := range d.Templating.List[1:] {
+		m := labelValues.FindStringSubmatch(v.Definition)
+		if m == nil {
+			t.Fatalf("the variable %s is %q", v.Name, v.Definition)
+		}
+		p.hasData(t, "variable "+v.Name, fmt.Sprintf("group by (%s) (%s)", m[2], m[1]))
+	}
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			p.hasData(t, "panel "+panel.Title, filledIn.Replace(target.Expr)+" > 0")
+		}
+	}
+	for _, group := range readRules(t).Groups {
+		for _, r := range group.Rules {
+			if !threshold.MatchString(r.Expr) {
+				t.Errorf("alert %s has no threshold at its end: %s", r.Alert, r.Expr)
+			}
+			p.hasData(t, "alert "+r.Alert, threshold.ReplaceAllString(r.Expr, "")+" >= 0")
+		}
+	}
+	p.rulesAreHealthy(t)
+}
+
+// hasData asks until a query has a result; one that Prometheus does not understand never will.
+func (p *prometheus) hasData(t *testing.T, what, query string) {
+	t.Helper()
+	var refused *refusedQuery
+	p.eventually(t, what+": "+query, func() error {
+		var answer struct{ Result []json.RawMessage }
+		if err := p.get("/api/v1/query", url.Values{"query": {query}}, &answer); errors.As(err, &refused) {
+			t.Fatalf("%s: %s: %v", what, query, err)
+		} else if err != nil {
+			return err
+		}
+		if len(answer.Result) == 0 {
+			return errors.New("no data")
+		}
+		return nil
+	})
+}
+
+// rulesAreHealthy waits until Prometheus itself has evaluated each alert.
+func (p *prometheus) rulesAreHealthy(t *testing.T) {
+	t.Helper()
+	p.eventually(t, "the alerts are evaluated", func() error {
+		var answer struct {
+			Groups []struct {
+				Rules []struct{ Name, Health, LastError string }
+			}
+		}
+		if err := p.get("/api/v1/rules", nil, &answer); err != nil {
+			return err
+		}
+		if len(answer.Groups) == 0 {
+			return errors.New("no rules")
+		}
+		for _, g := range answer.Groups {
+			for _, r := range g.Rules {
+				if r.Health != "ok" {
+					return fmt.Errorf("%s is %s: %s", r.Name, r.Health, r.LastError)
+				}
+			}
+		}
+		return nil
+	})
+}

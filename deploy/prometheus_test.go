@@ -1,0 +1,110 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// A prometheus is a server of this test's own.
+type prometheus struct {
+	url    string
+	ended  <-chan struct{}
+	output func() string
+}
+
+// startPrometheus has a Prometheus scrape a page each second, with the alert rules.
+func startPrometheus(t *testing.T, page string) *prometheus {
+	t.Helper()
+	command := program(t, "prometheus")
+	target, err := url.Parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := filepath.Abs("prometheus/rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	config := fmt.Sprintf(`
+global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [%q]
+scrape_configs:
+  - job_name: service
+    metrics_path: %q
+    static_configs: [{targets: [%q]}]
+`, rules, target.Path, target.Host)
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr := freeAddr(t)
+	p := &prometheus{url: "http://" + addr}
+	p.ended, p.output = engines.Beside(t, command, "--config.file", filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", addr)
+	return p
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// get asks Prometheus's HTTP API for something.
+func (p *prometheus) get(path string, query url.Values, to any) error {
+	response, err := http.Get(p.url + path + "?" + query.Encode())
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("%s: %w", response.Status, err)
+	}
+	if answer.Status != "success" {
+		return &refusedQuery{answer.Error}
+	}
+	return json.Unmarshal(answer.Data, to)
+}
+
+// A refusedQuery is one that Prometheus does not understand.
+type refusedQuery struct{ text string }
+
+func (e *refusedQuery) Error() string { return e.text }
+
+// eventually polls until what is asked for is there, the server has ended, or a minute has passed.
+func (p *prometheus) eventually(t *testing.T, what string, ask func() error) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-p.ended:
+			t.Fatalf("prometheus has ended: %s", p.output())
+		case <-deadline:
+			t.Errorf("%s: %v", what, err)
+			return
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package deploy_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+	page "github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
+)
+
+// serveTraffic runs guards with requests of every sort until the test ends, and returns the page of their metrics.
+func serveTraffic(t *testing.T) string {
+	t.Helper()
+	metrics, err := page.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := telemetry.New(telemetry.Options{
+		MeterProvider: metrics.MeterProvider(), TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := embedded.New(embedded.Options{})
+	t.Cleanup(func() { _ = server.Close() })
+	rdb := server.Client()
+	t.Cleanup(func() { _ = rdb.Close() })
+	// Nothing listens there: what this guard decides, it decides by its failure contract.
+	nowhere := redis.NewClient(&redis.Options{Addr: freeAddr(t), MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { _ = nowhere.Close() })
+	o := guard.Options{Hooks: []guard.Hooks{told.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
+	cut := newGuard(t, nowhere, livePolicy("guard"), o)
+	o.Shadow = &guard.Shadow{Policy: livePolicy("trial")}
+	live := newGuard(t, rdb, livePolicy("guard"), o)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			round(ctx, t, live, fmt.Sprintf("fp=%d", i))
+			_, _ = cut.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "fp=1"})
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	return web.URL + "/metrics"
+}
+
+func livePolicy(namespace string) *policy.Policy {
+	return &policy.Policy{
+		Namespace: namespace, Timeout: 10 * time.Second,
+		Cost: &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Endpoints: []policy.Endpoint{
+			{
+				Name: "chat",
+				Limits: []policy.Limit{
+					{Name: "minute", Limit: 1, Window: time.Minute},
+					{Name: "trial", Limit: 1, Window: time.Hour, Shadow: true},
+				},
+			},
+			{Name: "pay", Cost: &policy.EndpointCost{Estimate: 100_000}},
+			{
+				Name: "sum", Limits: []policy.Limit{{Name: "hour", Limit: 1000, Window: time.Hour}},
+				Global: []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 1, Window: 250 * time.Millisecond}},
+			},
+		},
+	}
+}
+
+// round sends what one subject may send.
+func round(ctx context.Context, t *testing.T, g *guard.Guard, subject string) {
+	ask := func(r guard.Request) *guard.Decision {
+		r.Subject = subject
+		d, err := g.Decide(ctx, r)
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("decide %s: %v", r.Endpoint, err)
+		}
+		return d
+	}
+	ask(guard.Request{Endpoint: "chat", Receipt: "a"})
+	ask(guard.Request{Endpoint: "chat", Receipt: "a"})
+	ask(guard.Request{Endpoint: "chat", Receipt: "b"})
+	ask(guard.Request{Endpoint: "chat", Receipt: "c"}) // from memory
+	if d := ask(guard.Request{Endpoint: "pay"}); d != nil {
+		_ = d.Settle(ctx, 50_000)
+	}
+	ask(guard.Request{Endpoint: "sum"})
+	_ = g.SetPolicy(livePolicy("guard"))
+}
+
+func newGuard(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o guard.Options) *guard.Guard {
+	t.Helper()
+	g, err := guard.New(rdb, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	return g
+}

@@ -1,0 +1,198 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
+)
+
+func TestDocs_theGoIsTheExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```go\n")
+	block, _, ok := strings.Cut(rest, "```\n")
+	if !ok || !strings.Contains(string(example), block) {
+		t.Errorf("the Go of docs/telemetry.md is not example_test.go's:\n%s", block)
+	}
+}
+
+// section returns the rows of the first table below a heading of docs/telemetry.md.
+func section(t *testing.T, heading string) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(page), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/telemetry.md has no section %s", heading)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	var rows []string
+	for line := range strings.Lines(rest) {
+		if strings.HasPrefix(line, "|") {
+			rows = append(rows, strings.TrimSpace(line))
+		}
+	}
+	if len(rows) < 3 {
+		t.Fatalf("docs/telemetry.md has no table of %s", heading)
+	}
+	return rows[2:]
+}
+
+// families are the names that Prometheus gives, by the description.
+func families(t *testing.T) map[string]string {
+	t.Helper()
+	metrics, err := prometheus.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := telemetry.New(telemetry.Options{
+		MeterProvider: metrics.MeterProvider(), TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(t, told)
+	all, err := metrics.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for _, f := range all {
+		names[f.GetHelp()] = f.GetName()
+	}
+	return names
+}
+
+func code(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(words, "`, `") + "`"
+}
+
+// keys are the attributes that any series of an instrument has, and their values.
+func keys(m metricdata.Metrics, values map[attribute.Key]map[string]bool) (kind string, names []string) {
+	found := map[string]bool{}
+	add := func(set attribute.Set) {
+		for _, kv := range set.ToSlice() {
+			found[string(kv.Key)] = true
+			if values[kv.Key] == nil {
+				values[kv.Key] = map[string]bool{}
+			}
+			values[kv.Key][kv.Value.Emit()] = true
+		}
+	}
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		kind = "up-down counter"
+		if data.IsMonotonic {
+			kind = "counter"
+		}
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	case metricdata.Histogram[float64]:
+		kind = "histogram"
+		for _, p := range data.DataPoints {
+			add(p.Attributes)
+		}
+	}
+	return kind, slices.Sorted(maps.Keys(found))
+}
+
+func TestDocs_theTableOfInstrumentsIsTheCode(t *testing.T) {
+	told, collect := measured(t)
+	play(t, told)
+	prom := families(t)
+	var want []string
+	values := map[attribute.Key]map[string]bool{}
+	for _, m := range collect() {
+		kind, names := keys(m, values)
+		want = append(want, fmt.Sprintf("| `%s` | `%s` | %s | %s | %s | %s |", m.Name, prom[m.Description], kind, m.Unit, code(names), m.Description))
+		delete(prom, m.Description)
+	}
+	for _, name := range prom {
+		t.Errorf("Prometheus gets %s, which is no instrument's", name)
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, section(t, "Metrics")); diff != "" {
+		t.Errorf("docs/telemetry.md (-code +table):\n%s", diff)
+	}
+
+	// Endpoints and limits are named by the policy, the rest by the code.
+	rows := map[string]string{}
+	for _, row := range section(t, "Attributes") {
+		names, rest, _ := strings.Cut(strings.Trim(row, "| "), " | ")
+		for name := range strings.SplitSeq(names, ", ") {
+			rows[strings.Trim(name, "`")] = rest
+		}
+	}
+	for key, all := range values {
+		row, ok := rows[string(key)]
+		if !ok {
+			t.Errorf("docs/telemetry.md says nothing of the attribute %s", key)
+		}
+		for value := range all {
+			if key != "rlfunc.endpoint" && key != "rlfunc.limit" && key != "rlfunc.live" && key != "rlfunc.shadow" && !strings.Contains(row, "`"+value+"`") {
+				t.Errorf("docs/telemetry.md does not say that %s may be %s", key, value)
+			}
+		}
+	}
+}
+
+func TestDocs_theTableOfSpansIsTheCode(t *testing.T) {
+	told, _, recorder := traced(t)
+	play(t, told)
+	found := map[string]bool{}
+	for _, s := range recorder.Ended() {
+		for _, kv := range s.Attributes() {
+			found[string(kv.Key)] = true
+		}
+	}
+	var got []string
+	for _, row := range section(t, "Spans") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(row, "| `"), "` |")
+		got = append(got, name)
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(found)), got); diff != "" {
+		t.Errorf("docs/telemetry.md (-code +table):\n%s", diff)
+	}
+}
+
+func TestDocs_theTableOfRecordsIsTheCode(t *testing.T) {
+	told, j := logged(t, slog.LevelDebug)
+	play(t, told)
+	told.Hooks().Breaker(false)
+	told.Hooks().GaveBack(t.Context(), ada, errors.New("lost"))
+	found := map[string]bool{}
+	for _, r := range j.records(t) {
+		level, message := r["level"], r["msg"]
+		delete(r, "level")
+		delete(r, "msg")
+		found[fmt.Sprintf("| %s | `%s` | %s |", strings.ToLower(level.(string)), message, code(slices.Sorted(maps.Keys(r))))] = true
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(found)), section(t, "Records")); diff != "" {
+		t.Errorf("docs/telemetry.md (-code +table):\n%s", diff)
+	}
+}

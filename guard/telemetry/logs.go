@@ -1,0 +1,113 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/rlfunc/rlfunc/guard"
+)
+
+func (t *Telemetry) logDecided(ctx context.Context, e *guard.Event, s *series) {
+	if err := failureOf(e); err != nil {
+		t.logFailure(ctx, e, s, err)
+	}
+	switch {
+	case e.Err != nil:
+	case !e.Decision.Allowed:
+		t.logRefusal(ctx, e, s)
+	case t.logger.Enabled(ctx, slog.LevelDebug):
+		t.logger.LogAttrs(ctx, slog.LevelDebug, "request allowed",
+			slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Request.Subject)),
+			slog.Bool("duplicate", e.Decision.Duplicate), slog.Duration("duration", e.Duration))
+	}
+}
+
+func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Event, s *series) {
+	if !t.logger.Enabled(ctx, slog.LevelWarn) {
+		return
+	}
+	skipped, ok := s.refusals.take(t.now())
+	if !ok {
+		return
+	}
+	t.logger.LogAttrs(ctx, slog.LevelWarn, "request refused",
+		slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Request.Subject)),
+		slog.String("reason", string(s.key.reason)), slog.String("limit", s.key.limit),
+		slog.Duration("retry_after", e.Decision.RetryAfter), slog.Bool("cached", e.Decision.Cached),
+		slog.Int64("skipped", skipped))
+}
+
+func (t *Telemetry) logFailure(ctx context.Context, e *guard.Event, s *series, err error) {
+	level := slog.LevelError
+	if errors.Is(err, context.Canceled) {
+		level = slog.LevelDebug // the caller has gone
+	}
+	if !t.logger.Enabled(ctx, level) {
+		return
+	}
+	kind := kindOf(err)
+	skipped, ok := t.samplers.of(samplerKey{s.key.endpoint, "error " + kind}).take(t.now())
+	if !ok {
+		return
+	}
+	message, fallback := "request not decided", ""
+	if e.Err == nil {
+		message, fallback = "request decided without Redis", string(e.Decision.Fallback)
+	}
+	t.logger.LogAttrs(ctx, level, message,
+		slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Request.Subject)),
+		slog.String("fallback", fallback), slog.String("kind", kind), slog.Any("error", err),
+		slog.Int64("skipped", skipped))
+}
+
+func (t *Telemetry) logBreaker(open bool) {
+	if open {
+		t.logger.Error("circuit breaker opened: Redis is left alone")
+	} else {
+		t.logger.Info("circuit breaker closed: Redis answers again")
+	}
+}
+
+func (t *Telemetry) logGaveBack(ctx context.Context, subject string, err error) {
+	if err == nil {
+		return
+	}
+	if skipped, ok := t.samplers.of(samplerKey{why: "give back"}).take(t.now()); ok {
+		t.logger.LogAttrs(ctx, slog.LevelError, "charge not given back: it counts until its window ends",
+			slog.String("subject", t.subject(subject)), slog.String("kind", kindOf(err)), slog.Any("error", err),
+			slog.Int64("skipped", skipped))
+	}
+}
+
+func (t *Telemetry) logSettled(ctx context.Context, s guard.Settlement, err error) {
+	if err != nil {
+		if skipped, ok := t.samplers.of(samplerKey{why: "settle"}).take(t.now()); ok {
+			t.logger.LogAttrs(ctx, slog.LevelError, "reservation not settled: its estimate counts until its hold ends",
+				slog.String("subject", t.subject(s.Subject)), slog.String("kind", kindOf(err)), slog.Any("error", err),
+				slog.Int64("skipped", skipped))
+		}
+		return
+	}
+	if t.logger.Enabled(ctx, slog.LevelDebug) {
+		t.logger.LogAttrs(ctx, slog.LevelDebug, "reservation ended",
+			slog.String("subject", t.subject(s.Subject)), slog.String("outcome", s.Outcome),
+			slog.Int64("actual_micros", int64(s.Actual)))
+	}
+}
+
+func (t *Telemetry) logReloaded(err error) {
+	if err != nil {
+		t.logger.Error("policy not replaced: the one before holds", slog.Any("error", err))
+	} else {
+		t.logger.Info("policy replaced")
+	}
+}
+
+func (t *Telemetry) logShadowed(ctx context.Context, live *guard.Event, key comparedKey) {
+	if key.live != key.shadow && t.logger.Enabled(ctx, slog.LevelDebug) {
+		t.logger.LogAttrs(ctx, slog.LevelDebug, "policy in the shadow answers otherwise",
+			slog.String("endpoint", key.endpoint), slog.String("subject", t.subject(live.Request.Subject)),
+			slog.String("live", key.live), slog.String("shadow", key.shadow))
+	}
+}

@@ -1,0 +1,171 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+)
+
+// A journal is what was logged, and the clock that it is sampled by.
+type journal struct {
+	bytes.Buffer
+	now time.Time
+}
+
+func logged(t *testing.T, level slog.Level) (*telemetry.Telemetry, *journal) {
+	t.Helper()
+	j := &journal{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	told, err := telemetry.New(telemetry.At(telemetry.Options{
+		MeterProvider: metricnoop.NewMeterProvider(), TracerProvider: tracenoop.NewTracerProvider(),
+		Logger: slog.New(slog.NewJSONHandler(&j.Buffer, &slog.HandlerOptions{Level: level})),
+	}, func() time.Time { return j.now }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told, j
+}
+
+// records are what was logged since the last time, without the time.
+func (j *journal) records(t *testing.T) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for d := json.NewDecoder(&j.Buffer); d.More(); {
+		var r map[string]any
+		if err := d.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		delete(r, "time")
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestHooks_logsShowNoSubject(t *testing.T) {
+	told, j := logged(t, slog.LevelDebug)
+	play(t, told)
+	text := j.String()
+	levels := map[string]bool{}
+	for _, r := range j.records(t) {
+		levels[r["level"].(string)+" "+r["msg"].(string)] = true
+	}
+	want := map[string]bool{
+		"DEBUG request allowed":                        true,
+		"DEBUG reservation ended":                      true,
+		"DEBUG policy in the shadow answers otherwise": true,
+		"WARN request refused":                         true,
+		"ERROR request not decided":                    true,
+		"ERROR request decided without Redis":          true,
+		"ERROR reservation not settled: its estimate counts until its hold ends": true,
+		"ERROR circuit breaker opened: Redis is left alone":                      true,
+		"ERROR policy not replaced: the one before holds":                        true,
+		"INFO policy replaced": true,
+	}
+	if diff := cmp.Diff(want, levels); diff != "" {
+		t.Errorf("what is logged, and how loud (-want +got):\n%s", diff)
+	}
+	for _, whole := range []string{ada, bob, eve, mal, zoe, outer} {
+		if name := whole[strings.IndexByte(whole, '=')+1:]; strings.Contains(text, name) {
+			t.Errorf("the log shows the subject %s", whole)
+		}
+	}
+}
+
+func refusal(subject string, reason guard.Reason) guard.Event {
+	return guard.Event{
+		Request: guard.Request{Endpoint: "chat", Subject: subject},
+		Decision: &guard.Decision{
+			Endpoint: "chat", Subject: subject, Reason: reason, RetryAfter: 3 * time.Second,
+			Limits: []guard.LimitState{{Name: "minute", RetryAfter: 3 * time.Second}},
+		},
+	}
+}
+
+func TestHooks_oneRefusalASecondIsLogged(t *testing.T) {
+	told, j := logged(t, slog.LevelInfo)
+	hooks := told.Hooks()
+	many := func(n int, reason guard.Reason) {
+		for range n {
+			hooks.Decided(t.Context(), refusal(ada, reason))
+		}
+	}
+	record := func(reason, limit string, skipped float64) map[string]any {
+		return map[string]any{
+			"level": "WARN", "msg": "request refused", "endpoint": "chat", "subject": told.Subject(ada), "reason": reason,
+			"limit": limit, "retry_after": 3e9, "cached": false, "skipped": skipped,
+		}
+	}
+	many(1000, guard.ReasonLimit)
+	many(1, guard.ReasonBlocked) // another reason has a second of its own
+	want := []map[string]any{record("limit", "minute", 0), record("blocked", "", 0)}
+	if diff := cmp.Diff(want, j.records(t)); diff != "" {
+		t.Errorf("the first second (-want +got):\n%s", diff)
+	}
+	j.now = j.now.Add(999 * time.Millisecond)
+	many(1, guard.ReasonLimit)
+	if got := j.records(t); got != nil {
+		t.Errorf("later in the first second: %v", got)
+	}
+	j.now = j.now.Add(time.Millisecond)
+	many(5, guard.ReasonLimit)
+	if diff := cmp.Diff([]map[string]any{record("limit", "minute", 1000)}, j.records(t)); diff != "" {
+		t.Errorf("the second second (-want +got):\n%s", diff)
+	}
+}
+
+func TestHooks_oneFailureASecondIsLogged(t *testing.T) {
+	told, j := logged(t, slog.LevelInfo)
+	hooks := told.Hooks()
+	lost := errors.New("connection reset by peer")
+	for range 1000 {
+		hooks.Decided(t.Context(), guard.Event{
+			Request:  guard.Request{Endpoint: "chat", Subject: ada},
+			Decision: &guard.Decision{Endpoint: "chat", Subject: ada, Allowed: true, Fallback: guard.FallbackOpen, Cause: lost},
+		})
+		hooks.GaveBack(t.Context(), ada, lost)
+		hooks.GaveBack(t.Context(), ada, nil)
+	}
+	want := []map[string]any{
+		{
+			"level": "ERROR", "msg": "request decided without Redis", "endpoint": "chat", "subject": told.Subject(ada),
+			"fallback": "open", "kind": "other", "error": "connection reset by peer", "skipped": 0.0,
+		},
+		{
+			"level": "ERROR", "msg": "charge not given back: it counts until its window ends", "subject": told.Subject(ada),
+			"kind": "other", "error": "connection reset by peer", "skipped": 0.0,
+		},
+	}
+	if diff := cmp.Diff(want, j.records(t)); diff != "" {
+		t.Errorf("1000 failures in a second (-want +got):\n%s", diff)
+	}
+}
+
+func TestTelemetry_aSubjectIsShort(t *testing.T) {
+	told, _ := logged(t, slog.LevelInfo)
+	for subject, want := range map[string]string{
+		"ip=203.0.113.77": "ip=203....#", "fp=ab": "fp=...#", "": "...#", "ada@example.org": "ada@...#",
+		"key=\xff\xfe\xfd\xfc\xfb\xfa": "key=?...#", "no kind = here, as it is late": "no k...#",
+	} {
+		got := told.Subject(subject)
+		if head, ok := strings.CutSuffix(got, got[len(got)-12:]); !ok || head != want {
+			t.Errorf("%q is shown as %q, want %q and 12 digits", subject, got, want)
+		}
+	}
+	if told.Subject("ip=203.0.113.77") == told.Subject("ip=203.0.113.78") {
+		t.Error("two subjects look the same")
+	}
+	other, _ := logged(t, slog.LevelInfo)
+	if told.Subject(ada) == other.Subject(ada) {
+		t.Error("without a key two processes show a subject alike")
+	}
+}

@@ -1,0 +1,159 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+)
+
+func measured(t testing.TB) (*telemetry.Telemetry, func() []metricdata.Metrics) {
+	t.Helper()
+	reader := sdk.NewManualReader()
+	told, err := telemetry.New(telemetry.Options{
+		MeterProvider:  sdk.NewMeterProvider(sdk.WithReader(reader)),
+		TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told, func() []metricdata.Metrics {
+		t.Helper()
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(context.Background(), &all); err != nil {
+			t.Fatal(err)
+		}
+		if len(all.ScopeMetrics) != 1 {
+			t.Fatalf("instruments of %d scopes", len(all.ScopeMetrics))
+		}
+		return all.ScopeMetrics[0].Metrics
+	}
+}
+
+// series are a line for each, with its count where it has one.
+func series(m metricdata.Metrics) []string {
+	var lines []string
+	line := func(set attribute.Set, count any) {
+		var b strings.Builder
+		for _, kv := range set.ToSlice() {
+			fmt.Fprintf(&b, "%s=%s ", strings.TrimPrefix(string(kv.Key), "rlfunc."), kv.Value.Emit())
+		}
+		lines = append(lines, fmt.Sprintf("%s%v", &b, count))
+	}
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			line(p.Attributes, p.Value)
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			line(p.Attributes, p.Count)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestHooks_countWhatAGuardDoes(t *testing.T) {
+	told, collect := measured(t)
+	play(t, told)
+	got := map[string][]string{}
+	for _, m := range collect() {
+		got[m.Name] = slices.DeleteFunc(series(m), func(line string) bool { return strings.HasSuffix(line, " 0") })
+	}
+	want := map[string][]string{
+		"rlfunc.guard.breaker.open": {"3"},
+		"rlfunc.guard.decision.duration": {
+			"endpoint=chat outcome=allowed 6", "endpoint=chat outcome=refused 3",
+			"endpoint=closed outcome=unavailable 2", "endpoint=local outcome=allowed 2",
+			"endpoint=login outcome=allowed 1", "endpoint=login outcome=refused 1",
+			"endpoint=open outcome=allowed 2", "endpoint=other outcome=error 1",
+			"endpoint=pay outcome=allowed 2", "endpoint=pay outcome=error 1", "endpoint=pay outcome=refused 3",
+			"endpoint=prove outcome=refused 1",
+		},
+		"rlfunc.guard.decisions": {
+			"endpoint=chat limit=all outcome=refused reason=global 2",
+			"endpoint=chat limit=minute outcome=refused reason=limit 2",
+			"endpoint=chat outcome=allowed 6",
+			"endpoint=chat outcome=refused reason=denied 1",
+			"endpoint=closed limit=minute outcome=unavailable 2",
+			"endpoint=local outcome=allowed 2", "endpoint=login outcome=allowed 1",
+			"endpoint=login outcome=refused reason=attempts 2",
+			"endpoint=open outcome=allowed 2", "endpoint=other outcome=error 1",
+			"endpoint=pay limit=day outcome=refused reason=budget 1",
+			"endpoint=pay limit=day outcome=refused reason=too_large 1",
+			"endpoint=pay outcome=allowed 2", "endpoint=pay outcome=error 1",
+			"endpoint=pay outcome=refused reason=blocked 1",
+			"endpoint=prove outcome=refused reason=challenge 1",
+		},
+		"rlfunc.guard.deny_cache.hits": {"endpoint=chat 2", "endpoint=login 1"},
+		"rlfunc.guard.duplicates":      {"endpoint=chat 1"},
+		"rlfunc.guard.errors":          {"error.type=breaker 3", "error.type=endpoint 1", "error.type=state 1", "error.type=unavailable 3"},
+		"rlfunc.guard.fallbacks":       {"fallback=local 2", "fallback=open 2"},
+		"rlfunc.guard.give_backs":      {"outcome=given_back 2"},
+		"rlfunc.guard.policy.reloads":  {"outcome=failed 1", "outcome=loaded 1"},
+		"rlfunc.guard.redis.duration": {
+			"endpoint=chat 8", "endpoint=closed 1", "endpoint=local 1", "endpoint=login 2",
+			"endpoint=open 1", "endpoint=pay 6", "endpoint=prove 1",
+		},
+		"rlfunc.guard.settlements":      {"outcome=cancelled 1", "outcome=failed 1", "outcome=settled 1"},
+		"rlfunc.guard.shadow.decisions": {"endpoint=chat live=allowed shadow=allowed 1", "endpoint=chat live=allowed shadow=global 1"},
+		"rlfunc.guard.shadow.refusals":  {"endpoint=chat limit=trial 2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("after the traffic (-want +got):\n%s", diff)
+	}
+}
+
+// What callers send must not make series: neither subjects, nor receipts, nor endpoints that the policy does not have.
+func TestSeries_doNotGrowWithSubjects(t *testing.T) {
+	told, collect := measured(t)
+	play(t, told)
+	before := 0
+	for _, m := range collect() {
+		before += len(series(m))
+	}
+	hooks := told.Hooks()
+	var first, last runtime.MemStats
+	heap := func(m *runtime.MemStats) {
+		runtime.GC()
+		runtime.ReadMemStats(m)
+	}
+	heap(&first)
+	for i := range 100_000 {
+		name := "ip=" + strconv.Itoa(i)
+		r := guard.Request{Endpoint: "chat", Subject: name, Receipt: name}
+		hooks.Decided(t.Context(), guard.Event{Request: r, Redis: 1, Duration: 1, Decision: &guard.Decision{
+			Endpoint: "chat", Subject: name, Reason: guard.ReasonLimit, RetryAfter: 1,
+			Limits: []guard.LimitState{{Name: "minute"}},
+		}})
+		r.Endpoint = name
+		hooks.Decided(t.Context(), guard.Event{Request: r, Err: fmt.Errorf("decide %q: %w", name, guard.ErrEndpoint)})
+		hooks.GaveBack(t.Context(), name, nil)
+		hooks.Settled(t.Context(), guard.Settlement{Subject: name, Reservation: name, Outcome: "settled"}, nil)
+	}
+	heap(&last)
+	after := 0
+	for _, m := range collect() {
+		after += len(series(m))
+	}
+	if after != before {
+		t.Errorf("%d series before 100,000 subjects, %d after", before, after)
+	}
+	if grown := int64(last.HeapAlloc) - int64(first.HeapAlloc); grown > 1<<20 {
+		t.Errorf("the heap has grown by %d bytes for 100,000 subjects", grown)
+	}
+}

@@ -1,0 +1,57 @@
+package telemetry
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/rlfunc/rlfunc/guard"
+)
+
+// A spanKey finds this Telemetry's own span in a context: other hooks may have begun one within it.
+type spanKey struct{ of *Telemetry }
+
+func (t *Telemetry) deciding(ctx context.Context, _ *guard.Request) context.Context {
+	ctx, span := t.tracer.Start(ctx, "guard.decide")
+	if span.IsRecording() {
+		ctx = context.WithValue(ctx, spanKey{t}, span)
+	}
+	return ctx
+}
+
+func (t *Telemetry) endSpan(ctx context.Context, e *guard.Event, s *series) {
+	span, ok := ctx.Value(spanKey{t}).(trace.Span)
+	if !ok {
+		return
+	}
+	attributes := make([]attribute.KeyValue, 0, 10)
+	attributes = append(attributes,
+		endpointKey.String(s.key.endpoint), outcomeKey.String(s.key.outcome),
+		subjectKey.String(t.subject(e.Request.Subject)))
+	if s.key.limit != "" {
+		attributes = append(attributes, limitKey.String(s.key.limit))
+	}
+	if s.key.reason != guard.ReasonNone {
+		attributes = append(attributes, reasonKey.String(string(s.key.reason)))
+	}
+	if e.Redis > 0 {
+		attributes = append(attributes, procedureKey.String(t.procedure))
+	}
+	if d := e.Decision; d != nil {
+		attributes = append(attributes, cachedKey.Bool(d.Cached), duplicateKey.Bool(d.Duplicate))
+		if d.Fallback != guard.FallbackNone {
+			attributes = append(attributes, fallbackKey.String(string(d.Fallback)))
+		}
+	}
+	if err := failureOf(e); err != nil {
+		kind := kindOf(err)
+		attributes = append(attributes, errorKey.String(kind))
+		if e.Err != nil {
+			span.SetStatus(codes.Error, kind)
+		}
+	}
+	span.SetAttributes(attributes...)
+	span.End()
+}

@@ -1,0 +1,124 @@
+package telemetry_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/codes"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+)
+
+func traced(t *testing.T) (*telemetry.Telemetry, *sdk.TracerProvider, *tracetest.SpanRecorder) {
+	t.Helper()
+	recorder := tracetest.NewSpanRecorder()
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder))
+	told, err := telemetry.New(telemetry.Options{
+		MeterProvider: metricnoop.NewMeterProvider(), TracerProvider: provider, Logger: slog.New(slog.DiscardHandler),
+		SubjectKey: []byte("a key of the test"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told, provider, recorder
+}
+
+// line is a span's attributes in order of their names, and its status.
+func line(s sdk.ReadOnlySpan) string {
+	attributes := map[string]string{}
+	for _, kv := range s.Attributes() {
+		attributes[strings.TrimPrefix(string(kv.Key), "rlfunc.")] = kv.Value.Emit()
+	}
+	words := []string{s.Name()}
+	for _, key := range []string{"endpoint", "outcome", "reason", "limit", "fallback", "cached", "duplicate", "subject", "error.type", "db.stored_procedure.name"} {
+		if v, ok := attributes[key]; ok {
+			words = append(words, key+"="+v)
+			delete(attributes, key)
+		}
+	}
+	for key := range attributes {
+		words = append(words, "unexpected "+key)
+	}
+	if s.Status().Code == codes.Error {
+		words = append(words, "failed: "+s.Status().Description)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestHooks_aSpanTellsOfEachDecision(t *testing.T) {
+	told, _, recorder := traced(t)
+	play(t, told)
+	if begun, ended := len(recorder.Started()), len(recorder.Ended()); begun != ended {
+		t.Errorf("%d spans begun, %d ended", begun, ended)
+	}
+	var got []string
+	for _, s := range recorder.Ended() {
+		got = append(got, line(s))
+		for _, whole := range []string{ada, bob, eve, mal, zoe, outer} {
+			if name := whole[strings.IndexByte(whole, '=')+1:]; strings.Contains(line(s), name) {
+				t.Errorf("a span shows the subject %s: %s", whole, line(s))
+			}
+		}
+	}
+	const asked = "db.stored_procedure.name=guard_v1_admit"
+	want := map[int]string{
+		0:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=false subject=" + told.Subject(ada) + " " + asked,
+		1:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=true subject=" + told.Subject(ada) + " " + asked,
+		3:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=false duplicate=false subject=" + told.Subject(ada) + " " + asked,
+		4:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=true duplicate=false subject=" + told.Subject(ada),
+		18: "guard.decide endpoint=other outcome=error subject=" + told.Subject(eve) + " error.type=endpoint failed: endpoint",
+		19: "guard.decide endpoint=pay outcome=error subject=" + told.Subject(zoe) + " error.type=state " + asked + " failed: state",
+	}
+	for i, w := range want {
+		if i >= len(got) {
+			t.Errorf("only %d spans", len(got))
+		} else if diff := cmp.Diff(w, got[i]); diff != "" {
+			t.Errorf("span %d (-want +got):\n%s", i, diff)
+		}
+	}
+	all := strings.Join(got, "\n")
+	for _, w := range []string{
+		"endpoint=open outcome=allowed fallback=open cached=false duplicate=false subject=" + told.Subject(ada) + " error.type=breaker\n",
+		"endpoint=closed outcome=unavailable limit=minute subject=" + told.Subject(ada) + " error.type=breaker failed: breaker",
+	} {
+		if !strings.Contains(all, w) {
+			t.Errorf("no span %s in\n%s", w, all)
+		}
+	}
+}
+
+func TestHooks_aSpanIsTheChildOfTheRequestsAndItsOwn(t *testing.T) {
+	told, provider, recorder := traced(t)
+	other, _, others := traced(t)
+	ctx, request := provider.Tracer("request").Start(t.Context(), "GET /chat")
+	var hooks []guard.Hooks
+	for _, h := range []*telemetry.Telemetry{told, other} { // the second begins its span within the first's
+		hooks = append(hooks, h.Hooks())
+	}
+	r := guard.Request{Endpoint: "chat", Subject: ada}
+	within := ctx
+	for _, h := range hooks {
+		within = h.Deciding(within, &r)
+	}
+	for _, h := range hooks {
+		h.Decided(within, guard.Event{Request: r, Err: context.Canceled})
+	}
+	request.End()
+	ended := recorder.Ended()
+	if len(ended) != 2 || len(others.Ended()) != 1 {
+		t.Fatalf("%d spans of the first ended and %d of the second", len(ended), len(others.Ended()))
+	}
+	if ended[0].Parent().SpanID() != request.SpanContext().SpanID() {
+		t.Error("the decision's span is not the child of the request's")
+	}
+	if others.Ended()[0].Parent().SpanID() != ended[0].SpanContext().SpanID() {
+		t.Error("the second span is not the child of the first")
+	}
+}

@@ -1,0 +1,155 @@
+package telemetry
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	library "github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard"
+)
+
+const scope = "github.com/rlfunc/rlfunc/guard/telemetry"
+
+// Options of a Telemetry; the zero value is useful.
+type Options struct {
+	// MeterProvider makes the instruments; one of package metric/noop turns metrics off. Defaults to otel.GetMeterProvider().
+	MeterProvider metric.MeterProvider
+	// TracerProvider makes the spans; one of package trace/noop turns them off at no cost. Defaults to otel.GetTracerProvider().
+	TracerProvider trace.TracerProvider
+	// Logger writes the records; one with slog.DiscardHandler turns them off. Defaults to slog.Default().
+	Logger *slog.Logger
+	// SubjectKey is the key of the hash that stands for a subject in spans and records. With the same key in every process a
+	// subject can be followed through all of them. Defaults to a random key of this process.
+	SubjectKey []byte
+	// Channel is the guard's, see guard.Options: spans name the function that is called. Defaults to none.
+	Channel string
+
+	now func() time.Time
+}
+
+// A Telemetry tells what guards do. It is safe for concurrent use, and one may serve several guards.
+type Telemetry struct {
+	instruments instruments
+	tracer      trace.Tracer // nil without spans
+	logger      *slog.Logger
+	key         []byte
+	procedure   string // the function on the server
+	now         func() time.Time
+
+	series    *table[seriesKey, *series]
+	endpoints *table[string, *endpointSeries]
+	hidden    *table[hiddenKey, []metric.AddOption]
+	compared  *table[comparedKey, []metric.AddOption]
+	samplers  *table[samplerKey, *sampler]
+}
+
+// New makes the instruments.
+func New(o Options) (*Telemetry, error) {
+	if o.MeterProvider == nil {
+		o.MeterProvider = otel.GetMeterProvider()
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = otel.GetTracerProvider()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if len(o.SubjectKey) == 0 {
+		o.SubjectKey = make([]byte, 32)
+		_, _ = rand.Read(o.SubjectKey) // never fails
+	}
+	t := &Telemetry{logger: o.Logger, key: o.SubjectKey, now: o.now}
+	lib := library.Library
+	if o.Channel != "" {
+		var err error
+		if lib, err = lib.Channel(o.Channel); err != nil {
+			return nil, fmt.Errorf("new telemetry: %w", err)
+		}
+	}
+	t.procedure = lib.ServerName + "_admit"
+	meter := o.MeterProvider.Meter(scope)
+	if err := t.instruments.make(meter); err != nil {
+		return nil, fmt.Errorf("new telemetry: %w", err)
+	}
+	if _, off := o.TracerProvider.(tracenoop.TracerProvider); !off {
+		t.tracer = o.TracerProvider.Tracer(scope)
+	}
+	t.samplers = newTable(func(samplerKey) *sampler { return new(sampler) })
+	t.series = newTable(t.newSeries)
+	t.endpoints = newTable(newEndpointSeries)
+	t.hidden = newTable(newHidden)
+	t.compared = newTable(newCompared)
+	if _, err := meter.RegisterCallback(t.observe, t.instruments.decisions, t.instruments.cacheHits); err != nil {
+		return nil, fmt.Errorf("new telemetry: %w", err)
+	}
+	return t, nil
+}
+
+// Hooks are what guard.Options takes.
+func (t *Telemetry) Hooks() guard.Hooks {
+	h := guard.Hooks{
+		Decided:  t.decided,
+		Breaker:  t.breaker,
+		GaveBack: t.gaveBack,
+		Settled:  t.settled,
+		Shadowed: t.shadowed,
+		Reloaded: t.reloaded,
+	}
+	if t.tracer != nil {
+		h.Deciding = t.deciding
+	}
+	return h
+}
+
+func (t *Telemetry) decided(ctx context.Context, e guard.Event) {
+	s := t.series.of(keyOf(&e))
+	t.measure(ctx, &e, s)
+	if t.tracer != nil {
+		t.endSpan(ctx, &e, s)
+	}
+	t.logDecided(ctx, &e, s)
+}
+
+func (t *Telemetry) breaker(open bool) {
+	t.measureBreaker(open)
+	t.logBreaker(open)
+}
+
+func (t *Telemetry) gaveBack(ctx context.Context, subject string, err error) {
+	t.count(ctx, t.instruments.giveBacks, outcomeKey, choose(err, failed, "given_back"))
+	t.logGaveBack(ctx, subject, err)
+}
+
+func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {
+	t.count(ctx, t.instruments.settlements, outcomeKey, choose(err, failed, s.Outcome))
+	t.logSettled(ctx, s, err)
+}
+
+func (t *Telemetry) reloaded(err error) {
+	t.count(context.Background(), t.instruments.reloads, outcomeKey, choose(err, failed, "loaded"))
+	t.logReloaded(err)
+}
+
+func (t *Telemetry) shadowed(ctx context.Context, live, shadow guard.Event) {
+	key := comparedKey{endpoint: live.Request.Endpoint, live: said(&live), shadow: said(&shadow)}
+	t.instruments.shadowDecisions.Add(ctx, 1, t.compared.of(key)...)
+	t.logShadowed(ctx, &live, key)
+}
+
+func choose(err error, failed, fine string) string {
+	if err != nil {
+		return failed
+	}
+	return fine
+}

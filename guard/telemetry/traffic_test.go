@@ -1,0 +1,171 @@
+package telemetry_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+)
+
+// The subjects of the traffic: none of them may be seen in full anywhere.
+const (
+	ada   = "ip=203.0.113.77"
+	bob   = "fp=6f1c3b0a9d2e4f58"
+	eve   = "key=eve-and-her-secret"
+	mal   = "mallory without a kind"
+	zoe   = "fp=9a8b7c6d5e4f3021"
+	outer = "ip=198.51.100.99"
+)
+
+func everything() *policy.Policy {
+	return &policy.Policy{
+		Timeout: 10 * time.Second,
+		Cost:    &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Abuse:   &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Minute, Block: time.Hour}}},
+		Endpoints: []policy.Endpoint{
+			{
+				Name: "chat",
+				Limits: []policy.Limit{
+					{Name: "minute", Limit: 2, Window: time.Minute},
+					{Name: "trial", Limit: 1, Window: time.Minute, Shadow: true},
+				},
+				Global: []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 4, Window: time.Minute}},
+			},
+			{Name: "pay", Cost: &policy.EndpointCost{Estimate: 400_000}},
+			{Name: "login", Abuse: policy.CountAll},
+			{Name: "prove", Challenge: &policy.Challenge{Required: true}},
+		},
+		Overrides: policy.Overrides{Deny: []string{outer}},
+	}
+}
+
+// contract is an endpoint whose limit does that without Redis.
+func contract(f policy.OnFailure) *policy.Policy {
+	return &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{
+		{Name: string(f), Limits: []policy.Limit{{Name: "minute", Limit: 8, Window: time.Minute, OnFailure: f}}},
+	}}
+}
+
+// calm admits whatever comes to chat.
+func calm() *policy.Policy {
+	return &policy.Policy{Namespace: "calm", Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat"}}}
+}
+
+// play sends one request of each sort, and ends what it started.
+func play(t testing.TB, told *telemetry.Telemetry) {
+	t.Helper()
+	ctx := context.Background()
+	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))})
+	defer server.Close()
+	rdb := server.Client()
+	defer rdb.Close()
+	watch := guard.Options{Hooks: []guard.Hooks{told.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
+	ask := func(g *guard.Guard, r guard.Request, want string) *guard.Decision {
+		t.Helper()
+		d, err := g.Decide(ctx, r)
+		got := "error"
+		if err == nil {
+			got = string(d.Reason)
+			if d.Cached {
+				got += " cached"
+			}
+		}
+		if got != want {
+			t.Errorf("%s of %s is %q, want %q: %v", r.Endpoint, r.Subject, got, want, err)
+		}
+		return d
+	}
+	g := start(t, rdb, everything(), watch)
+	chat := func(subject, receipt, want string) {
+		t.Helper()
+		ask(g, guard.Request{Endpoint: "chat", Subject: subject, Receipt: receipt}, want)
+	}
+	chat(ada, "r1", "")
+	chat(ada, "r1", "") // a duplicate
+	chat(ada, "r2", "") // refused in the shadow
+	chat(ada, "r3", "limit")
+	chat(ada, "r4", "limit cached")
+	chat(bob, "", "")
+	chat(eve, "", "global")
+	chat(mal, "", "global cached")
+	chat(outer, "", "denied")
+
+	if err := ask(g, guard.Request{Endpoint: "pay", Subject: ada}, "").Settle(ctx, 300_000); err != nil {
+		t.Error(err)
+	}
+	if err := ask(g, guard.Request{Endpoint: "pay", Subject: ada}, "").Cancel(ctx); err != nil {
+		t.Error(err)
+	}
+	ask(g, guard.Request{Endpoint: "pay", Subject: ada, Estimate: 900_000}, "budget")
+	ask(g, guard.Request{Endpoint: "pay", Subject: ada, Estimate: 2_000_000}, "too_large")
+
+	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "")
+	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "attempts")
+	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "attempts cached")
+	ask(g, guard.Request{Endpoint: "pay", Subject: bob}, "blocked")
+	ask(g, guard.Request{Endpoint: "prove", Subject: eve}, "challenge")
+	ask(g, guard.Request{Endpoint: "nowhere", Subject: eve}, "error")
+
+	if err := rdb.RPush(ctx, "guard:{"+zoe+"}:charges", "no hash").Err(); err != nil {
+		t.Fatal(err)
+	}
+	ask(g, guard.Request{Endpoint: "pay", Subject: zoe}, "error")
+	if err := g.SetPolicy(&policy.Policy{Namespace: "another"}); err == nil {
+		t.Error("the namespace may change")
+	}
+	if err := g.SetPolicy(everything()); err != nil {
+		t.Error(err)
+	}
+
+	trial := everything()
+	trial.Namespace = "trial"
+	trial.Endpoints[0].Global[0].Limit = 1
+	watch.Shadow = &guard.Shadow{Policy: trial}
+	beside := start(t, rdb, calm(), watch)
+	ask(beside, guard.Request{Endpoint: "chat", Subject: zoe}, "")
+	ask(beside, guard.Request{Endpoint: "chat", Subject: zoe}, "")
+	if err := beside.Close(); err != nil { // waits for the shadow
+		t.Error(err)
+	}
+	watch.Shadow = nil
+
+	dead := redis.NewClient(&redis.Options{Addr: nobody(t), MaxRetries: -1, DialerRetries: 1})
+	defer dead.Close()
+	for f, want := range map[policy.OnFailure]string{policy.Open: "", policy.Closed: "error", policy.Local: ""} {
+		g := start(t, dead, contract(f), watch)
+		ask(g, guard.Request{Endpoint: string(f), Subject: ada}, want)
+		ask(g, guard.Request{Endpoint: string(f), Subject: ada}, want) // the breaker is open
+	}
+	if err := start(t, dead, everything(), watch).Settle(ctx, ada, fcall.NewToken(), 1); err == nil {
+		t.Error("settled without Redis")
+	}
+}
+
+func start(t testing.TB, rdb redis.UniversalClient, p *policy.Policy, o guard.Options) *guard.Guard {
+	t.Helper()
+	g, err := guard.New(rdb, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	return g
+}
+
+// nobody is the address of a port where nothing listens.
+func nobody(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
