@@ -7,7 +7,7 @@ func (g *Guard) compose(d *Decision, r *Request, parts []*part, params []guard.A
 	d.Allowed = true
 	for i := range answers {
 		if answers[i].err == nil {
-			d.take(parts[i], &answers[i].result)
+			d.take(parts[i], &params[i], &answers[i].result)
 		}
 	}
 	if own := &answers[0]; d.Allowed && own.err == nil && len(params[0].Budgets) > 0 {
@@ -18,8 +18,8 @@ func (g *Guard) compose(d *Decision, r *Request, parts []*part, params []guard.A
 	}
 }
 
-// take adds a part's answer to the decision. The subject's own refusal names the reason, also where everybody is refused.
-func (d *Decision) take(pt *part, a *guard.AdmitResult) {
+// take adds a part's answer to its call to the decision. The subject's own refusal names the reason, also where everybody is refused.
+func (d *Decision) take(pt *part, p *guard.AdmitParams, a *guard.AdmitResult) {
 	own := pt.global == ""
 	if own {
 		d.Duplicate = a.Duplicate
@@ -42,13 +42,14 @@ func (d *Decision) take(pt *part, a *guard.AdmitResult) {
 	}
 	for i := range a.Limits {
 		row := pt.limits[i]
+		row.Limit, row.Burst = p.Limits[i].Limit, p.Limits[i].Burst
 		row.Allowed, row.Remaining = a.Limits[i].Allowed, a.Limits[i].Remaining
 		row.RetryAfter, row.ResetAfter = a.Limits[i].RetryAfter, a.Limits[i].ResetAfter
 		d.Limits = append(d.Limits, row)
 	}
 	for i := range a.Budgets {
 		d.Budgets = append(d.Budgets, BudgetState{
-			Name: pt.names[i], Budget: pt.params.Budgets[i].Budget, Window: pt.params.Budgets[i].Window,
+			Name: pt.names[i], Budget: p.Budgets[i].Budget, Window: p.Budgets[i].Window,
 			Allowed: a.Budgets[i].Allowed, Spent: a.Budgets[i].Spent, Remaining: a.Budgets[i].Remaining, RetryAfter: a.Budgets[i].RetryAfter,
 		})
 	}

@@ -37,6 +37,9 @@ func (g *Guard) decide(ctx context.Context, r *Request, start time.Time) (*Decis
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
+	if r.Weight < 0 || r.Weight > mostLimit {
+		return nil, 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostLimit), Got: strconv.FormatInt(r.Weight, 10)}
+	}
 	if strings.HasPrefix(r.Subject, everybody) {
 		return nil, 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
 	}

@@ -110,4 +110,5 @@ type charge struct {
 	duplicate   bool
 	absent      bool // nothing is reserved in Redis
 	closed      atomic.Bool
+	spent       atomic.Pointer[fcall.Micros] // what Settle could not record
 }

@@ -60,6 +60,7 @@ type Guard struct {
 	piped   *redis.AutoPipeliner // nil without
 	trips   sync.WaitGroup
 	reload  sync.Mutex
+	checks  []func(*policy.Policy) error // guarded by reload
 }
 
 // New returns a guard for a policy. It sends nothing: Redis may be down, and is asked when the first request comes. Close frees what it
@@ -161,6 +162,11 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 	if had := g.Policy().Namespace; complete.Namespace != had {
 		return fmt.Errorf("set policy: namespace must stay %s, got %s: what subjects have taken would be forgotten", had, complete.Namespace)
 	}
+	for _, check := range g.checks {
+		if err := check(complete); err != nil {
+			return fmt.Errorf("set policy: %w", err)
+		}
+	}
 	if reflect.DeepEqual(complete, g.Policy()) {
 		return nil // what is remembered stays
 	}
@@ -180,6 +186,13 @@ func (g *Guard) install(p *policy.Policy) error {
 	ps.local = g.local
 	g.plans.Store(ps)
 	return nil
+}
+
+// Require has SetPolicy and Watch refuse a policy that a check refuses, as a middleware does that can not follow it.
+func (g *Guard) Require(check func(*policy.Policy) error) {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	g.checks = append(g.checks, check)
 }
 
 // Watch follows a policy's file until the context ends, and replaces the policy when its content changes. A file that is not valid keeps

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -118,5 +120,49 @@ func TestDecide_theSubjectsRefusalGivesEverybodyTheChargeBack(t *testing.T) {
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
 	if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {
 		t.Errorf("after one request of ada and one of bob: %+v", d)
+	}
+}
+
+func TestDecide_aMultipliedSubjectIsToldItsOwnLimits(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := budgeted()
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 5, Window: time.Second, Burst: 20}}
+	p.Overrides.Multiply = map[string]int64{"key=partner": 10}
+	g := newGuard(t, rdb, p, guard.Options{})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "key=partner"})
+	if l, b := d.Limits[0], d.Budgets[0]; l.Limit != 50 || l.Burst != 200 || l.Remaining != 199 || b.Budget != 10_000_000 {
+		t.Errorf("%+v, %+v", l, b)
+	}
+}
+
+func TestDecide_aWeightOutOfBoundsIsRefused(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second, Cost: 4}), guard.Options{})
+	for _, weight := range []int64{-1, 1_000_001, 1 << 62} { // four times the last is 0 in 64 bits
+		if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: "fp=ada", Weight: weight}); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("weight %d: %+v, %v", weight, d, err)
+		}
+	}
+}
+
+func TestSetPolicy_refusesWhatACheckRefuses(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
+	no := errors.New("no")
+	g.Require(func(p *policy.Policy) error {
+		if len(p.Endpoints) > 1 {
+			return no
+		}
+		return nil
+	})
+	had := g.Policy()
+	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "more"})
+	if err := g.SetPolicy(p); !errors.Is(err, no) || g.Policy() != had {
+		t.Errorf("error %v", err)
+	}
+	p.Endpoints = p.Endpoints[:1]
+	if err := g.SetPolicy(p); err != nil || g.Policy() == had {
+		t.Errorf("error %v", err)
 	}
 }

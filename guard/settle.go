@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
@@ -42,6 +43,7 @@ func (d *Decision) Settle(ctx context.Context, actual fcall.Micros) error {
 	}
 	err := c.guard.settle(ctx, Settlement{Subject: c.subject, Reservation: c.reservation, Estimate: c.estimate, Actual: actual})
 	if err != nil {
+		c.spent.Store(&actual)
 		c.closed.Store(false)
 	}
 	return err
@@ -108,15 +110,39 @@ func (d *Decision) Detach() string {
 }
 
 // Finish ends what was neither settled nor cancelled nor detached: the reservation is given back when the request came to nothing
-// (its handler panicked, its client has gone), and else counts as it was estimated.
+// (its handler panicked, its client has gone), and else counts as it was estimated. What Settle was told and could not record is
+// settled, whoever has gone: it is spent.
 func (d *Decision) Finish(ctx context.Context, gone bool) error {
-	switch {
-	case d.charge == nil:
+	if d.charge == nil {
 		return nil
+	}
+	spent := d.charge.spent.Load()
+	switch {
+	case spent != nil:
+		return d.Settle(ctx, *spent)
 	case gone:
 		return d.Cancel(ctx)
 	case d.charge.duplicate:
 		return nil // the first request settles
 	}
 	return d.Settle(ctx, d.charge.estimate)
+}
+
+// finishWithin is how long FinishSoon tries.
+const finishWithin = 5 * time.Second
+
+// FinishSoon is Finish behind the request, whose answer does not depend on Redis any more, also when the context has ended.
+// Hooks.Settled is told, and Guard.Close waits for it.
+func (d *Decision) FinishSoon(ctx context.Context, gone bool) {
+	c := d.charge
+	if c == nil || c.closed.Load() {
+		return
+	}
+	c.guard.trips.Add(1)
+	go func() {
+		defer c.guard.trips.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+		defer cancel()
+		_ = d.Finish(ctx, gone)
+	}()
 }

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -64,6 +65,25 @@ func TestDecision_aReservationEndsOnce(t *testing.T) {
 				t.Errorf("%v is spent, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// A handler that settles with its request's context, whose client has gone, has spent all the same.
+func TestDecision_whatCouldNotBeSettledIsSettledInTheEnd(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, budgeted(), guard.Options{})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Settle(gone, 250_000); !errors.Is(err, context.Canceled) {
+		t.Fatalf("settled with a context that has ended: %v", err)
+	}
+	d.FinishSoon(gone, true)
+	if err := g.Close(); err != nil { // waits for it
+		t.Fatal(err)
+	}
+	if got := spent(t, g, "fp=ada"); got != 250_000 {
+		t.Errorf("%v is spent", got)
 	}
 }
 

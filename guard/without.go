@@ -92,7 +92,7 @@ func (ps *plans) decideHere(ctx context.Context, d *Decision, parts []*part, par
 			continue
 		}
 		if !a.result.Allowed || d.Allowed {
-			d.take(parts[i], &a.result)
+			d.take(parts[i], &params[i], &a.result)
 		}
 	}
 }
