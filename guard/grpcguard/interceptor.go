@@ -51,6 +51,7 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 		return nil, fmt.Errorf("new grpc interceptor: %w", err)
 	}
 	i.methods.Store(m)
+	g.Require(func(p *policy.Policy) error { _, err := i.compile(p); return err })
 	return i, nil
 }
 
@@ -65,7 +66,7 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	}
 	gone := true
 	ctx = context.WithValue(ctx, contextKey{}, d)
-	defer func() { _ = d.Finish(context.WithoutCancel(ctx), gone) }() // also when the handler panics
+	defer func() { d.FinishSoon(ctx, gone) }() // also when the handler panics
 	reply, err := handler(ctx, req)
 	gone = ctx.Err() != nil
 	return reply, err
@@ -82,7 +83,7 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	}
 	gone := true
 	ctx := context.WithValue(stream.Context(), contextKey{}, d)
-	defer func() { _ = d.Finish(context.WithoutCancel(ctx), gone) }()
+	defer func() { d.FinishSoon(ctx, gone) }()
 	err = handler(srv, guarded{stream, ctx})
 	gone = ctx.Err() != nil
 	return err
@@ -118,6 +119,8 @@ func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision
 		return d, nil
 	case d != nil:
 		return nil, refusal(d)
+	case errors.Is(err, guard.ErrEndpoint) && methods.policy != i.guard.Policy():
+		return i.admit(ctx, method) // the policy was replaced meanwhile
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()
 	}

@@ -55,7 +55,7 @@ func asRequest(ctx context.Context) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// current returns the methods of the policy that holds now; where it can not be compiled, those of the last that could.
+// current returns the methods of the policy that holds now. The guard takes no policy that can not be compiled, see New.
 func (i *Interceptor) current() *methods {
 	had, p := i.methods.Load(), i.guard.Policy()
 	if had.policy == p {
@@ -63,8 +63,7 @@ func (i *Interceptor) current() *methods {
 	}
 	m, err := i.compile(p)
 	if err != nil {
-		m = new(*had)
-		m.policy = p
+		return had
 	}
 	i.methods.CompareAndSwap(had, m)
 	return m

@@ -10,7 +10,7 @@
 //
 //	429  a limit, a budget or a block refuses: error rate_limited, cost_exceeded, too_many_attempts, blocked
 //	403  the policy denies the subject, or the challenge is missing or not valid: error denied, challenge_required, challenge_invalid
-//	503  Redis does not answer and a limit is closed: error limiter_unavailable
+//	503  Redis does not answer and a limit is closed: error limiter_unavailable; the request's own deadline has passed: timeout
 //	500  what Redis answered can not be read: error limiter_unreadable
 //	400  the request can not be told apart: error bad_request
 //

@@ -58,37 +58,43 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 		return nil, fmt.Errorf("new http middleware: %w", err)
 	}
 	m.routes.Store(r)
+	g.Require(func(p *policy.Policy) error { _, err := m.compile(p); return err })
 	return m, nil
 }
 
 // Handler guards the requests that the endpoints' match patterns name; all others pass as they are.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var guarded http.HandlerFunc
+	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.current()
 		endpoint := routes.endpoint(r)
 		if endpoint == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		m.serve(w, r, next, routes, endpoint)
-	})
+		m.serve(w, r, next, routes, endpoint, guarded)
+	}
+	return guarded
 }
 
 // For guards a handler as one endpoint of the policy, whatever its match patterns are. An endpoint that the policy does not name
 // answers 500: check with Policy().Endpoint.
 func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var guarded http.HandlerFunc
+	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.current()
 		e, ok := routes.policy.Endpoint(endpoint)
 		if !ok {
 			m.refuse(w, r, problemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
 			return
 		}
-		m.serve(w, r, next, routes, e)
-	})
+		m.serve(w, r, next, routes, e, guarded)
+	}
+	return guarded
 }
 
-func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint) {
+// serve decides about a request for an endpoint; again is for one whose policy was replaced meanwhile.
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint, again http.HandlerFunc) {
 	who, err := routes.identify(r)
 	if err != nil {
 		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The request can not be told apart.", Cause: err})
@@ -98,6 +104,9 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // nobody reads an answer
+	case errors.Is(err, guard.ErrEndpoint) && routes.policy != m.guard.Policy():
+		again(w, r)
+		return
 	case d == nil:
 		m.refuse(w, r, problemOf(err))
 		return
@@ -112,9 +121,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	gone := true
 	ctx := context.WithValue(r.Context(), contextKey{}, d)
-	defer func() { // also when the handler panics
-		_ = d.Finish(context.WithoutCancel(ctx), gone) // the guard's hooks are told
-	}()
+	defer func() { d.FinishSoon(ctx, gone) }() // also when the handler panics
 	next.ServeHTTP(w, r.WithContext(ctx))
 	gone = ctx.Err() != nil
 }

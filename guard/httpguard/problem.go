@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,6 +80,8 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, guard.ErrUnavailable):
 		p.Type, p.Status, p.Error, p.Message = reducedCapacity, http.StatusServiceUnavailable, "limiter_unavailable", "The service can not count requests right now: try again soon."
 		p.RetryAfter = time.Second
+	case errors.Is(err, context.DeadlineExceeded): // the request's own
+		p.Status, p.Error, p.Message = http.StatusServiceUnavailable, "timeout", "The request's time is over."
 	case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
 		p.Error, p.Message = "limiter_unreadable", "The limiter's answer can not be read."
 	case errors.Is(err, fcall.ErrArgument):

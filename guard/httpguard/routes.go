@@ -13,16 +13,12 @@ import (
 type routes struct {
 	policy   *policy.Policy
 	mux      *http.ServeMux // nil when no endpoint has patterns
+	patterns map[string]*policy.Endpoint
 	identify func(*http.Request) (identity.Identity, error)
 }
 
-// route is a handler that only names an endpoint.
-type route struct{ endpoint *policy.Endpoint }
-
-func (route) ServeHTTP(http.ResponseWriter, *http.Request) {}
-
 func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
-	r := &routes{policy: p, identify: m.options.Identify}
+	r := &routes{policy: p, patterns: map[string]*policy.Endpoint{}, identify: m.options.Identify}
 	if r.identify == nil {
 		config, err := p.Identity.Config(m.options.Verifier)
 		if err != nil {
@@ -43,27 +39,27 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 			if r.mux == nil {
 				r.mux = http.NewServeMux()
 			}
-			if err := handle(r.mux, pattern, route{e}); err != nil {
+			if err := handle(r.mux, pattern); err != nil {
 				return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
 			}
+			r.patterns[pattern] = e
 		}
 	}
 	return r, nil
 }
 
 // handle adds a pattern. ServeMux panics where one is not valid, or is the same as another.
-func handle(mux *http.ServeMux, pattern string, h http.Handler) (err error) {
+func handle(mux *http.ServeMux, pattern string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	mux.Handle(pattern, h)
+	mux.Handle(pattern, http.NotFoundHandler())
 	return nil
 }
 
-// current returns the routes of the policy that holds now. Those of a policy that can not be compiled, as a verifier is missing, are
-// not taken: New has refused such a policy, and a later one keeps the last that was good.
+// current returns the routes of the policy that holds now. The guard takes no policy that can not be compiled, see New.
 func (m *Middleware) current() *routes {
 	had, p := m.routes.Load(), m.guard.Policy()
 	if had.policy == p {
@@ -71,21 +67,26 @@ func (m *Middleware) current() *routes {
 	}
 	r, err := m.compile(p)
 	if err != nil {
-		r = new(*had)
-		r.policy = p
+		return had
 	}
 	m.routes.CompareAndSwap(had, r)
 	return r
 }
 
-// endpoint returns what a request is for, or nil.
+// endpoint returns what a request is for, or nil. A path that a ServeMux would clean, or redirect to one with a slash, is read as it
+// would be in the end, and one with an escaped slash in both ways: what stands behind may do any of it, and none is a way around
+// a limit.
 func (r *routes) endpoint(req *http.Request) *policy.Endpoint {
 	if r.mux == nil {
 		return nil
 	}
-	h, _ := r.mux.Handler(req)
-	if found, ok := h.(route); ok {
-		return found.endpoint
+	_, pattern := r.mux.Handler(req)
+	if e := r.patterns[pattern]; e != nil || req.URL.RawPath == "" {
+		return e
 	}
-	return nil
+	decoded, u := *req, *req.URL
+	u.RawPath = ""
+	decoded.URL = &u
+	_, pattern = r.mux.Handler(&decoded)
+	return r.patterns[pattern]
 }

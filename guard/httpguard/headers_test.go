@@ -1,0 +1,149 @@
+package httpguard_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+)
+
+// checkHeaders holds an answer to RFC 9651 and to draft-ietf-httpapi-ratelimit-headers-11.
+func checkHeaders(t *testing.T, h http.Header) {
+	t.Helper()
+	retry, waits := int64(-1), h.Get("Retry-After") != ""
+	if waits {
+		var err error
+		if retry, err = strconv.ParseInt(h.Get("Retry-After"), 10, 64); err != nil || retry < 1 {
+			t.Errorf("Retry-After: %q", h.Get("Retry-After"))
+		}
+	}
+	names := map[string][]string{}
+	for field, params := range map[string][]string{"RateLimit": {"r", "t"}, "RateLimit-Policy": {"q", "w"}} {
+		lines := h.Values(field)
+		if len(lines) == 0 {
+			continue
+		}
+		list, err := httpsfv.UnmarshalList(lines)
+		if err != nil {
+			t.Errorf("%s: %q: %v", field, lines, err)
+			continue
+		}
+		if text, err := httpsfv.Marshal(list); err != nil || text != strings.Join(lines, ", ") {
+			t.Errorf("%s: %q is written canonically as %q: %v", field, lines, text, err)
+		}
+		for _, member := range list {
+			item, ok := member.(httpsfv.Item)
+			name, text := item.Value.(string)
+			if !ok || !text {
+				t.Errorf("%s: %q has an item that is no string", field, lines)
+				continue
+			}
+			names[field] = append(names[field], name)
+			for _, key := range item.Params.Names() {
+				value, _ := item.Params.Get(key)
+				n, whole := value.(int64)
+				if !whole || n < 0 || key != params[0] && key != params[1] {
+					t.Errorf("%s: %q: %s=%v", field, lines, key, value)
+				}
+				if key == "t" && waits && n > retry {
+					t.Errorf("Retry-After %d is earlier than t of %q", retry, lines)
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(names["RateLimit-Policy"], names["RateLimit"]); diff != "" {
+		t.Errorf("RateLimit-Policy and RateLimit name (-first +second):\n%s", diff)
+	}
+}
+
+const twoLimits = `
+limits: [{name: hour, kind: sliding_counter, limit: 100, window: 1h}]
+endpoints:
+  - name: chat
+    match: ["/"]
+    limits:
+      - {name: minute, limit: 2, window: 1m}
+      - {name: rate, kind: gcra, limit: 10, window: 1s, burst: 50}
+      - {name: dark, limit: 1, window: 1m, shadow: true}
+    global: [{name: all, kind: gcra, limit: 1000, window: 1s}]
+`
+
+func TestHeaders_ofEachRevision(t *testing.T) {
+	type told map[string]string
+	for name, c := range map[string]struct {
+		options httpguard.Options
+		want    []told // of the first, second and third request
+	}{
+		"draft 11": {httpguard.Options{}, []told{
+			{"RateLimit": `"hour";r=99;t=7200, "minute";r=1;t=60, "rate";r=49;t=1`, "RateLimit-Policy": `"hour";q=100;w=3600, "minute";q=2;w=60, "rate";q=50;w=1`},
+			{"RateLimit": `"hour";r=98;t=7200, "minute";r=0;t=60, "rate";r=48;t=1`, "RateLimit-Policy": `"hour";q=100;w=3600, "minute";q=2;w=60, "rate";q=50;w=1`},
+			// What admits tells no t: Retry-After must not be earlier.
+			{"RateLimit": `"hour";r=98, "minute";r=0;t=60, "rate";r=48`, "RateLimit-Policy": `"hour";q=100;w=3600, "minute";q=2;w=60, "rate";q=50;w=1`, "Retry-After": "60"},
+		}},
+		"draft 6": {httpguard.Options{Headers: httpguard.Draft06}, []told{
+			{"RateLimit-Limit": "2", "RateLimit-Remaining": "1", "RateLimit-Reset": "60"},
+			{"RateLimit-Limit": "2", "RateLimit-Remaining": "0", "RateLimit-Reset": "60"},
+			{"RateLimit-Limit": "2", "RateLimit-Remaining": "0", "RateLimit-Reset": "60", "Retry-After": "60"},
+		}},
+		"none but X": {httpguard.Options{Headers: httpguard.NoHeaders, XHeaders: true}, []told{
+			{"X-Ratelimit-Limit": "2", "X-Ratelimit-Remaining": "1", "X-Ratelimit-Reset": "60"},
+			{"X-Ratelimit-Limit": "2", "X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": "60"},
+			{"X-Ratelimit-Limit": "2", "X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": "60", "Retry-After": "60"},
+		}},
+		"none": {httpguard.Options{Headers: httpguard.NoHeaders}, []told{{}, {}, {"Retry-After": "60"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			s := serve(t, rdb, parse(t, twoLimits), c.options, nil)
+			for i, want := range c.want {
+				response, _ := s.ask(t, "GET /")
+				checkHeaders(t, response.Header)
+				got := told{}
+				for field := range response.Header {
+					if low := strings.ToLower(field); strings.Contains(low, "ratelimit") || low == "retry-after" {
+						got[map[bool]string{true: strings.Replace(field, "Ratelimit", "RateLimit", 1), false: field}[!strings.HasPrefix(field, "X-")]] = response.Header.Get(field)
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("request %d (-want +got):\n%s", i+1, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestHeaders_areRoundedUp(t *testing.T) {
+	rdb, clock := inProcess(t)
+	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{}, nil)
+	s.get(t)
+	for _, step := range []struct {
+		advance time.Duration
+		want    string
+	}{{0, "60"}, {time.Microsecond, "60"}, {59*time.Second - 2*time.Microsecond, "2"}, {time.Microsecond, "1"}, {time.Second - time.Microsecond, "1"}, {time.Microsecond, ""}} {
+		clock.Advance(step.advance)
+		if got := s.get(t); got.RetryAfter != step.want {
+			t.Errorf("Retry-After %q at %v, want %q", got.RetryAfter, clock.Now(), step.want)
+		}
+	}
+}
+
+// A refusal from memory tells what is left of the wait, not what it was.
+func TestHeaders_ofARememberedRefusalAge(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serveWith(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), guardOptions(1000), httpguard.Options{}, nil)
+	s.get(t)
+	s.get(t)
+	eventually(t, "a second has passed of a remembered refusal", func() bool {
+		a := s.get(t)
+		if a.Status != 429 || a.RateLimit != `"minute";r=0;t=`+a.RetryAfter {
+			t.Fatalf("%+v", a)
+		}
+		return a.RetryAfter == "59" // the clock of Redis stands still
+	})
+}

@@ -1,0 +1,160 @@
+package httpguard_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+// inProcess is a Redis inside the test and its clock, which stands still.
+func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
+	t.Helper()
+	clock := embedded.NewManualClock(engines.Start)
+	server := embedded.New(embedded.Options{Clock: clock})
+	rdb := server.Client()
+	t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
+	return rdb, clock
+}
+
+// parse reads a policy whose subjects are API keys as they stand, and which gives a busy machine time.
+func parse(t *testing.T, yaml string) *policy.Policy {
+	t.Helper()
+	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\nidentity: {from: [fingerprint, api_key, ip], api_key: {plain: true}}\n"+yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A service is a guarded handler on a real socket.
+type service struct {
+	*httptest.Server
+	guard      *guard.Guard
+	middleware *httpguard.Middleware
+}
+
+func serve(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o httpguard.Options, handler http.HandlerFunc) *service {
+	t.Helper()
+	return serveWith(t, rdb, p, guard.Options{DenySize: -1}, o, handler)
+}
+
+func serveWith(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, g guard.Options, o httpguard.Options, handler http.HandlerFunc) *service {
+	t.Helper()
+	s := new(service)
+	var err error
+	if s.guard, err = guard.New(rdb, p, g); err != nil {
+		t.Fatal(err)
+	}
+	if s.middleware, err = httpguard.New(s.guard, o); err != nil {
+		t.Fatal(err)
+	}
+	if handler == nil {
+		handler = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }
+	}
+	s.Server = httptest.NewServer(s.middleware.Handler(handler))
+	t.Cleanup(func() {
+		s.Server.Close()
+		if err := s.guard.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// An answer is what a client sees of a refusal.
+type answer struct {
+	Status           int
+	Error, Message   string
+	RetryAfter       string
+	RateLimit        string
+	RateLimitPolicy  string
+	Violated         []string
+	Seconds, Context int64 // of the body
+	Type             string
+}
+
+// ask sends a request; headers are pairs.
+func (s *service) ask(t *testing.T, path string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	method, path, _ := strings.Cut(path, " ")
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	response, err := s.Client().Do(r)
+	if err != nil {
+		t.Error(err)
+		return &http.Response{Header: http.Header{}}, ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return response, string(body)
+}
+
+func (s *service) get(t *testing.T, headers ...string) answer {
+	t.Helper()
+	return read(t, "GET /", s, headers...)
+}
+
+func read(t *testing.T, path string, s *service, headers ...string) answer {
+	t.Helper()
+	response, body := s.ask(t, path, headers...)
+	checkHeaders(t, response.Header)
+	a := answer{
+		Status: response.StatusCode, RetryAfter: response.Header.Get("Retry-After"),
+		RateLimit: response.Header.Get("RateLimit"), RateLimitPolicy: response.Header.Get("RateLimit-Policy"),
+	}
+	if a.Status < 400 {
+		return a
+	}
+	var problem struct {
+		Type, Title, Detail string
+		Status              int
+		Error, Message      string
+		Seconds             int64    `json:"retry_after_seconds"`
+		Violated            []string `json:"violated-policies"`
+		Context             struct{ RetryAfter int64 }
+	}
+	decoder := json.NewDecoder(strings.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&problem); err != nil {
+		t.Errorf("body of %d: %v: %s", a.Status, err, body)
+	}
+	if problem.Status != a.Status || problem.Title != http.StatusText(a.Status) || problem.Detail != problem.Message ||
+		response.Header.Get("Content-Type") != "application/problem+json" || response.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d, %v with body %s", a.Status, response.Header, body)
+	}
+	a.Error, a.Message, a.Violated, a.Seconds, a.Context = problem.Error, problem.Message, problem.Violated, problem.Seconds, problem.Context.RetryAfter
+	_, a.Type, _ = strings.Cut(problem.Type, "#")
+	return a
+}
+
+// eventually waits for what is done behind a request.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not after 20 s: %s", what)
+		}
+	}
+}
