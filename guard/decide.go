@@ -2,6 +2,8 @@ package guard
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -54,7 +56,7 @@ func (g *Guard) decide(ctx context.Context, r *Request, start time.Time) (*Decis
 			times = o.Multiply
 		}
 	}
-	if !g.denied.passes(r.Subject, r.Receipt) {
+	if !g.denied.passes(pl, r.Subject, r.Receipt) {
 		if d := g.recall(pl, r); d != nil {
 			return d, 0, nil
 		}
@@ -69,7 +71,7 @@ func (g *Guard) decide(ctx context.Context, r *Request, start time.Time) (*Decis
 		return nil, took, err
 	}
 	if d.Allowed {
-		g.denied.admitted(r.Subject, r.Receipt, pl.dedup)
+		g.denied.admitted(pl, r.Subject, r.Receipt)
 	} else {
 		g.remember(pl, r, d, start)
 	}
@@ -175,8 +177,8 @@ func (pt *part) call(pl *plan, r *Request, times int64) guard.AdmitParams {
 		return p
 	}
 	p.Bucket = fcall.Subject(r.Subject)
-	if pl.dedup > 0 {
-		p.Receipt, p.Dedup = r.Receipt, pl.dedup
+	if pl.dedup > 0 && r.Receipt != "" {
+		p.Receipt, p.Dedup = pl.receipt(r.Receipt), pl.dedup
 	}
 	if pt.challenge {
 		p.Challenge, p.Payload = r.Challenge, r.Payload
@@ -199,10 +201,22 @@ func (pt *part) call(pl *plan, r *Request, times int64) guard.AdmitParams {
 	return p
 }
 
+// receipt is a request's receipt as Redis keeps it. There receipts are the subject's: what was paid for at one endpoint must not pass
+// at another.
+func (pl *plan) receipt(own string) string {
+	named := pl.endpoint.Name + ":" + own
+	if len(named) <= mostReceipt {
+		return named
+	}
+	sum := sha256.Sum256([]byte(own))
+	return pl.endpoint.Name + ":~" + hex.EncodeToString(sum[:])
+}
+
 // What a call may name at most; see gen/guard.
 const (
-	mostLimit  = 1_000_000
-	mostBudget = 1_000_000_000_000_000
+	mostReceipt = 224
+	mostLimit   = 1_000_000
+	mostBudget  = 1_000_000_000_000_000
 )
 
 func manyTimes(n, times, most int64) int64 {

@@ -31,8 +31,11 @@ type denyCache struct {
 	most     time.Duration
 }
 
-// receiptKey is a receipt that this process has admitted: it passes again also where its subject is refused by now.
-type receiptKey struct{ subject, receipt string }
+// receiptKey is a receipt that this process has admitted for an endpoint: it passes again also where its subject is refused by now.
+type receiptKey struct {
+	plan             *plan
+	subject, receipt string
+}
 
 func newDenyCache(size int, most time.Duration) *denyCache {
 	return &denyCache{
@@ -85,29 +88,19 @@ func (c *denyCache) add(key deniedKey, d *Decision, at time.Time) {
 }
 
 // admitted notes a receipt that passed.
-func (c *denyCache) admitted(subject, receipt string, dedup time.Duration) {
-	if c != nil && receipt != "" && dedup > 0 {
-		c.receipts.Set(receiptKey{subject, receipt}, dedup)
+func (c *denyCache) admitted(pl *plan, subject, receipt string) {
+	if c != nil && receipt != "" && pl.dedup > 0 {
+		c.receipts.Set(receiptKey{pl, subject, receipt}, pl.dedup)
 	}
 }
 
 // passes tells that a receipt was admitted here lately, so that only Redis may answer.
-func (c *denyCache) passes(subject, receipt string) bool {
+func (c *denyCache) passes(pl *plan, subject, receipt string) bool {
 	if c == nil || receipt == "" {
 		return false
 	}
-	_, ok := c.receipts.GetIfPresent(receiptKey{subject, receipt})
+	_, ok := c.receipts.GetIfPresent(receiptKey{pl, subject, receipt})
 	return ok
-}
-
-// forget drops what is remembered of a subject in the parts given.
-func (c *denyCache) forget(keys ...deniedKey) {
-	if c == nil {
-		return
-	}
-	for _, key := range keys {
-		c.refusals.Invalidate(key)
-	}
 }
 
 func (c *denyCache) close() {

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -174,5 +175,22 @@ func BenchmarkDecide_withoutRedis(b *testing.B) {
 				_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"})
 			}
 		})
+	}
+}
+
+func TestDecide_aReceiptIsOfItsEndpoint(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image", Limits: p.Endpoints[0].Limits})
+	g := newGuard(t, rdb, p, guard.Options{})
+	long := strings.Repeat("r", 1000)
+	for _, receipt := range []string{"fp:c1:ada", long} {
+		for _, endpoint := range []string{"chat", "image"} {
+			for i := range 2 {
+				if d := decide(t, g, guard.Request{Endpoint: endpoint, Subject: "fp=ada", Receipt: receipt}); d.Duplicate != (i == 1) {
+					t.Errorf("%s, request %d with a receipt of %d bytes: duplicate is %v", endpoint, i+1, len(receipt), d.Duplicate)
+				}
+			}
+		}
 	}
 }

@@ -15,8 +15,8 @@ type Request struct {
 	Endpoint string
 	// Subject is whom the limits are about, "ip=203.0.113.7", as package identity makes it. Any bytes are safe.
 	Subject string
-	// Receipt is the request's own ID, 224 bytes at most: a double click or a retry that brings the same one costs nothing.
-	// Defaults to none: each request counts.
+	// Receipt is the request's own ID: a double click or a retry that brings the same one to the same endpoint within the endpoint's
+	// dedup costs nothing. Defaults to none: each request counts.
 	Receipt string
 	// Challenge is the one-time token that the request brings, 128 bytes at most. Defaults to none.
 	Challenge string

@@ -53,7 +53,7 @@ func New(config Config) (*Identifier, error) {
 		c.IPv6Prefix = 64
 	}
 	if c.IPv6Prefix < 1 || c.IPv6Prefix > 128 {
-		return nil, fmt.Errorf("IPv6Prefix must be 1 to 128, got %d", c.IPv6Prefix)
+		return nil, fmt.Errorf("identity: IPv6Prefix must be 1 to 128, got %d", c.IPv6Prefix)
 	}
 	for _, header := range []struct {
 		name   *string
@@ -66,7 +66,7 @@ func New(config Config) (*Identifier, error) {
 	}
 	for i, p := range c.TrustedProxies {
 		if !p.IsValid() {
-			return nil, fmt.Errorf("TrustedProxies[%d] is no prefix", i)
+			return nil, fmt.Errorf("identity: TrustedProxies[%d] is no prefix", i)
 		}
 		c.TrustedProxies[i] = unmap(p).Masked()
 	}
@@ -80,13 +80,13 @@ func (c *Config) checkFrom() error {
 	for i, source := range c.From {
 		switch {
 		case !slices.Contains([]Source{Fingerprint, APIKey, IP, Custom}, source):
-			return fmt.Errorf("From[%d] must be fingerprint, api_key, ip or custom, got %q", i, source)
+			return fmt.Errorf("identity: From[%d] must be fingerprint, api_key, ip or custom, got %q", i, source)
 		case slices.Contains(c.From[:i], source):
-			return fmt.Errorf("From[%d] is there twice: %s", i, source)
+			return fmt.Errorf("identity: From[%d] is there twice: %s", i, source)
 		case source == IP && i < len(c.From)-1:
-			return fmt.Errorf("From[%d] must be the last: every request has an address", i)
+			return fmt.Errorf("identity: From[%d] must be the last: every request has an address", i)
 		case source == Custom && c.Func == nil:
-			return fmt.Errorf("From[%d] has no Func", i)
+			return fmt.Errorf("identity: From[%d] has no Func", i)
 		}
 	}
 	return nil

@@ -45,7 +45,8 @@ func TestIdentify_fingerprints(t *testing.T) {
 		"no hash":         {"fp:a:", Identity{Subject: "fp=fp:a:", Source: Fingerprint}},
 		"capitals":        {"FP:a:b", Identity{Subject: "fp=FP:a:b", Source: Fingerprint}},
 		"CR LF": {"fp:c1:a\r\nb", Identity{
-			Subject: "fp=~18745f36a05e29072709042d6062ce54", Receipt: "~56e09fdbe488a1d3993eaae5b0dacffe", Challenge: "c1", Source: Fingerprint}},
+			Subject: "fp=~18745f36a05e29072709042d6062ce54", Receipt: "~56e09fdbe488a1d3993eaae5b0dacffe", Challenge: "c1", Source: Fingerprint,
+		}},
 		"NUL":           {"\x00", Identity{Subject: "fp=~6e340b9cffb37a989ca544e6bb780a2c", Source: Fingerprint}},
 		"invalid UTF-8": {"\xff", Identity{Subject: "fp=~a8100ae6aa1940d0b663bb31cd466142", Source: Fingerprint}},
 		"1 MiB":         {long, Identity{Subject: "fp=~9bc1b2a288b26af7257a36277ae3816a", Source: Fingerprint}},
@@ -144,11 +145,11 @@ func TestIdentify_ownFunction(t *testing.T) {
 
 func TestNew_refusesWhatContradicts(t *testing.T) {
 	for want, c := range map[string]Config{
-		"From[0] must be the last: every request has an address":           {From: []Source{IP, APIKey}},
-		"From[1] is there twice: api_key":                                  {From: []Source{APIKey, APIKey}},
-		`From[0] must be fingerprint, api_key, ip or custom, got "cookie"`: {From: []Source{"cookie"}},
-		"From[0] has no Func":                                              {From: []Source{Custom}},
-		"IPv6Prefix must be 1 to 128, got 129":                             {IPv6Prefix: 129},
+		"identity: From[0] must be the last: every request has an address":           {From: []Source{IP, APIKey}},
+		"identity: From[1] is there twice: api_key":                                  {From: []Source{APIKey, APIKey}},
+		`identity: From[0] must be fingerprint, api_key, ip or custom, got "cookie"`: {From: []Source{"cookie"}},
+		"identity: From[0] has no Func":                                              {From: []Source{Custom}},
+		"identity: IPv6Prefix must be 1 to 128, got 129":                             {IPv6Prefix: 129},
 	} {
 		if _, err := New(c); err == nil || err.Error() != want {
 			t.Errorf("want %s, got %v", want, err)

@@ -2,6 +2,7 @@ package engines
 
 import (
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -24,19 +25,21 @@ func NewMove(t testing.TB, from, to *Member) *Move {
 // All moves the slots in which the primary has keys, and says how many those are.
 func (m *Move) All() int {
 	m.t.Helper()
-	ranges, err := m.source.ClusterSlots(m.t.Context()).Result()
+	shards, err := m.source.ClusterShards(m.t.Context()).Result()
 	if err != nil {
 		m.t.Fatalf("engines: %v", err)
 	}
 	moved := 0
-	for _, s := range ranges {
-		if s.Nodes[0].ID != m.fromID {
+	for _, s := range shards {
+		if !slices.ContainsFunc(s.Nodes, func(n redis.Node) bool { return n.ID == m.fromID }) {
 			continue
 		}
-		for slot := s.Start; slot <= s.End; slot++ {
-			if m.source.ClusterCountKeysInSlot(m.t.Context(), slot).Val() > 0 {
-				m.Slot(slot, nil)
-				moved++
+		for _, r := range s.Slots {
+			for slot := int(r.Start); slot <= int(r.End); slot++ {
+				if m.source.ClusterCountKeysInSlot(m.t.Context(), slot).Val() > 0 {
+					m.Slot(slot, nil)
+					moved++
+				}
 			}
 		}
 	}
