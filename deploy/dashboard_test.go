@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,7 @@ type dashboard struct {
 		Targets    []struct {
 			Datasource source
 			Expr       string
+			Legend     string `json:"legendFormat"`
 		}
 	}
 }
@@ -74,6 +76,8 @@ func TestDashboard_takesAnyDatasource(t *testing.T) {
 var (
 	labelValues = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
 	threshold   = regexp.MustCompile(` > [0-9.]+$`)
+	// The labels that a legend or an alert shows.
+	shown = regexp.MustCompile(`{{ *(?:\$labels\.)?(\w+) *}}`)
 	// What Grafana fills in.
 	filledIn = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*")
 )
@@ -93,11 +97,11 @@ func TestPrometheus_hasWhatDashboardAndAlertsAskFor(t *testing.T) {
 		if m == nil {
 			t.Fatalf("the variable %s is %q", v.Name, v.Definition)
 		}
-		p.hasData(t, "variable "+v.Name, fmt.Sprintf("group by (%s) (%s)", m[2], m[1]))
+		p.hasData(t, "variable "+v.Name, fmt.Sprintf("group by (%s) (%s)", m[2], m[1]), "{{"+m[2]+"}}")
 	}
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
-			p.hasData(t, "panel "+panel.Title, filledIn.Replace(target.Expr)+" > 0")
+			p.hasData(t, "panel "+panel.Title, filledIn.Replace(target.Expr)+" > 0", target.Legend)
 		}
 	}
 	for _, group := range readRules(t).Groups {
@@ -105,18 +109,21 @@ func TestPrometheus_hasWhatDashboardAndAlertsAskFor(t *testing.T) {
 			if !threshold.MatchString(r.Expr) {
 				t.Errorf("alert %s has no threshold at its end: %s", r.Alert, r.Expr)
 			}
-			p.hasData(t, "alert "+r.Alert, threshold.ReplaceAllString(r.Expr, "")+" >= 0")
+			p.hasData(t, "alert "+r.Alert, threshold.ReplaceAllString(r.Expr, "")+" >= 0", r.Annotations.Summary)
 		}
 	}
 	p.rulesAreHealthy(t)
 }
 
-// hasData asks until a query has a result; one that Prometheus does not understand never will.
-func (p *prometheus) hasData(t *testing.T, what, query string) {
+// A sample is a series that a query finds; its value does not matter here.
+type sample struct{ Metric map[string]string }
+
+// hasData asks until a query has a result with each label that is shown; one that Prometheus does not understand never will.
+func (p *prometheus) hasData(t *testing.T, what, query, text string) {
 	t.Helper()
 	var refused *refusedQuery
 	p.eventually(t, what+": "+query, func() error {
-		var answer struct{ Result []json.RawMessage }
+		var answer struct{ Result []sample }
 		if err := p.get("/api/v1/query", url.Values{"query": {query}}, &answer); errors.As(err, &refused) {
 			t.Fatalf("%s: %s: %v", what, query, err)
 		} else if err != nil {
@@ -124,6 +131,11 @@ func (p *prometheus) hasData(t *testing.T, what, query string) {
 		}
 		if len(answer.Result) == 0 {
 			return errors.New("no data")
+		}
+		for _, m := range shown.FindAllStringSubmatch(text, -1) {
+			if !slices.ContainsFunc(answer.Result, func(s sample) bool { return s.Metric[m[1]] != "" }) {
+				return fmt.Errorf("no label %s in %v", m[1], answer.Result)
+			}
 		}
 		return nil
 	})

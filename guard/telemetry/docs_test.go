@@ -100,7 +100,7 @@ func keys(m metricdata.Metrics, values map[attribute.Key]map[string]bool) (kind 
 			if values[kv.Key] == nil {
 				values[kv.Key] = map[string]bool{}
 			}
-			values[kv.Key][kv.Value.Emit()] = true
+			values[kv.Key][kv.Value.String()] = true
 		}
 	}
 	switch data := m.Data.(type) {

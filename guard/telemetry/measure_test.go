@@ -49,7 +49,7 @@ func series(m metricdata.Metrics) []string {
 	line := func(set attribute.Set, count any) {
 		var b strings.Builder
 		for _, kv := range set.ToSlice() {
-			fmt.Fprintf(&b, "%s=%s ", strings.TrimPrefix(string(kv.Key), "rlfunc."), kv.Value.Emit())
+			fmt.Fprintf(&b, "%s=%s ", strings.TrimPrefix(string(kv.Key), "rlfunc."), kv.Value.String())
 		}
 		lines = append(lines, fmt.Sprintf("%s%v", &b, count))
 	}

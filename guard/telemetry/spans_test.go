@@ -34,7 +34,7 @@ func traced(t *testing.T) (*telemetry.Telemetry, *sdk.TracerProvider, *tracetest
 func line(s sdk.ReadOnlySpan) string {
 	attributes := map[string]string{}
 	for _, kv := range s.Attributes() {
-		attributes[strings.TrimPrefix(string(kv.Key), "rlfunc.")] = kv.Value.Emit()
+		attributes[strings.TrimPrefix(string(kv.Key), "rlfunc.")] = kv.Value.String()
 	}
 	words := []string{s.Name()}
 	for _, key := range []string{"endpoint", "outcome", "reason", "limit", "fallback", "cached", "duplicate", "subject", "error.type", "db.stored_procedure.name"} {
