@@ -34,7 +34,8 @@ func New() (*Metrics, error) {
 		return nil, fmt.Errorf("new prometheus metrics: %w", err)
 	}
 	return &Metrics{
-		provider: sdk.NewMeterProvider(sdk.WithReader(reader)),
+		// The policy bounds the series; the SDK's own bound of 2000 would fold a large policy's endpoints into one.
+		provider: sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithCardinalityLimit(0)),
 		registry: registry,
 		page:     promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	}, nil
