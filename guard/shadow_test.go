@@ -85,3 +85,25 @@ func TestWait_passesWhenThereIsRoom(t *testing.T) {
 		t.Errorf("a minute's wait with a second's time: %+v, %v after %v", d, err, time.Since(began))
 	}
 }
+
+func TestShadow_withoutAPolicyTriesTheLiveOneOnAChannel(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
+	g := newGuard(t, rdb, p, guard.Options{DenySize: -1, Shadow: &guard.Shadow{Channel: "canary"}})
+	for range 3 {
+		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	}
+	if err := g.SetPolicy(g.Policy()); err != nil {
+		t.Errorf("the policy that holds is not taken: %v", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := guard.ShadowReport{Outcomes: []guard.Difference{
+		{Endpoint: "chat", Live: "limit", Shadow: "limit", Count: 2},
+		{Endpoint: "chat", Live: "allowed", Shadow: "allowed", Count: 1},
+	}}
+	if diff := cmp.Diff(want, g.ShadowReport()); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}

@@ -22,7 +22,8 @@ const (
 )
 
 // Complete checks a policy and returns a deep copy in which every default is filled in: a limit's kind, cost and what it
-// does on failure, a gcra's burst, an endpoint's Dedup. What is off stays zero: Cost.Hold and Cost.Penalty.
+// does on failure, a gcra's burst, an endpoint's Dedup. What is off stays zero: Cost.Hold and Cost.Penalty,
+// a limit's Share where it is not local. A complete policy stays as it is.
 func (p *Policy) Complete() (*Policy, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -44,7 +45,9 @@ func (p *Policy) Complete() (*Policy, error) {
 	if p.Abuse != nil {
 		c.Abuse = new(*p.Abuse)
 		c.Abuse.Tiers, c.Abuse.Escalation = slices.Clone(p.Abuse.Tiers), slices.Clone(p.Abuse.Escalation)
-		fill(&c.Abuse.StrikeMemory, DefaultStrikeMemory)
+		if len(c.Abuse.Escalation) > 0 {
+			fill(&c.Abuse.StrikeMemory, DefaultStrikeMemory)
+		}
 		fill(&c.Abuse.OnFailure, c.OnFailure)
 	}
 	c.Endpoints = slices.Clone(p.Endpoints)
@@ -62,7 +65,9 @@ func (p *Policy) completeLimits(limits []Limit) []Limit {
 		fill(&l.Kind, SlidingLog)
 		fill(&l.Cost, 1)
 		fill(&l.OnFailure, p.OnFailure)
-		fill(&l.Share, p.Share)
+		if l.OnFailure == Local {
+			fill(&l.Share, p.Share)
+		}
 		if l.Kind == GCRA {
 			fill(&l.Burst, l.Limit)
 		}
@@ -101,12 +106,21 @@ func (id Identity) complete() Identity {
 	if len(id.From) == 0 {
 		id.From = []Source{FromIP}
 	}
-	fill(&id.Fingerprint.Header, DefaultFingerprintHeader)
-	fill(&id.Fingerprint.Verify, VerifyNone)
-	fill(&id.APIKey.Header, DefaultAPIKeyHeader)
 	id.IP.TrustedProxies = slices.Clone(id.IP.TrustedProxies)
-	fill(&id.IP.IPv6Prefix, DefaultIPv6Prefix)
-	fill(&id.IP.Header, DefaultIPHeader)
+	for _, source := range id.From { // the others are not asked
+		switch source {
+		case FromFingerprint:
+			fill(&id.Fingerprint.Header, DefaultFingerprintHeader)
+			fill(&id.Fingerprint.Verify, VerifyNone)
+		case FromAPIKey:
+			fill(&id.APIKey.Header, DefaultAPIKeyHeader)
+		case FromIP:
+			fill(&id.IP.IPv6Prefix, DefaultIPv6Prefix)
+		}
+	}
+	if len(id.IP.TrustedProxies) > 0 {
+		fill(&id.IP.Header, DefaultIPHeader)
+	}
 	return id
 }
 

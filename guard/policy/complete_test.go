@@ -12,7 +12,7 @@ func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 		OnFailure: Local, Share: 0.5,
 		Limits: []Limit{{Name: "hour", Limit: 100, Window: time.Hour, OnFailure: Closed}},
 		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}},
-		Abuse:  &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}},
+		Abuse:  &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Dedup: new(time.Duration(0)),
 			Limits:    []Limit{{Name: "minute", Kind: GCRA, Limit: 10, Window: time.Minute}},
@@ -23,13 +23,10 @@ func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 	}
 	want := &Policy{
 		Version: 1, Namespace: "guard", Timeout: 50 * time.Millisecond, OnFailure: Local, Share: 0.5,
-		Identity: Identity{
-			From: []Source{FromIP}, Fingerprint: Fingerprint{Header: "X-Fingerprint", Verify: VerifyNone},
-			APIKey: APIKey{Header: "X-API-Key"}, IP: IP{IPv6Prefix: 64, Header: "X-Forwarded-For"},
-		},
-		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
-		Abuse:  &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, StrikeMemory: 30 * day, OnFailure: Local},
-		Limits: []Limit{{Name: "hour", Kind: SlidingLog, Limit: 100, Window: time.Hour, Cost: 1, OnFailure: Closed, Share: 0.5}},
+		Identity: Identity{From: []Source{FromIP}, IP: IP{IPv6Prefix: 64}},
+		Cost:     &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
+		Abuse:    &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local},
+		Limits:   []Limit{{Name: "hour", Kind: SlidingLog, Limit: 100, Window: time.Hour, Cost: 1, OnFailure: Closed}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Dedup: new(time.Duration(0)),
 			Limits:    []Limit{{Name: "minute", Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Cost: 1, OnFailure: Local, Share: 0.5}},
@@ -44,6 +41,10 @@ func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("complete (-want +got):\n%s", diff)
+	}
+	again, err := got.Complete()
+	if diff := cmp.Diff(got, again); err != nil || diff != "" {
+		t.Errorf("completed twice: %v (-once +twice):\n%s", err, diff)
 	}
 	if p.Limits[0].Cost != 0 || p.Endpoints[0].Challenge.TTL != 0 {
 		t.Error("the policy itself was changed")
