@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// withPolicy adds the flag that names the policy of a guarded service.
+func (a *app) withPolicy(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&a.policy, "policy", "", "the policy's file (default policy.yaml or limits.yaml in the folder, if there)")
+	return a.withRedis(cmd)
+}
+
+// rules is the policy that --policy names, complete. Without any, only what does not need its limits can be told.
+func (a *app) rules() (*policy.Policy, error) {
+	names := []string{a.policy}
+	if a.policy == "" {
+		names = []string{filepath.Join(a.dir, "policy.yaml"), filepath.Join(a.dir, "limits.yaml")}
+	}
+	for _, name := range names {
+		p, err := policy.Load(name)
+		if a.policy == "" && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a.policy == "" {
+			a.talk("by the policy in %s", name)
+		}
+		return p.Complete()
+	}
+	a.talk("no policy: namespace guard, and limits are not known; give --policy FILE")
+	return (&policy.Policy{}).Complete()
+}
+
+// subject is whom the text names, as the guard does. A bare address is told to be one.
+func (a *app) subject(text string, p *policy.Policy) (string, error) {
+	if text == "" {
+		return "", errors.New("a subject must not be empty: ip=203.0.113.7, key=ab12, fp=cd34")
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		if rest, ok := strings.CutPrefix(text, "ip="); ok {
+			return a.address(rest, text, p)
+		}
+		return text, nil
+	}
+	return a.named6(addr, text, p), nil
+}
+
+// address takes an IPv6 address for the client that it is a part of.
+func (a *app) address(rest, text string, p *policy.Policy) (string, error) {
+	addr, err := netip.ParseAddr(rest)
+	if err != nil {
+		return text, nil // a prefix, or text of the service's own
+	}
+	return a.named6(addr, text, p), nil
+}
+
+func (a *app) named6(addr netip.Addr, text string, p *policy.Policy) string {
+	addr = addr.WithZone("").Unmap()
+	subject := "ip=" + addr.String()
+	if bits := p.Identity.IP.IPv6Prefix; addr.Is6() && bits < 128 {
+		subject = "ip=" + netip.PrefixFrom(addr, bits).Masked().String()
+	}
+	if subject != text {
+		a.talk("%s is %s for the guard", text, subject)
+	}
+	return subject
+}
+
+// drawable tells whether out is a terminal that shows more than ASCII, and whether it wants colour.
+func (a *app) drawable(color bool) (unicode bool) {
+	if !color {
+		return false
+	}
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := os.Getenv(name); value != "" {
+			value = strings.ToLower(value)
+			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+		}
+	}
+	return false
+}
+
+// fail says what was done when it failed.
+func fail(what, subject string, err error) error { return fmt.Errorf("%s %s: %w", what, subject, err) }

@@ -1,0 +1,243 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A Style is what a terminal shows.
+type Style struct {
+	ASCII bool // no blocks
+	Color bool
+}
+
+func (s Style) paint(code, text string) string {
+	if !s.Color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31;1"
+	green  = "32"
+	yellow = "33"
+)
+
+// A page is written line by line; the writer's first error is kept.
+type page struct {
+	w     io.Writer
+	style Style
+	now   time.Time
+	err   error
+}
+
+func (p *page) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, strings.TrimRight(fmt.Sprintf(format, args...), " ")+"\n")
+	}
+}
+
+func (p *page) head(text string) { p.line("\n%s", p.style.paint(bold, text)) }
+
+// WriteText writes a report for a person, in 80 columns.
+func (rep *Report) WriteText(w io.Writer, style Style) error {
+	p := &page{w: w, style: style, now: rep.Now}
+	if rep.Now.IsZero() {
+		p.line("no limits of everybody")
+		return p.err
+	}
+	p.line("%s  namespace %s, %s", p.style.paint(bold, Visible(rep.Subject)), rep.Namespace, rep.Now.UTC().Format("2006-01-02 15:04:05 UTC"))
+	p.verdict(rep)
+	p.limits(rep.Limits)
+	p.budgets(rep)
+	p.abuse(rep)
+	p.challenges(rep.Challenges)
+	p.timelines(rep)
+	return p.err
+}
+
+// Visible is text from outside, without what a terminal would act on.
+func Visible(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' || r >= 0x80 && r < 0xa0 }) {
+		return fmt.Sprintf("%q", text)
+	}
+	return text
+}
+
+// verdict answers first what is asked first.
+func (p *page) verdict(rep *Report) {
+	refused := p.style.paint(red, "REFUSED")
+	switch o := rep.Override; {
+	case o != nil && o.Allow:
+		p.line("%s by the policy's overrides, whatever else", p.style.paint(green, "never limited"))
+		return
+	case o != nil && o.Deny:
+		p.line("%s always: the policy's overrides deny it", refused)
+	case o != nil:
+		p.line("has %d times each limit and budget, by the policy's overrides", o.Multiply)
+	}
+	if b := rep.Block; b != nil {
+		by := fmt.Sprintf("tier %d", b.Tier)
+		if b.Tier == 0 {
+			by = "hand"
+			if b.Reason != "" {
+				by += ": " + Visible(b.Reason)
+			}
+		}
+		p.line("%s everywhere for %s, until %s: blocked by %s", refused, Words(time.Duration(b.RetryAfter)), When(b.Until, p.now), by)
+	}
+	for i := range rep.Limits {
+		if l := &rep.Limits[i]; !l.Allowed && !l.Shadow {
+			where := "everywhere"
+			if l.Endpoint != "" {
+				where = "at " + l.Endpoint
+			}
+			p.line("%s %s for %s, until %s: limit %s", refused, where, Words(time.Duration(l.RetryAfter)), When(*l.AdmitsAt, p.now), l.Name)
+		}
+	}
+	if rep.Penalty > 0 {
+		p.line("%s what costs money for %s, until %s: a budget was exceeded", refused, Words(time.Duration(rep.Penalty)), p.after(rep.Penalty))
+	}
+	for _, b := range rep.Budgets {
+		if b.Exhausted && rep.Penalty == 0 {
+			p.line("%s what costs money for %s, until %s: budget %s", refused, Words(time.Duration(b.RetryAfter)), p.after(b.RetryAfter), b.Name)
+		}
+	}
+	switch {
+	case !rep.Known && rep.Subject == "global":
+		p.line("nobody has made a request that still counts")
+	case !rep.Known:
+		p.line("nothing is known of it: it has made no request that still counts")
+	case !rep.Refused:
+		p.line("%s now", p.style.paint(green, "allowed"))
+	}
+}
+
+func (p *page) after(s Seconds) string { return When(p.now.Add(time.Duration(s)), p.now) }
+
+func (p *page) limits(rows []Limit) {
+	for i := range rows {
+		l := &rows[i]
+		if i == 0 || l.Endpoint != rows[i-1].Endpoint {
+			title := "limits of every endpoint"
+			if l.Endpoint != "" {
+				title = "limits at " + l.Endpoint
+			}
+			p.head(title)
+		}
+		most := l.Limit
+		if l.Kind == policy.GCRA {
+			most = l.Burst
+		}
+		state := fmt.Sprintf("%d left", l.Remaining)
+		color := green
+		switch {
+		case !l.Allowed && l.Shadow:
+			color, state = yellow, "would refuse for "+Words(time.Duration(l.RetryAfter))
+		case !l.Allowed:
+			color, state = red, "admits again at "+When(*l.AdmitsAt, p.now)
+		case l.Used > 0 && l.ResetAfter > 0:
+			state += ", as new in " + Words(time.Duration(l.ResetAfter))
+		}
+		p.line("  %-12s %s %-20s %s", l.Name, p.style.paint(color, bar(l.Used, most, p.style.ASCII)),
+			fmt.Sprintf("%d of %d in %s", l.Used, most, Words(time.Duration(l.Window))), state)
+	}
+}
+
+func (p *page) budgets(rep *Report) {
+	if len(rep.Budgets)+len(rep.Reservations) > 0 {
+		p.head("money")
+	}
+	for _, b := range rep.Budgets {
+		color := green
+		if b.Exhausted {
+			color = red
+		}
+		p.line("  %-12s %s %-20s %s left", b.Name, p.style.paint(color, bar(int64(b.Spent), int64(b.Budget), p.style.ASCII)),
+			fmt.Sprintf("%s of %s in %s", b.Spent, b.Budget, Words(time.Duration(b.Window))), b.Remaining)
+	}
+	for _, r := range newest(p, rep.Reservations, "reservations") {
+		until := "to " + When(r.Until, p.now)
+		if !r.Until.After(p.now) {
+			until = "counts no more"
+		}
+		id := Visible(r.ID)
+		p.line("  %-8s %12s  %s %s  %s", r.State, r.Amount, When(r.At, p.now), until, p.style.paint(dim, id[:min(len(id), 26)]))
+	}
+}
+
+func (p *page) abuse(rep *Report) {
+	if len(rep.Tiers) == 0 && rep.Strikes == 0 {
+		return
+	}
+	p.head("attempts")
+	for i, t := range rep.Tiers {
+		p.line("  %-12s %s %-20s then blocked %s", fmt.Sprintf("tier %d", i+1), p.style.paint(yellow, bar(t.Count, t.Threshold, p.style.ASCII)),
+			fmt.Sprintf("%d of %d in %s", t.Count, t.Threshold, Words(time.Duration(t.Window))), Words(time.Duration(t.Block)))
+	}
+	if rep.Strikes > 0 {
+		var when []string
+		for _, at := range rep.StrikeTimes[max(0, len(rep.StrikeTimes)-3):] {
+			when = append(when, When(at, p.now))
+		}
+		p.line("  strikes that count: %d, the last %s", rep.Strikes, strings.Join(when, ", "))
+	}
+}
+
+func (p *page) challenges(all []Challenge) {
+	if len(all) > 0 {
+		p.head("challenges")
+	}
+	for _, c := range newest(p, all, "challenges") {
+		text := fmt.Sprintf("  %-8s %-12s issued %s, known until %s", c.State, Visible(c.Token), When(c.Issued, p.now), When(c.Expires, p.now))
+		if c.Payload != "" {
+			text += ", for " + Visible(c.Payload)
+		}
+		p.line("%s", text)
+	}
+}
+
+// newest are the last ten; how many others there are is told.
+func newest[T any](p *page, all []T, what string) []T {
+	const shown = 10
+	if n := len(all) - shown; n > 0 {
+		p.line("  %s", p.style.paint(dim, fmt.Sprintf("%d older %s: see --json", n, what)))
+		return all[n:]
+	}
+	return all
+}
+
+func (p *page) timelines(rep *Report) {
+	for i := range rep.Limits {
+		l := &rep.Limits[i]
+		p.timeline("admitted by "+l.path(), l.Admissions, time.Duration(l.Window))
+	}
+	if len(rep.Tiers) > 0 {
+		longest := rep.Tiers[0].Window
+		for _, t := range rep.Tiers {
+			longest = max(longest, t.Window)
+		}
+		p.timeline("attempts", rep.Attempts, time.Duration(longest))
+	}
+}
+
+func (p *page) timeline(what string, moments []time.Time, window time.Duration) {
+	counts, most := counted(moments, p.now, window)
+	if most == 0 {
+		return
+	}
+	note := fmt.Sprintf("at most %d in %s", most, Words(window/cells))
+	if len(moments) == 100 {
+		note = "the newest 100, " + note
+	}
+	p.head(fmt.Sprintf("%s, last %s (%s)", what, Words(window), note))
+	p.line("  %s", p.style.paint(green, drawn(counts, most, p.style.ASCII)))
+	p.line("  %s", p.style.paint(dim, axis(p.now, window)))
+}

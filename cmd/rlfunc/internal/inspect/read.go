@@ -1,0 +1,264 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// Libraries are what a server needs to be asked.
+var Libraries = []*fcall.Library{guard.Library, ratelimit.Library, abuse.Library, cost.Library}
+
+// A Reader reads what Redis holds of subjects, by one policy.
+type Reader struct {
+	policy *policy.Policy
+	limits *ratelimit.Client
+	abuse  *abuse.Client
+	cost   *cost.Client
+	guard  *guard.Client
+}
+
+// NewReader returns a reader for a complete policy. It sends nothing.
+func NewReader(rdb fcall.Caller, p *policy.Policy) (*Reader, error) {
+	o := fcall.Options{Namespace: p.Namespace}
+	r := &Reader{policy: p}
+	var errs [4]error
+	r.limits, errs[0] = ratelimit.New(rdb, o)
+	r.abuse, errs[1] = abuse.New(rdb, o)
+	r.cost, errs[2] = cost.New(rdb, o)
+	r.guard, errs[3] = guard.New(rdb, o)
+	return r, errors.Join(errs[:]...)
+}
+
+// Subject reports on one subject.
+func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
+	rep := &Report{Format: 1, Subject: subject, Namespace: r.policy.Namespace}
+	times := r.override(rep)
+	rows := listed(r.policy, times)
+	if err := r.look(ctx, rep, rows); err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", subject, err)
+	}
+	if err := r.block(ctx, rep); err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", subject, err)
+	}
+	if err := r.peek(ctx, fcall.Subject(subject), rows, rep.Now); err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", subject, err)
+	}
+	if err := r.budgets(ctx, rep, times); err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", subject, err)
+	}
+	rep.Limits = rows
+	rep.conclude()
+	return rep, nil
+}
+
+// Globals reports on the limits of everybody.
+func (r *Reader) Globals(ctx context.Context) (*Report, error) {
+	rep := &Report{Format: 1, Subject: "global", Namespace: r.policy.Namespace}
+	rows := everybodys(r.policy)
+	for i := range rows {
+		subject := fcall.Subject("global/" + rows[i].path())
+		endpoint := rows[i].Endpoint
+		rows[i].Endpoint = "" // the subject has it
+		found, err := r.guard.Look(ctx, guard.LookParams{Bucket: subject, Limits: []guard.LookLimits{{Name: rows[i].Name}}})
+		if err != nil {
+			return nil, fmt.Errorf("inspect %s: %w", subject, err)
+		}
+		rep.Now = found.Now
+		for _, a := range found.Admissions {
+			rows[i].Admissions = append(rows[i].Admissions, a.At)
+		}
+		if err := r.peek(ctx, subject, rows[i:i+1], found.Now); err != nil {
+			return nil, fmt.Errorf("inspect %s: %w", subject, err)
+		}
+		rows[i].Endpoint = endpoint
+	}
+	rep.Limits = rows
+	rep.conclude()
+	return rep, nil
+}
+
+func (r *Reader) override(rep *Report) (times int64) {
+	o := r.policy.Overrides.Lookup().Of(rep.Subject)
+	if o.Allow || o.Deny || o.Multiply > 1 {
+		rep.Override = &Override{Allow: o.Allow, Deny: o.Deny, Multiply: o.Multiply}
+	}
+	return max(o.Multiply, 1)
+}
+
+// atOnce is how many limits one call takes.
+const atOnce = 16
+
+func (r *Reader) look(ctx context.Context, rep *Report, rows []Limit) error {
+	var logs []int
+	for i := range rows {
+		if rows[i].Kind == policy.SlidingLog {
+			logs = append(logs, i)
+		}
+	}
+	for first := true; first || len(logs) > 0; first = false {
+		some := logs[:min(len(logs), atOnce)]
+		logs = logs[len(some):]
+		p := guard.LookParams{Bucket: fcall.Subject(rep.Subject)}
+		for _, i := range some {
+			p.Limits = append(p.Limits, guard.LookLimits{Name: rows[i].path()})
+		}
+		found, err := r.guard.Look(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, a := range found.Admissions {
+			row := &rows[some[a.Limit-1]]
+			row.Admissions = append(row.Admissions, a.At)
+		}
+		if first {
+			rep.take(&found)
+		}
+	}
+	return nil
+}
+
+func (rep *Report) take(found *guard.LookResult) {
+	rep.Now = found.Now
+	for _, a := range found.Attempts {
+		rep.Attempts = append(rep.Attempts, a.At)
+	}
+	for _, s := range found.Strikes {
+		rep.StrikeTimes = append(rep.StrikeTimes, s.At)
+	}
+	for _, v := range found.Reservations {
+		rep.Reservations = append(rep.Reservations, Reservation{ID: v.ID, State: string(v.State), Amount: Money(v.Amount), At: v.At, Until: v.CountsUntil})
+	}
+	for _, c := range found.Challenges {
+		rep.Challenges = append(rep.Challenges, Challenge{Token: shortened(c.Token), State: string(c.State), Payload: c.Payload, Issued: c.Issued, Expires: c.Expires})
+	}
+}
+
+// shortened is enough of a token to tell it from others, and too little to use it.
+func shortened(token string) string {
+	return token[:min(8, len(token)/2)] + "..."
+}
+
+func (r *Reader) block(ctx context.Context, rep *Report) error {
+	p := abuse.StatusParams{Bucket: fcall.Subject(rep.Subject)}
+	if a := r.policy.Abuse; a != nil {
+		p.StrikeMemory = a.StrikeMemory
+		for _, t := range a.Tiers {
+			p.Tiers = append(p.Tiers, abuse.StatusTiers{Window: t.Window})
+			rep.Tiers = append(rep.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
+		}
+	}
+	status, err := r.abuse.Status(ctx, p)
+	if err != nil {
+		return err
+	}
+	for i := range status.Tiers {
+		rep.Tiers[i].Count = status.Tiers[i].Count
+	}
+	rep.Strikes = status.Strikes
+	if status.Blocked {
+		rep.Block = &Block{Tier: status.Tier, Reason: status.Reason, RetryAfter: Seconds(status.RetryAfter), Until: rep.Now.Add(status.RetryAfter)}
+	}
+	return nil
+}
+
+// peek asks for what is left of each limit.
+func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, now time.Time) error {
+	for len(rows) > 0 {
+		some := rows[:min(len(rows), atOnce)]
+		rows = rows[len(some):]
+		p := ratelimit.CheckPeekParams{Bucket: subject}
+		for i := range some {
+			l := &some[i]
+			p.Limits = append(p.Limits, ratelimit.CheckPeekLimits{
+				Name: l.path(), Kind: ratelimit.CheckPeekLimitsKind(l.Kind), Limit: l.Limit, Window: time.Duration(l.Window), Burst: l.Burst, Cost: new(l.Cost),
+			})
+		}
+		found, err := r.limits.CheckPeek(ctx, p)
+		if err != nil {
+			return err
+		}
+		for i := range some {
+			some[i].answer(&found.Limits[i], now)
+		}
+	}
+	return nil
+}
+
+func (l *Limit) answer(a *ratelimit.CheckPeekLimitsResult, now time.Time) {
+	l.Allowed, l.Remaining, l.RetryAfter, l.ResetAfter = a.Allowed, a.Remaining, Seconds(a.RetryAfter), Seconds(a.ResetAfter)
+	most := l.Limit
+	if l.Kind == policy.GCRA {
+		most = l.Burst
+	}
+	l.Used = max(most-a.Remaining, 0)
+	if !a.Allowed {
+		at := now.Add(a.RetryAfter)
+		l.AdmitsAt = &at
+	}
+}
+
+func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
+	if r.policy.Cost == nil {
+		return nil
+	}
+	p := cost.PeekParams{Bucket: fcall.Subject(rep.Subject), Estimate: 1}
+	for _, b := range r.policy.Cost.Budgets {
+		budget := multiplied(int64(b.Budget), times, mostBudget)
+		p.Limits = append(p.Limits, cost.PeekLimits{Budget: fcall.Micros(budget), Window: b.Window})
+		rep.Budgets = append(rep.Budgets, Budget{Name: b.Name, Budget: Money(budget), Window: Seconds(b.Window)})
+	}
+	found, err := r.cost.Peek(ctx, p)
+	if err != nil {
+		return err
+	}
+	for i, row := range found.Limits {
+		b := &rep.Budgets[i]
+		b.Spent, b.Remaining = Money(row.Spent), Money(row.Remaining)
+		b.Exhausted, b.RetryAfter = !row.Allowed, Seconds(row.RetryAfter)
+	}
+	if found.Reason == cost.PeekReasonPenalty {
+		rep.Penalty = Seconds(found.RetryAfter)
+	}
+	return nil
+}
+
+// conclude says whether there is anything, and whether any of it refuses.
+func (rep *Report) conclude() {
+	present(&rep.Limits)
+	present(&rep.Budgets)
+	present(&rep.Tiers)
+	present(&rep.Attempts)
+	present(&rep.StrikeTimes)
+	present(&rep.Reservations)
+	present(&rep.Challenges)
+	rep.Known = rep.Override != nil || rep.Block != nil || len(rep.Attempts)+len(rep.StrikeTimes)+len(rep.Reservations)+len(rep.Challenges) > 0
+	rep.Refused = rep.Block != nil || rep.Override != nil && rep.Override.Deny || rep.Penalty > 0
+	for i := range rep.Limits {
+		l := &rep.Limits[i]
+		rep.Known = rep.Known || l.Used > 0
+		rep.Refused = rep.Refused || !l.Allowed && !l.Shadow
+	}
+	for i := range rep.Budgets {
+		rep.Known = rep.Known || rep.Budgets[i].Spent > 0
+		rep.Refused = rep.Refused || rep.Budgets[i].Exhausted
+	}
+	if rep.Override != nil && rep.Override.Allow {
+		rep.Refused = false
+	}
+}
+
+// present makes an absent list an empty one, which JSON tells as such.
+func present[T any](list *[]T) {
+	if *list == nil {
+		*list = []T{}
+	}
+}

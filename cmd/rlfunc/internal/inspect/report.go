@@ -1,0 +1,145 @@
+package inspect
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A Report is all that is known of a subject.
+type Report struct {
+	Format       int           `json:"format"`
+	Subject      string        `json:"subject"`
+	Namespace    string        `json:"namespace"`
+	Now          time.Time     `json:"now"` // by the server's clock
+	Known        bool          `json:"known"`
+	Refused      bool          `json:"refused"` // by what is here, whatever a request brings
+	Override     *Override     `json:"override,omitempty"`
+	Block        *Block        `json:"block,omitempty"`
+	Limits       []Limit       `json:"limits"`
+	Budgets      []Budget      `json:"budgets"`
+	Penalty      Seconds       `json:"penalty"` // how long nothing is reserved, as more than a budget was spent; 0 without
+	Tiers        []Tier        `json:"tiers"`
+	Attempts     []time.Time   `json:"attempts"`
+	Strikes      int64         `json:"strikes"` // within the strike memory
+	StrikeTimes  []time.Time   `json:"strike_times"`
+	Reservations []Reservation `json:"reservations"`
+	Challenges   []Challenge   `json:"challenges"`
+}
+
+// An Override is what the policy says of this subject alone.
+type Override struct {
+	Allow    bool  `json:"allow"`
+	Deny     bool  `json:"deny"`
+	Multiply int64 `json:"multiply"`
+}
+
+// A Block is one that holds.
+type Block struct {
+	Tier       int64     `json:"tier"` // 0 when by hand
+	Reason     string    `json:"reason,omitempty"`
+	RetryAfter Seconds   `json:"retry_after"`
+	Until      time.Time `json:"until"`
+}
+
+// A Limit is one limit and what is left of it.
+type Limit struct {
+	Endpoint   string      `json:"endpoint,omitempty"` // "" for one of every endpoint
+	Name       string      `json:"name"`
+	Global     bool        `json:"global"`
+	Kind       policy.Kind `json:"kind"`
+	Limit      int64       `json:"limit"`
+	Window     Seconds     `json:"window"`
+	Burst      int64       `json:"burst,omitempty"`
+	Cost       int64       `json:"cost"`
+	Shadow     bool        `json:"shadow"`
+	Used       int64       `json:"used"`
+	Remaining  int64       `json:"remaining"`
+	Allowed    bool        `json:"allowed"` // whether a request of that cost would pass it
+	RetryAfter Seconds     `json:"retry_after"`
+	AdmitsAt   *time.Time  `json:"admits_at,omitempty"` // when it does again
+	ResetAfter Seconds     `json:"reset_after"`
+	Admissions []time.Time `json:"admissions,omitempty"` // the newest 100 of a sliding_log
+}
+
+func (l *Limit) path() string {
+	if l.Endpoint == "" {
+		return l.Name
+	}
+	return l.Endpoint + "/" + l.Name
+}
+
+// A Budget is one budget and what is spent of it.
+type Budget struct {
+	Name       string  `json:"name"`
+	Budget     Money   `json:"budget"`
+	Window     Seconds `json:"window"`
+	Spent      Money   `json:"spent"`
+	Remaining  Money   `json:"remaining"`
+	Exhausted  bool    `json:"exhausted"` // not even the least amount fits
+	RetryAfter Seconds `json:"retry_after"`
+}
+
+// A Tier is how near a block is.
+type Tier struct {
+	Threshold int64   `json:"threshold"`
+	Window    Seconds `json:"window"`
+	Block     Seconds `json:"block"`
+	Count     int64   `json:"count"`
+}
+
+// A Reservation is money that was reserved or spent.
+type Reservation struct {
+	ID     string    `json:"id"`
+	State  string    `json:"state"` // open, settled, lapsed
+	Amount Money     `json:"amount"`
+	At     time.Time `json:"at"`
+	Until  time.Time `json:"until"` // when it counts no more
+}
+
+// A Challenge is a one-time token. Only its first characters are told: whoever has all of it can use it.
+type Challenge struct {
+	Token   string    `json:"token"`
+	State   string    `json:"state"` // unused, consumed
+	Payload string    `json:"payload,omitempty"`
+	Issued  time.Time `json:"issued"`
+	Expires time.Time `json:"expires"`
+}
+
+// Seconds is a duration, in JSON a decimal number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON returns seconds: 5.987654.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	var seconds float64
+	err := json.Unmarshal(text, &seconds)
+	*s = Seconds(seconds * float64(time.Second))
+	return err
+}
+
+// Money is an amount, in JSON decimal text.
+type Money fcall.Micros
+
+// MarshalJSON returns decimal text: "0.02".
+func (m Money) MarshalJSON() ([]byte, error) { return json.Marshal(m.String()) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (m *Money) UnmarshalJSON(text []byte) error {
+	var amount string
+	if err := json.Unmarshal(text, &amount); err != nil {
+		return err
+	}
+	micros, err := policy.ParseMicros(amount)
+	*m = Money(micros)
+	return err
+}
+
+func (m Money) String() string { return policy.Micros(m).String() }

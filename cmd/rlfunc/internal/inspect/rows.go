@@ -1,0 +1,48 @@
+package inspect
+
+import "github.com/rlfunc/rlfunc/guard/policy"
+
+// What a call may name at most; see gen/guard.
+const (
+	mostLimit  = 1_000_000
+	mostBudget = 1_000_000_000_000_000
+)
+
+// multiplied is n so many times, as the guard does it.
+func multiplied(n, times, most int64) int64 {
+	if n > most/times {
+		return most
+	}
+	return n * times
+}
+
+// listed are the limits that a subject has: those of every endpoint first.
+func listed(p *policy.Policy, times int64) []Limit {
+	rows := rowsOf(nil, p.Limits, "", false)
+	for i := range p.Endpoints {
+		rows = rowsOf(rows, p.Endpoints[i].Limits, p.Endpoints[i].Name, false)
+	}
+	for i := range rows {
+		rows[i].Limit = multiplied(rows[i].Limit, times, mostLimit)
+		rows[i].Burst = multiplied(rows[i].Burst, times, mostLimit)
+	}
+	return rows
+}
+
+// everybodys are the limits that everybody shares.
+func everybodys(p *policy.Policy) []Limit {
+	rows := rowsOf(nil, p.Global, "", true)
+	for i := range p.Endpoints {
+		rows = rowsOf(rows, p.Endpoints[i].Global, p.Endpoints[i].Name, true)
+	}
+	return rows
+}
+
+func rowsOf(rows []Limit, limits []policy.Limit, endpoint string, global bool) []Limit {
+	for _, l := range limits {
+		rows = append(rows, Limit{
+			Endpoint: endpoint, Name: l.Name, Global: global, Kind: l.Kind, Limit: l.Limit, Window: Seconds(l.Window), Burst: l.Burst, Cost: l.Cost, Shadow: l.Shadow,
+		})
+	}
+	return rows
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/audit"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+const shopPolicy = "testdata/operate/policy.yaml"
+
+// shop is a guarded service with the policy of testdata; without memory, so that what an operator does takes effect at once.
+func shop(t *testing.T, rdb *redis.Client, hooks ...guard.Hooks) *guard.Guard {
+	t.Helper()
+	p, err := policy.Load(shopPolicy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Timeout, p.OnFailure = 10*time.Second, policy.Closed // a slow machine is told, and not let pass
+	g, err := guard.New(rdb, p, guard.Options{DenySize: -1, Hooks: hooks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	return g
+}
+
+func decide(t *testing.T, g *guard.Guard, r guard.Request, times int) *guard.Decision {
+	t.Helper()
+	var last *guard.Decision
+	for range times {
+		d, err := g.Decide(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = d
+	}
+	return last
+}
+
+// visit is what a busy evening leaves: a customer over a limit with money reserved and settled, a guesser who is blocked, and challenges.
+func visit(t *testing.T, rdb *redis.Client, g *guard.Guard) {
+	t.Helper()
+	paid := decide(t, g, guard.Request{Endpoint: "chat", Subject: "ip=203.0.113.7"}, 1)
+	if err := paid.Settle(context.WithoutCancel(t.Context()), 31_500); err != nil {
+		t.Fatal(err)
+	}
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "ip=203.0.113.7"}, 10); d.Allowed {
+		t.Fatalf("the 11th is admitted: %+v", d)
+	}
+	if d := decide(t, g, guard.Request{Endpoint: "login", Subject: "key=ab12"}, 5); d.Reason != guard.ReasonAttempts {
+		t.Fatalf("the 5th try: %+v", d)
+	}
+	challenges, err := challenge.New(rdb, fcall.Options{Namespace: "shop"})
+	if err == nil {
+		_, err = challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "ip=203.0.113.7", Token: "0123456789abcdef0123456789abcdef", TTL: 5 * time.Minute, Payload: "/v1/chat"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ran is a command that must end with that code and say all of these.
+func ran(t *testing.T, code int, command string, says ...string) string {
+	t.Helper()
+	got, said := rlfunc(strings.Split(command, " ")...)
+	if got != code {
+		t.Errorf("rlfunc %s: exit %d, want %d:\n%s", command, got, code, said)
+	}
+	for _, words := range says {
+		if !strings.Contains(said, words) {
+			t.Errorf("rlfunc %s: does not say %q:\n%s", command, words, said)
+		}
+	}
+	return said
+}
+
+func TestInspect_tellsWhySomebodyIsRefused(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			visit(t, rdb, shop(t, rdb))
+			at := " --policy " + shopPolicy + " --redis " + e.URL
+			ran(t, exitDifferences, "inspect 203.0.113.7"+at, "203.0.113.7 is ip=203.0.113.7 for the guard", "REFUSED at chat for", "limit minute",
+				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "settled        0.0315", "open             0.02", "unused   01234567...", "for /v1/chat",
+				"admitted by chat/minute, last 1 min")
+			ran(t, exitDifferences, "inspect key=ab12"+at, "REFUSED everywhere for 5 min, until", "blocked by tier 1", "5 of 5 in 10 min", "strikes that count: 1")
+			ran(t, exitFine, "inspect key=nobody"+at, "nothing is known of it")
+			ran(t, exitFine, "inspect --global"+at, "limits at chat", "10 of 1000 in 1 min")
+			_, text := rlfunc(strings.Split("inspect ip=203.0.113.7 --json"+at, " ")...)
+			var r inspect.Report
+			if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &r); err != nil {
+				t.Fatalf("%v in %s", err, text)
+			}
+			if len(r.Reservations) != 10 || len(r.Challenges) != 1 || len(r.Limits) != 4 || len(r.Limits[1].Admissions) != 10 || !r.Refused || !r.Known {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestOperator_blocksUnblocksAndResetsOnTheRecord(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			g := shop(t, rdb)
+			visit(t, rdb, g)
+			at := " --policy " + shopPolicy + " --redis " + e.URL
+			decides := func(subject, endpoint string, want guard.Reason) {
+				t.Helper()
+				if d := decide(t, g, guard.Request{Endpoint: endpoint, Subject: subject}, 1); d.Reason != want {
+					t.Errorf("%s at %s: %q, want %q", subject, endpoint, d.Reason, want)
+				}
+			}
+			ran(t, exitError, "unblock key=ab12 --yes"+at, "give --reason")
+			ran(t, exitDifferences, "unblock key=ab12 --reason x"+at, "blocked by tier 1 until", "give --yes")
+			decides("key=ab12", "login", guard.ReasonBlocked)
+			ran(t, exitFine, "unblock key=ab12 --reason customer --by nora --yes"+at, "key=ab12: unblocked")
+			decides("key=ab12", "login", guard.ReasonNone)
+			ran(t, exitFine, "reset ip=203.0.113.7 --limit chat/minute --limit chat/burst --reason test --yes"+at, "ip=203.0.113.7: reset")
+			decides("ip=203.0.113.7", "chat", guard.ReasonNone)
+			ran(t, exitError, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, login/tries, cost)`)
+			ran(t, exitFine, "reset ip=203.0.113.7 --reason test --yes"+at)
+			ran(t, exitFine, "block 203.0.113.7 --for 1h --reason scraper --by nora --yes"+at, "blocked for 1 h")
+			decides("ip=203.0.113.7", "chat", guard.ReasonBlocked)
+			ran(t, exitDifferences, "block 203.0.113.7 --for 1m --reason scraper --yes"+at, "a block that ends later holds")
+			ran(t, exitDifferences, "inspect 203.0.113.7"+at, "blocked by hand: scraper")
+			ran(t, exitFine, "unblock 203.0.113.7 --pardon --reason mistake --yes"+at)
+
+			entries, err := audit.Open(rdb, "shop").Last(t.Context(), 100)
+			if err != nil || len(entries) != 6 {
+				t.Fatalf("%+v, %v", entries, err)
+			}
+			first := entries[5]
+			if first.By != "nora" || first.Command != "unblock" || first.Subject != "key=ab12" || first.Reason != "customer" || first.Result != "unblocked" ||
+				!strings.Contains(first.Before, "blocked by tier 1") || strings.Contains(first.After, "blocked") || time.Since(first.At) > time.Hour {
+				t.Errorf("%+v", first)
+			}
+			ran(t, exitFine, "audit"+at, "WHEN", "nora", "block --for 1h0m0s", "scraper", "unblock --pardon", "mistake")
+		})
+	}
+}
+
+// What can not be recorded is not done.
+func TestOperator_whoCanNotRecordChangesNothing(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			g := shop(t, rdb)
+			visit(t, rdb, g)
+			if err := rdb.Set(t.Context(), "shop:{audit}:log", "in the way", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			at := " --reason x --yes --policy " + shopPolicy + " --redis " + e.URL
+			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12"} {
+				ran(t, exitError, command+at, "so that nothing was changed")
+			}
+			if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "key=ab12"}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+	ran(t, exitError, "unblock key=ab12 --reason x --yes --redis embedded", "the embedded engine has no streams")
+}
