@@ -18,11 +18,19 @@ import (
 // Decide decides about a request; see the package's documentation for its errors. It returns within the policy's timeout, apart from
 // the time that the process itself needs. The caller of an allowed request with a budget settles the decision in the end.
 func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
-	start := time.Now()
+	if len(g.hooks) == 0 && g.shadow == nil {
+		d, _, err := g.decide(ctx, &r, now())
+		return d, err
+	}
+	return g.decideAndTell(ctx, r)
+}
+
+func (g *Guard) decideAndTell(ctx context.Context, r Request) (*Decision, error) {
+	start := now()
 	ctx = g.hooks.deciding(ctx, &r)
 	e := Event{Request: r}
 	e.Decision, e.Redis, e.Err = g.decide(ctx, &r, start)
-	e.Duration = time.Since(start)
+	e.Duration = now().since(start)
 	g.hooks.decided(ctx, e)
 	if g.shadow != nil && !errors.Is(e.Err, ErrEndpoint) {
 		g.shadow.follow(ctx, e)
@@ -30,7 +38,7 @@ func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
 	return e.Decision, e.Err
 }
 
-func (g *Guard) decide(ctx context.Context, r *Request, start time.Time) (*Decision, time.Duration, error) {
+func (g *Guard) decide(ctx context.Context, r *Request, start moment) (*Decision, time.Duration, error) {
 	ps := g.plans.Load()
 	pl, ok := ps.byName[r.Endpoint]
 	if !ok {
@@ -57,7 +65,7 @@ func (g *Guard) decide(ctx context.Context, r *Request, start time.Time) (*Decis
 		}
 	}
 	if !g.denied.passes(pl, r.Subject, r.Receipt) {
-		if d := g.recall(pl, r); d != nil {
+		if d := g.recall(pl, r, start); d != nil {
 			return d, 0, nil
 		}
 	}
@@ -84,10 +92,10 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, par
 	if open != nil {
 		return 0, g.without(ctx, ps, d, r, parts, params, unanswered(len(parts), open), open)
 	}
-	sent := time.Now()
+	sent := now()
 	t := g.start(ctx, params)
 	answers := t.await(ctx, ps.policy.Timeout)
-	took := time.Since(sent)
+	took := now().since(sent)
 	if answers == nil {
 		if err := ctx.Err(); err != nil { // the caller's time, not Redis's
 			done(context.Canceled)

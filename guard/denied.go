@@ -20,8 +20,8 @@ type deniedKey struct {
 // denied is a refusal as it was at a time.
 type denied struct {
 	decision *Decision
-	at       time.Time // when the rows were asked for
-	until    time.Time
+	at       moment // when the rows were asked for
+	until    moment
 }
 
 // A denyCache remembers who was refused, until retry_after and within bounds.
@@ -38,16 +38,17 @@ type receiptKey struct {
 }
 
 func newDenyCache(size int, most time.Duration) *denyCache {
+	clock := otter.NewCoarseClock(10 * time.Millisecond) // when memory is freed; what holds is told by until
 	return &denyCache{
 		most: most,
 		refusals: otter.Must(&otter.Options[deniedKey, *denied]{
-			MaximumSize: size,
+			MaximumSize: size, Clock: clock,
 			ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[deniedKey, *denied]) time.Duration {
-				return time.Until(e.Value.until)
+				return e.Value.until.since(now())
 			}),
 		}),
 		receipts: otter.Must(&otter.Options[receiptKey, time.Duration]{
-			MaximumSize: size,
+			MaximumSize: size, Clock: clock,
 			ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[receiptKey, time.Duration]) time.Duration {
 				return e.Value
 			}),
@@ -55,34 +56,30 @@ func newDenyCache(size int, most time.Duration) *denyCache {
 	}
 }
 
-// find returns a refusal that still holds, as it is now.
-func (c *denyCache) find(key deniedKey) *Decision {
+// find returns a refusal that still holds, as it is at a moment.
+func (c *denyCache) find(key deniedKey, at moment) *Decision {
 	if c == nil {
 		return nil
 	}
 	entry, ok := c.refusals.GetIfPresent(key)
-	if !ok {
-		return nil
-	}
-	now := time.Now()
-	if !now.Before(entry.until) {
+	if !ok || at >= entry.until {
 		return nil
 	}
 	d := new(Decision)
 	*d = *entry.decision
 	d.Cached = true
-	d.Age = now.Sub(entry.at)
+	d.Age = at.since(entry.at)
 	d.RetryAfter -= d.Age
 	return d
 }
 
 // add remembers a refusal that was asked for at a time: counted from then, it ends no later than on the server.
-func (c *denyCache) add(key deniedKey, d *Decision, at time.Time) {
+func (c *denyCache) add(key deniedKey, d *Decision, at moment) {
 	if c == nil || d.RetryAfter <= 0 {
 		return
 	}
-	until := at.Add(min(d.RetryAfter, c.most))
-	if time.Now().Before(until) {
+	until := at.add(min(d.RetryAfter, c.most))
+	if now() < until {
 		c.refusals.Set(key, &denied{decision: d, at: at, until: until})
 	}
 }

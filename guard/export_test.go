@@ -8,6 +8,6 @@ func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...str
 	for _, s := range subjects {
 		g.remember(pl, &Request{Endpoint: endpoint, Subject: s, Weight: 1}, &Decision{
 			Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter, Limits: pl.subject.limits,
-		}, time.Now())
+		}, now())
 	}
 }

@@ -1,17 +1,15 @@
 package guard
 
-import "time"
-
 // recall returns a refusal that is remembered, of the subject or of everybody.
-func (g *Guard) recall(pl *plan, r *Request) *Decision {
-	if d := g.denied.find(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}); d != nil {
+func (g *Guard) recall(pl *plan, r *Request, at moment) *Decision {
+	if d := g.denied.find(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, at); d != nil {
 		return d
 	}
 	if pl.subject.uncached {
 		return nil
 	}
 	for _, pt := range pl.globals {
-		if d := g.denied.find(deniedKey{pt, "", r.Weight, 0}); d != nil {
+		if d := g.denied.find(deniedKey{pt, "", r.Weight, 0}, at); d != nil {
 			d.Endpoint, d.Subject = r.Endpoint, r.Subject
 			return d
 		}
@@ -21,7 +19,7 @@ func (g *Guard) recall(pl *plan, r *Request) *Decision {
 
 // remember keeps a refusal that waiting ends. Where refused calls are attempts they have to reach Redis, unless the subject is
 // blocked by now.
-func (g *Guard) remember(pl *plan, r *Request, d *Decision, asked time.Time) {
+func (g *Guard) remember(pl *plan, r *Request, d *Decision, asked moment) {
 	if d.Fallback != FallbackNone || !waitHelps(d.Reason) {
 		return
 	}
