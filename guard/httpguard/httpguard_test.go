@@ -3,6 +3,7 @@ package httpguard_test
 import (
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -148,6 +149,9 @@ func read(t *testing.T, path string, s *service, headers ...string) answer {
 	_, a.Type, _ = strings.Cut(problem.Type, "#")
 	return a
 }
+
+// quiet keeps what handlers of tests panic with out of the log.
+var quiet = log.New(io.Discard, "", 0)
 
 // eventually waits for what is done behind a request.
 func eventually(t *testing.T, what string, done func() bool) {

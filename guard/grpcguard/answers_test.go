@@ -1,0 +1,227 @@
+package grpcguard_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/guard/grpcguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+)
+
+// An answer is what a caller sees.
+type answer struct {
+	Code       codes.Code
+	Reason     string
+	Endpoint   string
+	Retry      time.Duration
+	Violations []string
+}
+
+func answerOf(err error) answer {
+	s := status.Convert(err)
+	a := answer{Code: s.Code()}
+	for _, detail := range s.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			a.Reason, a.Endpoint = d.Reason, d.Metadata["endpoint"]
+		case *errdetails.RetryInfo:
+			a.Retry = d.RetryDelay.AsDuration()
+		case *errdetails.QuotaFailure:
+			for _, v := range d.Violations {
+				a.Violations = append(a.Violations, v.Subject+": "+v.Description)
+			}
+		}
+	}
+	return a
+}
+
+func TestAnswers_ofEachReason(t *testing.T) {
+	const service = `endpoints: [{name: chat, match: ["/chat.Chat/*"], `
+	const minute = service + `limits: [{name: minute, limit: 1, window: 1m}]}]`
+	const money = `
+cost: {budgets: [{name: day, budget: "1.00", window: 24h}], hold: 24h}
+` + service + `cost: {estimate: "0.60"}}]`
+	const abuse = `
+abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
+` + service + `abuse: all}]`
+	for name, c := range map[string]struct {
+		policy  string
+		options grpcguard.Options
+		before  int
+		pairs   []string
+		damage  func(t *testing.T, rdb *redis.Client)
+		want    answer
+	}{
+		"limit": {policy: minute, before: 1, want: answer{codes.ResourceExhausted, "RATE_LIMITED", "chat", time.Minute, []string{"chat/minute: 1 in 1m0s; admits again in 1m0s"}}},
+		"global": {policy: `
+global: [{name: all, limit: 1, window: 3m}]
+` + service + `}]`, before: 1, want: answer{codes.ResourceExhausted, "RATE_LIMITED", "chat", 3 * time.Minute, nil}},
+		"budget":            {policy: money, before: 1, want: answer{codes.ResourceExhausted, "COST_EXCEEDED", "chat", 24 * time.Hour, []string{"chat/day: a budget of 1.000000 in 24h0m0s; admits again in 24h0m0s"}}},
+		"attempts":          {policy: abuse, before: 1, want: answer{codes.ResourceExhausted, "TOO_MANY_ATTEMPTS", "chat", 5 * time.Minute, nil}},
+		"blocked":           {policy: abuse, before: 2, want: answer{codes.ResourceExhausted, "BLOCKED", "chat", 5 * time.Minute, nil}},
+		"denied":            {policy: minute + "\n" + `overrides: {deny: ["key=ada"]}`, want: answer{codes.PermissionDenied, "DENIED", "chat", 0, nil}},
+		"no challenge":      {policy: service + `challenge: {required: true}}]`, want: answer{codes.PermissionDenied, "CHALLENGE_REQUIRED", "chat", 0, nil}},
+		"a wrong challenge": {policy: service + `challenge: {required: true}}]`, pairs: []string{"x-challenge", "abc"}, want: answer{codes.PermissionDenied, "CHALLENGE_INVALID", "chat", 0, nil}},
+		"a receipt too long": {policy: minute, options: grpcguard.Options{ReceiptKey: "Request-ID"}, pairs: []string{"request-id", strings.Repeat("a", 225)},
+			want: answer{codes.InvalidArgument, "BAD_REQUEST", "", 0, nil}},
+		"nobody": {policy: minute, options: grpcguard.Options{Identify: func(context.Context, string) (identity.Identity, error) {
+			return identity.Identity{}, errors.New("who?")
+		}}, want: answer{codes.InvalidArgument, "BAD_REQUEST", "", 0, nil}},
+		"closed without Redis": {policy: "on_failure: closed\n" + minute, damage: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() },
+			want: answer{codes.Unavailable, "LIMITER_UNAVAILABLE", "", time.Second, nil}},
+		"open without Redis": {policy: minute, before: 1, damage: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{}},
+		"unreadable": {policy: minute, damage: func(t *testing.T, rdb *redis.Client) {
+			if err := rdb.RPush(t.Context(), "guard:{key=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
+				t.Error(err)
+			}
+		}, want: answer{codes.Internal, "LIMITER_FAILED", "", 0, nil}},
+	} {
+		for _, method := range methods {
+			t.Run(name+method, func(t *testing.T) {
+				f := serve(t, c.policy, c.options, nil)
+				pairs := append([]string{"x-api-key", "ada"}, c.pairs...)
+				for range c.before {
+					_ = f.call(t.Context(), method, pairs...)
+				}
+				if c.damage != nil {
+					c.damage(t, f.redis)
+				}
+				if diff := cmp.Diff(c.want, answerOf(f.call(t.Context(), method, pairs...))); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestMethods_byNameBeforeTheirService(t *testing.T) {
+	f := serve(t, `
+endpoints:
+  - {name: all, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}
+  - {name: ask, match: ["/chat.Chat/Ask"], limits: [{name: minute, limit: 2, window: 1m}]}
+  - {name: other, match: ["/chat.Cha/*", "/chat.Chat/S"], limits: [{name: minute, limit: 1, window: 1m}]}
+`, grpcguard.Options{}, nil)
+	for _, step := range []struct {
+		method string
+		want   answer
+	}{
+		{"/chat.Chat/Say", answer{}},
+		{"/chat.Chat/Listen", answer{codes.ResourceExhausted, "RATE_LIMITED", "all", time.Minute, []string{"all/minute: 1 in 1m0s; admits again in 1m0s"}}},
+		{"/chat.Chat/Ask", answer{}},
+		{"/chat.Chat/Ask", answer{}},
+		{"/chat.Chat/Ask", answer{codes.ResourceExhausted, "RATE_LIMITED", "ask", time.Minute, []string{"ask/minute: 2 in 1m0s; admits again in 1m0s"}}},
+	} {
+		if diff := cmp.Diff(step.want, answerOf(f.call(t.Context(), step.method, "x-api-key", "ada"))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.method, diff)
+		}
+	}
+	if err := f.call(t.Context(), "/chat.Chat/Say", "x-api-key", "bob"); err != nil {
+		t.Errorf("somebody else: %v", err)
+	}
+}
+
+func TestMethods_othersPass(t *testing.T) {
+	f := serve(t, `endpoints: [{name: ask, match: ["/chat.Chat/Ask", "POST /chat.Chat/Say"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, func(ctx context.Context) error {
+		if d := grpcguard.FromContext(ctx); d != nil {
+			t.Errorf("a decision for what the policy does not name: %+v", d)
+		}
+		return nil
+	})
+	for range 3 {
+		for _, method := range methods {
+			if err := f.call(t.Context(), method); err != nil {
+				t.Errorf("%s: %v", method, err)
+			}
+		}
+	}
+}
+
+func TestIdentity_aFingerprintInMetadataIsCountedOnce(t *testing.T) {
+	f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 2, window: 1m}]}]`, grpcguard.Options{}, nil)
+	for i, c := range []struct {
+		fingerprint string
+		want        codes.Code
+	}{{"fp:c1:ada", codes.OK}, {"fp:c1:ada", codes.OK}, {"fp:c2:ada", codes.OK}, {"fp:c3:ada", codes.ResourceExhausted}, {"fp:c2:ada", codes.OK}} {
+		if got := status.Code(f.call(t.Context(), methods[i%2], "x-fingerprint", c.fingerprint)); got != c.want {
+			t.Errorf("call %d, %s: %v", i+1, c.fingerprint, got)
+		}
+	}
+}
+
+func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	for name, c := range map[string]struct {
+		handler handler
+		hangUp  bool
+		want    fcall.Micros
+	}{
+		"returns": {handler: func(context.Context) error { return nil }, want: 250_000},
+		"fails":   {handler: func(context.Context) error { return status.Error(codes.NotFound, "no") }, want: 250_000},
+		"settles": {handler: func(ctx context.Context) error { return grpcguard.FromContext(ctx).Settle(ctx, 70_000) }, want: 70_000},
+		"panics":  {handler: func(context.Context) error { panic("what") }, want: 0},
+		"its caller hangs up": {handler: func(ctx context.Context) error {
+			entered <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		}, hangUp: true, want: 0},
+	} {
+		for _, method := range methods {
+			t.Run(name+method, func(t *testing.T) {
+				f := serve(t, `
+cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+endpoints: [{name: chat, match: ["/chat.Chat/*"], cost: {estimate: "0.25"}}]`, grpcguard.Options{}, c.handler)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.hangUp {
+					go func() {
+						<-entered
+						cancel()
+					}()
+				}
+				_ = f.call(ctx, method, "x-api-key", "ada")
+				f.server.GracefulStop() // waits for handlers
+				if err := f.guard.Close(); err != nil {
+					t.Error(err)
+				}
+				costs, err := cost.New(f.redis, fcall.Options{Namespace: "guard"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				peek, err := costs.Peek(t.Context(), cost.PeekParams{Bucket: "key=ada", Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := peek.Limits[0].Spent; got != c.want {
+					t.Errorf("%v is spent, want %v", got, c.want)
+				}
+			})
+		}
+	}
+}
+
+func TestWait_aCallersDeadlineIsHonoured(t *testing.T) {
+	f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{Wait: true}, nil)
+	if err := f.call(t.Context(), "/chat.Chat/Say", "x-api-key", "ada"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	began := time.Now()
+	if a := answerOf(f.call(ctx, "/chat.Chat/Say", "x-api-key", "ada")); a.Code != codes.ResourceExhausted || a.Retry != time.Minute {
+		t.Errorf("a turn in a minute, for 20 s: %+v", a)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("refused after %v", took)
+	}
+}

@@ -1,0 +1,128 @@
+package grpcguard_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/grpcguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A handler is what a test has each method do.
+type handler func(ctx context.Context) error
+
+// A fixture is a guarded server over a pipe. Its service chat.Chat has the methods Say and Ask, which are unary, and Listen, which
+// streams.
+type fixture struct {
+	conn   *grpc.ClientConn
+	server *grpc.Server
+	guard  *guard.Guard
+	redis  *redis.Client
+}
+
+func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
+	t.Helper()
+	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
+	f := &fixture{redis: server.Client()}
+	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\nidentity: {from: [fingerprint, api_key, ip], api_key: {plain: true}}\n"+yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.guard, err = guard.New(f.redis, p, guard.Options{DenySize: -1}); err != nil {
+		t.Fatal(err)
+	}
+	i, err := grpcguard.New(f.guard, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What recovers a panic is the service's own, outside of the guard.
+	f.server = grpc.NewServer(
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+			defer recovered(&err)
+			return next(ctx, req)
+		}, i.Unary),
+		grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+			defer recovered(&err)
+			return next(srv, s)
+		}, i.Stream),
+	)
+	if h == nil {
+		h = func(context.Context) error { return nil }
+	}
+	unary := func(name string) grpc.MethodDesc {
+		return grpc.MethodDesc{MethodName: name, Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+			in := new(emptypb.Empty)
+			if err := decode(in); err != nil {
+				return nil, err
+			}
+			return intercept(ctx, in, &grpc.UnaryServerInfo{FullMethod: "/chat.Chat/" + name}, func(ctx context.Context, _ any) (any, error) {
+				return in, h(ctx)
+			})
+		}}
+	}
+	f.server.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "chat.Chat", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{unary("Say"), unary("Ask")},
+		Streams: []grpc.StreamDesc{{StreamName: "Listen", ServerStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
+			if err := h(s.Context()); err != nil {
+				return err
+			}
+			return s.SendMsg(new(emptypb.Empty))
+		}}},
+	}, nil)
+	l := bufconn.Listen(1 << 16)
+	go func() { _ = f.server.Serve(l) }()
+	if f.conn, err = grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) })); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = f.conn.Close()
+		f.server.Stop()
+		_, _, _ = f.guard.Close(), f.redis.Close(), server.Close()
+	})
+	return f
+}
+
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = status.Errorf(codes.Unknown, "panic: %v", p)
+	}
+}
+
+// call calls a method as somebody; pairs are metadata.
+func (f *fixture) call(ctx context.Context, method string, pairs ...string) error {
+	ctx = metadata.AppendToOutgoingContext(ctx, pairs...)
+	if method != "/chat.Chat/Listen" {
+		return f.conn.Invoke(ctx, method, new(emptypb.Empty), new(emptypb.Empty))
+	}
+	s, err := f.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err == nil {
+		err = s.SendMsg(new(emptypb.Empty))
+	}
+	if err == nil {
+		err = s.CloseSend()
+	}
+	for err == nil {
+		err = s.RecvMsg(new(emptypb.Empty))
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+var methods = []string{"/chat.Chat/Say", "/chat.Chat/Listen"}

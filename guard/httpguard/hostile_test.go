@@ -1,0 +1,205 @@
+package httpguard_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+)
+
+const hostile = `
+endpoints:
+  - name: chat
+    match: ["/"]
+    limits: [{name: minute, limit: 1, window: 1m}]
+    challenge: {payload: path}
+`
+
+// What no http.Client sends, and a proxy in the same process may hand on.
+func TestHostile_noValueReachesAResponseHeader(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, hostile), httpguard.Options{ReceiptHeader: "Idempotency-Key", XHeaders: true}, nil)
+	known := []string{
+		"Cache-Control", "Content-Type", "Ratelimit", "Ratelimit-Policy", "Retry-After", "X-Content-Type-Options",
+		"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
+	}
+	mib := strings.Repeat("x", 1<<20)
+	for _, value := range []string{"a\r\nX-Evil: 1", "a\nX-Evil: 1", "a\x00evil", "\xff\xfeevil", "evil\u2028", `"evil"`, "{evil}:", mib, "fp:\r\nevil:\x00", "fp:evil:" + mib, "global/chat/evil"} {
+		for _, header := range []string{"X-Fingerprint", "X-Api-Key", "X-Challenge", "Idempotency-Key", "X-Forwarded-For", "Host", "path"} {
+			for range 2 { // admitted, and refused
+				r := httptest.NewRequest(http.MethodGet, "/", nil)
+				switch header {
+				case "path":
+					r.URL.Path = "/" + value
+				case "Host":
+					r.Host = value
+				default:
+					r.Header[header] = []string{value, value}[:1]
+				}
+				w := httptest.NewRecorder()
+				s.Config.Handler.ServeHTTP(w, r)
+				checkHeaders(t, w.Header())
+				if w.Code >= 500 {
+					t.Errorf("%s of %.20q: %d %s", header, value, w.Code, w.Body)
+				}
+				if strings.Contains(w.Body.String(), "evil") || w.Body.Len() > 2000 {
+					t.Errorf("%s of %.20q is in the body %.200s", header, value, w.Body)
+				}
+				for name, lines := range w.Header() {
+					if !slices.Contains(known, name) || strings.Contains(strings.Join(lines, ""), "evil") || strings.ContainsAny(strings.Join(lines, ""), "\r\n\x00") {
+						t.Errorf("%s of %.20q: %s: %q", header, value, name, lines)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHostile_aMillionBytesOfHeaderAreTheServersToRefuse(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, hostile), httpguard.Options{}, nil)
+	response, _ := s.ask(t, "GET /", "X-API-Key", strings.Repeat("x", 900<<10))
+	if response.StatusCode != http.StatusOK || response.Header.Get("RateLimit") != `"minute";r=0;t=60` {
+		t.Errorf("900 KiB: %d %v", response.StatusCode, response.Header)
+	}
+	response, _ = s.ask(t, "GET /", "X-API-Key", strings.Repeat("x", 2<<20))
+	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("2 MiB: %d", response.StatusCode)
+	}
+}
+
+const oneEuro = `
+cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+endpoints: [{name: chat, match: ["/"], cost: {estimate: "0.25"}}]`
+
+// spent reads back what counts against a subject.
+func spent(t *testing.T, s *service, c fcall.Caller, subject fcall.Subject) fcall.Micros {
+	t.Helper()
+	costs, err := cost.New(c, fcall.Options{Namespace: "guard"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Bucket: subject, Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return peek.Limits[0].Spent
+}
+
+func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		hangUp  bool
+		want    fcall.Micros
+	}{
+		"returns": {handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, want: 250_000},
+		"settles": {handler: func(_ http.ResponseWriter, r *http.Request) {
+			_ = httpguard.FromContext(r.Context()).Settle(r.Context(), 70_000)
+		}, want: 70_000},
+		"cancels": {handler: func(_ http.ResponseWriter, r *http.Request) {
+			_ = httpguard.FromContext(r.Context()).Cancel(r.Context())
+		}, want: 0},
+		"detaches": {handler: func(_ http.ResponseWriter, r *http.Request) {
+			httpguard.FromContext(r.Context()).Detach()
+			panic(http.ErrAbortHandler)
+		}, want: 250_000},
+		"panics": {handler: func(http.ResponseWriter, *http.Request) { panic("what") }, want: 0},
+		"aborts": {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: 0},
+		"settles and panics": {handler: func(_ http.ResponseWriter, r *http.Request) {
+			_ = httpguard.FromContext(r.Context()).Settle(r.Context(), 70_000)
+			panic("what")
+		}, want: 70_000},
+		"flushes and panics": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, want: 0},
+		"hijacks": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
+			_ = c.Close()
+		}, want: 250_000},
+		"its client hangs up": {handler: func(_ http.ResponseWriter, r *http.Request) {
+			entered <- struct{}{}
+			<-r.Context().Done()
+		}, hangUp: true, want: 0},
+		"its client hangs up, and it settles": {handler: func(_ http.ResponseWriter, r *http.Request) {
+			entered <- struct{}{}
+			<-r.Context().Done()
+			if err := httpguard.FromContext(r.Context()).Settle(r.Context(), 70_000); err == nil {
+				t.Error("settled with a context that has ended")
+			}
+		}, hangUp: true, want: 70_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			s := serve(t, rdb, parse(t, oneEuro), httpguard.Options{}, c.handler)
+			ended := make(chan struct{}, 1)
+			outer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer func() { ended <- struct{}{} }()
+				s.Config.Handler.ServeHTTP(w, r)
+			}))
+			outer.Config.ErrorLog = quiet
+			outer.Start()
+			defer outer.Close()
+			conn, err := net.Dial("tcp", outer.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: h\r\nX-API-Key: ada\r\n\r\n")
+			if c.hangUp {
+				<-entered
+				if got := spent(t, s, rdb, "key=ada"); got != 250_000 {
+					t.Errorf("%v is reserved while the handler runs", got)
+				}
+				_ = conn.Close()
+			} else {
+				_, _ = bufio.NewReader(conn).ReadString('\n') // the answer, or its end
+			}
+			<-ended
+			if err := s.guard.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := spent(t, s, rdb, "key=ada"); got != c.want {
+				t.Errorf("%v is spent, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// A client that hangs up before there is a decision gets none, and takes nothing.
+func TestHandlers_aClientThatHasGoneIsNotServed(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, oneEuro), httpguard.Options{}, func(http.ResponseWriter, *http.Request) { t.Error("served") })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	r.Header.Set("X-API-Key", "ada")
+	func() {
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		s.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	if got := spent(t, s, rdb, "key=ada"); got != 0 {
+		t.Errorf("%v is spent", got)
+	}
+}

@@ -1,0 +1,181 @@
+package httpguard_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+)
+
+func TestServers_aBudgetIsReservedSettledCancelledAndAbandoned(t *testing.T) {
+	onEach(t, func(t *testing.T, rdb *redis.Client) {
+		entered, settle := make(chan struct{}), make(chan struct{})
+		s := serve(t, rdb, parse(t, oneEuro), httpguard.Options{}, func(_ http.ResponseWriter, r *http.Request) {
+			switch r.Header.Get("Do") {
+			case "settle":
+				entered <- struct{}{}
+				<-settle
+				if err := httpguard.FromContext(r.Context()).Settle(r.Context(), 100_000); err != nil {
+					t.Error(err)
+				}
+			case "panic":
+				panic(http.ErrAbortHandler)
+			case "linger":
+				entered <- struct{}{}
+				<-r.Context().Done()
+			}
+		})
+		as := func(do string) []string { return []string{"X-API-Key", "ada", "Do", do} }
+		var settling sync.WaitGroup
+		for range 4 { // 4 x 0.25 of 1.00
+			settling.Go(func() {
+				if a := s.get(t, as("settle")...); a.Status != 200 {
+					t.Errorf("%+v", a)
+				}
+			})
+			<-entered
+		}
+		if a := s.get(t, as("")...); a.Status != 429 || a.Error != "cost_exceeded" {
+			t.Errorf("with all reserved: %+v", a)
+		}
+		close(settle)
+		settling.Wait() // 0.40 is spent
+		ctx, hangUp := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-API-Key", "ada")
+		r.Header.Set("Do", "linger")
+		gone := make(chan error)
+		go func() { _, err := s.Client().Do(r); gone <- err }() //nolint:bodyclose // there is none
+		<-entered
+		if got := spent(t, s, rdb, "key=ada"); got != 650_000 {
+			t.Errorf("%v is spent while a request lingers", got)
+		}
+		hangUp()
+		if err := <-gone; err == nil {
+			t.Error("the client has not gone")
+		}
+		r, _ = http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+		r.Header.Set("X-API-Key", "ada")
+		r.Header.Set("Do", "panic")
+		if _, err := s.Client().Do(r); err == nil { //nolint:bodyclose // there is none
+			t.Error("the handler has not panicked")
+		}
+		eventually(t, "what was abandoned is given back", func() bool { return spent(t, s, rdb, "key=ada") == 400_000 })
+	})
+}
+
+// The window of the tier is over long before its block, by the servers' own clocks.
+func TestServers_aBlockOutlivesItsWindow(t *testing.T) {
+	onEach(t, func(t *testing.T, rdb *redis.Client) {
+		s := serve(t, rdb, parse(t, `
+abuse: {tiers: [{threshold: 3, window: 50ms, block: 1h}]}
+endpoints: [{name: chat, match: ["/"], abuse: all}]`), httpguard.Options{}, nil)
+		headers := func(int) []string { return []string{"X-API-Key", "ada"} }
+		eventually(t, "three attempts fall into 50 ms", func() bool { return s.atOnce(t, 10, headers)[200] < 10 })
+		if ttl := rdb.PTTL(t.Context(), "guard:{key=ada}:attempts").Val(); ttl > time.Second {
+			t.Errorf("attempts of a window of 50 ms are kept for %v", ttl)
+		}
+		began := time.Now()
+		eventually(t, "the window is over", func() bool { return time.Since(began) > 100*time.Millisecond })
+		if a := s.get(t, headers(0)...); a.Status != 429 || a.Error != "blocked" || a.Seconds < 3500 {
+			t.Errorf("after the window: %+v", a)
+		}
+	})
+}
+
+func TestServers_thePolicyIsReloadedUnderLoad(t *testing.T) {
+	onEach(t, func(t *testing.T, rdb *redis.Client) {
+		const yaml = `
+endpoints: [{name: %s, match: ["/"], limits: [{name: own, limit: 1000, window: 1h}]}]
+limits: [{name: hour, kind: gcra, limit: %d, window: 1h}]`
+		s := serve(t, rdb, parse(t, fmt.Sprintf(yaml, "a", 40)), httpguard.Options{}, nil)
+		var passed atomic.Int64
+		var load sync.WaitGroup
+		stop := make(chan struct{})
+		for range 4 {
+			load.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					switch a := s.get(t, "X-API-Key", "ada"); a.Status {
+					case 200:
+						passed.Add(1)
+					case 429:
+					default:
+						t.Errorf("%+v", a)
+					}
+				}
+			})
+		}
+		for i := range 20 { // the endpoint has another name each time
+			if err := s.guard.SetPolicy(parse(t, fmt.Sprintf(yaml, string(rune('b'+i)), 40+i))); err != nil {
+				t.Error(err)
+			}
+		}
+		eventually(t, "the last policy's limit is taken", func() bool { return s.get(t, "X-API-Key", "ada").Status == 429 })
+		close(stop)
+		load.Wait()
+		if n := taken(t, rdb, "key=ada", "hour", ratelimit.CheckPeekLimitsKindGCRA, 59); n != 59 {
+			t.Errorf("%d of 59 are taken", n)
+		}
+		if passed.Load() > 59 {
+			t.Errorf("%d passed limits of 40 to 59", passed.Load())
+		}
+	})
+}
+
+// A hundred thousand refused subjects stay within what Options.DenySize says, and are forgotten in time.
+func TestDenyCache_staysWithinItsBounds(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := parse(t, `
+limits: [{name: hour, limit: 1, window: 1h}]
+endpoints: [{name: chat, match: ["/"]}]`)
+	o := guardOptions(1000)
+	o.DenyFor = time.Hour
+	s := serveWith(t, rdb, p, o, httpguard.Options{}, nil)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	refuse := func(from, to int) {
+		for i := from; i < to; i++ {
+			for range 2 {
+				r := httptest.NewRequest(http.MethodGet, "/", nil)
+				r.Header.Set("X-API-Key", fmt.Sprint("user", i))
+				s.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
+			}
+			if i%1000 == 999 { // what Redis, which is in this process, keeps is not the cache's
+				if err := rdb.FlushDB(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	refuse(0, 2000)
+	before := heap()
+	refuse(2000, 100_000)
+	if after := heap(); after > before+2<<20 {
+		t.Errorf("the heap has %d KiB after 2000 refused subjects, and %d KiB after 100000", before>>10, after>>10)
+	} else {
+		t.Logf("heap: %d KiB after 2000 refused subjects, %d KiB after 100000", before>>10, after>>10)
+	}
+}
