@@ -26,6 +26,7 @@ func TestImports_flowOneWay(t *testing.T) {
 		// A service links these.
 		{"./fcall", append(forAuthors, module+"gen")},
 		{"./gen/...", forAuthors},
+		{"./guard/report", []string{module + "codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "github.com/charmbracelet/bubbletea"}},
 		{"./guard/policy", withoutRedis},
 		{"./guard/identity", append(withoutRedis, module+"guard/policy", "github.com/goccy/go-yaml")},
 		// Who wants no metrics and no gRPC links none; who wants metrics brings the SDK or Prometheus's exporter.

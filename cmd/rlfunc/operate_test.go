@@ -15,6 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -172,4 +173,23 @@ func TestOperator_whoCanNotRecordChangesNothing(t *testing.T) {
 		})
 	}
 	ran(t, exitError, "unblock key=ab12 --reason x --yes --redis embedded", "the embedded engine has no streams")
+}
+
+func TestTop_addsUpWhatTheGuardsReport(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			at := " --policy " + shopPolicy + " --redis " + e.URL
+			ran(t, exitFine, "top --once"+at, "no guard of namespace shop reports")
+			r, err := report.New(rdb, report.Options{Namespace: "shop", Every: time.Hour, OnError: func(err error) { t.Error(err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			visit(t, rdb, shop(t, rdb, r.Hooks()))
+			r.Close()
+			ran(t, exitFine, "top --once"+at, "shop  1 process,", "REFUSED MOST", "ip=203.0.113.7", "key=ab12", "WHAT REFUSES", "chat minute", "attempts", "##########")
+			ran(t, exitFine, "top --once --json"+at, `"requests": 16`, `"refused": 2`, `"name": "chat minute"`)
+		})
+	}
+	ran(t, exitError, "top --every 1ms --redis embedded", "--every must be at least 100ms")
 }

@@ -1,0 +1,113 @@
+package top
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/rlfunc/rlfunc/guard/report"
+)
+
+// Source returns what is reported now.
+type Source func(context.Context) (report.Interval, error)
+
+// A screen is the full-screen view.
+type screen struct {
+	ctx       context.Context
+	source    Source
+	namespace string
+	every     time.Duration
+	style     Style
+
+	in            report.Interval
+	err           error
+	byName        bool
+	paused        bool
+	width, height int
+}
+
+type reported struct {
+	in  report.Interval
+	err error
+}
+
+type tick struct{}
+
+// Run shows the view until a person quits it or the context ends.
+func Run(ctx context.Context, source Source, namespace string, every time.Duration, style Style) error {
+	_, err := tea.NewProgram(newScreen(ctx, source, namespace, every, style), tea.WithContext(ctx), tea.WithAltScreen()).Run()
+	if ctx.Err() != nil {
+		return nil // it was asked to end
+	}
+	return err
+}
+
+func newScreen(ctx context.Context, source Source, namespace string, every time.Duration, style Style) screen {
+	return screen{ctx: ctx, source: source, namespace: namespace, every: every, style: style, width: 80, height: 24}
+}
+
+func (s screen) Init() tea.Cmd { return s.read }
+
+func (s screen) read() tea.Msg {
+	in, err := s.source(s.ctx)
+	return reported{in, err}
+}
+
+func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		s.width, s.height = msg.Width, msg.Height
+	case tick:
+		return s, s.read
+	case reported:
+		if !s.paused {
+			s.err = msg.err
+			if msg.err == nil {
+				s.in = msg.in
+			}
+		}
+		return s, tea.Tick(s.every, func(time.Time) tea.Msg { return tick{} })
+	case tea.KeyMsg:
+		switch msg.String() {
+		case "q", "esc", "ctrl+c":
+			return s, tea.Quit
+		case "p", " ":
+			s.paused = !s.paused
+		case "s":
+			s.byName = !s.byName
+		}
+	}
+	return s, nil
+}
+
+func (s screen) View() string {
+	in := s.in
+	if s.byName {
+		in.Subjects, in.Limits = byName(in.Subjects), byName(in.Limits)
+	}
+	lines := Lines(in, s.namespace, max((s.height-12)/2, 1), s.width, s.style)
+	order, state := "count", ""
+	if s.byName {
+		order = "name"
+	}
+	if s.paused {
+		state = "  PAUSED"
+	}
+	if s.err != nil {
+		lines = append(lines, "", s.style.red(s.err.Error()))
+	}
+	for len(lines) < s.height-1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines[:min(len(lines), max(s.height-1, 1))], s.style.paint("2", "q quit   s sort (by "+order+")   p pause")+s.style.bold(state))
+	return strings.Join(lines, "\n")
+}
+
+func byName(counts []report.Count) []report.Count {
+	counts = slices.Clone(counts)
+	slices.SortFunc(counts, func(a, b report.Count) int { return strings.Compare(a.Name, b.Name) })
+	return counts
+}

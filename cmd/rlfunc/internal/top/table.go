@@ -1,0 +1,78 @@
+// Package top shows what guards report: who is refused most, and which limits refuse.
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/guard/report"
+)
+
+// Lines are a report as a table of so many rows each, in width columns.
+func Lines(in report.Interval, namespace string, rows, width int, s Style) []string {
+	if in.Merged == 0 {
+		return []string{"no guard of namespace " + namespace + " reports: it takes guard/report in the services, and an interval"}
+	}
+	seconds := max(in.Seconds, 0.001)
+	share := 0.0
+	if in.Requests > 0 {
+		share = 100 * float64(in.Refused) / float64(in.Requests)
+	}
+	processes := "1 process"
+	if in.Merged > 1 {
+		processes = fmt.Sprintf("%d processes", in.Merged)
+	}
+	head := fmt.Sprintf("%s  %s, %s to %s", namespace, processes,
+		in.At.Add(-time.Duration(seconds*float64(time.Second))).UTC().Format("15:04:05"), in.At.UTC().Format("15:04:05 UTC"))
+	lines := []string{
+		s.bold(head),
+		fmt.Sprintf("%.0f requests/s   %s   %d failed", float64(in.Requests)/seconds, s.red(fmt.Sprintf("%.0f refused/s (%.1f %%)", float64(in.Refused)/seconds, share)), in.Failed),
+	}
+	lines = append(lines, section("refused most", in.Subjects, rows, width, in.Refused, seconds, s)...)
+	return append(lines, section("what refuses", in.Limits, rows, width, in.Refused, seconds, s)...)
+}
+
+// A Style is what a terminal shows.
+type Style struct{ ASCII, Color bool }
+
+func (s Style) paint(code, text string) string {
+	if !s.Color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s Style) bold(text string) string { return s.paint("1", text) }
+func (s Style) red(text string) string  { return s.paint("31", text) }
+
+const barWidth = 20
+
+func section(title string, counts []report.Count, rows, width int, all int64, seconds float64, s Style) []string {
+	name := max(width-barWidth-22, 16)
+	lines := []string{"", s.bold(fmt.Sprintf("%-*s %9s %8s", name, strings.ToUpper(title), "REFUSED", "A SECOND"))}
+	if len(counts) == 0 {
+		return append(lines, "nobody")
+	}
+	full := "█"
+	if s.ASCII {
+		full = "#"
+	}
+	for _, c := range counts[:min(rows, len(counts))] {
+		bar := strings.Repeat(full, int(barWidth*min(float64(c.N)/float64(max(all, 1)), 1)))
+		text := []rune(inspect.Visible(c.Name))
+		if len(text) > name {
+			text = append(text[:name-3], []rune("...")...)
+		}
+		about := " "
+		if c.Over > 0 {
+			about = "~" // at most so many
+		}
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s %s%8d %8.1f %s", name, string(text), about, c.N, float64(c.N)/seconds, s.red(bar)), " "))
+	}
+	if n := len(counts) - rows; n > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", n))
+	}
+	return lines
+}

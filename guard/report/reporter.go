@@ -1,0 +1,171 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+)
+
+// Options of a Reporter; the zero value is useful.
+type Options struct {
+	// Namespace is the policy's. Defaults to guard.
+	Namespace string
+	// Process names this process, in letters, digits and - _ . Defaults to host and process ID, and four random letters.
+	Process string
+	// Every is the length of an interval, at least 1s. Defaults to 5s.
+	Every time.Duration
+	// Most is how many subjects are counted at a time. Defaults to 1000, about 150 kB; the 100 most frequent are written.
+	Most int
+	// OnError is told when a report could not be written. Defaults to nobody.
+	OnError func(error)
+}
+
+// written is how many names of each kind a report has at most.
+const written = 100
+
+// A Reporter counts refusals and writes them to Redis until it is closed. It is safe for concurrent use.
+type Reporter struct {
+	rdb     redis.UniversalClient
+	options Options
+	stop    context.CancelFunc
+	done    chan struct{}
+
+	mu       sync.Mutex
+	begin    time.Time
+	subjects *top
+	limits   *top
+	counts   Interval
+}
+
+// New starts a reporter. Its Hooks belong into guard.Options. Close stops it.
+func New(rdb redis.UniversalClient, o Options) (*Reporter, error) {
+	if o.Namespace == "" {
+		o.Namespace = "guard"
+	}
+	if o.Process == "" {
+		host, _ := os.Hostname()
+		o.Process = fmt.Sprintf("%s-%d-%s", fcall.Tag(fcall.Subject(host)), os.Getpid(), strings.ToLower(fcall.NewToken()[:4]))
+	}
+	if o.Every == 0 {
+		o.Every = 5 * time.Second
+	}
+	if o.Most == 0 {
+		o.Most = 1000
+	}
+	if err := fcall.CheckNamespace(o.Namespace); err != nil {
+		return nil, fmt.Errorf("new reporter: %w", err)
+	}
+	if o.Every < time.Second || o.Most < 1 {
+		return nil, fmt.Errorf("new reporter: Every must be at least 1s and Most at least 1, got %s and %d", o.Every, o.Most)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Reporter{rdb: rdb, options: o, stop: stop, done: make(chan struct{})}
+	r.reset(time.Now())
+	go r.run(ctx)
+	return r, nil
+}
+
+// Close writes what was counted since the last report, and ends.
+func (r *Reporter) Close() {
+	r.stop()
+	<-r.done
+}
+
+// Hooks count decisions.
+func (r *Reporter) Hooks() guard.Hooks { return guard.Hooks{Decided: r.decided} }
+
+func (r *Reporter) decided(_ context.Context, e guard.Event) {
+	d := e.Decision
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Requests++
+	switch {
+	case e.Err != nil:
+		r.counts.Failed++
+	case !d.Allowed:
+		r.counts.Refused++
+		r.subjects.add(d.Subject)
+		r.binding(d)
+	}
+}
+
+// binding counts what refused: each limit that did, else the reason.
+func (r *Reporter) binding(d *guard.Decision) {
+	if d.Reason != guard.ReasonLimit && d.Reason != guard.ReasonGlobal {
+		r.limits.add(string(d.Reason))
+		return
+	}
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		if l.Allowed || l.Shadow {
+			continue
+		}
+		name := d.Endpoint + " " + l.Name
+		if l.Global {
+			name += " (everybody)"
+		}
+		r.limits.add(name)
+	}
+}
+
+func (r *Reporter) run(ctx context.Context) {
+	defer close(r.done)
+	tick := time.NewTicker(r.options.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.write(ctx)
+		case <-ctx.Done():
+			r.write(context.WithoutCancel(ctx))
+			return
+		}
+	}
+}
+
+// write puts the interval into Redis. One that can not be written is lost: the next one tells how things are then.
+func (r *Reporter) write(ctx context.Context) {
+	in := r.take(time.Now())
+	text, err := json.Marshal(in)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, r.options.Every)
+		defer cancel()
+		list, keep := key(r.options.Namespace, processes), time.Hour
+		pipe := r.rdb.Pipeline()
+		pipe.Set(ctx, key(r.options.Namespace, r.options.Process), text, 3*r.options.Every)
+		pipe.ZAdd(ctx, list, redis.Z{Score: float64(in.At.UnixMilli()), Member: r.options.Process})
+		// An hour, as the clocks of processes differ.
+		pipe.ZRemRangeByScore(ctx, list, "-inf", fmt.Sprint(in.At.Add(-keep).UnixMilli()))
+		pipe.PExpire(ctx, list, keep)
+		_, err = pipe.Exec(ctx)
+	}
+	if err != nil && r.options.OnError != nil {
+		r.options.OnError(fmt.Errorf("report: %w", err))
+	}
+}
+
+// take returns what was counted, and begins anew.
+func (r *Reporter) take(now time.Time) Interval {
+	r.mu.Lock()
+	in, subjects, limits := r.counts, r.subjects, r.limits
+	in.Format, in.Process, in.At, in.Seconds = 1, r.options.Process, now.UTC(), now.Sub(r.begin).Seconds()
+	r.reset(now)
+	r.mu.Unlock()
+	in.Subjects, in.Limits = subjects.counts(), limits.counts()
+	in.Subjects, in.Limits = in.Subjects[:min(written, len(in.Subjects))], in.Limits[:min(written, len(in.Limits))]
+	return in
+}
+
+func (r *Reporter) reset(now time.Time) {
+	r.begin, r.counts = now, Interval{}
+	r.subjects, r.limits = newTop(r.options.Most), newTop(r.options.Most)
+}

@@ -1,0 +1,120 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/report"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+var rules = &policy.Policy{
+	Timeout: 10 * time.Second, OnFailure: policy.Closed,
+	Endpoints: []policy.Endpoint{{
+		Name:   "chat",
+		Limits: []policy.Limit{{Name: "minute", Limit: 2, Window: time.Hour}, {Name: "tried", Limit: 1, Window: time.Hour, Shadow: true}},
+		Global: []policy.Limit{{Name: "all", Limit: 5, Window: time.Hour}},
+	}},
+	Overrides: policy.Overrides{Deny: []string{"key=bad"}},
+}
+
+func TestReporter_processesAddUp(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			for i, subjects := range [][]string{{"key=1", "key=1", "key=1", "key=1", "key=bad"}, {"key=1", "key=2", "key=2", "key=2", "key=3", "key=4"}} {
+				r, err := report.New(rdb, report.Options{Process: fmt.Sprint("p", i), Every: time.Hour, OnError: func(err error) { t.Error(err) }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				g, err := guard.New(rdb, rules, guard.Options{Hooks: []guard.Hooks{r.Hooks()}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range subjects {
+					if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: s}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				g.Close()
+				r.Close() // writes
+			}
+			all, err := report.Read(t.Context(), rdb, "guard")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := report.Merge(all)
+			want := report.Interval{
+				Format: 1, Merged: 2, Requests: 11, Refused: 6,
+				Subjects: []report.Count{{Name: "key=1", N: 3}, {Name: "key=2", N: 1}, {Name: "key=4", N: 1}, {Name: "key=bad", N: 1}},
+				Limits:   []report.Count{{Name: "chat minute", N: 4}, {Name: "chat all (everybody)", N: 1}, {Name: "denied", N: 1}},
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(report.Interval{}, "At", "Seconds")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, key := range rdb.Keys(t.Context(), "guard:{report}:*").Val() {
+				if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 {
+					t.Errorf("%s never expires", key)
+				}
+			}
+		})
+	}
+}
+
+// A report of many subjects is bounded, and one that can not be written is told and keeps nobody waiting.
+func TestReporter_isBoundedAndNeverInTheWay(t *testing.T) {
+	told := make(chan error, 1)
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	defer rdb.Close()
+	r, err := report.New(rdb, report.Options{Every: time.Hour, Most: 100, OnError: func(err error) { told <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := r.Hooks().Decided
+	for i := range 100_000 {
+		decided(t.Context(), guard.Event{Decision: &guard.Decision{Subject: fmt.Sprint("key=", i), Endpoint: "chat", Reason: guard.ReasonBlocked}})
+	}
+	decided(t.Context(), guard.Event{Err: errors.New("no answer")})
+	r.Close()
+	if err := <-told; err == nil {
+		t.Error("no error")
+	}
+	if _, err := report.New(rdb, report.Options{Every: time.Millisecond}); err == nil {
+		t.Error("an interval of 1 ms is taken")
+	}
+	if _, err := report.New(rdb, report.Options{Namespace: "a:b"}); err == nil {
+		t.Error("a namespace with a colon is taken")
+	}
+}
+
+func TestMerge_ofNothing(t *testing.T) {
+	if diff := cmp.Diff(report.Interval{Format: 1}, report.Merge(nil), cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkDecided(b *testing.B) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	r, err := report.New(rdb, report.Options{Every: time.Hour})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	decided := r.Hooks().Decided
+	e := guard.Event{Decision: &guard.Decision{Subject: "key=1", Reason: guard.ReasonBlocked}}
+	b.ReportAllocs()
+	for b.Loop() {
+		decided(b.Context(), e)
+	}
+}
