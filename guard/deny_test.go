@@ -82,14 +82,14 @@ func TestDecide_whereRefusedCallsAreAttemptsTheyReachRedisUntilTheBlock(t *testi
 	for range 10 {
 		reasons = append(reasons, decide(t, g, r).Reason)
 	}
-	want := []guard.Reason{"", "limit", "limit", "attempts", "attempts", "attempts", "attempts", "attempts", "attempts", "attempts"}
+	want := []guard.Reason{"", "limit", "limit", "attempts", "blocked", "blocked", "blocked", "blocked", "blocked", "blocked"}
 	for i := range want {
 		if reasons[i] != want[i] {
 			t.Fatalf("reasons %v, want %v", reasons, want)
 		}
 	}
-	if trips != 4 {
-		t.Errorf("%d round trips, want 4: the block is remembered", trips)
+	if trips != 5 {
+		t.Errorf("%d round trips, want 5: the block is remembered", trips)
 	}
 }
 

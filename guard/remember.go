@@ -18,13 +18,13 @@ func (g *Guard) recall(pl *plan, r *Request, at moment) *Decision {
 }
 
 // remember keeps a refusal that waiting ends. Where refused calls are attempts they have to reach Redis, unless the subject is
-// blocked by now.
+// blocked by now. The attempt that starts a block is not kept: its wait may be a limit's that outlasts the block, and who comes next is
+// blocked.
 func (g *Guard) remember(pl *plan, r *Request, d *Decision, asked moment) {
-	if d.Fallback != FallbackNone || !waitHelps(d.Reason) {
+	if d.Fallback != FallbackNone || !waitHelps(d.Reason) || d.Reason == ReasonAttempts {
 		return
 	}
-	blocked := d.Reason == ReasonBlocked || d.Reason == ReasonAttempts
-	if pl.subject.uncached && !blocked {
+	if pl.subject.uncached && d.Reason != ReasonBlocked {
 		return
 	}
 	if d.Reason != ReasonGlobal {
