@@ -1,16 +1,23 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-race soak lint fmt generate check bench fuzz ci images clean
+.PHONY: help demo example example-check test test-race soak lint fmt generate check bench fuzz ci images clean
 
 # The packages to test: make test PKG=./fcall/... ARGS='-run Reply -v'
 PKG ?= ./...
 ARGS ?=
 
 help: ## say what each target does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: ## show the limiters at work, on the embedded engine (ARGS='--redis URL' for a real one)
 	go run ./cmd/rlfunc demo $(ARGS)
+
+example: ## start examples/chat with a Redis of its own, or that of REDIS_URL, and say where it is
+	@examples/chat/start $(ARGS)
+
+example-check: ## start examples/chat with a Redis of its own, drive it over HTTP, and check the counts
+	@go test -c -o bin/example-check ./examples/chat/check
+	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
 test: ## run the tests on every engine that can be reached, and say which those were (PKG=, ARGS=)
 	@.ci/test $(ARGS) $(PKG)

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+)
+
+// chat answers a request that the guard has let through, and settles what it reserved.
+func (s *service) chat(w http.ResponseWriter, r *http.Request) {
+	d := httpguard.FromContext(r.Context())
+	// The model goes on when the client hangs up: a double click, or a retry within the endpoint's dedup, is not charged and gets the
+	// answer that was paid for. A duplicate may be here before the request that it repeats; whoever comes first asks the model.
+	ctx := context.WithoutCancel(r.Context())
+	q := questionOf(ctx)
+	a, err := s.answers.Get(ctx, d.Subject+" "+r.Header.Get(fingerprintHeader), otter.LoaderFunc[string, answer](func(context.Context, string) (answer, error) {
+		return think(q, s.pace), nil
+	}))
+	if err != nil {
+		slog.Error("ask the model", "err", err)
+		refuse(w, r, http.StatusInternalServerError, "model_failed", "The model has no answer.")
+		return
+	}
+	settle(ctx, d, a)
+	writeJSON(w, map[string]any{
+		"answer": a.text, "tokens": a.tokens, "duplicate": d.Duplicate, "tokens_reserved": int64(d.Reserved() / oneToken),
+		"tokens_left": tokensLeft(d, a),
+	})
+}
+
+// settle replaces the estimate by what the answer cost. A duplicate has reserved nothing of its own.
+func settle(ctx context.Context, d *guard.Decision, a answer) {
+	if d.Duplicate || d.Reservation() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := d.Settle(ctx, fcall.Micros(a.tokens)*oneToken); err != nil {
+		slog.Error("settle", "err", err) // the estimate counts until its hold ends
+	}
+}
+
+// tokensLeft is what the tightest budget has left once the answer is settled.
+func tokensLeft(d *guard.Decision, a answer) int64 {
+	left := fcall.Micros(0)
+	for i, b := range d.Budgets {
+		if i == 0 || b.Remaining < left {
+			left = b.Remaining
+		}
+	}
+	if !d.Duplicate && len(d.Budgets) > 0 {
+		left += d.Reserved() - fcall.Micros(a.tokens)*oneToken
+	}
+	return int64(max(left, 0) / oneToken)
+}

@@ -1,0 +1,114 @@
+// Command chat is a service whose every request is decided by package guard: one-time challenges, signed fingerprints, limits of a
+// minute and an hour and of everybody together, a budget of tokens, and bans that grow.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	library "github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+type settings struct {
+	redis  string
+	policy string        // a file
+	key    string        // signs fingerprints
+	pace   time.Duration // of the model, for each token
+}
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	s := settings{redis: os.Getenv("REDIS_URL"), key: os.Getenv("CHAT_KEY")}
+	if s.redis == "" {
+		s.redis = "redis://127.0.0.1:6379"
+	}
+	addr := flag.String("addr", "127.0.0.1:8080", "listen here")
+	flag.StringVar(&s.redis, "redis", s.redis, "the limits' Redis; REDIS_URL is the default")
+	flag.StringVar(&s.policy, "policy", "examples/chat/limits.yaml", "what is allowed; followed while the service runs")
+	flag.DurationVar(&s.pace, "pace", 5*time.Millisecond, "how long the model takes for a token")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	listener, err := net.Listen("tcp", *addr)
+	if err == nil {
+		err = run(ctx, listener, s)
+	}
+	if err != nil {
+		slog.Error("chat ends", "err", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx is done.
+func run(ctx context.Context, listener net.Listener, s settings) error {
+	client, err := connect(s.redis)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := prepare(ctx, client); err != nil {
+		return err
+	}
+	svc, err := newService(client, s)
+	if err != nil {
+		return err
+	}
+	defer svc.close()
+	if err := svc.guard.Watch(ctx, s.policy); err != nil {
+		return err
+	}
+
+	server := &http.Server{Handler: svc.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	slog.Info("listening", "url", "http://"+listener.Addr().String(), "policy", s.policy)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done(): // requests that have begun are answered
+		slog.Info("shutting down")
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+		defer cancel()
+		return server.Shutdown(grace)
+	}
+}
+
+// connect sends nothing yet. A dial that is refused is not tried over and over: guard's failure contract answers.
+func connect(url string) (*redis.Client, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the redis url: %w", err)
+	}
+	o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries, o.MaxRetries = true, 500*time.Millisecond, 1, -1
+	return redis.NewClient(o), nil
+}
+
+// prepare loads the libraries that are absent. An unreachable Redis is no reason not to start: what is closed answers 503 until it is
+// there, and the first call that finds no library loads it by itself.
+func prepare(ctx context.Context, client *redis.Client) error {
+	for _, lib := range []*fcall.Library{library.Library, challenge.Library, cost.Library} {
+		if _, err := loader.Ensure(ctx, client, lib); errors.Is(err, loader.ErrUnreachable) {
+			slog.Warn("starting without Redis", "err", err)
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
