@@ -83,9 +83,9 @@ func unanswered(n int, cause error) []answer {
 	return answers
 }
 
-// decideHere asks the engine in this process. It keeps what it takes: when Redis answers again, this share starts anew there.
+// decideHere asks the engine in this process, which answers at once: a context that may end would cost a goroutine. It keeps what it takes: when Redis answers again, this share starts anew there.
 func (ps *plans) decideHere(ctx context.Context, d *Decision, parts []*part, params []guard.AdmitParams) {
-	for i, a := range ps.local.admit(ctx, params) {
+	for i, a := range ps.local.admit(context.WithoutCancel(ctx), params) {
 		if a.err != nil { // out of memory, or a weight above this process's share: there is no room here
 			d.Allowed, d.Reason = false, ReasonLimit
 			d.Cause = errors.Join(d.Cause, a.err)
