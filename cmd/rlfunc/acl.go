@@ -29,7 +29,8 @@ func (a *app) aclCommand() *cobra.Command {
 
   service    calls the functions of the libraries (all, or those named)
   deployer   plan, deploy, verify, status, rollback, retire; no one's limits
-  operator   calls the functions, sees what is loaded, and ends a script that blocks the server; loads nothing
+  operator   calls the functions, sees what is loaded, ends a script that blocks the server, and does what inspect, top, block,
+             unblock, reset and audit do to the subjects of a guard; loads nothing
 
 The user has no password, so nobody can use it until you give it one: ACL SETUSER NAME >PASSWORD.`,
 		Example: "  rlfunc acl service ratelimit --user api\n  rlfunc acl deployer",
@@ -42,7 +43,7 @@ The user has no password, so nobody can use it until you give it one: ACL SETUSE
 		RunE: func(_ *cobra.Command, args []string) error { return a.acl(args[0], args[1:], o) },
 	}
 	cmd.Flags().StringVar(&o.user, "user", "", "name of the user (default: the role's name)")
-	cmd.Flags().StringSliceVar(&o.namespaces, "namespace", nil, "namespaces of the service's keys (default: the libraries' names)")
+	cmd.Flags().StringSliceVar(&o.namespaces, "namespace", nil, "namespaces of the keys: a guard's is its policy's (default: the libraries' names)")
 	cmd.Flags().BoolVar(&o.heal, "heal", false, "let the service load its library where a node has lost it: who may load may run any Lua")
 	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "let the service find the nodes of a cluster")
 	cmd.Flags().BoolVar(&o.announce, "announce", false, "let the service say that it uses its libraries (loader.Announce), so that retire waits for it")
@@ -65,7 +66,7 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		}
 	}
 	if role != "service" && (o.heal || o.cluster || o.announce || role == "deployer" && len(o.namespaces) > 0) {
-		return fmt.Errorf("--heal, --cluster, --announce and --namespace are for a service, not for %s", article(role))
+		return fmt.Errorf("--heal, --cluster and --announce are for a service, --namespace for a service and an operator, not for %s", article(role))
 	}
 	var rule acl.Rule
 	switch role {
@@ -83,7 +84,7 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 			return err
 		}
 		if role == "operator" {
-			rule = rule.And(acl.Watching)
+			rule = rule.And(acl.Watching).And(acl.Operating)
 		}
 		if o.heal {
 			rule = rule.And(acl.Healing)

@@ -193,3 +193,42 @@ func TestTop_addsUpWhatTheGuardsReport(t *testing.T) {
 	}
 	ran(t, exitError, "top --every 1ms --redis embedded", "--every must be at least 100ms")
 }
+
+// The roles suffice: an operator for its commands, a service for its reports; and no more.
+func TestACL_operatorOfAGuard(t *testing.T) {
+	operator := aclLine(t, "operator", "--namespace", "shop")
+	service := aclLine(t, "service", "guard", "cost", "--namespace", "shop")
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			admin := e.Client(t)
+			for _, lib := range inspect.Libraries {
+				if err := admin.FunctionLoad(t.Context(), lib.Code).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			visit(t, admin, shop(t, admin))
+			o, err := redis.ParseURL(as(t, e, admin, service))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rdb := redis.NewClient(o)
+			defer rdb.Close()
+			r, err := report.New(rdb, report.Options{Namespace: "shop", Every: time.Hour, OnError: func(err error) { t.Error(err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			decide(t, shop(t, rdb, r.Hooks()), guard.Request{Endpoint: "chat", Subject: "key=ab12"}, 1)
+			r.Close()
+			at := " --policy " + shopPolicy + " --redis " + as(t, e, admin, operator)
+			ran(t, exitDifferences, "inspect key=ab12"+at, "blocked by tier 1")
+			ran(t, exitFine, "inspect --global"+at)
+			ran(t, exitFine, "top --once"+at, "key=ab12")
+			ran(t, exitFine, "unblock key=ab12 --pardon --reason x --yes"+at, "unblocked")
+			ran(t, exitFine, "block key=ab12 --for 1m --reason x --yes"+at, "blocked")
+			ran(t, exitFine, "reset ip=203.0.113.7 --reason x --yes"+at, "reset")
+			ran(t, exitFine, "audit"+at, "reset")
+			elsewhere := strings.Replace(at, shopPolicy, "testdata/operate/other.yaml", 1)
+			ran(t, exitError, "inspect key=ab12"+elsewhere)
+		})
+	}
+}

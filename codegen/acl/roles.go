@@ -22,3 +22,7 @@ var Watching = Rule{
 	Keys:     []string{"%R~" + state},
 	Commands: []string{"function|kill", "latency|latest", "slowlog|get"},
 }.And(look)
+
+// Operating is what an operator of guarded services needs beside the libraries' functions, whose keys have the same namespace: the record
+// of what is done by hand, and the reports of the processes.
+var Operating = Rule{Commands: []string{"mget", "xadd", "xrevrange", "zrange"}}
