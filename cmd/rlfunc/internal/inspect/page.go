@@ -144,7 +144,7 @@ func (p *page) limits(rows []Limit) {
 		case !l.Allowed:
 			color, state = red, "admits again at "+When(*l.AdmitsAt, p.now)
 		case l.Used > 0 && l.ResetAfter > 0:
-			state += ", as new in " + Words(time.Duration(l.ResetAfter))
+			state += ", new in " + Words(time.Duration(l.ResetAfter))
 		}
 		p.line("  %-12s %s %-20s %s", l.Name, p.style.paint(color, bar(l.Used, most, p.style.ASCII)),
 			fmt.Sprintf("%d of %d in %s", l.Used, most, Words(time.Duration(l.Window))), state)
@@ -169,7 +169,7 @@ func (p *page) budgets(rep *Report) {
 			until = "counts no more"
 		}
 		id := Visible(r.ID)
-		p.line("  %-8s %12s  %s %s  %s", r.State, r.Amount, When(r.At, p.now), until, p.style.paint(dim, id[:min(len(id), 26)]))
+		p.line("  %-8s %12s  %s %s  %s", r.State, r.Amount, When(r.At, p.now), until, p.style.paint(dim, id[:min(len(id), 20)]))
 	}
 }
 
