@@ -1,0 +1,35 @@
+// Command guard is a service that its policy, limits.yaml, protects.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+func main() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
+
+	limits, err := policy.Load("limits.yaml")
+	must(err)
+	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}), limits, guard.Options{})
+	must(err)
+	m, err := httpguard.New(g, httpguard.Options{})
+	must(err)
+	go func() { must(g.Watch(context.Background(), "limits.yaml")) }() // an edited file takes effect at once
+	must(http.ListenAndServe("127.0.0.1:8080", m.Handler(mux)))
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

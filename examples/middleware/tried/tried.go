@@ -1,0 +1,55 @@
+// Package tried sends what each example has to answer alike.
+package tried
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+// Limits writes the examples' policy with a deadline that a busy machine keeps, and starts a Redis in the process.
+func Limits(t *testing.T) (file, redisAddr string) {
+	t.Helper()
+	text, err := os.ReadFile("../limits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(file, append(text, "timeout: 20s\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := embedded.New(embedded.Options{})
+	t.Cleanup(func() { _ = server.Close() })
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, addr.String()
+}
+
+// Handler asks twelve times, of which ten pass, also by a path that a router may read otherwise.
+func Handler(t *testing.T, make func(file, redisAddr string) http.Handler) {
+	t.Helper()
+	h := make(Limits(t))
+	got := map[int]int{}
+	for range 12 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat", nil))
+		got[w.Code]++
+		if w.Code == 200 && w.Body.String() != "hello" {
+			t.Errorf("body %q", w.Body)
+		}
+	}
+	if got[200] != 10 || got[429] != 2 {
+		t.Errorf("statuses are %v", got)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1%2Fchat", nil))
+	if w.Code != 429 {
+		t.Errorf("by another path: %d", w.Code)
+	}
+}
