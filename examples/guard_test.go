@@ -113,8 +113,20 @@ func TestGuard_theExampleHolds(t *testing.T) {
 			if got[200] != 10 || got[429] != 40 {
 				t.Errorf("50 at once against 10 a minute: %v", got)
 			}
-			t.Logf("%s: 50 at once against 10 a minute: %v", e.Name, got)
+			t.Logf("%s: 50 at once against 10 a minute: %d passed, %d were refused with Retry-After", e.Name, got[200], got[429])
 		})
+	}
+}
+
+func TestGuard_thePageShowsTheExample(t *testing.T) {
+	for language, file := range map[string]string{"go": "guard/main.go", "yaml": "guard/limits.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := blocks(t, "../docs/guard.md", language); len(got) != 1 || got[0] != string(text) {
+			t.Errorf("docs/guard.md's %s is not examples/%s", language, file)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package grpcguard_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -73,8 +72,6 @@ global: [{name: all, limit: 1, window: 3m}]
 		"denied":            {policy: minute + "\n" + `overrides: {deny: ["key=ada"]}`, want: answer{codes.PermissionDenied, "DENIED", "chat", 0, nil}},
 		"no challenge":      {policy: service + `challenge: {required: true}}]`, want: answer{codes.PermissionDenied, "CHALLENGE_REQUIRED", "chat", 0, nil}},
 		"a wrong challenge": {policy: service + `challenge: {required: true}}]`, pairs: []string{"x-challenge", "abc"}, want: answer{codes.PermissionDenied, "CHALLENGE_INVALID", "chat", 0, nil}},
-		"a receipt too long": {policy: minute, options: grpcguard.Options{ReceiptKey: "Request-ID"}, pairs: []string{"request-id", strings.Repeat("a", 225)},
-			want: answer{codes.InvalidArgument, "BAD_REQUEST", "", 0, nil}},
 		"nobody": {policy: minute, options: grpcguard.Options{Identify: func(context.Context, string) (identity.Identity, error) {
 			return identity.Identity{}, errors.New("who?")
 		}}, want: answer{codes.InvalidArgument, "BAD_REQUEST", "", 0, nil}},
