@@ -34,6 +34,17 @@ func TestOperatePage_isWhatRuns(t *testing.T) {
 	if len(commands) < 9 {
 		t.Fatalf("%d commands in the page", len(commands))
 	}
+	example, err := os.ReadFile("../../guard/report/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		for line := range strings.Lines(block[1]) {
+			if !strings.Contains(string(example), line) {
+				t.Errorf("no example has the page's line %q", line)
+			}
+		}
+	}
 	refused := map[string]bool{"inspect 203.0.113.7": true, "inspect key=ab12 --json": true}
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
