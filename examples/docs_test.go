@@ -34,13 +34,24 @@ func blocks(t *testing.T, page, language string) []string {
 	return out
 }
 
-func TestReadme_goIsTheQuickstart(t *testing.T) {
-	code, err := os.ReadFile("quickstart/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := blocks(t, "../README.md", "go"); len(got) != 1 || got[0] != string(code) {
-		t.Error("the README's Go is not examples/quickstart/main.go, which is compiled and run")
+func TestReadme_codeIsThatOfExamples(t *testing.T) {
+	for language, files := range map[string][]string{
+		"go":   {"quickstart/main.go", "guard/main.go"},
+		"yaml": {"guard/limits.yaml"},
+	} {
+		got := blocks(t, "../README.md", language)
+		if len(got) != len(files) {
+			t.Fatalf("the README has %d blocks of %s, want %v", len(got), language, files)
+		}
+		for i, file := range files {
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got[i] != string(code) {
+				t.Errorf("the README's block %d of %s is not examples/%s, which is run", i+1, language, file)
+			}
+		}
 	}
 }
 
