@@ -3,16 +3,16 @@ package guard
 import "github.com/rlfunc/rlfunc/gen/guard"
 
 // compose makes the decision of what the parts answered; an answer with an error is left out.
-func (g *Guard) compose(d *Decision, r *Request, parts []*part, params []guard.AdmitParams, answers []answer) {
+func (g *Guard) compose(d *Decision, q *question, answers []answer) {
 	d.Allowed = true
 	for i := range answers {
 		if answers[i].err == nil {
-			d.take(parts[i], &params[i], &answers[i].result)
+			d.take(q.parts[i], &q.params[i], &answers[i].result)
 		}
 	}
-	if own := &answers[0]; d.Allowed && own.err == nil && len(params[0].Budgets) > 0 {
+	if own := &answers[0]; d.Allowed && own.err == nil && len(q.params[0].Budgets) > 0 {
 		d.charge = &charge{
-			guard: g, subject: r.Subject, reservation: own.result.Reservation, estimate: params[0].Estimate,
+			guard: g, subject: q.request.Subject, reservation: own.result.Reservation, estimate: q.params[0].Estimate,
 			duplicate: own.result.Duplicate,
 		}
 	}

@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,8 +9,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // Decide decides about a request; see the package's documentation for its errors. It returns within the policy's timeout, apart from
@@ -72,9 +68,9 @@ func (g *Guard) decide(ctx context.Context, r *Request, start moment) (*Decision
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
-	parts, params := pl.calls(r, times)
+	q := pl.ask(r, times)
 	d := &Decision{Endpoint: r.Endpoint, Subject: r.Subject}
-	took, err := g.ask(ctx, ps, d, r, parts, params)
+	took, err := g.ask(ctx, ps, d, q)
 	if err != nil {
 		return nil, took, err
 	}
@@ -87,13 +83,13 @@ func (g *Guard) decide(ctx context.Context, r *Request, start moment) (*Decision
 }
 
 // ask puts the parts to Redis, and what it does not answer to the failure contract.
-func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, parts []*part, params []guard.AdmitParams) (time.Duration, error) {
+func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (time.Duration, error) {
 	done, open := g.breaker.allow()
 	if open != nil {
-		return 0, g.without(ctx, ps, d, r, parts, params, unanswered(len(parts), open), open)
+		return 0, g.without(ctx, ps, d, q, unanswered(len(q.parts), open), open)
 	}
 	sent := now()
-	t := g.start(ctx, params)
+	t := g.start(ctx, q.params)
 	answers := t.await(ctx, ps.policy.Timeout)
 	took := now().since(sent)
 	if answers == nil {
@@ -103,7 +99,7 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, par
 			return took, err
 		}
 		done(ErrTimeout)
-		err := g.without(ctx, ps, d, r, parts, params, unanswered(len(parts), ErrTimeout), ErrTimeout)
+		err := g.without(ctx, ps, d, q, unanswered(len(q.parts), ErrTimeout), ErrTimeout)
 		t.fate <- err == nil && d.Allowed
 		return took, err
 	}
@@ -114,10 +110,10 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, r *Request, par
 			g.takeBack(ctx, t, answers)
 			return took, err
 		}
-		g.compose(d, r, parts, params, answers)
+		g.compose(d, q, answers)
 		return took, nil
 	}
-	err := g.without(ctx, ps, d, r, parts, params, answers, failed)
+	err := g.without(ctx, ps, d, q, answers, failed)
 	if err != nil || !d.Allowed {
 		g.takeBack(ctx, t, answers)
 	}
@@ -152,87 +148,4 @@ func firstError(answers []answer) error {
 		}
 	}
 	return nil
-}
-
-// calls makes the calls of a request, with each limit and budget that many times.
-func (pl *plan) calls(r *Request, times int64) ([]*part, []guard.AdmitParams) {
-	parts := make([]*part, 0, 1+len(pl.globals))
-	params := make([]guard.AdmitParams, 0, 1+len(pl.globals))
-	parts = append(parts, pl.subject)
-	params = append(params, pl.subject.call(pl, r, times))
-	for _, pt := range pl.globals {
-		parts = append(parts, pt)
-		params = append(params, pt.call(pl, r, 1))
-	}
-	return parts, params
-}
-
-// call is the part's call for a request.
-func (pt *part) call(pl *plan, r *Request, times int64) guard.AdmitParams {
-	p := pt.params
-	if r.Weight != 1 || times > 1 {
-		p.Limits = make([]guard.AdmitLimits, len(pt.params.Limits))
-		copy(p.Limits, pt.params.Limits)
-		for i := range p.Limits {
-			p.Limits[i].Limit = manyTimes(p.Limits[i].Limit, times, mostLimit)
-			p.Limits[i].Burst = manyTimes(p.Limits[i].Burst, times, mostLimit)
-			if p.Limits[i].Kind != guard.AdmitLimitsKind(policy.SlidingLog) {
-				p.Limits[i].Cost = new(*p.Limits[i].Cost * r.Weight)
-			}
-		}
-	}
-	if pt.global != "" {
-		return p
-	}
-	p.Bucket = fcall.Subject(r.Subject)
-	if pl.dedup > 0 && r.Receipt != "" {
-		p.Receipt, p.Dedup = pl.receipt(r.Receipt), pl.dedup
-	}
-	if pt.challenge {
-		p.Challenge, p.Payload = r.Challenge, r.Payload
-	}
-	if len(p.Budgets) > 0 {
-		p.Estimate = pt.estimate
-		if r.Estimate > 0 {
-			p.Estimate = r.Estimate
-		}
-		if times > 1 {
-			p.Budgets = make([]guard.AdmitBudgets, len(pt.params.Budgets))
-			for i, b := range pt.params.Budgets {
-				p.Budgets[i] = guard.AdmitBudgets{Budget: fcall.Micros(manyTimes(int64(b.Budget), times, mostBudget)), Window: b.Window}
-			}
-		}
-		if p.Receipt == "" {
-			p.Reservation = fcall.NewToken()
-		}
-	}
-	return p
-}
-
-// receipt is a request's receipt as Redis keeps it. There receipts are the subject's: what was paid for at one endpoint must not pass
-// at another.
-func (pl *plan) receipt(own string) string {
-	named := pl.endpoint.Name + ":" + own
-	if len(named) <= mostReceipt {
-		return named
-	}
-	sum := sha256.Sum256([]byte(own))
-	return pl.endpoint.Name + ":~" + hex.EncodeToString(sum[:])
-}
-
-// What a call may name at most; see gen/guard.
-const (
-	mostReceipt = 224
-	mostLimit   = 1_000_000
-	mostBudget  = 1_000_000_000_000_000
-)
-
-func manyTimes(n, times, most int64) int64 {
-	if times <= 1 {
-		return n
-	}
-	if n > most/times {
-		return most
-	}
-	return n * times
 }

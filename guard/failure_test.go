@@ -215,3 +215,24 @@ func TestDecide_aCallersOwnDeadlineIsItsError(t *testing.T) {
 		}
 	}
 }
+
+func TestDecide_aShareIsOfWhatTheSubjectHas(t *testing.T) {
+	p := chat(policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 10, Window: time.Minute, OnFailure: policy.Local, Share: 0.5})
+	p.Overrides.Multiply = map[string]int64{"fp=partner": 4}
+	g := newGuard(t, client(t, nobody(t)), p, guard.Options{BreakFor: time.Hour})
+	for _, c := range []struct {
+		subject string
+		weight  int64
+		want    int
+	}{{"fp=ada", 1, 5}, {"fp=bob", 2, 2}, {"fp=partner", 1, 20}} {
+		allowed := 0
+		for range 30 {
+			if decide(t, g, guard.Request{Endpoint: "chat", Subject: c.subject, Weight: c.weight}).Allowed {
+				allowed++
+			}
+		}
+		if allowed != c.want {
+			t.Errorf("%s with a weight of %d passes %d times, want %d", c.subject, c.weight, allowed, c.want)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailab
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 // without decides where Redis left some parts, or all, without an answer.
-func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, r *Request, parts []*part, params []guard.AdmitParams, answers []answer, cause error) error {
+func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, q *question, answers []answer, cause error) error {
 	var closed []string
 	var local []*part
 	var asked []guard.AdmitParams
@@ -43,21 +43,19 @@ func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, r *Request,
 		} else if !lost(err) {
 			return err
 		}
-		closed = append(closed, parts[i].closed...)
-		if parts[i].local != nil {
-			local = append(local, parts[i].local)
-			asked = append(asked, parts[i].local.params)
-			asked[len(asked)-1].Bucket = params[i].Bucket
-			asked[len(asked)-1].Receipt, asked[len(asked)-1].Dedup = params[i].Receipt, params[i].Dedup
-			asked[len(asked)-1].Estimate, asked[len(asked)-1].Reservation = params[i].Estimate, params[i].Reservation
+		pt := q.parts[i]
+		closed = append(closed, pt.closed...)
+		if pt.local != nil {
+			local = append(local, pt.local)
+			asked = append(asked, q.call(pt.local))
 		}
 	}
-	g.compose(d, r, parts, params, answers)
+	g.compose(d, q, answers)
 	if !d.Allowed {
 		return nil // a refusal that Redis did tell stands
 	}
 	if len(closed) > 0 {
-		return &UnavailableError{Endpoint: r.Endpoint, Closed: closed, Cause: cause}
+		return &UnavailableError{Endpoint: d.Endpoint, Closed: closed, Cause: cause}
 	}
 	d.Cause = cause
 	d.Fallback = FallbackOpen
@@ -65,8 +63,8 @@ func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, r *Request,
 		d.Fallback = FallbackLocal
 		ps.decideHere(ctx, d, local, asked)
 	}
-	if d.Allowed && len(params[0].Budgets) > 0 && d.charge == nil {
-		d.charge = &charge{guard: g, subject: r.Subject, reservation: params[0].Reservation, estimate: params[0].Estimate, absent: true}
+	if d.Allowed && len(q.params[0].Budgets) > 0 && d.charge == nil {
+		d.charge = &charge{guard: g, subject: d.Subject, reservation: q.params[0].Reservation, estimate: q.params[0].Estimate, absent: true}
 		if d.charge.reservation == "" {
 			d.charge.reservation = fcall.NewToken()
 		}
@@ -83,7 +81,8 @@ func unanswered(n int, cause error) []answer {
 	return answers
 }
 
-// decideHere asks the engine in this process, which answers at once: a context that may end would cost a goroutine. It keeps what it takes: when Redis answers again, this share starts anew there.
+// decideHere asks the engine in this process, which answers at once: a context that may end would cost a goroutine. It keeps what it
+// takes: when Redis answers again, this share starts anew there.
 func (ps *plans) decideHere(ctx context.Context, d *Decision, parts []*part, params []guard.AdmitParams) {
 	for i, a := range ps.local.admit(context.WithoutCancel(ctx), params) {
 		if a.err != nil { // out of memory, or a weight above this process's share: there is no room here

@@ -24,7 +24,7 @@ func main() {
 	must(err)
 	m, err := httpguard.New(g, httpguard.Options{})
 	must(err)
-	go func() { must(g.Watch(context.Background(), "limits.yaml")) }() // an edited file takes effect at once
+	must(g.Watch(context.Background(), "limits.yaml")) // an edited file takes effect at once
 	must(http.ListenAndServe("127.0.0.1:8080", m.Handler(mux)))
 }
 

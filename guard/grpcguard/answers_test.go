@@ -75,8 +75,10 @@ global: [{name: all, limit: 1, window: 3m}]
 		"nobody": {policy: minute, options: grpcguard.Options{Identify: func(context.Context, string) (identity.Identity, error) {
 			return identity.Identity{}, errors.New("who?")
 		}}, want: answer{codes.InvalidArgument, "BAD_REQUEST", "", 0, nil}},
-		"closed without Redis": {policy: "on_failure: closed\n" + minute, damage: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() },
-			want: answer{codes.Unavailable, "LIMITER_UNAVAILABLE", "", time.Second, nil}},
+		"closed without Redis": {
+			policy: "on_failure: closed\n" + minute, damage: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() },
+			want: answer{codes.Unavailable, "LIMITER_UNAVAILABLE", "", time.Second, nil},
+		},
 		"open without Redis": {policy: minute, before: 1, damage: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{}},
 		"unreadable": {policy: minute, damage: func(t *testing.T, rdb *redis.Client) {
 			if err := rdb.RPush(t.Context(), "guard:{key=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
