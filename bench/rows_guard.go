@@ -67,6 +67,9 @@ func guardWorkloads() []workload {
 		}
 		return p
 	})
+	look := of(guard.New, (*guard.Client).Look, func(s fcall.Subject) guard.LookParams {
+		return guard.LookParams{Bucket: s, Limits: []guard.LookLimits{{Name: "minute"}, {Name: "hour"}}}
+	})
 	// allowed, duplicate, reason; five more; a number of rows and five fields a limit, four a budget, two a tier.
 	const (
 		allowedLogs  = "*21\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
@@ -74,6 +77,7 @@ func guardWorkloads() []workload {
 		allowedTier  = "*23\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
 		allowedAll   = "*25\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
 		duplicateAll = "*25\r\n:1\r\n:1\r\n$4\r\nnone\r\n"
+		lookedAt     = "*406\r\n:" // the time, and of five groups the rows: two fields for each of 200 admissions
 		heldBack     = "*11\r\n:0\r\n:0\r\n$7\r\nblocked\r\n"
 	)
 	return []workload{
@@ -85,5 +89,6 @@ func guardWorkloads() []workload {
 		{name: "guard.admit logs + budget + challenge, duplicate receipt", prepare: held(issued, admit(received)), call: admit(received), expect: duplicateAll},
 		{name: "guard.admit refused: blocked", prepare: after(blocked), call: admit(all), expect: heldBack},
 		{name: "guard.give_back window + bucket + receipt", prepare: after(admit(counters)), call: back, expect: existed},
+		{name: "guard.look at 200 admissions", prepare: held(), call: look, expect: lookedAt},
 	}
 }
