@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,7 +71,7 @@ func (a *app) address(rest, text string, p *policy.Policy) (string, error) {
 func (a *app) named6(addr netip.Addr, text string, p *policy.Policy) string {
 	addr = addr.WithZone("").Unmap()
 	subject := "ip=" + addr.String()
-	if bits := p.Identity.IP.IPv6Prefix; addr.Is6() && bits < 128 {
+	if bits := cmp.Or(p.Identity.IP.IPv6Prefix, policy.DefaultIPv6Prefix); addr.Is6() && bits < 128 {
 		subject = "ip=" + netip.PrefixFrom(addr, bits).Masked().String()
 	}
 	if subject != text {

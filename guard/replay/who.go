@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -62,7 +63,7 @@ func newPeople(p *policy.Policy, by Subject, shards int) (*people, error) {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
 	return &people{
-		by: by, identity: id, keyHeader: http.CanonicalHeaderKey(p.Identity.APIKey.Header), overrides: p.Overrides.Lookup(), shards: shards,
+		by: by, identity: id, keyHeader: http.CanonicalHeaderKey(cmp.Or(p.Identity.APIKey.Header, policy.DefaultAPIKeyHeader)), overrides: p.Overrides.Lookup(), shards: shards,
 		seed: maphash.MakeSeed(), known: map[source]*tracked{}, byName: map[string]*tracked{},
 	}, nil
 }
