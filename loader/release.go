@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,10 @@ func (b book) node() *node { return &node{caller: b.caller} }
 
 func (b book) read(ctx context.Context, args ...any) (any, error) {
 	reply, err := b.node().do(ctx, false, args...)
+	// A Sentinel ends its servers' connections when it fails over, which go-redis does not notice before it uses one over TLS.
+	for more := 3; more > 0 && errors.Is(err, io.EOF); more-- {
+		reply, err = b.node().do(ctx, false, args...)
+	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, judgeState("read the records", "", err)
 	}
