@@ -14,72 +14,91 @@ import (
 // Decide decides about a request; see the package's documentation for its errors. It returns within the policy's timeout, apart from
 // the time that the process itself needs. The caller of an allowed request with a budget settles the decision in the end.
 func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
-	if len(g.hooks) == 0 && g.shadow == nil {
-		d, _, err := g.decide(ctx, &r, now())
-		return d, err
-	}
-	return g.decideAndTell(ctx, r)
+	// Inlined, so that the decision stays on the stack of a caller that does not keep it: then a remembered refusal allocates nothing.
+	return g.decideInto(ctx, new(Decision), r)
 }
 
-func (g *Guard) decideAndTell(ctx context.Context, r Request) (*Decision, error) {
+func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decision, error) {
+	var err error
+	if len(g.hooks) == 0 && g.shadow == nil {
+		_, err = g.decide(ctx, d, &r, now())
+	} else {
+		err = g.decideAndTell(ctx, d, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// decideAndTell shows hooks a decision that they may keep.
+func (g *Guard) decideAndTell(ctx context.Context, d *Decision, r Request) error {
 	start := now()
 	ctx = g.hooks.deciding(ctx, &r)
+	own := new(Decision)
 	e := Event{Request: r}
-	e.Decision, e.Redis, e.Err = g.decide(ctx, &r, start)
+	e.Redis, e.Err = g.decide(ctx, own, &r, start)
+	if e.Err == nil {
+		e.Decision = own
+	}
 	e.Duration = now().since(start)
 	g.hooks.decided(ctx, e)
 	if g.shadow != nil && !errors.Is(e.Err, ErrEndpoint) {
 		g.shadow.follow(ctx, e)
 	}
-	return e.Decision, e.Err
+	*d = *own
+	return e.Err
 }
 
-func (g *Guard) decide(ctx context.Context, r *Request, start moment) (*Decision, time.Duration, error) {
+// decide fills in an empty decision, which without an error is whole, and returns how long Redis was waited for. It keeps neither of its
+// pointers.
+func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start moment) (time.Duration, error) {
 	ps := g.plans.Load()
 	pl, ok := ps.byName[r.Endpoint]
 	if !ok {
-		return nil, 0, fmt.Errorf("decide %q: %w", r.Endpoint, ErrEndpoint)
+		return 0, fmt.Errorf("decide %q: %w", r.Endpoint, ErrEndpoint)
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
 	if r.Weight < 0 || r.Weight > mostLimit {
-		return nil, 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostLimit), Got: strconv.FormatInt(r.Weight, 10)}
+		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostLimit), Got: strconv.FormatInt(r.Weight, 10)}
 	}
 	if strings.HasPrefix(r.Subject, everybody) {
-		return nil, 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
+		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
 	}
 	times := int64(1)
 	if ps.overrides != nil {
 		switch o := ps.overrides.Of(r.Subject); {
 		case o.Allow:
-			return &Decision{Endpoint: r.Endpoint, Subject: r.Subject, Allowed: true}, 0, nil
+			*d = Decision{Endpoint: r.Endpoint, Subject: r.Subject, Allowed: true}
+			return 0, nil
 		case o.Deny:
-			return &Decision{Endpoint: r.Endpoint, Subject: r.Subject, Reason: ReasonDenied}, 0, nil
+			*d = Decision{Endpoint: r.Endpoint, Subject: r.Subject, Reason: ReasonDenied}
+			return 0, nil
 		default:
 			times = o.Multiply
 		}
 	}
 	if !g.denied.passes(pl, r.Subject, r.Receipt) {
-		if d := g.recall(pl, r, start); d != nil {
-			return d, 0, nil
+		if g.recall(d, pl, r, start) {
+			return 0, nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	q := pl.ask(r, times)
-	d := &Decision{Endpoint: r.Endpoint, Subject: r.Subject}
-	took, err := g.ask(ctx, ps, d, q)
+	d.Endpoint, d.Subject = r.Endpoint, r.Subject
+	took, err := g.ask(ctx, ps, d, pl.ask(*r, times))
 	if err != nil {
-		return nil, took, err
+		return took, err
 	}
 	if d.Allowed {
 		g.denied.admitted(pl, r.Subject, r.Receipt)
 	} else {
 		g.remember(pl, r, d, start)
 	}
-	return d, took, nil
+	return took, nil
 }
 
 // ask puts the parts to Redis, and what it does not answer to the failure contract.

@@ -56,21 +56,20 @@ func newDenyCache(size int, most time.Duration) *denyCache {
 	}
 }
 
-// find returns a refusal that still holds, as it is at a moment.
-func (c *denyCache) find(key deniedKey, at moment) *Decision {
+// find fills in a refusal that still holds, as it is at a moment.
+func (c *denyCache) find(d *Decision, key deniedKey, at moment) bool {
 	if c == nil {
-		return nil
+		return false
 	}
 	entry, ok := c.refusals.GetIfPresent(key)
 	if !ok || at >= entry.until {
-		return nil
+		return false
 	}
-	d := new(Decision)
 	*d = *entry.decision
 	d.Cached = true
 	d.Age = at.since(entry.at)
 	d.RetryAfter -= d.Age
-	return d
+	return true
 }
 
 // add remembers a refusal that was asked for at a time: counted from then, it ends no later than on the server.

@@ -136,6 +136,18 @@ func TestDecide_aMultipliedSubjectHasThatManyTimesTheLimit(t *testing.T) {
 	}
 }
 
+func TestDecide_aRememberedRefusalAllocatesNothing(t *testing.T) {
+	g := newGuard(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Hour})
+	guard.Refuse(g, "chat", time.Hour, "fp=ada")
+	allowed := false
+	if n := testing.AllocsPerRun(1000, func() {
+		d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		allowed = allowed || err != nil || d.Allowed || !d.Cached
+	}); n != 0 || allowed {
+		t.Errorf("%v allocations, want none; not remembered: %v", n, allowed)
+	}
+}
+
 func BenchmarkDecide_remembered(b *testing.B) {
 	benchmarkRemembered(b, 1)
 }
@@ -157,7 +169,7 @@ func benchmarkRemembered(b *testing.B, subjects int) {
 	for i := 0; b.Loop(); i++ {
 		d, err := g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: names[i%subjects]})
 		if err != nil || d.Allowed {
-			b.Fatal(d, err)
+			b.Fatal("allowed, or:", err)
 		}
 	}
 }

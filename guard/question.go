@@ -12,14 +12,14 @@ import (
 // A question is what is asked about a request: a call for each part.
 type question struct {
 	plan    *plan
-	request *Request
+	request Request
 	times   int64 // how many times each limit and budget the subject has
 	parts   []*part
 	params  []guard.AdmitParams
 }
 
 // ask makes the calls of a request.
-func (pl *plan) ask(r *Request, times int64) *question {
+func (pl *plan) ask(r Request, times int64) *question {
 	q := &question{plan: pl, request: r, times: times, parts: append([]*part{pl.subject}, pl.globals...)}
 	q.params = make([]guard.AdmitParams, len(q.parts))
 	for i, pt := range q.parts {
@@ -30,7 +30,7 @@ func (pl *plan) ask(r *Request, times int64) *question {
 
 // call is a part's call. A limit of everybody is not multiplied for one subject.
 func (q *question) call(pt *part) guard.AdmitParams {
-	p, pl, r, times := pt.params, q.plan, q.request, q.times
+	p, pl, r, times := pt.params, q.plan, &q.request, q.times
 	if pt.global != "" {
 		times = 1
 	}

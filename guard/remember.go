@@ -1,20 +1,20 @@
 package guard
 
-// recall returns a refusal that is remembered, of the subject or of everybody.
-func (g *Guard) recall(pl *plan, r *Request, at moment) *Decision {
-	if d := g.denied.find(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, at); d != nil {
-		return d
+// recall fills in a refusal that is remembered, of the subject or of everybody.
+func (g *Guard) recall(d *Decision, pl *plan, r *Request, at moment) bool {
+	if g.denied.find(d, deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, at) {
+		return true
 	}
 	if pl.subject.uncached {
-		return nil
+		return false
 	}
 	for _, pt := range pl.globals {
-		if d := g.denied.find(deniedKey{pt, "", r.Weight, 0}, at); d != nil {
+		if g.denied.find(d, deniedKey{pt, "", r.Weight, 0}, at) {
 			d.Endpoint, d.Subject = r.Endpoint, r.Subject
-			return d
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // remember keeps a refusal that waiting ends. Where refused calls are attempts they have to reach Redis, unless the subject is
@@ -28,7 +28,7 @@ func (g *Guard) remember(pl *plan, r *Request, d *Decision, asked moment) {
 		return
 	}
 	if d.Reason != ReasonGlobal {
-		g.denied.add(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, d, asked)
+		g.denied.add(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, new(*d), asked)
 		return
 	}
 	// Everybody's rows stand last. What is kept for everybody tells nothing of this subject.
