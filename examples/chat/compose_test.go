@@ -121,6 +121,9 @@ func TestCompose_toolsAcceptIt(t *testing.T) {
 		{"promtool", "check", "config", "--syntax-only", "prometheus.yml"},
 	} {
 		if _, err := exec.LookPath(command[0]); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Errorf("%s is not installed", command[0])
+			}
 			t.Logf("SKIPPED: %s is not installed", command[0])
 			continue
 		}
