@@ -23,11 +23,7 @@ type methods struct {
 func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
 	m := &methods{policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, identify: i.options.Identify}
 	if m.identify == nil {
-		config, err := p.Identity.Config(i.options.Verifier)
-		if err != nil {
-			return nil, err
-		}
-		who, err := identity.New(config)
+		who, err := p.Identity.Identifier(i.options.Verifier)
 		if err != nil {
 			return nil, err
 		}

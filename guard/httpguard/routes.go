@@ -20,11 +20,7 @@ type routes struct {
 func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 	r := &routes{policy: p, patterns: map[string]*policy.Endpoint{}, identify: m.options.Identify}
 	if r.identify == nil {
-		config, err := p.Identity.Config(m.options.Verifier)
-		if err != nil {
-			return nil, err
-		}
-		who, err := identity.New(config)
+		who, err := p.Identity.Identifier(m.options.Verifier)
 		if err != nil {
 			return nil, err
 		}

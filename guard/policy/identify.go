@@ -8,15 +8,15 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// Config is what package identity needs to do as the policy says. The verifier is for verify: hmac, where it must be
-// given; with verify: none it must be nil.
-func (id Identity) Config(verifier identity.Verifier) (identity.Config, error) {
+// Identifier tells who requests are as the policy says. The verifier is for verify: hmac, where it must be given; with verify: none it
+// must be nil.
+func (id Identity) Identifier(verifier identity.Verifier) (*identity.Identifier, error) {
 	id = id.complete()
 	if wants := id.Fingerprint.Verify == VerifyHMAC; wants != (verifier != nil) {
 		if wants {
-			return identity.Config{}, errors.New("identity.fingerprint.verify is hmac, and no verifier is given")
+			return nil, errors.New("identity.fingerprint.verify is hmac, and no verifier is given")
 		}
-		return identity.Config{}, errors.New("a verifier is given, and identity.fingerprint.verify is none")
+		return nil, errors.New("a verifier is given, and identity.fingerprint.verify is none")
 	}
 	c := identity.Config{
 		FingerprintHeader: id.Fingerprint.Header,
@@ -33,9 +33,9 @@ func (id Identity) Config(verifier identity.Verifier) (identity.Config, error) {
 	for i, text := range id.IP.TrustedProxies {
 		p, err := parsePrefix(text)
 		if err != nil {
-			return identity.Config{}, fmt.Errorf("identity.ip.trusted_proxies[%d]: %w, got %s", i, err, quote(text))
+			return nil, fmt.Errorf("identity.ip.trusted_proxies[%d]: %w, got %s", i, err, quote(text))
 		}
 		c.TrustedProxies[i] = p
 	}
-	return c, nil
+	return identity.New(c)
 }

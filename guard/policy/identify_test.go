@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-func TestIdentityConfig_doesAsThePolicySays(t *testing.T) {
+func TestIdentifier_doesAsThePolicySays(t *testing.T) {
 	p, err := Parse("p.yaml", []byte(`
 identity:
   from: [fingerprint, api_key, ip]
@@ -19,21 +19,17 @@ identity:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Identity.Config(nil); err == nil {
+	if _, err := p.Identity.Identifier(nil); err == nil {
 		t.Error("no verifier, and no error")
 	}
 	verifier, err := identity.NewHMAC([]byte(strings.Repeat("k", 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := new(Policy).Identity.Config(verifier); err == nil {
+	if _, err := new(Policy).Identity.Identifier(verifier); err == nil {
 		t.Error("a verifier that nobody asks for, and no error")
 	}
-	config, err := p.Identity.Config(verifier)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := identity.New(config)
+	id, err := p.Identity.Identifier(verifier)
 	if err != nil {
 		t.Fatal(err)
 	}
