@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // Decide decides about a request; see the package's documentation for its errors. It returns within the policy's timeout, apart from
@@ -61,11 +62,11 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
-	if r.Weight < 0 || r.Weight > mostLimit {
-		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostLimit), Got: strconv.FormatInt(r.Weight, 10)}
+	if r.Weight < 0 || r.Weight > mostWeight {
+		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostWeight), Got: strconv.FormatInt(r.Weight, 10)}
 	}
-	if strings.HasPrefix(r.Subject, everybody) {
-		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
+	if strings.HasPrefix(r.Subject, policy.Everybody) {
+		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + policy.Everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
 	}
 	times := int64(1)
 	if ps.overrides != nil {

@@ -26,9 +26,6 @@ type plan struct {
 	globals  []*part
 }
 
-// everybody begins the subjects that limits of everybody are kept for.
-const everybody = "global/"
-
 // A part is one call: about a subject, or about a limit of everybody.
 type part struct {
 	global fcall.Subject // whom a limit of everybody is kept for; "" is the request's subject
@@ -93,11 +90,7 @@ func (ps *plans) needsLocal() bool {
 }
 
 func globalPart(p *policy.Policy, endpoint string, l *policy.Limit) *part {
-	name := l.Name
-	if endpoint != "" {
-		name = endpoint + "/" + name
-	}
-	pt := &part{global: fcall.Subject(everybody + name)}
+	pt := &part{global: fcall.Subject(policy.Everybody + policy.WireName(endpoint, l.Name))}
 	pt.add(p, "", l, true)
 	pt.finish(pt.global)
 	return pt
@@ -126,12 +119,8 @@ func subjectPart(p *policy.Policy, e *policy.Endpoint) *part {
 
 // add takes a limit into the call, and what it does without Redis.
 func (pt *part) add(p *policy.Policy, endpoint string, l *policy.Limit, global bool) {
-	name := l.Name
-	if endpoint != "" {
-		name = endpoint + "/" + name
-	}
 	row := guard.AdmitLimits{
-		Name: name, Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
+		Name: policy.WireName(endpoint, l.Name), Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
 		Cost: new(l.Cost), Shadow: l.Shadow,
 	}
 	pt.params.Limits = append(pt.params.Limits, row)

@@ -13,7 +13,7 @@ import (
 type question struct {
 	plan    *plan
 	request Request
-	times   int64 // how many times each limit and budget the subject has
+	times   int64 // how many times each limit and budget the subject has: the policy was held against that
 	parts   []*part
 	params  []guard.AdmitParams
 }
@@ -38,8 +38,8 @@ func (q *question) call(pt *part) guard.AdmitParams {
 		p.Limits = make([]guard.AdmitLimits, len(pt.params.Limits))
 		copy(p.Limits, pt.params.Limits)
 		for i := range p.Limits {
-			p.Limits[i].Limit = manyTimes(p.Limits[i].Limit, times, mostLimit)
-			p.Limits[i].Burst = manyTimes(p.Limits[i].Burst, times, mostLimit)
+			p.Limits[i].Limit *= times
+			p.Limits[i].Burst *= times
 			if p.Limits[i].Kind != guard.AdmitLimitsKind(policy.SlidingLog) {
 				p.Limits[i].Cost = new(*p.Limits[i].Cost * r.Weight)
 			}
@@ -63,7 +63,7 @@ func (q *question) call(pt *part) guard.AdmitParams {
 		if times > 1 {
 			p.Budgets = make([]guard.AdmitBudgets, len(pt.params.Budgets))
 			for i, b := range pt.params.Budgets {
-				p.Budgets[i] = guard.AdmitBudgets{Budget: fcall.Micros(manyTimes(int64(b.Budget), times, mostBudget)), Window: b.Window}
+				p.Budgets[i] = guard.AdmitBudgets{Budget: b.Budget * fcall.Micros(times), Window: b.Window}
 			}
 		}
 		if p.Receipt == "" {
@@ -87,16 +87,5 @@ func (pl *plan) receipt(own string) string {
 // What a call may name at most; see gen/guard.
 const (
 	mostReceipt = 224
-	mostLimit   = 1_000_000
-	mostBudget  = 1_000_000_000_000_000
+	mostWeight  = 1_000_000
 )
-
-func manyTimes(n, times, most int64) int64 {
-	if times <= 1 {
-		return n
-	}
-	if n > most/times {
-		return most
-	}
-	return n * times
-}

@@ -47,7 +47,7 @@ func (n *names) add(at, name string) {
 		return
 	}
 	n.first[name] = at
-	if wire := n.endpoint + "/" + name; n.endpoint != "" && len(wire) > maxWireName && len(name) <= 32 && len(n.endpoint) <= 32 {
+	if wire := WireName(n.endpoint, name); n.endpoint != "" && len(wire) > maxWireName && len(name) <= 32 && len(n.endpoint) <= 32 {
 		n.found.add(at, "must make at most %d bytes with its endpoint's, got %d: %s", maxWireName, len(wire), quote(wire))
 	}
 }

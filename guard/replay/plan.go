@@ -83,7 +83,7 @@ func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 	r.meter, r.track = ps.meter(endpoint, l, true), ps.track("global:"+row.Name)
 	pl.params.Limits = append(pl.params.Limits, row)
 	pl.add(ps, r)
-	t := &tracked{name: "global/" + row.Name, factor: 1, plan: pl}
+	t := &tracked{name: policy.Everybody + row.Name, factor: 1, plan: pl}
 	ps.everyone = append(ps.everyone, t)
 	return t
 }
@@ -112,7 +112,7 @@ func (ps *plans) subject(endpoint int, times int64) *plan {
 	if c := ps.policy.Cost; c != nil && e.Cost != nil {
 		pl.params.Estimate = fcall.Micros(e.Cost.Estimate)
 		for i, b := range c.Budgets {
-			most := manyTimes(int64(b.Budget), times, mostBudget)
+			most := int64(b.Budget) * times
 			pl.params.Budgets = append(pl.params.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(most), Window: b.Window})
 			pl.add(ps, rule{
 				meter: len(ps.meters) - len(c.Budgets) + i, track: ps.track("budget:" + b.Name), most: most, cost: int64(e.Cost.Estimate), span: span(b.Window), forgets: true,
@@ -133,8 +133,8 @@ func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, times int64) 
 
 func limitRow(endpoint string, l *policy.Limit, times int64) (guard.AdmitLimits, rule) {
 	row := guard.AdmitLimits{
-		Name: full(endpoint, l.Name), Kind: guard.AdmitLimitsKind(l.Kind), Limit: manyTimes(l.Limit, times, mostLimit), Window: l.Window,
-		Burst: manyTimes(l.Burst, times, mostLimit), Cost: new(l.Cost), Shadow: l.Shadow,
+		Name: policy.WireName(endpoint, l.Name), Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit * times, Window: l.Window,
+		Burst: l.Burst * times, Cost: new(l.Cost), Shadow: l.Shadow,
 	}
 	r := rule{most: row.Limit, cost: l.Cost, span: span(l.Window)}
 	switch l.Kind {
@@ -200,28 +200,8 @@ func (ps *plans) track(key string) int {
 	return n
 }
 
-func full(endpoint, name string) string {
-	if endpoint == "" {
-		return name
-	}
-	return endpoint + "/" + name
-}
-
 // span is a window with room for whatever is rounded to milliseconds within it.
 func span(window time.Duration) int64 { return window.Microseconds() + 1 + 2*tick }
 
 // tick is the coarsest unit that the engine measures an expiry in.
 const tick = 1000
-
-// What a call may name at most; see gen/guard.
-const (
-	mostLimit  = 1_000_000
-	mostBudget = 1_000_000_000_000_000
-)
-
-func manyTimes(n, times, most int64) int64 {
-	if n > most/times {
-		return most
-	}
-	return n * times
-}

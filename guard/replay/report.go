@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
@@ -86,7 +87,7 @@ type Limit struct {
 }
 
 // Title names a limit as the policy does: chat/minute.
-func (l *Limit) Title() string { return full(l.Endpoint, l.Name) }
+func (l *Limit) Title() string { return policy.WireName(l.Endpoint, l.Name) }
 
 // A SubjectCount is what became of a subject's requests.
 type SubjectCount struct {

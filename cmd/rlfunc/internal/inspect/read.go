@@ -65,7 +65,7 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 	rep := &Report{Format: 1, Subject: "global", Namespace: r.policy.Namespace}
 	rows := everybodys(r.policy)
 	for i := range rows {
-		subject := fcall.Subject("global/" + rows[i].path())
+		subject := fcall.Subject(policy.Everybody + rows[i].path())
 		endpoint := rows[i].Endpoint
 		rows[i].Endpoint = "" // the subject has it
 		found, err := r.guard.Look(ctx, guard.LookParams{Bucket: subject, Limits: []guard.LookLimits{{Name: rows[i].Name}}})
@@ -212,7 +212,7 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 	}
 	p := cost.PeekParams{Bucket: fcall.Subject(rep.Subject), Estimate: 1}
 	for _, b := range r.policy.Cost.Budgets {
-		budget := multiplied(int64(b.Budget), times, mostBudget)
+		budget := int64(b.Budget) * times
 		p.Limits = append(p.Limits, cost.PeekLimits{Budget: fcall.Micros(budget), Window: b.Window})
 		rep.Budgets = append(rep.Budgets, Budget{Name: b.Name, Budget: Money(budget), Window: Seconds(b.Window)})
 	}

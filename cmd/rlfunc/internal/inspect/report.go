@@ -66,10 +66,7 @@ type Limit struct {
 }
 
 func (l *Limit) path() string {
-	if l.Endpoint == "" {
-		return l.Name
-	}
-	return l.Endpoint + "/" + l.Name
+	return policy.WireName(l.Endpoint, l.Name)
 }
 
 // A Budget is one budget and what is spent of it.

@@ -2,20 +2,6 @@ package inspect
 
 import "github.com/rlfunc/rlfunc/guard/policy"
 
-// What a call may name at most; see gen/guard.
-const (
-	mostLimit  = 1_000_000
-	mostBudget = 1_000_000_000_000_000
-)
-
-// multiplied is n so many times, as the guard does it.
-func multiplied(n, times, most int64) int64 {
-	if n > most/times {
-		return most
-	}
-	return n * times
-}
-
 // listed are the limits that a subject has: those of every endpoint first.
 func listed(p *policy.Policy, times int64) []Limit {
 	rows := rowsOf(nil, p.Limits, "", false)
@@ -23,8 +9,8 @@ func listed(p *policy.Policy, times int64) []Limit {
 		rows = rowsOf(rows, p.Endpoints[i].Limits, p.Endpoints[i].Name, false)
 	}
 	for i := range rows {
-		rows[i].Limit = multiplied(rows[i].Limit, times, mostLimit)
-		rows[i].Burst = multiplied(rows[i].Burst, times, mostLimit)
+		rows[i].Limit *= times
+		rows[i].Burst *= times
 	}
 	return rows
 }
