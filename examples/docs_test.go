@@ -83,6 +83,7 @@ func TestReadme_commandsRun(t *testing.T) {
 			for _, block := range blocks(t, "../README.md", "sh") {
 				block = strings.ReplaceAll(block, "/tmp/mylimits", dir)
 				block = strings.ReplaceAll(block, "bin/rlfunc", bin)
+				block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)
 				block = strings.ReplaceAll(block, "redis-cli ", "redis-cli -h "+host+" -p "+port+" ")
 				if slices.Contains(inCI, strings.TrimSpace(block)) {
 					continue
