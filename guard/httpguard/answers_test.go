@@ -79,10 +79,10 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 			Status: 403, Error: "challenge_invalid", Message: "The challenge is not valid: ask for a new one.",
 		}},
 		"a challenge that is too long": {policy: challenge, headers: []string{"X-Challenge", strings.Repeat("a", 129)}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The request's receipt, challenge or cost is out of bounds.",
+			Status: 400, Error: "bad_request", Message: "The request's ID, challenge or cost is out of bounds.",
 		}},
 		"a weight that is too large": {policy: minute, options: httpguard.Options{Weight: func(*http.Request) int64 { return 1 << 62 }}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The request's receipt, challenge or cost is out of bounds.",
+			Status: 400, Error: "bad_request", Message: "The request's ID, challenge or cost is out of bounds.",
 		}},
 		"nobody": {policy: minute, options: httpguard.Options{Identify: func(*http.Request) (identity.Identity, error) {
 			return identity.Identity{}, errors.New("who?\r\nX-Evil: 1")

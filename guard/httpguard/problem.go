@@ -85,7 +85,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
 		p.Error, p.Message = "limiter_unreadable", "The limiter's answer can not be read."
 	case errors.Is(err, fcall.ErrArgument):
-		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", "The request's receipt, challenge or cost is out of bounds."
+		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", "The request's ID, challenge or cost is out of bounds."
 	}
 	return p
 }
