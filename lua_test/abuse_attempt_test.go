@@ -63,7 +63,7 @@ func TestAttempt_thresholdIsRefusedAndBlocks(t *testing.T) {
 		abuseStep{Name: "first use", Call: try, Writes: true, TTLs: log(10 * time.Second), Want: may(0, row(1, 1))},
 		abuseStep{Advance: time.Second, Call: try, Writes: true, TTLs: log(10 * time.Second), Want: may(0, row(2, 0))},
 		abuseStep{Name: "exactly the threshold", Advance: time.Second, Call: try, Writes: true, Want: starts(1, 60*time.Second, 1, row(3, 0)), TTLs: ttls{
-			abuseKey("attempts"): 10 * time.Second, abuseKey("block"): 60 * time.Second, abuseKey("strikes"): 30 * day,
+			abuseKey("attempts"): 30 * day, abuseKey("block"): 60 * time.Second,
 		}},
 		abuseStep{Name: "one more is not recorded", Call: try, Want: held(1, 60*time.Second, 1, row(3, 0))},
 		abuseStep{Name: "the window has emptied, the block holds", Advance: 11 * time.Second, Call: try, Want: held(1, 49*time.Second, 1, row(0, 2))},
@@ -108,7 +108,7 @@ func TestAttempt_otherTiersCountOn(t *testing.T) {
 		t,
 		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 0), row(1, 2))},
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0), row(2, 1)), TTLs: ttls{
-			abuseKey("attempts"): time.Hour, abuseKey("block"): time.Second, abuseKey("strikes"): 30 * day,
+			abuseKey("attempts"): 30 * day, abuseKey("block"): time.Second,
 		}},
 		abuseStep{Advance: time.Second, Call: try, Writes: true, Want: may(1, row(1, 0), row(3, 0))},
 		abuseStep{Name: "both at once: the longest block, one strike", Call: try, Writes: true, Want: starts(2, 10*time.Minute, 2, row(2, 0), row(4, 0))},
@@ -137,7 +137,7 @@ func TestAttempt_escalates(t *testing.T) {
 	try := attempt(p)
 	blockFor := func(d time.Duration, strikes int64) abuseStep {
 		return abuseStep{Call: try, Writes: true, Want: starts(1, d, strikes, row(1, 0)), TTLs: ttls{
-			abuseKey("attempts"): time.Second, abuseKey("block"): d, abuseKey("strikes"): 10 * time.Minute,
+			abuseKey("attempts"): 10 * time.Minute, abuseKey("block"): d,
 		}}
 	}
 	after := func(d time.Duration, s abuseStep) abuseStep { s.Advance = d; return s }

@@ -63,7 +63,7 @@ func TestMistake07_blockOutlivesTheWindow(t *testing.T) {
 	abusers.Run(
 		t,
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Hour, 1, row(1, 0))},
-		abuseStep{Name: "the window is empty", Advance: 2 * time.Second, Call: try, TTLs: ttls{abuseKey("block"): time.Hour - 2*time.Second, abuseKey("strikes"): 30*day - 2*time.Second}, Want: held(1, time.Hour-2*time.Second, 1, row(0, 0))},
+		abuseStep{Name: "the window is empty", Advance: 2 * time.Second, Call: try, TTLs: ttls{abuseKey("block"): time.Hour - 2*time.Second, abuseKey("attempts"): 30*day - 2*time.Second}, Want: held(1, time.Hour-2*time.Second, 1, row(0, 0))},
 		abuseStep{Advance: time.Hour - 2*time.Second - time.Millisecond, Call: try, Want: held(1, time.Millisecond, 1, row(0, 0))},
 		abuseStep{Name: "its end lets in, not a moment sooner", Advance: time.Millisecond, Call: status(time.Second), Want: abuse.StatusResult{Strikes: 1, Tiers: counts(0)}},
 	)

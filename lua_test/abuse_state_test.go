@@ -28,11 +28,11 @@ func removes(name string) func(testing.TB, *luatest.Server) {
 func TestAbuse_wrongTypeIsToldAndLeft(t *testing.T) {
 	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: time.Minute})
 	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
-		for _, suffix := range []string{"block", "attempts", "strikes"} {
+		for _, suffix := range []string{"block", "attempts"} {
 			name := abuseKey(suffix)
 			wrongType(name)(t, s)
-			for what, call := range map[string]any{"attempt": try, "status": status(time.Minute), "block": blockFor(time.Hour, "")} {
-				if what == "block" && suffix != "block" {
+			for what, call := range map[string]any{"attempt": try, "status": status(time.Minute), "block": blockFor(time.Hour, ""), "forgive": forgive} {
+				if what == "block" && suffix != "block" || what == "forgive" && suffix != "attempts" {
 					continue
 				}
 				before, err := s.Snapshot(t.Context())
@@ -65,17 +65,21 @@ func TestAbuse_unreadableIsToldAndLeft(t *testing.T) {
 		steps = append(steps, abuseStep{Given: removes(abuseKey(suffix))})
 	}
 	refused("block", "", "x", "tier", "tier 0", "tier 9", "tier 12", "tier 2 ", " tier 2", "Manual", "1")
-	refused("attempts", "", "x", "5", "nan", "s", "1!", "2@"+us, "s2@"+us, us[:15], us+"5", "9!"+us, "0@"+us+us, "2@x"+us+us[:15], "1?"+us, "-"+us[:15], us+"             nan",
+	refused("attempts", "", "x", "5", "nan", "s", "s.", "s.1!", "s.2@"+us, "s"+us, "1!"+us, "2@"+us+us, us[:15], us+"5", "s.9!"+us, "s.0@"+us+us, "s.2@x"+us+us[:15], "s.1?"+us, "s."+us+"1!", "s"+us+"1!"+us, "S."+us, "-"+us[:15], us+"             nan",
 		"9999999999999999", us+"9999999999999999", "nan             "+us, strings.Repeat("x", 16), us+us+" ")
-	refused("strikes", "", "x", us[:15], us+"5", "9999999999999999", us+"             inf", strings.Repeat("x", 16))
+	for _, strikes := range []string{"x", us[:15], us + "5", "9999999999999999", us + "             inf", strings.Repeat("x", 16), us + us + " "} {
+		refused("attempts", "s"+strikes+"."+us)
+	}
 	steps = append(
 		steps,
+		abuseStep{Name: "strikes that can not be read are not lost", Given: holds(abuseKey("attempts"), "sx."+us, time.Hour), Call: forgive, WantErr: fcall.ErrState},
+		abuseStep{Name: "attempts that can not be read may be forgotten", Given: holds(abuseKey("attempts"), "x", time.Hour), Call: forgive, Writes: true, Want: forgiven},
 		abuseStep{Name: "a block that never ends", Given: holds(abuseKey("block"), "tier 1", 0), Call: try, WantErr: fcall.ErrState},
 		abuseStep{Call: look, WantErr: fcall.ErrState},
 		abuseStep{Call: blockFor(time.Hour, ""), WantErr: fcall.ErrState},
 		abuseStep{Name: "which only a person removes", Call: unblock(false), Writes: true, Want: existed},
 		abuseStep{Name: "attempts that never expire get an expiry", Given: holds(abuseKey("attempts"), us, 0), Call: try, Writes: true, Want: starts(1, time.Minute, 1, row(2, 0), row(2, 0)), TTLs: ttls{
-			abuseKey("attempts"): time.Hour, abuseKey("block"): time.Minute, abuseKey("strikes"): 30 * day,
+			abuseKey("attempts"): 30 * day, abuseKey("block"): time.Minute,
 		}},
 	)
 	abusers.Run(t, steps...)
@@ -87,7 +91,7 @@ func TestAbuse_clockBackwards(t *testing.T) {
 		t,
 		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 0))},
 		abuseStep{Name: "set back by 4 s: made as of the newest", Advance: -4 * time.Second, Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0)), TTLs: ttls{
-			abuseKey("attempts"): 14 * time.Second, abuseKey("block"): time.Second, abuseKey("strikes"): 30 * day,
+			abuseKey("attempts"): 30 * day, abuseKey("block"): time.Second,
 		}},
 		abuseStep{Name: "a block ends when its key does", Advance: -time.Minute, Call: try, Want: held(1, 61*time.Second, 1, row(0, 1))},
 		abuseStep{Advance: 61 * time.Second, Call: try, Writes: true, Want: may(1, row(1, 0))},
@@ -104,7 +108,7 @@ func TestAbuse_clockFarAheadIsForgotten(t *testing.T) {
 		abuseStep{Call: unblock(false), Writes: true, Want: existed},
 		abuseStep{Name: "attempts and strikes start anew", Advance: -365 * day, Call: try, Writes: true, Want: may(0, row(1, 0))},
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0)), TTLs: ttls{
-			abuseKey("attempts"): 10 * time.Second, abuseKey("block"): time.Second, abuseKey("strikes"): time.Minute,
+			abuseKey("attempts"): time.Minute, abuseKey("block"): time.Second,
 		}},
 	)
 }

@@ -133,7 +133,6 @@ func TestLook_unreadableKeysAreTold(t *testing.T) {
 			set    []any
 		}{
 			{"attempts", []any{"SET", "x"}},
-			{"strikes", []any{"SET", "x"}},
 			{"charges", []any{"HSET", "state", "x"}},
 			{"challenges", []any{"HSET", "t1", "x"}},
 			{"sliding_log:minute", []any{"RPUSH", "x"}},

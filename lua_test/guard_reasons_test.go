@@ -144,7 +144,7 @@ func TestAdmit_countsAttempts(t *testing.T) {
 		guardStep{Name: "an allowed call is none", Call: only, Writes: true, TTLs: ttls{guardKey("sliding_log:minute"): time.Minute}, Want: row(first, 0)},
 		guardStep{Name: "a refused one is", Call: only, Writes: true, Want: because(row(full, 1), "limit", time.Minute, 0, 0)},
 		guardStep{Name: "every call is: the threshold-th would start a block, were it not for the first strike's second", Call: every, Writes: true, Want: because(row(full, 2), "tier", time.Minute, 1, 1), TTLs: ttls{
-			guardKey("sliding_log:minute"): time.Minute, guardKey("attempts"): time.Hour, guardKey("strikes"): time.Hour, guardKey("block"): time.Second,
+			guardKey("sliding_log:minute"): time.Minute, guardKey("attempts"): time.Hour, guardKey("block"): time.Second,
 		}},
 		guardStep{Name: "after the block the tier counts anew", Advance: time.Minute, Call: every, Writes: true, Want: because(row(admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(2 * time.Minute)}, 1), "none", 0, 0, 1)},
 		guardStep{Name: "also where all else allows", Advance: time.Minute, Call: every, Writes: true, Want: because(row(admitRow{Allowed: true, Remaining: 1}, 2), "tier", 5*time.Minute, 1, 2)},

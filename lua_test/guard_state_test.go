@@ -2,7 +2,6 @@ package luatest_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +34,6 @@ func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 		{"checked", nil, true},
 		{"block", []any{"x"}, false},
 		{"attempts", []any{"x"}, false},
-		{"strikes", []any{"x"}, false},
 		{"challenges", []any{"t1", "x"}, true},
 		{"charges", []any{"state", "x"}, true},
 		{"holds", nil, true},
@@ -57,8 +55,6 @@ func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 					t.Fatalf("admit: %+v, %v", r, err)
 				}
 				s.Advance(t, time.Second) // the hold has ended: it is read
-				s.Do(t, "SET", guardKey("attempts"), "s"+fmt.Sprint(luatest.Start.UnixMicro()))
-				s.Expire(t, guardKey("attempts"), time.Hour)
 				switch {
 				case value == nil:
 					wrongType(name)(t, s)

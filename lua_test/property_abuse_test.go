@@ -16,7 +16,7 @@ var abuseFamily = family[*abuse.Client, *model.Abuse]{
 	name:  "abuse",
 	suite: abusers,
 	model: model.NewAbuse,
-	keys:  []storedKey{{"block", "string"}, {"attempts", "string"}, {"strikes", "string"}},
+	keys:  []storedKey{{"block", "string"}, {"attempts", "string"}},
 	draw:  drawAbuse,
 }
 

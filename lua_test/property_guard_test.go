@@ -22,7 +22,7 @@ var guardFamily = family[guarded, *model.Guard]{
 	model: model.NewGuard,
 	keys: append(
 		checkKeys(), // of the same names
-		storedKey{"block", "string"}, storedKey{"attempts", "string"}, storedKey{"strikes", "string"},
+		storedKey{"block", "string"}, storedKey{"attempts", "string"},
 		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"}, storedKey{"holds", "zset"},
 	),
 	share: 4,
@@ -161,7 +161,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 			}
 			a := answer{reply: admitAnswer(r), changed: changed, retry: r.RetryAfter, tick: time.Millisecond, passes: func(reply any) bool { return reply.(admitResult).Allowed }}
 			if !r.Allowed {
-				a.touches = func(suffix string) bool { return slices.Contains([]string{"block", "attempts", "strikes"}, suffix) }
+				a.touches = func(suffix string) bool { return slices.Contains([]string{"block", "attempts"}, suffix) }
 			}
 			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, plainCall(c), checkOf(r)) {
 				a.refused, a.tick = true, admitTick(c, r)

@@ -1,6 +1,8 @@
 --- Forgets a subject's attempts, as after a success. A block and the strikes stay.
---- @key    bucket          string[attempts]     when the attempts were made
+--- @use attempt_log
+--- @key    bucket          string[attempts]     when attempts were made and blocks began
 --- @result existed         bool                 whether there was anything to forget
+--- @error  RLSTATE                              the key holds what this library does not write
 local function forgive(bucket)
-  return redis.call('DEL', bucket) > 0
+  return attempt_log.forget(bucket)
 end

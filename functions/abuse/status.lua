@@ -2,8 +2,7 @@
 --- @use clock block_state attempt_log strike_log tier_set
 --- @flags  no-writes
 --- @key    bucket          string[block]        the block: it holds while the key is there
---- @key    attempts        string[attempts]     when the attempts were made
---- @key    strikes         string[strikes]      when the blocks began
+--- @key    attempts        string[attempts]     when attempts were made and blocks began
 --- @arg    tiers           group[0..8]          the tiers to count for, in the order that attempt has them
 --- @arg    tiers.window    duration[1us..3650d] time in which attempts are counted
 --- @arg    strike_memory   duration[1ms..3650d]=30d how long a block is remembered, from its beginning
@@ -15,28 +14,28 @@
 --- @result tiers           group                a row for each tier
 --- @result tiers.count     count                attempts in the tier's window: 3
 --- @error  RLSTATE                              a key holds what this library does not write, or a block that never ends
-local function status(bucket, attempts, strikes, tiers, strike_memory_us)
+local function status(bucket, attempts, tiers, strike_memory_us)
   local left_ms, tier, reason = block_state.read(bucket)
   if not left_ms then
     return nil, tier
   end
   local clock_us = clock.now_us()
   local blocked = left_ms > 0
-  local log, no_log = attempt_log.read(attempts, clock_us, tier_set.longest_us(tiers), blocked)
-  if no_log then
-    return nil, no_log
+  local times, length, oldest_us, now_us, answered_us, struck = attempt_log.read(attempts, clock_us, tier_set.longest_us(tiers), blocked)
+  if not times then
+    return nil, length
   end
-  local struck, _, _, no_strikes = strike_log.read(strikes, clock_us, strike_memory_us)
-  if no_strikes then
+  local strikes, no_strikes = strike_log.count(attempts, struck, clock_us, strike_memory_us)
+  if not strikes then
     return nil, no_strikes
   end
   local rows = {}
   for number = 1, #tiers do
-    local count, no_count = attempt_log.count(attempts, log, number, tiers[number].window_us)
+    local count, no_count = attempt_log.count(attempts, times, length, oldest_us, now_us - tiers[number].window_us, answered_us, number)
     if not count then
       return nil, no_count
     end
     rows[number] = {count = count}
   end
-  return blocked, tier, reason, left_ms * 1000, struck, rows
+  return blocked, tier, reason, left_ms * 1000, strikes, rows
 end

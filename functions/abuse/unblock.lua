@@ -2,13 +2,12 @@
 ---
 --- Tiers that started it count anew, as after its end. Without pardon the strikes stay, so the next block is longer still.
 --- @key    bucket          string[block]        the block
---- @key    attempts        string[attempts]     when the attempts were made
---- @key    strikes         string[strikes]      when the blocks began
+--- @key    attempts        string[attempts]     when attempts were made and blocks began
 --- @arg    pardon          bool?                whether attempts and strikes are forgotten as well
 --- @result existed         bool                 whether there was a block, or with pardon anything, to forget
-local function unblock(bucket, attempts, strikes, pardon)
+local function unblock(bucket, attempts, pardon)
   if pardon then
-    return redis.call('DEL', bucket, attempts, strikes) > 0
+    return redis.call('DEL', bucket, attempts) > 0
   end
   return redis.call('DEL', bucket) > 0
 end

@@ -10,8 +10,7 @@
 --- @use clock block_state receipt_set limit_set admission tier_set
 --- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
 --- @key    block          string[block]            the subject's block: it holds while the key is there
---- @key    attempts       string[attempts]         when attempts were made
---- @key    strikes        string[strikes]          when the blocks began
+--- @key    attempts       string[attempts]         when attempts were made and blocks began
 --- @key    challenges     hash[challenges]         the subject's challenges by token
 --- @key    charges        hash[charges]            the subject's charges
 --- @key    holds          zset[holds]              charges with a hold that are not settled, by its end
@@ -69,7 +68,7 @@
 --- @result tiers.remaining count                   attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 micros would be spent
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, block, attempts, strikes, challenges, charges, holds, receipt, dedup_us, limits, budgets, estimate_micros,
+local function admit(bucket, block, attempts, challenges, charges, holds, receipt, dedup_us, limits, budgets, estimate_micros,
     hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
   local left_ms, blocked_by = block_state.read(block)
   if not left_ms then
@@ -87,7 +86,7 @@ local function admit(bucket, block, attempts, strikes, challenges, charges, hold
   end
   local rows, costs, reason, outcome = asked.rows, asked.cost.rows, asked.reason, asked.outcome
   local counted = #tiers > 0 and not known and (reason ~= 'none' or not count_refused)
-  local tried, no_attempts = tier_set.judge(attempts, strikes, tiers, strike_memory_us, clock_us, false, counted)
+  local tried, no_attempts = tier_set.judge(attempts, tiers, strike_memory_us, clock_us, false, counted)
   if not tried then
     return nil, no_attempts
   end
@@ -105,7 +104,7 @@ local function admit(bucket, block, attempts, strikes, challenges, charges, hold
   end
   local wait_us = asked.wait_us
   if counted then
-    wait_us = math.max(wait_us, tier_set.record(block, attempts, strikes, tried, escalation, strike_memory_us, clock_us))
+    wait_us = math.max(wait_us, tier_set.record(block, attempts, tried, escalation, strike_memory_us, clock_us))
   end
   if admitted then
     return true, false, 'none', 0, struck, 0, outcome, asked.id, rows, costs, tried.rows

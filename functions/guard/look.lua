@@ -2,12 +2,11 @@
 ---
 --- At most the newest 100 of each, oldest first. What the subject may still do is told by ratelimit.check_peek,
 --- abuse.status and cost.peek.
---- @use clock ledger attempt_log strike_log refusal looking
+--- @use clock ledger attempt_log refusal looking
 --- @flags  no-writes
 --- @key    bucket         hash[charges]            the subject's charges
 --- @key    challenges     hash[challenges]         the subject's challenges by token
---- @key    attempts       string[attempts]         when attempts were made
---- @key    strikes        string[strikes]          when the blocks began
+--- @key    attempts       string[attempts]         when attempts were made and blocks began
 --- @arg    limits         group[0..16]             limits whose admissions are listed: only a sliding_log keeps each
 --- @arg    limits.name    text[64]                 the limit's name
 --- @key    limits.state   list[sliding_log:<name>] what the limit keeps
@@ -32,26 +31,19 @@
 --- @result challenges.expires time                 when it is known no more
 --- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function look(bucket, challenges, attempts, strikes, limits)
+local function look(bucket, challenges, attempts, limits)
   local clock_us = clock.now_us()
   local admissions, no_log = looking.admissions(limits)
   if not admissions then
     return nil, no_log
   end
-  local tried, no_attempts = attempt_log.read(attempts, clock_us, looking.ever_us, false)
-  if no_attempts then
-    return nil, no_attempts
+  local times, length, _, _, _, struck = attempt_log.read(attempts, clock_us, looking.ever_us, false)
+  if not times then
+    return nil, length
   end
-  local struck, strike_times, _, no_strikes = strike_log.read(strikes, clock_us, looking.ever_us)
-  if no_strikes then
-    return nil, no_strikes
-  end
-  local attempted, struck_at = looking.times(tried.times, tried.length), looking.times(strike_times, struck)
-  if not attempted then
+  local attempted, struck_at = looking.times(times, length), looking.times(struck, math.floor(#struck / 16))
+  if not attempted or not struck_at then
     return nil, refusal.state(attempts, 'holds no times of attempts')
-  end
-  if not struck_at then
-    return nil, refusal.state(strikes, 'holds no times of strikes')
   end
   local state, no_state = ledger.read(bucket, '', clock_us)
   if not state then

@@ -1,28 +1,26 @@
---- The attempts of a subject in one string: their times, and what the tiers have answered with a block.
+--- What is known of a subject in one string: when attempts were made, when blocks began, what tiers have answered with one.
 ---
---- In front of the times, '2@<time>' says that tier 2 has answered the attempts up to that time, '2!' that it has started
---- the last block, and 's' that there may be strikes. A tier counts anew once its block has ended: what it has answered is
---- not held against the subject twice, though other tiers go on counting it.
+--- Until there is a block it is the times of the attempts. Then a head stands before them: 's', the strikes, '.', and what the
+--- tiers have answered: '2@<time>' says that tier 2 has answered the attempts up to that time, '2!' that it has started the
+--- last block. A tier counts anew once its block has ended: what it has answered is not held against the subject twice,
+--- though other tiers go on counting it.
 --- @use clock refusal packed_times
 --- @lib attempt_log
---- @state attempt_log 1 times of 16 digits, oldest first, behind what the tiers have answered: '2@<time>', '2!', 's'
+--- @state attempt_log 1 times of attempts, 16 digits each, oldest first, behind 's<times of strikes>.' and what tiers have answered: '2@<time>', '2!'
 local attempt_log = {}
 
-local function fresh(clock_us)
-  return {now_us = clock_us, times = '', length = 0, oldest_us = clock_us, struck = true}
+local function unreadable(key)
+  return nil, refusal.state(key, 'holds no times of attempts')
 end
 
-local function unreadable(key, clock_us)
-  return fresh(clock_us), refusal.state(key, 'holds no times of attempts')
-end
-
--- What stands in front of the times: by tier the time up to which it has answered; the tiers that started the last block;
--- and where the times begin. Or nil.
+-- The head of a text: the strikes; by tier the time up to which it has answered; the tiers that started the last block; and
+-- where the attempts begin. Or nil.
 local function read_head(text)
-  local answered_us, last, from = {}, {}, 1
-  if string.find(text, '^s') then
-    from = 2
+  local strikes = string.match(text, '^s(%d*)%.')
+  if not strikes or #strikes % 16 > 0 then
+    return nil
   end
+  local answered_us, last, from = {}, {}, #strikes + 3
   local tier, sign = string.match(text, '^([1-8])([@!])', from)
   while tier do
     local number = tonumber(tier) or 0
@@ -38,37 +36,44 @@ local function read_head(text)
     end
     tier, sign = string.match(text, '^([1-8])([@!])', from)
   end
-  return answered_us, last, from
+  return strikes, answered_us, last, from
 end
 
--- Reads the attempts as a call at clock_us sees them that looks back longest_us at most. Returns a table: now_us, the
--- later of the clock and the newest attempt; times, length and oldest_us; answered_us by tier, or nil; and struck, whether
--- there may be strikes. A second result is a refusal.
--- A newest attempt that is further ahead than longest_us is a broken clock's: the subject starts anew.
+-- Reads what a call at clock_us sees that looks back longest_us at most. Returns the times of the attempts, how many these
+-- are, and the oldest; the later of the clock and the newest; what tiers have answered, by tier, or nil; and the times of
+-- the strikes. Or nil and a refusal.
+-- A newest attempt that is further ahead than longest_us is a broken clock's: then there is none.
 function attempt_log.read(key, clock_us, longest_us, blocked)
   local text = redis.call('GET', key)
   if not text then
-    return fresh(clock_us)
+    return '', 0, clock_us, clock_us, nil, ''
   end
-  local times, answered_us, last = text, nil, nil
-  if not string.find(text, '^%d%d') then
-    local head_us, started, from = read_head(text)
-    if not head_us then
-      return unreadable(key, clock_us)
+  local times, strikes, answered_us, last = text, '', nil, nil
+  if string.byte(text) == 115 then -- 's'
+    local struck, answered, started, from = read_head(text)
+    if not struck then
+      return unreadable(key)
     end
     times = string.sub(text, from)
-    answered_us = head_us
+    strikes = struck
+    answered_us = answered
     last = started
+    if times == '' and strikes ~= '' then
+      return '', 0, clock_us, clock_us, nil, strikes
+    end
   end
   local oldest_us = clock.parse_us(string.sub(times, 1, 16))
   local newest_us = clock.parse_us(string.sub(times, -16))
   if not oldest_us or not newest_us or #times % 16 > 0 then
-    return unreadable(key, clock_us)
+    return unreadable(key)
   end
   if newest_us - clock_us > longest_us then
-    return fresh(clock_us)
+    return '', 0, clock_us, clock_us, nil, strikes
   end
-  local now_us = math.max(clock_us, newest_us)
+  local now_us = clock_us
+  if newest_us > clock_us then
+    now_us = newest_us
+  end
   if last and last[1] and not blocked then
     for i = 1, #last do
       answered_us[last[i]] = newest_us
@@ -76,44 +81,64 @@ function attempt_log.read(key, clock_us, longest_us, blocked)
     -- What comes after has to be later, also in the same microsecond.
     now_us = math.max(now_us, newest_us + 1)
   end
-  local length = math.floor(#times / 16)
-  return {now_us = now_us, times = times, length = length, oldest_us = oldest_us, answered_us = answered_us, struck = answered_us ~= nil}
+  return times, math.floor(#times / 16), oldest_us, now_us, answered_us, strikes
 end
 
--- How many attempts a tier counts; nil and a refusal when it reads one that is no time.
-function attempt_log.count(key, log, tier, window_us)
-  local horizon_us = log.now_us - window_us
-  local answered_us = log.answered_us and log.answered_us[tier]
-  if answered_us and answered_us > horizon_us then
-    horizon_us = answered_us
+-- How many of the attempts are later than horizon_us and not answered by the tier; nil and a refusal when it reads one that
+-- is no time.
+function attempt_log.count(key, times, length, oldest_us, horizon_us, answered_us, tier)
+  if answered_us and answered_us[tier] and answered_us[tier] > horizon_us then
+    horizon_us = answered_us[tier]
   end
-  if log.oldest_us > horizon_us then
-    return log.length
+  if oldest_us > horizon_us then
+    return length
   end
-  local count = packed_times.count_after(log.times, log.length, horizon_us)
+  local count = packed_times.count_after(times, length, horizon_us)
   if not count then
-    return nil, refusal.state(key, 'holds no times of attempts')
+    return unreadable(key)
   end
   return count
 end
 
--- Records an attempt, behind the newest `keep` of the others: no tier counts those before. started lists the tiers that it
--- makes start a block, as '1!3!'; struck says that there may be strikes.
-function attempt_log.record(key, log, clock_us, longest_us, keep, started, struck)
+-- Stores the attempts with a head, if there is anything to tell in it. started lists the tiers that the last of them made
+-- start a block, as '1!3!'; what was answered before horizon_us, or stands before no other attempt, does not matter any more.
+function attempt_log.store(key, times, strikes, started, answered_us, horizon_us, ttl_ms)
   local head = started
-  if log.answered_us and keep > 0 then
+  if answered_us and #times > 16 then
     for tier = 8, 1, -1 do
-      local answered_us = log.answered_us[tier] or 0
-      if answered_us > log.now_us - longest_us then
-        head = string.format('%d@%016.0f', tier, answered_us) .. head
+      local up_to_us = answered_us[tier] or 0
+      if up_to_us > 0 and up_to_us > horizon_us then
+        head = string.format('%d@%s', tier, packed_times.text(up_to_us)) .. head
       end
     end
   end
-  if struck then
-    head = 's' .. head
+  if head ~= '' or strikes ~= '' then
+    times = 's' .. strikes .. '.' .. head .. times
   end
-  local value = head .. packed_times.append(log.times, keep, log.now_us)
-  clock.store(key, value, math.ceil((longest_us + log.now_us - clock_us) / 1000))
+  clock.store(key, times, ttl_ms)
+end
+
+-- Forgets the attempts, and returns whether there were any. The strikes stay, until the key expires as it would have.
+function attempt_log.forget(key)
+  local text = redis.call('GET', key)
+  if not text then
+    return false
+  end
+  if string.byte(text) ~= 115 then -- 's'
+    return redis.call('DEL', key) > 0
+  end
+  local strikes, _, _, from = read_head(text)
+  if not strikes then
+    return unreadable(key)
+  end
+  if strikes == '' then
+    return redis.call('DEL', key) > 0
+  end
+  if #text < from then
+    return false
+  end
+  redis.call('SET', key, 's' .. strikes .. '.', 'KEEPTTL') -- rlfunc:ignore missing-ttl what is stored expires with what it was taken from
+  return true
 end
 
 return attempt_log

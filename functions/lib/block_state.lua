@@ -6,6 +6,10 @@
 --- @state block_state 1 who started the block: 'tier 2', 'manual' or 'manual <reason>'; the key expires with it
 local block_state = {}
 
+local tier_of = {
+  ['tier 1'] = 1, ['tier 2'] = 2, ['tier 3'] = 3, ['tier 4'] = 4, ['tier 5'] = 5, ['tier 6'] = 6, ['tier 7'] = 7, ['tier 8'] = 8,
+}
+
 -- How many milliseconds a block holds on, 0 without one; the tier that started it, 0 for a person; and that person's
 -- reason. Or nil and a refusal. A key is still there in the millisecond in which it ends: then it holds no more.
 function block_state.read(key)
@@ -14,15 +18,22 @@ function block_state.read(key)
     return 0, 0, ''
   end
   local text = redis.call('GET', key) or ''
-  local tier = tonumber(string.match(text, '^tier ([1-8])$')) or 0
-  local reason = string.match(text, '^manual ?(.*)$') or ''
-  if left_ms < 0 or tier == 0 and not string.find(text, '^manual') then
+  local tier, reason = tier_of[text] or 0, ''
+  if tier == 0 then
+    reason = string.match(text, '^manual ?(.*)$')
+  end
+  if left_ms < 0 or not reason then
     return nil, refusal.state(key, 'holds no block that ends')
   end
   if left_ms == 0 then
     return 0, 0, ''
   end
   return left_ms, tier, reason
+end
+
+-- Blocks for a tier, for a whole number of milliseconds.
+function block_state.start(key, tier, block_ms)
+  clock.store(key, string.format('tier %d', tier), block_ms)
 end
 
 return block_state

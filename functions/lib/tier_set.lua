@@ -1,5 +1,5 @@
 --- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
---- @use clock attempt_log strike_log
+--- @use block_state attempt_log strike_log packed_times
 --- @lib tier_set
 local tier_set = {}
 
@@ -7,18 +7,23 @@ local tier_set = {}
 function tier_set.longest_us(tiers)
   local longest_us = 0
   for number = 1, #tiers do
-    longest_us = math.max(longest_us, tiers[number].window_us)
+    if tiers[number].window_us > longest_us then
+      longest_us = tiers[number].window_us
+    end
   end
   return longest_us
 end
 
 local function untiered(clock_us)
-  return {rows = {}, strikes = 0, tier = 0, block_us = 0, started = '', keep = 0, longest_us = 0, struck_us = '', strike_us = clock_us}
+  return {
+    rows = {}, strikes = 0, tier = 0, times = '', keep = 0, now_us = clock_us,
+    struck = '', strike_us = clock_us, started = '', block_us = 0, longest_us = 0,
+  }
 end
 
 -- Counts the attempts in each tier's window, with the call if it is to be recorded, and writes nothing. Returns a table:
 -- rows; strikes; tier, the one that the call makes start a block, or 0; and what record needs. Or nil and a refusal.
-function tier_set.judge(attempts, strikes, tiers, memory_us, clock_us, blocked, recorded)
+function tier_set.judge(attempts, tiers, memory_us, clock_us, blocked, recorded)
   if #tiers == 0 then
     return untiered(clock_us)
   end
@@ -26,27 +31,29 @@ function tier_set.judge(attempts, strikes, tiers, memory_us, clock_us, blocked, 
   if recorded then
     more = 1
   end
-  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
-  if no_log then
-    return nil, no_log
+  local times, length, oldest_us, now_us, answered_us, struck = attempt_log.read(attempts, clock_us, longest_us, blocked)
+  if not times then
+    return nil, length
   end
-  local struck, struck_us, strike_us, no_strikes = 0, '', clock_us, nil
-  if log.struck then
-    struck, struck_us, strike_us, no_strikes = strike_log.read(strikes, clock_us, memory_us)
-    if no_strikes then
-      return nil, no_strikes
-    end
+  local strikes, strike_us = strike_log.count(attempts, struck, clock_us, memory_us)
+  if not strikes then
+    return nil, strike_us
   end
-  local rows, keep, started, tier, block_us = {}, 0, '', 0, 0
+  local rows, keep, started, tier, block_us = {nil, nil}, 0, '', 0, 0
   for number = 1, #tiers do
     local row = tiers[number]
-    local before, no_count = attempt_log.count(attempts, log, number, row.window_us)
+    local before, no_count = attempt_log.count(attempts, times, length, oldest_us, now_us - row.window_us, answered_us, number)
     if not before then
       return nil, no_count
     end
-    keep = math.max(keep, before)
-    local count = before + more
-    rows[number] = {count = count, remaining = math.max(row.threshold - 1 - count, 0)}
+    if before > keep then
+      keep = before
+    end
+    local count, remaining = before + more, row.threshold - 1 - before - more
+    if remaining < 0 then
+      remaining = 0
+    end
+    rows[number] = {count = count, remaining = remaining}
     if recorded and count >= row.threshold then
       started = started .. string.format('%d!', number)
       if row.block_us > block_us then
@@ -56,28 +63,40 @@ function tier_set.judge(attempts, strikes, tiers, memory_us, clock_us, blocked, 
     end
   end
   return {
-    rows = rows, strikes = struck, tier = tier, block_us = block_us, started = started, keep = keep, longest_us = longest_us,
-    log = log, struck_us = struck_us, strike_us = strike_us,
+    rows = rows, strikes = strikes, tier = tier, times = times, keep = keep, now_us = now_us, answered_us = answered_us,
+    struck = struck, strike_us = strike_us, started = started, block_us = block_us, longest_us = longest_us,
   }
 end
 
 -- Records the attempt that was judged, and the block that it starts. Returns how long that lasts, 0 when none does.
-function tier_set.record(block, attempts, strikes, judged, escalation, memory_us, clock_us)
-  local log, tier, struck_us = judged.log, judged.tier, judged.struck_us
-  if not log then
-    return 0
+function tier_set.record(block, attempts, judged, escalation, memory_us, clock_us)
+  local now_us, struck, strike_us = judged.now_us, judged.struck, judged.strike_us
+  local now = packed_times.text(now_us)
+  local block_ms = 0
+  if judged.tier > 0 then
+    strike_us = math.max(clock_us, strike_us)
+    local strike, strikes = now, 0
+    if strike_us ~= now_us then
+      strike = packed_times.text(strike_us)
+    end
+    struck, strikes = strike_log.append(struck, judged.strikes, strike)
+    judged.strikes = strikes
+    local block_us = judged.block_us
+    if #escalation > 0 then
+      block_us = escalation[math.min(strikes, #escalation)].block_us
+    end
+    block_ms = math.ceil(block_us / 1000)
+    block_state.start(block, judged.tier, block_ms)
+  elseif struck ~= '' then
+    struck = packed_times.newest(struck, judged.strikes)
   end
-  attempt_log.record(attempts, log, clock_us, judged.longest_us, judged.keep, judged.started, #struck_us + tier > 0)
-  if tier == 0 then
-    return 0
+  -- As long as the last attempt or the last strike may count.
+  local kept_us = judged.longest_us + now_us
+  if judged.strikes > 0 and strike_us + memory_us > kept_us then
+    kept_us = strike_us + memory_us
   end
-  judged.strikes = strike_log.record(strikes, judged.strikes, struck_us, judged.strike_us, clock_us, memory_us)
-  local block_us = judged.block_us
-  if #escalation > 0 then
-    block_us = escalation[math.min(judged.strikes, #escalation)].block_us
-  end
-  local block_ms = math.ceil(block_us / 1000)
-  clock.store(block, string.format('tier %d', tier), block_ms)
+  local times = packed_times.newest(judged.times, judged.keep) .. now
+  attempt_log.store(attempts, times, struck, judged.started, judged.answered_us, now_us - judged.longest_us, math.ceil((kept_us - clock_us) / 1000))
   return block_ms * 1000
 end
 

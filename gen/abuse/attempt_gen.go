@@ -92,7 +92,7 @@ const (
 //
 // With an escalation the k-th block within the strike memory lasts the k-th duration in place of the tier's,
 // and the last duration repeats. A block is its key's expiry, so the tick of retry_after is a millisecond. A
-// subject takes 16 bytes an attempt, at most as many as the highest threshold.
+// subject takes 16 bytes an attempt, at most as many as the highest threshold, and 16 bytes a strike.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLSTATE: a key holds what this library does not write, or a block that never ends
@@ -124,10 +124,9 @@ func (p PendingAttempt) Result() (AttemptResult, error) {
 }
 
 func (c *Client) attemptArgs(p AttemptParams) *fcall.Args {
-	a := c.fcall.Args(attemptFunction, 3, 3+3*len(p.Tiers)+1*len(p.Escalation))
+	a := c.fcall.Args(attemptFunction, 2, 3+3*len(p.Tiers)+1*len(p.Escalation))
 	a.Key("bucket", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("strikes", p.Bucket, "strikes")
 	a.Rows("tiers", len(p.Tiers), 1, 8)
 	for i, row := range p.Tiers {
 		a.Row(i)

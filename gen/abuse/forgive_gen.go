@@ -14,11 +14,12 @@ var forgiveFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "forgive",
 	ServerName: "abuse_v1_forgive",
+	Codes:      []string{"RLSTATE"},
 }
 
 // ForgiveParams are the arguments of Forgive.
 type ForgiveParams struct {
-	// Bucket: when the attempts were made.
+	// Bucket: when attempts were made and blocks began.
 	Bucket fcall.Subject
 }
 
@@ -29,6 +30,9 @@ type ForgiveResult struct {
 }
 
 // Forgive calls forgive: Forgets a subject's attempts, as after a success. A block and the strikes stay.
+//
+// Errors of its own, besides those of every call (see package fcall):
+//   - RLSTATE: the key holds what this library does not write
 func (c *Client) Forgive(ctx context.Context, p ForgiveParams) (ForgiveResult, error) {
 	reply, err := c.forgiveArgs(p).Call(ctx)
 	if err != nil {

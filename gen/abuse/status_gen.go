@@ -91,10 +91,9 @@ func (p PendingStatus) Result() (StatusResult, error) {
 }
 
 func (c *Client) statusArgs(p StatusParams) *fcall.Args {
-	a := c.fcall.Args(statusFunction, 3, 2+1*len(p.Tiers))
+	a := c.fcall.Args(statusFunction, 2, 2+1*len(p.Tiers))
 	a.Key("bucket", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("strikes", p.Bucket, "strikes")
 	a.Rows("tiers", len(p.Tiers), 0, 8)
 	for i, row := range p.Tiers {
 		a.Row(i)

@@ -62,10 +62,9 @@ func (p PendingUnblock) Result() (UnblockResult, error) {
 }
 
 func (c *Client) unblockArgs(p UnblockParams) *fcall.Args {
-	a := c.fcall.Args(unblockFunction, 3, 1)
+	a := c.fcall.Args(unblockFunction, 2, 1)
 	a.Key("bucket", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("strikes", p.Bucket, "strikes")
 	a.Bool("pardon", p.Pardon)
 
 	return a

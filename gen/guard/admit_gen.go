@@ -252,11 +252,10 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 7+1*len(p.Limits), 15+7*len(p.Limits)+2*len(p.Budgets)+3*len(p.Tiers)+1*len(p.Escalation))
+	a := c.fcall.Args(admitFunction, 6+1*len(p.Limits), 15+7*len(p.Limits)+2*len(p.Budgets)+3*len(p.Tiers)+1*len(p.Escalation))
 	a.Key("bucket", p.Bucket, "checked")
 	a.Key("block", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("strikes", p.Bucket, "strikes")
 	a.Key("challenges", p.Bucket, "challenges")
 	a.Key("charges", p.Bucket, "charges")
 	a.Key("holds", p.Bucket, "holds")

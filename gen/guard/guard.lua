@@ -133,7 +133,7 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=28 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=39 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -141,6 +141,10 @@ local block_state = (function() -- rlfunc: lines=28 file=functions/lib/block_sta
 --- @lib block_state
 --- @state block_state 1 who started the block: 'tier 2', 'manual' or 'manual <reason>'; the key expires with it
 local block_state = {}
+
+local tier_of = {
+  ['tier 1'] = 1, ['tier 2'] = 2, ['tier 3'] = 3, ['tier 4'] = 4, ['tier 5'] = 5, ['tier 6'] = 6, ['tier 7'] = 7, ['tier 8'] = 8,
+}
 
 -- How many milliseconds a block holds on, 0 without one; the tier that started it, 0 for a person; and that person's
 -- reason. Or nil and a refusal. A key is still there in the millisecond in which it ends: then it holds no more.
@@ -150,15 +154,22 @@ function block_state.read(key)
     return 0, 0, ''
   end
   local text = redis.call('GET', key) or ''
-  local tier = tonumber(string.match(text, '^tier ([1-8])$')) or 0
-  local reason = string.match(text, '^manual ?(.*)$') or ''
-  if left_ms < 0 or tier == 0 and not string.find(text, '^manual') then
+  local tier, reason = tier_of[text] or 0, ''
+  if tier == 0 then
+    reason = string.match(text, '^manual ?(.*)$')
+  end
+  if left_ms < 0 or not reason then
     return nil, refusal.state(key, 'holds no block that ends')
   end
   if left_ms == 0 then
     return 0, 0, ''
   end
   return left_ms, tier, reason
+end
+
+-- Blocks for a tier, for a whole number of milliseconds.
+function block_state.start(key, tier, block_ms)
+  clock.store(key, string.format('tier %d', tier), block_ms)
 end
 
 return block_state
@@ -2203,11 +2214,16 @@ end
 return admission
 end)()
 
-local packed_times = (function() -- rlfunc: lines=32 file=functions/lib/packed_times.lua
+local packed_times = (function() -- rlfunc: lines=37 file=functions/lib/packed_times.lua
 --- Times in one string, oldest first and 16 digits each: any of them is found by its place.
 --- @use clock
 --- @lib packed_times
 local packed_times = {}
+
+-- A time as it is stored. In two halves, which fit a C long anywhere: as one number with %.0f it takes twice as long.
+function packed_times.text(time_us)
+  return string.format('%08d%08d', math.floor(time_us / 100000000), time_us % 100000000)
+end
 
 -- How many of length times are later than horizon_us; nil when one that is looked at is no time. It halves the rest.
 function packed_times.count_after(times, length, horizon_us)
@@ -2227,43 +2243,41 @@ function packed_times.count_after(times, length, horizon_us)
   return length + 1 - low
 end
 
--- The newest `keep` of the times, and one more.
-function packed_times.append(times, keep, time_us)
+-- The newest `keep` of the times.
+function packed_times.newest(times, keep)
   if #times > keep * 16 then
-    return string.sub(times, #times - keep * 16 + 1) .. string.format('%016.0f', time_us)
+    return string.sub(times, #times - keep * 16 + 1)
   end
-  return times .. string.format('%016.0f', time_us)
+  return times
 end
 
 return packed_times
 end)()
 
-local attempt_log = (function() -- rlfunc: lines=119 file=functions/lib/attempt_log.lua
---- The attempts of a subject in one string: their times, and what the tiers have answered with a block.
+local attempt_log = (function() -- rlfunc: lines=144 file=functions/lib/attempt_log.lua
+--- What is known of a subject in one string: when attempts were made, when blocks began, what tiers have answered with one.
 ---
---- In front of the times, '2@<time>' says that tier 2 has answered the attempts up to that time, '2!' that it has started
---- the last block, and 's' that there may be strikes. A tier counts anew once its block has ended: what it has answered is
---- not held against the subject twice, though other tiers go on counting it.
+--- Until there is a block it is the times of the attempts. Then a head stands before them: 's', the strikes, '.', and what the
+--- tiers have answered: '2@<time>' says that tier 2 has answered the attempts up to that time, '2!' that it has started the
+--- last block. A tier counts anew once its block has ended: what it has answered is not held against the subject twice,
+--- though other tiers go on counting it.
 --- @use clock refusal packed_times
 --- @lib attempt_log
---- @state attempt_log 1 times of 16 digits, oldest first, behind what the tiers have answered: '2@<time>', '2!', 's'
+--- @state attempt_log 1 times of attempts, 16 digits each, oldest first, behind 's<times of strikes>.' and what tiers have answered: '2@<time>', '2!'
 local attempt_log = {}
 
-local function fresh(clock_us)
-  return {now_us = clock_us, times = '', length = 0, oldest_us = clock_us, struck = true}
+local function unreadable(key)
+  return nil, refusal.state(key, 'holds no times of attempts')
 end
 
-local function unreadable(key, clock_us)
-  return fresh(clock_us), refusal.state(key, 'holds no times of attempts')
-end
-
--- What stands in front of the times: by tier the time up to which it has answered; the tiers that started the last block;
--- and where the times begin. Or nil.
+-- The head of a text: the strikes; by tier the time up to which it has answered; the tiers that started the last block; and
+-- where the attempts begin. Or nil.
 local function read_head(text)
-  local answered_us, last, from = {}, {}, 1
-  if string.find(text, '^s') then
-    from = 2
+  local strikes = string.match(text, '^s(%d*)%.')
+  if not strikes or #strikes % 16 > 0 then
+    return nil
   end
+  local answered_us, last, from = {}, {}, #strikes + 3
   local tier, sign = string.match(text, '^([1-8])([@!])', from)
   while tier do
     local number = tonumber(tier) or 0
@@ -2279,37 +2293,44 @@ local function read_head(text)
     end
     tier, sign = string.match(text, '^([1-8])([@!])', from)
   end
-  return answered_us, last, from
+  return strikes, answered_us, last, from
 end
 
--- Reads the attempts as a call at clock_us sees them that looks back longest_us at most. Returns a table: now_us, the
--- later of the clock and the newest attempt; times, length and oldest_us; answered_us by tier, or nil; and struck, whether
--- there may be strikes. A second result is a refusal.
--- A newest attempt that is further ahead than longest_us is a broken clock's: the subject starts anew.
+-- Reads what a call at clock_us sees that looks back longest_us at most. Returns the times of the attempts, how many these
+-- are, and the oldest; the later of the clock and the newest; what tiers have answered, by tier, or nil; and the times of
+-- the strikes. Or nil and a refusal.
+-- A newest attempt that is further ahead than longest_us is a broken clock's: then there is none.
 function attempt_log.read(key, clock_us, longest_us, blocked)
   local text = redis.call('GET', key)
   if not text then
-    return fresh(clock_us)
+    return '', 0, clock_us, clock_us, nil, ''
   end
-  local times, answered_us, last = text, nil, nil
-  if not string.find(text, '^%d%d') then
-    local head_us, started, from = read_head(text)
-    if not head_us then
-      return unreadable(key, clock_us)
+  local times, strikes, answered_us, last = text, '', nil, nil
+  if string.byte(text) == 115 then -- 's'
+    local struck, answered, started, from = read_head(text)
+    if not struck then
+      return unreadable(key)
     end
     times = string.sub(text, from)
-    answered_us = head_us
+    strikes = struck
+    answered_us = answered
     last = started
+    if times == '' and strikes ~= '' then
+      return '', 0, clock_us, clock_us, nil, strikes
+    end
   end
   local oldest_us = clock.parse_us(string.sub(times, 1, 16))
   local newest_us = clock.parse_us(string.sub(times, -16))
   if not oldest_us or not newest_us or #times % 16 > 0 then
-    return unreadable(key, clock_us)
+    return unreadable(key)
   end
   if newest_us - clock_us > longest_us then
-    return fresh(clock_us)
+    return '', 0, clock_us, clock_us, nil, strikes
   end
-  local now_us = math.max(clock_us, newest_us)
+  local now_us = clock_us
+  if newest_us > clock_us then
+    now_us = newest_us
+  end
   if last and last[1] and not blocked then
     for i = 1, #last do
       answered_us[last[i]] = newest_us
@@ -2317,94 +2338,108 @@ function attempt_log.read(key, clock_us, longest_us, blocked)
     -- What comes after has to be later, also in the same microsecond.
     now_us = math.max(now_us, newest_us + 1)
   end
-  local length = math.floor(#times / 16)
-  return {now_us = now_us, times = times, length = length, oldest_us = oldest_us, answered_us = answered_us, struck = answered_us ~= nil}
+  return times, math.floor(#times / 16), oldest_us, now_us, answered_us, strikes
 end
 
--- How many attempts a tier counts; nil and a refusal when it reads one that is no time.
-function attempt_log.count(key, log, tier, window_us)
-  local horizon_us = log.now_us - window_us
-  local answered_us = log.answered_us and log.answered_us[tier]
-  if answered_us and answered_us > horizon_us then
-    horizon_us = answered_us
+-- How many of the attempts are later than horizon_us and not answered by the tier; nil and a refusal when it reads one that
+-- is no time.
+function attempt_log.count(key, times, length, oldest_us, horizon_us, answered_us, tier)
+  if answered_us and answered_us[tier] and answered_us[tier] > horizon_us then
+    horizon_us = answered_us[tier]
   end
-  if log.oldest_us > horizon_us then
-    return log.length
+  if oldest_us > horizon_us then
+    return length
   end
-  local count = packed_times.count_after(log.times, log.length, horizon_us)
+  local count = packed_times.count_after(times, length, horizon_us)
   if not count then
-    return nil, refusal.state(key, 'holds no times of attempts')
+    return unreadable(key)
   end
   return count
 end
 
--- Records an attempt, behind the newest `keep` of the others: no tier counts those before. started lists the tiers that it
--- makes start a block, as '1!3!'; struck says that there may be strikes.
-function attempt_log.record(key, log, clock_us, longest_us, keep, started, struck)
+-- Stores the attempts with a head, if there is anything to tell in it. started lists the tiers that the last of them made
+-- start a block, as '1!3!'; what was answered before horizon_us, or stands before no other attempt, does not matter any more.
+function attempt_log.store(key, times, strikes, started, answered_us, horizon_us, ttl_ms)
   local head = started
-  if log.answered_us and keep > 0 then
+  if answered_us and #times > 16 then
     for tier = 8, 1, -1 do
-      local answered_us = log.answered_us[tier] or 0
-      if answered_us > log.now_us - longest_us then
-        head = string.format('%d@%016.0f', tier, answered_us) .. head
+      local up_to_us = answered_us[tier] or 0
+      if up_to_us > 0 and up_to_us > horizon_us then
+        head = string.format('%d@%s', tier, packed_times.text(up_to_us)) .. head
       end
     end
   end
-  if struck then
-    head = 's' .. head
+  if head ~= '' or strikes ~= '' then
+    times = 's' .. strikes .. '.' .. head .. times
   end
-  local value = head .. packed_times.append(log.times, keep, log.now_us)
-  clock.store(key, value, math.ceil((longest_us + log.now_us - clock_us) / 1000))
+  clock.store(key, times, ttl_ms)
+end
+
+-- Forgets the attempts, and returns whether there were any. The strikes stay, until the key expires as it would have.
+function attempt_log.forget(key)
+  local text = redis.call('GET', key)
+  if not text then
+    return false
+  end
+  if string.byte(text) ~= 115 then -- 's'
+    return redis.call('DEL', key) > 0
+  end
+  local strikes, _, _, from = read_head(text)
+  if not strikes then
+    return unreadable(key)
+  end
+  if strikes == '' then
+    return redis.call('DEL', key) > 0
+  end
+  if #text < from then
+    return false
+  end
+  redis.call('SET', key, 's' .. strikes .. '.', 'KEEPTTL') -- rlfunc:ignore missing-ttl what is stored expires with what it was taken from
+  return true
 end
 
 return attempt_log
 end)()
 
-local strike_log = (function() -- rlfunc: lines=39 file=functions/lib/strike_log.lua
---- The strikes of a subject: when its blocks began, in one string. The newest 64 are kept.
+local strike_log = (function() -- rlfunc: lines=33 file=functions/lib/strike_log.lua
+--- The strikes of a subject: when its blocks began. They stand in front of its attempts; the newest 64 are kept.
 --- @use clock refusal packed_times
 --- @lib strike_log
---- @state strike_log 1 times of 16 digits, oldest first
 local strike_log = {}
 
 local most = 64
 
--- Reads the strikes that are less than memory_us old: how many, their times, and the later of the clock and the newest.
--- A fourth result is a refusal. A strike further ahead than memory_us is a broken clock's: then none counts.
-function strike_log.read(key, clock_us, memory_us)
-  local times = redis.call('GET', key)
-  if not times then
-    return 0, '', clock_us
+-- How many of the strikes are less than memory_us old, and the time of the newest. Or nil and a refusal.
+-- A strike further ahead than memory_us is a broken clock's: then none counts.
+function strike_log.count(key, times, clock_us, memory_us)
+  if times == '' then
+    return 0, clock_us
   end
-  local length = math.floor(#times / 16)
-  local newest_us = clock.parse_us(string.sub(times, -16))
-  if not newest_us or #times % 16 > 0 then
-    return 0, '', clock_us, refusal.state(key, 'holds no times of strikes')
+  local newest_us, count = clock.parse_us(string.sub(times, -16)), nil
+  if newest_us and newest_us - clock_us > memory_us then
+    return 0, clock_us
   end
-  if newest_us - clock_us > memory_us then
-    return 0, times, clock_us
+  if newest_us then
+    count = packed_times.count_after(times, math.floor(#times / 16), math.max(clock_us, newest_us) - memory_us)
   end
-  local now_us = math.max(clock_us, newest_us)
-  local count = packed_times.count_after(times, length, now_us - memory_us)
   if not count then
-    return 0, '', clock_us, refusal.state(key, 'holds no times of strikes')
+    return nil, refusal.state(key, 'holds no times of strikes')
   end
-  return count, times, now_us
+  return count, newest_us
 end
 
--- Records a strike behind `count` others, and returns how many there are then.
-function strike_log.record(key, count, times, now_us, clock_us, memory_us)
+-- The newest `count` strikes and one more, and how many these are.
+function strike_log.append(times, count, text)
   local keep = math.min(count, most - 1)
-  clock.store(key, packed_times.append(times, keep, now_us), math.ceil((memory_us + now_us - clock_us) / 1000))
-  return keep + 1
+  return packed_times.newest(times, keep) .. text, keep + 1
 end
 
 return strike_log
 end)()
 
-local tier_set = (function() -- rlfunc: lines=84 file=functions/lib/tier_set.lua
+local tier_set = (function() -- rlfunc: lines=103 file=functions/lib/tier_set.lua
 --- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
---- @use clock attempt_log strike_log
+--- @use block_state attempt_log strike_log packed_times
 --- @lib tier_set
 local tier_set = {}
 
@@ -2412,18 +2447,23 @@ local tier_set = {}
 function tier_set.longest_us(tiers)
   local longest_us = 0
   for number = 1, #tiers do
-    longest_us = math.max(longest_us, tiers[number].window_us)
+    if tiers[number].window_us > longest_us then
+      longest_us = tiers[number].window_us
+    end
   end
   return longest_us
 end
 
 local function untiered(clock_us)
-  return {rows = {}, strikes = 0, tier = 0, block_us = 0, started = '', keep = 0, longest_us = 0, struck_us = '', strike_us = clock_us}
+  return {
+    rows = {}, strikes = 0, tier = 0, times = '', keep = 0, now_us = clock_us,
+    struck = '', strike_us = clock_us, started = '', block_us = 0, longest_us = 0,
+  }
 end
 
 -- Counts the attempts in each tier's window, with the call if it is to be recorded, and writes nothing. Returns a table:
 -- rows; strikes; tier, the one that the call makes start a block, or 0; and what record needs. Or nil and a refusal.
-function tier_set.judge(attempts, strikes, tiers, memory_us, clock_us, blocked, recorded)
+function tier_set.judge(attempts, tiers, memory_us, clock_us, blocked, recorded)
   if #tiers == 0 then
     return untiered(clock_us)
   end
@@ -2431,27 +2471,29 @@ function tier_set.judge(attempts, strikes, tiers, memory_us, clock_us, blocked, 
   if recorded then
     more = 1
   end
-  local log, no_log = attempt_log.read(attempts, clock_us, longest_us, blocked)
-  if no_log then
-    return nil, no_log
+  local times, length, oldest_us, now_us, answered_us, struck = attempt_log.read(attempts, clock_us, longest_us, blocked)
+  if not times then
+    return nil, length
   end
-  local struck, struck_us, strike_us, no_strikes = 0, '', clock_us, nil
-  if log.struck then
-    struck, struck_us, strike_us, no_strikes = strike_log.read(strikes, clock_us, memory_us)
-    if no_strikes then
-      return nil, no_strikes
-    end
+  local strikes, strike_us = strike_log.count(attempts, struck, clock_us, memory_us)
+  if not strikes then
+    return nil, strike_us
   end
-  local rows, keep, started, tier, block_us = {}, 0, '', 0, 0
+  local rows, keep, started, tier, block_us = {nil, nil}, 0, '', 0, 0
   for number = 1, #tiers do
     local row = tiers[number]
-    local before, no_count = attempt_log.count(attempts, log, number, row.window_us)
+    local before, no_count = attempt_log.count(attempts, times, length, oldest_us, now_us - row.window_us, answered_us, number)
     if not before then
       return nil, no_count
     end
-    keep = math.max(keep, before)
-    local count = before + more
-    rows[number] = {count = count, remaining = math.max(row.threshold - 1 - count, 0)}
+    if before > keep then
+      keep = before
+    end
+    local count, remaining = before + more, row.threshold - 1 - before - more
+    if remaining < 0 then
+      remaining = 0
+    end
+    rows[number] = {count = count, remaining = remaining}
     if recorded and count >= row.threshold then
       started = started .. string.format('%d!', number)
       if row.block_us > block_us then
@@ -2461,28 +2503,40 @@ function tier_set.judge(attempts, strikes, tiers, memory_us, clock_us, blocked, 
     end
   end
   return {
-    rows = rows, strikes = struck, tier = tier, block_us = block_us, started = started, keep = keep, longest_us = longest_us,
-    log = log, struck_us = struck_us, strike_us = strike_us,
+    rows = rows, strikes = strikes, tier = tier, times = times, keep = keep, now_us = now_us, answered_us = answered_us,
+    struck = struck, strike_us = strike_us, started = started, block_us = block_us, longest_us = longest_us,
   }
 end
 
 -- Records the attempt that was judged, and the block that it starts. Returns how long that lasts, 0 when none does.
-function tier_set.record(block, attempts, strikes, judged, escalation, memory_us, clock_us)
-  local log, tier, struck_us = judged.log, judged.tier, judged.struck_us
-  if not log then
-    return 0
+function tier_set.record(block, attempts, judged, escalation, memory_us, clock_us)
+  local now_us, struck, strike_us = judged.now_us, judged.struck, judged.strike_us
+  local now = packed_times.text(now_us)
+  local block_ms = 0
+  if judged.tier > 0 then
+    strike_us = math.max(clock_us, strike_us)
+    local strike, strikes = now, 0
+    if strike_us ~= now_us then
+      strike = packed_times.text(strike_us)
+    end
+    struck, strikes = strike_log.append(struck, judged.strikes, strike)
+    judged.strikes = strikes
+    local block_us = judged.block_us
+    if #escalation > 0 then
+      block_us = escalation[math.min(strikes, #escalation)].block_us
+    end
+    block_ms = math.ceil(block_us / 1000)
+    block_state.start(block, judged.tier, block_ms)
+  elseif struck ~= '' then
+    struck = packed_times.newest(struck, judged.strikes)
   end
-  attempt_log.record(attempts, log, clock_us, judged.longest_us, judged.keep, judged.started, #struck_us + tier > 0)
-  if tier == 0 then
-    return 0
+  -- As long as the last attempt or the last strike may count.
+  local kept_us = judged.longest_us + now_us
+  if judged.strikes > 0 and strike_us + memory_us > kept_us then
+    kept_us = strike_us + memory_us
   end
-  judged.strikes = strike_log.record(strikes, judged.strikes, struck_us, judged.strike_us, clock_us, memory_us)
-  local block_us = judged.block_us
-  if #escalation > 0 then
-    block_us = escalation[math.min(judged.strikes, #escalation)].block_us
-  end
-  local block_ms = math.ceil(block_us / 1000)
-  clock.store(block, string.format('tier %d', tier), block_ms)
+  local times = packed_times.newest(judged.times, judged.keep) .. now
+  attempt_log.store(attempts, times, struck, judged.started, judged.answered_us, now_us - judged.longest_us, math.ceil((kept_us - clock_us) / 1000))
   return block_ms * 1000
 end
 
@@ -2583,7 +2637,7 @@ end
 return looking
 end)()
 
-do -- rlfunc: lines=120 file=functions/guard/admit.lua
+do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- Decides a request of a subject: all of it is allowed and charged, or none is.
 ---
 --- A block that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
@@ -2596,8 +2650,7 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @use clock block_state receipt_set limit_set admission tier_set
 --- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
 --- @key    block          string[block]            the subject's block: it holds while the key is there
---- @key    attempts       string[attempts]         when attempts were made
---- @key    strikes        string[strikes]          when the blocks began
+--- @key    attempts       string[attempts]         when attempts were made and blocks began
 --- @key    challenges     hash[challenges]         the subject's challenges by token
 --- @key    charges        hash[charges]            the subject's charges
 --- @key    holds          zset[holds]              charges with a hold that are not settled, by its end
@@ -2655,7 +2708,7 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @result tiers.remaining count                   attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 micros would be spent
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, block, attempts, strikes, challenges, charges, holds, receipt, dedup_us, limits, budgets, estimate_micros,
+local function admit(bucket, block, attempts, challenges, charges, holds, receipt, dedup_us, limits, budgets, estimate_micros,
     hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
   local left_ms, blocked_by = block_state.read(block)
   if not left_ms then
@@ -2673,7 +2726,7 @@ local function admit(bucket, block, attempts, strikes, challenges, charges, hold
   end
   local rows, costs, reason, outcome = asked.rows, asked.cost.rows, asked.reason, asked.outcome
   local counted = #tiers > 0 and not known and (reason ~= 'none' or not count_refused)
-  local tried, no_attempts = tier_set.judge(attempts, strikes, tiers, strike_memory_us, clock_us, false, counted)
+  local tried, no_attempts = tier_set.judge(attempts, tiers, strike_memory_us, clock_us, false, counted)
   if not tried then
     return nil, no_attempts
   end
@@ -2691,7 +2744,7 @@ local function admit(bucket, block, attempts, strikes, challenges, charges, hold
   end
   local wait_us = asked.wait_us
   if counted then
-    wait_us = math.max(wait_us, tier_set.record(block, attempts, strikes, tried, escalation, strike_memory_us, clock_us))
+    wait_us = math.max(wait_us, tier_set.record(block, attempts, tried, escalation, strike_memory_us, clock_us))
   end
   if admitted then
     return true, false, 'none', 0, struck, 0, outcome, asked.id, rows, costs, tried.rows
@@ -2717,22 +2770,19 @@ local function guard_v1_admit_expected(i)
     return 'string'
   end
   if i == 4 then
-    return 'string'
+    return 'hash'
   end
   if i == 5 then
     return 'hash'
   end
   if i == 6 then
-    return 'hash'
-  end
-  if i == 7 then
     return 'zset'
   end
-  return ({'any'})[(i - 8) % 1 + 1]
+  return ({'any'})[(i - 7) % 1 + 1]
 end
 local function guard_v1_admit(keys, args)
-  if #keys < 7 or #args < 15 then
-    return {err = 'RLARG admit must be called with at least 7 keys and 15 arguments'}
+  if #keys < 6 or #args < 15 then
+    return {err = 'RLARG admit must be called with at least 6 keys and 15 arguments'}
   end
   local receipt
   if args[1] ~= '' then
@@ -2748,7 +2798,7 @@ local function guard_v1_admit(keys, args)
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
-  local rlfunc_key, rlfunc_arg = 7, 2
+  local rlfunc_key, rlfunc_arg = 6, 2
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
@@ -2976,7 +3026,7 @@ local function guard_v1_admit(keys, args)
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_strikes, out_retry_after_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], keys[7], receipt, dedup_us, limits, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_strikes, out_retry_after_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], receipt, dedup_us, limits, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
   if not rlfunc_ok then
     local reply, raise = rlfunc_failed(out_allowed, keys, guard_v1_admit_expected)
     if reply then
@@ -3256,17 +3306,16 @@ end
 redis.register_function{function_name = 'guard_v1_give_back', callback = guard_v1_give_back, description = 'Gives back what one admit took, as if the request had not come; its attempt stays.'}
 end
 
-do -- rlfunc: lines=69 file=functions/guard/look.lua
+do -- rlfunc: lines=61 file=functions/guard/look.lua
 --- Lists what a subject has done and has: admissions, attempts, strikes, reservations, challenges; changes nothing.
 ---
 --- At most the newest 100 of each, oldest first. What the subject may still do is told by ratelimit.check_peek,
 --- abuse.status and cost.peek.
---- @use clock ledger attempt_log strike_log refusal looking
+--- @use clock ledger attempt_log refusal looking
 --- @flags  no-writes
 --- @key    bucket         hash[charges]            the subject's charges
 --- @key    challenges     hash[challenges]         the subject's challenges by token
---- @key    attempts       string[attempts]         when attempts were made
---- @key    strikes        string[strikes]          when the blocks began
+--- @key    attempts       string[attempts]         when attempts were made and blocks began
 --- @arg    limits         group[0..16]             limits whose admissions are listed: only a sliding_log keeps each
 --- @arg    limits.name    text[64]                 the limit's name
 --- @key    limits.state   list[sliding_log:<name>] what the limit keeps
@@ -3291,26 +3340,19 @@ do -- rlfunc: lines=69 file=functions/guard/look.lua
 --- @result challenges.expires time                 when it is known no more
 --- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function look(bucket, challenges, attempts, strikes, limits)
+local function look(bucket, challenges, attempts, limits)
   local clock_us = clock.now_us()
   local admissions, no_log = looking.admissions(limits)
   if not admissions then
     return nil, no_log
   end
-  local tried, no_attempts = attempt_log.read(attempts, clock_us, looking.ever_us, false)
-  if no_attempts then
-    return nil, no_attempts
+  local times, length, _, _, _, struck = attempt_log.read(attempts, clock_us, looking.ever_us, false)
+  if not times then
+    return nil, length
   end
-  local struck, strike_times, _, no_strikes = strike_log.read(strikes, clock_us, looking.ever_us)
-  if no_strikes then
-    return nil, no_strikes
-  end
-  local attempted, struck_at = looking.times(tried.times, tried.length), looking.times(strike_times, struck)
-  if not attempted then
+  local attempted, struck_at = looking.times(times, length), looking.times(struck, math.floor(#struck / 16))
+  if not attempted or not struck_at then
     return nil, refusal.state(attempts, 'holds no times of attempts')
-  end
-  if not struck_at then
-    return nil, refusal.state(strikes, 'holds no times of strikes')
   end
   local state, no_state = ledger.read(bucket, '', clock_us)
   if not state then
@@ -3338,16 +3380,13 @@ local function guard_v1_look_expected(i)
   if i == 3 then
     return 'string'
   end
-  if i == 4 then
-    return 'string'
-  end
-  return ({'list'})[(i - 5) % 1 + 1]
+  return ({'list'})[(i - 4) % 1 + 1]
 end
 local function guard_v1_look(keys, args)
-  if #keys < 4 or #args < 1 then
-    return {err = 'RLARG look must be called with at least 4 keys and 1 argument'}
+  if #keys < 3 or #args < 1 then
+    return {err = 'RLARG look must be called with at least 3 keys and 1 argument'}
   end
-  local rlfunc_key, rlfunc_arg = 4, 0
+  local rlfunc_key, rlfunc_arg = 3, 0
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
     return {err = 'RLARG look must be called with as many keys and arguments as its groups have rows'}
@@ -3371,7 +3410,7 @@ local function guard_v1_look(keys, args)
   if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG look must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_now_us, out_admissions, out_attempts, out_strikes, out_reservations, out_challenges = pcall(look, keys[1], keys[2], keys[3], keys[4], limits)
+  local rlfunc_ok, out_now_us, out_admissions, out_attempts, out_strikes, out_reservations, out_challenges = pcall(look, keys[1], keys[2], keys[3], limits)
   if not rlfunc_ok then
     local reply, raise = rlfunc_failed(out_now_us, keys, guard_v1_look_expected)
     if reply then

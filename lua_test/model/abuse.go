@@ -12,19 +12,17 @@ type Abuse struct {
 	subjects map[string]abuseSubject
 }
 
-// An abuseSubject is what is known of one subject. Each part is forgotten when its key expires.
+// An abuseSubject is what is known of one subject. The block is forgotten when its key expires, the rest with the other.
 type abuseSubject struct {
 	blockMS int64 // the millisecond in which the block ends; 0 without one
 	tier    int64
 	reason  string
 
-	attempts   []int64 // ascending
-	attemptsMS int64
-	answered   map[int]int64 // by tier: attempts up to then are not counted, a block was the answer to them
-	last       []int         // tiers that started the last block: they count anew once it has ended
-
-	strikes   []int64 // ascending
-	strikesMS int64
+	attempts []int64       // ascending
+	answered map[int]int64 // by tier: attempts up to then are not counted, a block was the answer to them
+	last     []int         // tiers that started the last block: they count anew once it has ended
+	strikes  []int64       // ascending
+	keptMS   int64
 }
 
 // AttemptCall has the arguments of attempt; a StrikeMemory of zero is absent.
@@ -101,15 +99,13 @@ func (m *Abuse) Attempt(subject string, c AttemptCall) (r AttemptResult, changed
 			}
 		}
 	}
-	// What no tier counts is forgotten.
+	// What no tier counts is forgotten, and so are strikes that do not count.
 	keep := int(slices.Max(counts))
 	s.attempts = append(slices.Clone(s.attempts[len(s.attempts)-keep:]), now)
-	s.attemptsMS = expiry(m.clock, slices.Max(windows)+now-m.clock)
-	s.answered, s.last = answered, started
+	s.answered, s.last, s.strikes = answered, started, strikes
 	r.Allowed, r.Reason = true, "none"
 	if len(started) > 0 {
 		s.strikes = append(slices.Clone(strikes[max(len(strikes)-mostStrikes+1, 0):]), strikeNow)
-		s.strikesMS = expiry(m.clock, memory(c.StrikeMemory)+strikeNow-m.clock)
 		r.Strikes = int64(len(s.strikes))
 		if n := len(c.Escalation); n > 0 {
 			block = microseconds(c.Escalation[min(len(s.strikes), n)-1])
@@ -117,6 +113,11 @@ func (m *Abuse) Attempt(subject string, c AttemptCall) (r AttemptResult, changed
 		s.tier, s.reason, s.blockMS = r.Tier, "", expiry(m.clock, block)
 		r.Allowed, r.Reason, r.RetryAfter = false, "tier", s.blockLeft(m.clock)
 	}
+	kept := slices.Max(windows) + now
+	if n := len(s.strikes); n > 0 {
+		kept = max(kept, memory(c.StrikeMemory)+s.strikes[n-1])
+	}
+	s.keptMS = expiry(m.clock, kept-m.clock)
 	m.subjects[subject] = s
 	return r, true
 }
@@ -125,7 +126,7 @@ func (m *Abuse) Attempt(subject string, c AttemptCall) (r AttemptResult, changed
 func (m *Abuse) Forgive(subject string) (existed bool) {
 	s := m.subjects[subject]
 	existed = s.attempts != nil
-	s.attempts, s.attemptsMS, s.answered, s.last = nil, 0, nil, nil
+	s.attempts, s.answered, s.last = nil, nil, nil
 	m.subjects[subject] = s
 	return existed
 }
@@ -239,11 +240,8 @@ func (m *Abuse) Move(to time.Time) {
 		if expired(m.clock, s.blockMS) {
 			s.blockMS = 0
 		}
-		if expired(m.clock, s.attemptsMS) {
-			s.attempts, s.attemptsMS, s.answered, s.last = nil, 0, nil, nil
-		}
-		if expired(m.clock, s.strikesMS) {
-			s.strikes, s.strikesMS = nil, 0
+		if expired(m.clock, s.keptMS) {
+			s.attempts, s.answered, s.last, s.strikes, s.keptMS = nil, nil, nil, nil, 0
 		}
 		m.subjects[name] = s
 	}
@@ -255,11 +253,8 @@ func (m *Abuse) Expiries(subject string) map[string]int64 {
 	if s.blockMS > 0 {
 		ends["block"] = s.blockMS
 	}
-	if s.attempts != nil {
-		ends["attempts"] = s.attemptsMS
-	}
-	if s.strikes != nil {
-		ends["strikes"] = s.strikesMS
+	if s.attempts != nil || s.strikes != nil {
+		ends["attempts"] = s.keptMS
 	}
 	return ends
 }

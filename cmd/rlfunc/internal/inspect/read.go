@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -151,10 +152,14 @@ func (r *Reader) block(ctx context.Context, rep *Report) error {
 	p := abuse.StatusParams{Bucket: fcall.Subject(rep.Subject)}
 	if a := r.policy.Abuse; a != nil {
 		p.StrikeMemory = a.StrikeMemory
+		var longest time.Duration
 		for _, t := range a.Tiers {
+			longest = max(longest, t.Window)
 			p.Tiers = append(p.Tiers, abuse.StatusTiers{Window: t.Window})
 			rep.Tiers = append(rep.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
 		}
+		// Attempts are kept as long as strikes are. Those that no tier counts hold nobody back.
+		rep.Attempts = slices.DeleteFunc(rep.Attempts, func(at time.Time) bool { return !at.After(rep.Now.Add(-longest)) })
 	}
 	status, err := r.abuse.Status(ctx, p)
 	if err != nil {
