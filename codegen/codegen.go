@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/rlfunc/rlfunc/codegen/annotation"
 	"github.com/rlfunc/rlfunc/codegen/bundle"
 	"github.com/rlfunc/rlfunc/codegen/diag"
 	"github.com/rlfunc/rlfunc/codegen/goclient"
@@ -24,7 +25,16 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	if len(found) > 0 {
 		return tree, found
 	}
-	return tree, examine(tree)
+	found = examine(tree)
+	for _, lib := range tree.Libraries {
+		clashes, err := goclient.Clashes(lib)
+		if err != nil {
+			found.Add(lib.Spec.File, 1, 1, annotation.RuleName, "the Go client can not be written: %v", err)
+		}
+		found = append(found, clashes...)
+	}
+	found.Sort()
+	return tree, found
 }
 
 // Permissions fills in the Redis commands that each function may run, which only a look at its Lua can tell. Load has done it.

@@ -42,7 +42,7 @@ var Rules = []Rule{
 	{RuleMissingType, "Checks that every field has a type, and with it a unit."},
 	{RuleBounds, "Checks that bounds can be read, carry their unit, are in order and stay within 2^53."},
 	{RuleOptional, "Checks that optional stands only where a default can: on an argument, with a default inside its bounds."},
-	{RuleDuplicate, "Checks that no name stands twice."},
+	{RuleDuplicate, "Checks that no name stands twice, and that no two would be one name in the Go client."},
 	{RuleGroup, "Checks that a group has bounds and fields, that fields follow their group, and that groups do not nest."},
 	{RuleKeys, "Checks that a function has a key, that a key names its Redis type and suffix, and that suffixes are one word."},
 	{RuleParams, "Checks that the Lua function's parameters are the header's keys, arguments and groups, in the header's order."},

@@ -45,14 +45,15 @@ func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
 	}
 	for i := range lib.Spec.Functions {
 		fn := &lib.Spec.Functions[i]
-		// The ending keeps names such as x_test and x_linux from meaning something to the go tool.
-		name := fn.Name + "_gen.go"
-		if err := render(out, name, "function.go.tmpl", functionData(fn)); err != nil {
+		if err := render(out, fileOf(fn), "function.go.tmpl", functionData(fn)); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
+
+// fileOf names a function's file. The ending keeps names such as x_test and x_linux from meaning something to the go tool.
+func fileOf(fn *spec.Function) string { return fn.Name + "_gen.go" }
 
 func render(out map[string][]byte, name, tmpl string, data any) error {
 	var b bytes.Buffer
