@@ -16,6 +16,12 @@ func admit(p guard.AdmitParams) command {
 	})
 }
 
+func admitLimits(limits ...guard.AdmitByLimitsLimits) command {
+	return of(guard.New, (*guard.Client).AdmitByLimits, func(s fcall.Subject) guard.AdmitByLimitsParams {
+		return guard.AdmitByLimitsParams{Bucket: s, Limits: limits}
+	})
+}
+
 // onGuarded connects a client that acts on a guarded subject's keys.
 func onGuarded[C any](connect func(fcall.Caller, fcall.Options) (C, error)) func(fcall.Caller, fcall.Options) (C, error) {
 	return func(caller fcall.Caller, o fcall.Options) (C, error) {
@@ -29,6 +35,10 @@ func guardWorkloads() []workload {
 	logs := []guard.AdmitLimits{
 		{Name: "minute", Kind: guard.AdmitLimitsKindSlidingLog, Limit: 200, Window: time.Minute},
 		{Name: "hour", Kind: guard.AdmitLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
+	}
+	bucket := guard.AdmitLimits{Name: "hour", Kind: guard.AdmitLimitsKindGCRA, Limit: 100, Window: time.Hour}
+	own := func(l guard.AdmitLimits) guard.AdmitByLimitsLimits {
+		return guard.AdmitByLimitsLimits{Name: l.Name, Kind: guard.AdmitByLimitsLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window}
 	}
 	full := []guard.AdmitLimits{logs[0], logs[1]}
 	full[1].Limit = 100
@@ -77,10 +87,16 @@ func guardWorkloads() []workload {
 		allowedTier  = "*23\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
 		allowedAll   = "*25\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
 		duplicateAll = "*25\r\n:1\r\n:1\r\n$4\r\nnone\r\n"
-		lookedAt     = "*406\r\n:" // the time, and of five groups the rows: two fields for each of 200 admissions
+		lookedAt     = "*406\r\n:"                         // the time, and of five groups the rows: two fields for each of 200 admissions
+		allowedOnes  = "*16\r\n:1\r\n:0\r\n$4\r\nnone\r\n" // allowed, duplicate, reason, tier, wait; the rows
+		allowedOne   = "*11\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
+		allowedGCRA  = "*16\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
 		heldBack     = "*11\r\n:0\r\n:0\r\n$7\r\nblocked\r\n"
 	)
 	return []workload{
+		{name: "guard.admit gcra 100/h allowed", rival: "gcra 100/h allowed", call: admit(guard.AdmitParams{Limits: []guard.AdmitLimits{bucket}}), expect: allowedGCRA},
+		{name: "guard.admit_by_limits gcra 100/h allowed", rival: "guard.admit gcra 100/h allowed", call: admitLimits(own(bucket)), expect: allowedOne},
+		{name: "guard.admit_by_limits minute + hour logs allowed", rival: "guard.admit minute + hour logs allowed", prepare: held(), call: admitLimits(own(logs[0]), own(logs[1])), expect: allowedOnes},
 		{name: "guard.admit minute + hour logs allowed", rival: "check minute + hour logs allowed", prepare: held(), call: admit(guard.AdmitParams{Limits: logs}), expect: allowedLogs},
 		{name: "guard.admit minute + hour logs refused by hour", rival: "check minute + hour logs refused by hour", prepare: held(), call: admit(guard.AdmitParams{Limits: full}), expect: refusedLogs},
 		{name: "guard.admit minute + hour logs, 1 tier", prepare: held(admit(counted)), call: admit(counted), expect: allowedTier},

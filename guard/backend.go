@@ -28,7 +28,7 @@ type oneByOne struct{ client *guard.Client }
 func (b oneByOne) admit(ctx context.Context, parts []guard.AdmitParams) []answer {
 	answers := make([]answer, len(parts))
 	for i := range parts {
-		answers[i].result, answers[i].err = b.client.Admit(ctx, parts[i])
+		answers[i].result, answers[i].err = b.admitOne(ctx, &parts[i])
 	}
 	return answers
 }
@@ -49,17 +49,17 @@ func (b pipelined) admit(ctx context.Context, parts []guard.AdmitParams) []answe
 		return b.oneByOne.admit(ctx, parts)
 	}
 	pipe := b.rdb.Pipeline()
-	pending := make([]guard.PendingAdmit, len(parts))
+	pending := make([]func() (guard.AdmitResult, error), len(parts))
 	for i := range parts {
-		pending[i] = b.client.QueueAdmit(ctx, pipe, parts[i])
+		pending[i] = b.queue(ctx, pipe, &parts[i])
 	}
 	_, _ = pipe.Exec(ctx) // each call has its own error
 	answers := make([]answer, len(parts))
 	for i := range pending {
 		a := &answers[i]
-		if a.result, a.err = pending[i].Result(); notRun(a.err) {
+		if a.result, a.err = pending[i](); notRun(a.err) {
 			// A pipeline is never sent again, but of this call nothing ran.
-			a.result, a.err = b.client.Admit(ctx, parts[i])
+			a.result, a.err = b.admitOne(ctx, &parts[i])
 		}
 	}
 	return answers

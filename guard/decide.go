@@ -38,7 +38,8 @@ func (g *Guard) decideAndTell(ctx context.Context, d *Decision, r Request) error
 	ctx = g.hooks.deciding(ctx, &r)
 	own := new(Decision)
 	e := Event{Request: r}
-	e.Redis, e.Err = g.decide(ctx, own, &r, start)
+	did, err := g.decide(ctx, own, &r, start)
+	e.Function, e.Redis, e.Err = did.function, did.took, err
 	if e.Err == nil {
 		e.Decision = own
 	}
@@ -51,93 +52,98 @@ func (g *Guard) decideAndTell(ctx context.Context, d *Decision, r Request) error
 	return e.Err
 }
 
-// decide fills in an empty decision, which without an error is whole, and returns how long Redis was waited for. It keeps neither of its
-// pointers.
-func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start moment) (time.Duration, error) {
+// asked is what Redis was asked for a decision, and how long it was waited for; zero when it was not.
+type asked struct {
+	function string
+	took     time.Duration
+}
+
+// decide fills in an empty decision, which without an error is whole. It keeps neither of its pointers.
+func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start moment) (asked, error) {
 	ps := g.plans.Load()
 	pl, ok := ps.byName[r.Endpoint]
 	if !ok {
-		return 0, fmt.Errorf("decide %q: %w", r.Endpoint, ErrEndpoint)
+		return asked{}, fmt.Errorf("decide %q: %w", r.Endpoint, ErrEndpoint)
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
 	if r.Weight < 0 || r.Weight > mostWeight {
-		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostWeight), Got: strconv.FormatInt(r.Weight, 10)}
+		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostWeight), Got: strconv.FormatInt(r.Weight, 10)}
 	}
 	if strings.HasPrefix(r.Subject, policy.Everybody) {
-		return 0, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + policy.Everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
+		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + policy.Everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
 	}
 	times := int64(1)
 	if ps.overrides != nil {
 		switch o := ps.overrides.Of(r.Subject); {
 		case o.Allow:
 			*d = Decision{Endpoint: r.Endpoint, Subject: r.Subject, Allowed: true}
-			return 0, nil
+			return asked{}, nil
 		case o.Deny:
 			*d = Decision{Endpoint: r.Endpoint, Subject: r.Subject, Reason: ReasonDenied}
-			return 0, nil
+			return asked{}, nil
 		default:
 			times = o.Multiply
 		}
 	}
 	if !g.denied.passes(pl, r.Subject, r.Receipt) {
 		if g.recall(d, pl, r, start) {
-			return 0, nil
+			return asked{}, nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return asked{}, err
 	}
 	d.Endpoint, d.Subject = r.Endpoint, r.Subject
-	took, err := g.ask(ctx, ps, d, pl.ask(*r, times))
+	did, err := g.ask(ctx, ps, d, pl.ask(*r, times))
 	if err != nil {
-		return took, err
+		return did, err
 	}
 	if d.Allowed {
 		g.denied.admitted(pl, r.Subject, r.Receipt)
 	} else {
 		g.remember(pl, r, d, start)
 	}
-	return took, nil
+	return did, nil
 }
 
 // ask puts the parts to Redis, and what it does not answer to the failure contract.
-func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (time.Duration, error) {
+func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (asked, error) {
 	done, open := g.breaker.allow()
 	if open != nil {
-		return 0, g.without(ctx, ps, d, q, unanswered(len(q.parts), open), open)
+		return asked{}, g.without(ctx, ps, d, q, unanswered(len(q.parts), open), open)
 	}
-	sent := now()
+	did, sent := asked{function: g.function(&q.params[0])}, now()
 	t := g.start(ctx, q.params)
 	answers := t.await(ctx, ps.policy.Timeout)
-	took := now().since(sent)
+	did.took = now().since(sent)
 	if answers == nil {
 		if err := ctx.Err(); err != nil { // the caller's time, not Redis's
 			done(context.Canceled)
 			t.fate <- false
-			return took, err
+			return did, err
 		}
 		done(ErrTimeout)
 		err := g.without(ctx, ps, d, q, unanswered(len(q.parts), ErrTimeout), ErrTimeout)
 		t.fate <- err == nil && d.Allowed
-		return took, err
+		return did, err
 	}
 	failed := firstLost(answers)
 	done(failed)
 	if failed == nil {
 		if err := firstError(answers); err != nil {
 			g.takeBack(ctx, t, answers)
-			return took, err
+			return did, err
 		}
 		g.compose(d, q, answers)
-		return took, nil
+		return did, nil
 	}
 	err := g.without(ctx, ps, d, q, answers, failed)
 	if err != nil || !d.Allowed {
 		g.takeBack(ctx, t, answers)
 	}
-	return took, err
+	return did, err
 }
 
 // takeBack gives back what was charged for a request that was turned away for another reason than a refusal by Redis.

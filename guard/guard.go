@@ -51,16 +51,18 @@ type Guard struct {
 	options Options
 	plans   atomic.Pointer[plans]
 	remote  backend
-	local   backend // nil until a policy needs it; plans have it too
-	costs   *cost.Client
-	denied  *denyCache
-	breaker *breaker
-	hooks   hooks
-	shadow  *follower
-	piped   *redis.AutoPipeliner // nil without
-	trips   sync.WaitGroup
-	reload  sync.Mutex
-	checks  []func(*policy.Policy) error // guarded by reload
+	// functions are the names on the server of what may answer.
+	functions struct{ admit, byLimits string }
+	local     backend // nil until a policy needs it; plans have it too
+	costs     *cost.Client
+	denied    *denyCache
+	breaker   *breaker
+	hooks     hooks
+	shadow    *follower
+	piped     *redis.AutoPipeliner // nil without
+	trips     sync.WaitGroup
+	reload    sync.Mutex
+	checks    []func(*policy.Policy) error // guarded by reload
 }
 
 // New returns a guard for a policy. It sends nothing: Redis may be down, and is asked when the first request comes. Close frees what it
@@ -85,6 +87,8 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	g.remote = pipelined{oneByOne{client}, rdb}
+	library := client.Fcall().Library().ServerName
+	g.functions.admit, g.functions.byLimits = library+"_admit", library+"_admit_by_limits"
 	if g.costs, err = cost.New(rdb, clients); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}

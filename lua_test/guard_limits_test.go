@@ -9,7 +9,7 @@ func TestAdmit_allLimitsOrNone(t *testing.T) {
 	limits := []admitLimit{perLog("minute", 2, time.Minute), perLog("hour", 3, time.Hour)}
 	take := admit(admitParams{Limits: limits})
 	minute, hour := guardKey("sliding_log:minute"), guardKey("sliding_log:hour")
-	guards.Run(
+	runBoth(
 		t,
 		guardStep{Name: "first use", Call: take, Writes: true, TTLs: ttls{minute: time.Minute, hour: time.Hour}, Want: passes(
 			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute, Mark: markAt(time.Minute)},
@@ -49,7 +49,7 @@ func TestAdmit_limitsOfEveryKindAndBack(t *testing.T) {
 		marks = append(marks, row.Mark)
 	}
 	back := giveBack(guardBack{Limits: takenOf(limits, marks...)})
-	guards.Run(
+	runBoth(
 		t,
 		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
 		guardStep{Name: "as new", Call: back, Writes: true, TTLs: ttls{}, Want: given},

@@ -57,7 +57,7 @@ func TestAdmit_receiptIsKnownForDedup(t *testing.T) {
 		return r
 	}
 	log := guardKey("sliding_log:day")
-	guards.Run(
+	runBoth(
 		t,
 		guardStep{Name: "10 s unless it says otherwise", Call: admit(call("a", 0)), Writes: true, TTLs: ttls{guardKey("checked"): 10 * time.Second, log: 24 * time.Hour}, Want: passed(8, 0)},
 		guardStep{Advance: 10*time.Second - time.Microsecond, Call: admit(call("a", 0)), Want: known(8, 24*time.Hour-10*time.Second+time.Microsecond)},
@@ -74,7 +74,7 @@ func TestAdmit_receiptOfACallThatTakesNothing(t *testing.T) {
 	look := perLog("minute", 1, time.Minute)
 	look.Cost = cost(0)
 	take := perLog("minute", 1, time.Minute)
-	guards.Run(
+	runBoth(
 		t,
 		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{look}}), Want: passes(admitRow{Allowed: true, Remaining: 1})},
 		guardStep{Call: admit(admitParams{Receipt: "r"}), Want: passes()},
@@ -91,7 +91,7 @@ func TestAdmit_shadowIsToldAndRefusesNothing(t *testing.T) {
 		return admitRow{Allowed: true, Remaining: left, ResetAfter: time.Minute, Mark: markAt(time.Minute)}
 	}
 	over := admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute}
-	guards.Run(
+	runBoth(
 		t,
 		guardStep{Call: call, Writes: true, Want: passes(live(2), admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)})},
 		guardStep{Name: "it would refuse, and is not charged", Call: call, Writes: true, Want: passes(live(1), over)},
@@ -113,7 +113,7 @@ func TestAdmit_refusesArguments(t *testing.T) {
 	refuses := func(name string, p admitParams) guardStep {
 		return guardStep{Name: name, Call: admit(p), WantErr: fcall.ErrArgument}
 	}
-	guards.Run(
+	runBoth(
 		t,
 		refuses("one limit twice", admitParams{Limits: []admitLimit{minute, minute}}),
 		refuses("a log counts requests", admitParams{Limits: []admitLimit{two}}),

@@ -16,6 +16,7 @@ import (
 )
 
 type (
+	suiteOf     = luatest.Suite[guarded]
 	guardStep   = luatest.Step[guarded]
 	admitParams = guard.AdmitParams
 	admitResult = guard.AdmitResult
@@ -30,9 +31,11 @@ type guarded struct {
 	cost       *budget.Client
 	abuse      *abuse.Client
 	challenges *challenge.Client
+
+	byLimits bool // whether admit_by_limits is asked where it can answer
 }
 
-var guards = luatest.Suite[guarded]{
+var guards = suiteOf{
 	Library: guard.Library,
 	Beside:  []*fcall.Library{budget.Library, abuse.Library, challenge.Library},
 	Client:  newGuarded,
@@ -69,7 +72,17 @@ func itsChallenges(g guarded) *challenge.Client { return g.challenges }
 // admit is a call of u1.
 func admit(p admitParams) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
-	return by(itsGuard, (*guard.Client).Admit, p)
+	few, whole := byLimits(p)
+	return func(ctx context.Context, g guarded) (any, error) {
+		if !g.byLimits || !whole {
+			return g.guard.Admit(ctx, p)
+		}
+		r, err := g.guard.AdmitByLimits(ctx, few)
+		if err != nil {
+			return admitResult{}, err
+		}
+		return asAdmit(r), nil
+	}
 }
 
 // giveBack gives back what a call of u1 took.

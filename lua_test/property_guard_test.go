@@ -53,6 +53,10 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	same := func(l model.AdmitLimit) string { return l.Kind + l.Name }
 	endpoint := rapid.Custom(func(t *rapid.T) model.AdmitCall {
 		c := model.AdmitCall{Limits: rapid.SliceOfNDistinct(limit, 0, 4, same).Draw(t, "limits"), Required: rapid.IntRange(0, 4).Draw(t, "required") == 4}
+		if rapid.IntRange(0, 2).Draw(t, "lean") == 2 {
+			c.Required = false
+			return c
+		}
 		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "budgets") {
 			c.Budgets = append(c.Budgets, model.CostLimit{Budget: rapid.SampledFrom([]int64{0, 5, 10, 30}).Draw(t, "budget"), Window: span.Draw(t, "window")})
 		}
@@ -80,7 +84,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
 				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
 			}
-			return callAdmit(subject, c)
+			return callAdmit(subject, c, rapid.Bool().Draw(t, "by_limits"))
 		case 17, 18, 19, 20, 21, 22:
 			return callGiveBack(subject, rapid.IntRange(0, 3).Draw(t, "part"))
 		case 23:
@@ -145,14 +149,18 @@ func admitAnswer(r model.AdmitResult) admitResult {
 	return want
 }
 
-func callAdmit(subject string, c model.AdmitCall) guardedCall {
+// callAdmit is a call of admit, or of admit_by_limits if it may be and there is no more to ask.
+func callAdmit(subject string, c model.AdmitCall, mayBeByLimits bool) guardedCall {
 	p := admitOf(subject, c)
-	queue := queued((*guard.Client).QueueAdmit, p)
+	function := "admit"
+	queue := func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+		return queued((*guard.Client).QueueAdmit, p)(ctx, g.guard, pipe)
+	}
+	if few, whole := byLimits(p); whole && mayBeByLimits {
+		function, queue = "admit_by_limits", queueByLimits(few)
+	}
 	return guardedCall{
-		function: "admit", subject: subject, params: p,
-		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queue(ctx, g.guard, pipe)
-		},
+		function: function, subject: subject, params: p, queue: queue,
 		answer: func(m *model.Guard) answer {
 			remembered := m.Remembers(subject, c.Receipt)
 			r, changed, err := m.Admit(subject, c)

@@ -77,6 +77,7 @@ var wireCalls = []wireCall{
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
 	}),
+	onWire(guard.New, (*guard.Client).AdmitByLimits, limitsOnWire()),
 	onWire(guard.New, (*guard.Client).GiveBack, guard.GiveBackParams{
 		Bucket: "u1", Receipt: "r1", Limits: takenOf(guardLimits(5), 1, 1, 1, 1), Reservation: "i1", Challenge: "t1", Payload: "login",
 	}),

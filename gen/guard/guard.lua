@@ -3115,6 +3115,204 @@ end
 redis.register_function{function_name = 'guard_v1_admit', callback = guard_v1_admit, description = 'Decides a request of a subject: all of it is allowed and charged, or none is.'}
 end
 
+do -- rlfunc: lines=63 file=functions/guard/admit_by_limits.lua
+--- Decides a request by its subject's block and limits, as admit does where a request has nothing else: for much less.
+---
+--- A block that holds refuses whatever else. A receipt that was admitted less than dedup ago is allowed, and nothing is charged.
+--- Else every limit has to allow, and then each is charged. A refused call writes nothing. Keys, receipts and limits are those
+--- of admit, and give_back takes back what a call took.
+---
+--- A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of whatever waits
+--- longest.
+--- @use clock block_state receipt_set limit_set limit_marks
+--- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
+--- @key    block          string[block]            the subject's block: it holds while the key is there
+--- @arg    receipt        text[224]?               the request's own ID; without one each call counts
+--- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
+--- @arg    limits         group[0..16]             limits, as of ratelimit.check
+--- @arg    limits.name    text[64]                 the limit's name: minute
+--- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
+--- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
+--- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
+--- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
+--- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
+--- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
+--- @arg    limits.shadow  bool?                    whether the limit only tells what it would do
+--- @result allowed        bool                     whether the request may pass
+--- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
+--- @result reason         enum(none,blocked,limit) why not; none when allowed
+--- @result tier           count                    the tier that started the block; 0 when none did, and when blocked by hand
+--- @result retry_after    duration                 the longest wait of all that refuse; 0 when allowed
+--- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
+--- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
+--- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
+--- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
+--- @error  RLSTATE                                 a key holds what its library does not write
+local function admit_by_limits(bucket, block, receipt, dedup_us, limits)
+  local left_ms, blocked_by = block_state.read(block)
+  if not left_ms then
+    return nil, blocked_by
+  end
+  if left_ms > 0 then
+    return false, false, 'blocked', blocked_by, left_ms * 1000, {}
+  end
+  local clock_us = clock.now_us()
+  local rows, failure = limit_set.judge(limits, clock_us)
+  if not rows then
+    return nil, failure
+  end
+  if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us) then
+    return true, true, 'none', 0, 0, limit_set.pass(rows)
+  end
+  local refused, wait_us = limit_set.refused(limits, rows)
+  if refused > 0 then
+    return false, false, 'limit', 0, wait_us, rows
+  end
+  local costs = limit_set.charge(limits, rows, clock_us)
+  limit_marks.note(limits, rows, clock_us)
+  -- A call that takes nothing must not let a later one pass for nothing.
+  if receipt and costs then
+    receipt_set.add_among(bucket, receipt, clock_us, dedup_us)
+  end
+  return true, false, 'none', 0, 0, rows
+end
+
+-- Joins admit_by_limits to Redis.
+local function guard_v1_admit_by_limits_expected(i)
+  if i == 1 then
+    return 'zset'
+  end
+  if i == 2 then
+    return 'string'
+  end
+  return ({'any'})[(i - 3) % 1 + 1]
+end
+local function guard_v1_admit_by_limits(keys, args)
+  if #keys < 2 or #args < 3 then
+    return {err = 'RLARG admit_by_limits must be called with at least 2 keys and 3 arguments'}
+  end
+  local receipt
+  if args[1] ~= '' then
+    receipt = args[1]
+    if #receipt < 1 or #receipt > 224 then
+      return {err = 'RLARG receipt must be 1 to 224 bytes'}
+    end
+  end
+  local dedup_us = 10000000
+  if args[2] ~= '' then
+    dedup_us = rlfunc_numbers[args[2]] or rlfunc_integer(args[2])
+    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+    end
+  end
+  local rlfunc_key, rlfunc_arg = 2, 2
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG admit_by_limits must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_numbers[args[rlfunc_arg]] or rlfunc_integer(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
+    return {err = 'RLARG limits must have 0 to 16 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 7 or #keys < rlfunc_key + rlfunc_rows * 1 then
+    return {err = 'RLARG admit_by_limits must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 64 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+    end
+    local in_kind = args[rlfunc_arg + 2]
+    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
+    end
+    local in_limit = rlfunc_numbers[args[rlfunc_arg + 3]] or rlfunc_integer(args[rlfunc_arg + 3])
+    if not in_limit or in_limit < 1 or in_limit > 1000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
+    end
+    local in_window_us = rlfunc_numbers[args[rlfunc_arg + 4]] or rlfunc_integer(args[rlfunc_arg + 4])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
+    end
+    local in_burst
+    if args[rlfunc_arg + 5] ~= '' then
+      in_burst = rlfunc_numbers[args[rlfunc_arg + 5]] or rlfunc_integer(args[rlfunc_arg + 5])
+      if not in_burst or in_burst < 1 or in_burst > 1000000 then
+        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
+      end
+    end
+    local in_cost = 1
+    if args[rlfunc_arg + 6] ~= '' then
+      in_cost = rlfunc_numbers[args[rlfunc_arg + 6]] or rlfunc_integer(args[rlfunc_arg + 6])
+      if not in_cost or in_cost < 0 or in_cost > 1000000 then
+        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
+      end
+    end
+    local in_shadow = false
+    if args[rlfunc_arg + 7] ~= '' then
+      in_shadow = args[rlfunc_arg + 7] == '1'
+      if not in_shadow and args[rlfunc_arg + 7] ~= '0' then
+        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'shadow must be 1 or 0')}
+      end
+    end
+    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 7
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG admit_by_limits must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_retry_after_us, out_limits = pcall(admit_by_limits, keys[1], keys[2], receipt, dedup_us, limits)
+  if not rlfunc_ok then
+    local reply, raise = rlfunc_failed(out_allowed, keys, guard_v1_admit_by_limits_expected)
+    if reply then
+      return reply
+    end
+    error(raise, 0)
+  end
+  if out_allowed == nil then
+    return out_duplicate
+  end
+  if not (out_tier >= 0 and out_tier <= 9007199254740992) then
+    out_tier = rlfunc_clamp(out_tier)
+  end
+  if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+    out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+  end
+  local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_tier, out_retry_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 6
+  for i = 1, #out_limits do
+    local row = out_limits[i]
+    reply[rlfunc_at + 1] = row.allowed and 1 or 0
+    local out_remaining = row.remaining
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
+      out_remaining = rlfunc_clamp(out_remaining)
+    end
+    reply[rlfunc_at + 2] = out_remaining
+    local out_retry_after_us = row.retry_after_us
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
+      out_retry_after_us = rlfunc_clamp(out_retry_after_us)
+    end
+    reply[rlfunc_at + 3] = out_retry_after_us
+    local out_reset_after_us = row.reset_after_us
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
+      out_reset_after_us = rlfunc_clamp(out_reset_after_us)
+    end
+    reply[rlfunc_at + 4] = out_reset_after_us
+    local out_mark = row.mark
+    if not (out_mark >= 0 and out_mark <= 9007199254740992) then
+      out_mark = rlfunc_clamp(out_mark)
+    end
+    reply[rlfunc_at + 5] = out_mark
+    rlfunc_at = rlfunc_at + 5
+  end
+  return reply
+end
+redis.register_function{function_name = 'guard_v1_admit_by_limits', callback = guard_v1_admit_by_limits, description = 'Decides a request by its subject\'s block and limits, as admit does where a request has nothing else: for much less.'}
+end
+
 do -- rlfunc: lines=59 file=functions/guard/give_back.lua
 --- Gives back what one admit took, as if the request had not come; its attempt stays.
 ---

@@ -36,8 +36,8 @@ func (t *Telemetry) endSpan(ctx context.Context, e *guard.Event, s *series) {
 	if s.key.reason != guard.ReasonNone {
 		attributes = append(attributes, reasonKey.String(string(s.key.reason)))
 	}
-	if e.Redis > 0 {
-		attributes = append(attributes, procedureKey.String(t.procedure))
+	if e.Function != "" {
+		attributes = append(attributes, procedureKey.String(e.Function))
 	}
 	if d := e.Decision; d != nil {
 		attributes = append(attributes, cachedKey.Bool(d.Cached), duplicateKey.Bool(d.Duplicate))

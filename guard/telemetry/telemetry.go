@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
-	library "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard"
 )
 
@@ -29,8 +28,6 @@ type Options struct {
 	// SubjectKey is the key of the hash that stands for a subject in spans and records. With the same key in every process a
 	// subject can be followed through all of them. Defaults to a random key of this process.
 	SubjectKey []byte
-	// Channel is the guard's, see guard.Options: spans name the function that is called. Defaults to none.
-	Channel string
 
 	now func() time.Time
 }
@@ -41,7 +38,6 @@ type Telemetry struct {
 	tracer      trace.Tracer // nil without spans
 	logger      *slog.Logger
 	key         []byte
-	procedure   string // the function on the server
 	now         func() time.Time
 
 	series    *table[seriesKey, *series]
@@ -70,14 +66,6 @@ func New(o Options) (*Telemetry, error) {
 		_, _ = rand.Read(o.SubjectKey) // never fails
 	}
 	t := &Telemetry{logger: o.Logger, key: o.SubjectKey, now: o.now}
-	lib := library.Library
-	if o.Channel != "" {
-		var err error
-		if lib, err = lib.Channel(o.Channel); err != nil {
-			return nil, fmt.Errorf("new telemetry: %w", err)
-		}
-	}
-	t.procedure = lib.ServerName + "_admit"
 	meter := o.MeterProvider.Meter(scope)
 	if err := t.instruments.make(meter); err != nil {
 		return nil, fmt.Errorf("new telemetry: %w", err)
