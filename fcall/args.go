@@ -16,7 +16,9 @@ type Args struct {
 	fn     *Function
 	cmd    []any // FCALL, function, key count, keys, arguments
 	keys   int
-	group  string // the repeated group that is being written
+	about  Subject // whom the last key is about
+	start  string  // of that subject's keys; "" before the first one
+	group  string  // the repeated group that is being written
 	row    int
 	bad    []*ArgumentError
 }
@@ -31,13 +33,21 @@ func (c *Client) Args(fn *Function, keys, args int) *Args {
 
 // Key adds the key `<namespace>:{<tag of subject>}:<suffix>`. A derived key is the same subject with another suffix.
 func (a *Args) Key(name string, subject Subject, suffix string) {
-	a.key(name, Key(a.client.namespace, subject, suffix))
+	a.key(name, a.of(subject)+suffix)
 }
 
 // RowKey adds the key of one row of a group, `<namespace>:{<tag of subject>}:<suffix>:<value, folded if not plain>`: the
 // subject is that of the first key, value the row's text that ends the suffix.
 func (a *Args) RowKey(name string, subject Subject, suffix, value string) {
-	a.key(name, KeyOf(a.client.namespace, Tag(subject), suffix, value))
+	a.key(name, a.of(subject)+suffix+":"+Tag(Subject(value)))
+}
+
+// of is what a subject's keys begin with. Those of a call are mostly of one subject.
+func (a *Args) of(subject Subject) string {
+	if a.start == "" || subject != a.about {
+		a.about, a.start = subject, Key(a.client.namespace, subject, "")
+	}
+	return a.start
 }
 
 func (a *Args) key(name, key string) {
@@ -226,7 +236,7 @@ func (a *Args) Queue(ctx context.Context, pipe redis.Pipeliner) *Pending {
 }
 
 func (a *Args) command() []any {
-	a.cmd[0], a.cmd[1], a.cmd[2] = a.fn.command(), a.fn.ServerName, a.keys
+	a.cmd[2] = a.keys // the first two words are for use
 	return a.cmd
 }
 

@@ -125,18 +125,18 @@ func (c *Client) Stats() Stats {
 // Call sends one call with keys and arguments as they stand; generated code goes through Args, which checks them.
 func (c *Client) Call(ctx context.Context, fn *Function, keys []string, args []any) (*Reply, error) {
 	fn = c.bind(fn)
-	return c.send(ctx, fn, rawCommand(fn, keys, args))
+	return c.send(ctx, fn, rawCommand(keys, args))
 }
 
 // Queue adds a call to a pipeline; Pending.Reply has the answer after Exec. A queued call is sent at most once.
 func (c *Client) Queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, keys []string, args []any) *Pending {
 	fn = c.bind(fn)
-	return c.queue(ctx, pipe, fn, rawCommand(fn, keys, args))
+	return c.queue(ctx, pipe, fn, rawCommand(keys, args))
 }
 
-func rawCommand(fn *Function, keys []string, args []any) []any {
+func rawCommand(keys []string, args []any) []any {
 	cmd := make([]any, 0, cmdHead+len(keys)+len(args))
-	cmd = append(cmd, fn.command(), fn.ServerName, len(keys))
+	cmd = append(cmd, nil, nil, len(keys)) // the first two words are for use
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}

@@ -51,8 +51,10 @@ func (c *command) abandon() (unwritten bool) {
 // SetErr is how go-redis tells a command its error.
 func (c *command) SetErr(err error) {
 	c.errRead.Store(c.reads.Load())
-	if addr := redirection(err); addr != "" {
-		c.moved.Store(&addr)
+	if err != nil {
+		if addr := redirection(err); addr != "" {
+			c.moved.Store(&addr)
+		}
 	}
 	c.Cmd.SetErr(err)
 }
@@ -67,9 +69,6 @@ func (c *command) redirected() string {
 
 // redirection is the address in a MOVED or ASK, which go-redis follows by itself.
 func redirection(err error) string {
-	if err == nil {
-		return ""
-	}
 	words := strings.Fields(err.Error())
 	if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
 		return ""

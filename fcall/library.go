@@ -60,13 +60,6 @@ func (f *Function) String() string {
 	return f.Library.Name + "." + f.Name
 }
 
-func (f *Function) command() string {
-	if f.ReadOnly {
-		return "FCALL_RO"
-	}
-	return "FCALL"
-}
-
 func (f *Function) serverLibrary() string {
 	if f.Library == nil {
 		return "the library of " + f.ServerName

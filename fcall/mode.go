@@ -22,7 +22,10 @@ const (
 // use writes the first words of a call: FCALL and the function, or EVALSHA and the script's digest, or EVAL and its text.
 func (c *Client) use(fn *Function, args []any, whole bool) {
 	if !c.scripted.Load() {
-		args[0], args[1] = fn.command(), fn.ServerName
+		args[0], args[1] = "FCALL", fn.ServerName
+		if fn.ReadOnly {
+			args[0] = "FCALL_RO"
+		}
 		return
 	}
 	s := c.scripts.of(fn)

@@ -9,7 +9,7 @@ import (
 // await sends a command and waits for its reply, but no longer than the context lasts: go-redis waits for as long as its
 // own timeouts are, and a cancel never ends its wait. A late command is still under way: only its abandon may be used.
 func (c *Client) await(ctx context.Context, cmd *command) (err error, late bool) {
-	if _, hasDeadline := ctx.Deadline(); hasDeadline && c.bounded {
+	if _, hasDeadline := ctx.Deadline(); hasDeadline && c.bounded || ctx.Done() == nil {
 		return process(ctx, c.caller, cmd), false
 	}
 	return within(ctx, func() error { return process(ctx, c.caller, cmd) })
