@@ -24,6 +24,7 @@ type plan struct {
 	dedup    time.Duration
 	subject  *part
 	globals  []*part
+	parts    []*part // all of these
 }
 
 // A part is one call: about a subject, or about a limit of everybody.
@@ -70,6 +71,7 @@ func compile(p *policy.Policy) *plans {
 		for j := range e.Global {
 			pl.globals = append(pl.globals, globalPart(p, e.Name, &e.Global[j]))
 		}
+		pl.parts = append([]*part{pl.subject}, pl.globals...)
 		ps.byName[e.Name] = pl
 	}
 	return ps

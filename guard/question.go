@@ -16,12 +16,15 @@ type question struct {
 	times   int64 // how many times each limit and budget the subject has: the policy was held against that
 	parts   []*part
 	params  []guard.AdmitParams
+	one     [1]guard.AdmitParams // what params is of, where there is one part
 }
 
 // ask makes the calls of a request.
 func (pl *plan) ask(r Request, times int64) *question {
-	q := &question{plan: pl, request: r, times: times, parts: append([]*part{pl.subject}, pl.globals...)}
-	q.params = make([]guard.AdmitParams, len(q.parts))
+	q := &question{plan: pl, request: r, times: times, parts: pl.parts}
+	if q.params = q.one[:]; len(q.parts) > 1 {
+		q.params = make([]guard.AdmitParams, len(q.parts))
+	}
 	for i, pt := range q.parts {
 		q.params[i] = q.call(pt)
 	}

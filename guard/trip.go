@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,12 +17,12 @@ type trip struct {
 	answers []answer
 	done    chan struct{}
 	late    atomic.Bool
-	fate    chan bool // of a late trip: whether its request passed after all
+	fate    chan bool // of a late trip: whether its request passed after all; nil until it is late
 }
 
 // start sends the calls; the trip's end is await's business.
 func (g *Guard) start(ctx context.Context, params []guard.AdmitParams) *trip {
-	t := &trip{guard: g, params: params, done: make(chan struct{}), fate: make(chan bool, 1)}
+	t := &trip{guard: g, params: params, done: make(chan struct{})}
 	g.trips.Add(1)
 	go t.run(context.WithoutCancel(ctx))
 	return t
@@ -53,16 +54,28 @@ func (t *trip) forgetReservation(ctx context.Context, a *answer) {
 	}
 }
 
+// timers are stopped, and used again: making one costs more than all else that await does.
+var timers = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}}
+
 // await returns the answers, or nil when the deadline or the context came first; then settle must be told of the request's fate.
 func (t *trip) await(ctx context.Context, deadline time.Duration) []answer {
-	timer := time.NewTimer(deadline)
-	defer timer.Stop()
+	timer := timers.Get().(*time.Timer)
+	timer.Reset(deadline)
+	defer func() {
+		timer.Stop()
+		timers.Put(timer)
+	}()
 	select {
 	case <-t.done:
 		return t.answers
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	t.fate = make(chan bool, 1)
 	t.late.Store(true)
 	select {
 	case <-t.done: // it may not have seen that it is late

@@ -58,7 +58,8 @@ func reset(l *guard.LimitState, age time.Duration) int64 {
 // writeDraft11 writes structured fields (RFC 9651): names are of the characters that need no escape in a string. A refusal leaves t
 // out where the limit admits: Retry-After must not be earlier than any t.
 func writeDraft11(header http.Header, d *guard.Decision) {
-	var policies, limits []byte
+	var room [2][96]byte // for two limits, as most have
+	policies, limits := room[0][:0], room[1][:0]
 	for i := range d.Limits {
 		l := &d.Limits[i]
 		if !told(l) {
@@ -76,8 +77,8 @@ func writeDraft11(header http.Header, d *guard.Decision) {
 		}
 	}
 	if len(limits) > 0 {
-		header.Set("RateLimit-Policy", string(policies))
-		header.Set("RateLimit", string(limits))
+		header.Set("Ratelimit-Policy", string(policies)) // as net/http writes it: another spelling is brought to this one each time
+		header.Set("Ratelimit", string(limits))
 	}
 }
 
