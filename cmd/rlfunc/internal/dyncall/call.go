@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -106,21 +107,7 @@ func (c *Call) Do(ctx context.Context) (Result, error) {
 func (c *Call) args() (*fcall.Args, Problems) {
 	a := c.client.Args(c.fn, 0, 0)
 	var bad Problems
-	who := subject(c.spec, c.values)
-	for _, k := range c.spec.Keys() {
-		a.Key(k.Name, who, k.Suffix)
-	}
-	for _, g := range c.spec.Params {
-		for i := range c.rows[g.Name] {
-			for _, k := range g.Keys() {
-				suffix := k.Suffix
-				if k.SuffixKind != "" {
-					suffix = c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixKind)]
-				}
-				a.RowKey(k.Name, who, suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
-			}
-		}
-	}
+	c.eachKey(a.Key, a.RowKey)
 	add := func(name string, f spec.Field) {
 		if err := c.add(a, name, f); err != nil {
 			bad = append(bad, fmt.Sprintf("%s %v", name, err))
@@ -145,6 +132,44 @@ func (c *Call) args() (*fcall.Args, Problems) {
 		}
 	}
 	return a, bad
+}
+
+// eachKey calls own with each key outside groups, and of with each row's.
+func (c *Call) eachKey(own func(name string, who fcall.Subject, suffix string), of func(name string, who fcall.Subject, suffix, value string)) {
+	who := fcall.Subject(c.values[c.spec.Keys()[0].Name])
+	for _, k := range c.spec.Keys() {
+		own(k.Name, who, k.Suffix)
+	}
+	for _, g := range c.spec.Params {
+		for i := range c.rows[g.Name] {
+			for _, k := range g.Keys() {
+				suffix := k.Suffix
+				if k.SuffixKind != "" {
+					suffix = c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixKind)]
+				}
+				of(k.Name, who, suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
+			}
+		}
+	}
+}
+
+// Keys are the keys that the call names, in a namespace.
+func (c *Call) Keys(namespace string) (keys []string) {
+	c.eachKey(func(_ string, who fcall.Subject, suffix string) {
+		keys = append(keys, fcall.Key(namespace, who, suffix))
+	}, func(_ string, who fcall.Subject, suffix, value string) {
+		keys = append(keys, fcall.KeyOf(namespace, fcall.Tag(who), suffix, value))
+	})
+	return keys
+}
+
+// Of is the same call of another subject: the given one, with a number behind it.
+func (c *Call) Of(number int) *Call {
+	other := *c
+	other.values = maps.Clone(c.values)
+	first := c.spec.Keys()[0].Name
+	other.values[first] = fmt.Sprintf("%s-%d", c.values[first], number)
+	return &other
 }
 
 func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {

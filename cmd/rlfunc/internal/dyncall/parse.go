@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
-	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // values are the arguments of one call by name: "limit", or "limits.0.limit" in a group.
@@ -167,9 +166,4 @@ func boolean(text string) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("must be true or false, got %q", text)
-}
-
-// subject is the value of the first key.
-func subject(fn *spec.Function, v values) fcall.Subject {
-	return fcall.Subject(v[fn.Keys()[0].Name])
 }
