@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/fcall"
 )
 
 type benchFlags struct {
@@ -74,31 +72,12 @@ func (a *app) bench(ctx context.Context, args []string, f benchFlags) error {
 	if f.workers < 1 || f.workers > 10_000 || f.subjects < 1 || f.subjects > 1_000_000 {
 		return fmt.Errorf("-c must be 1 to 10000 and --subjects 1 to 1000000, got %d and %d", f.workers, f.subjects)
 	}
-	tree, err := a.read()
-	if err != nil {
-		return err
-	}
-	lib, fn, err := findFunction(tree, args[0])
-	if err != nil {
-		return err
-	}
-	conn, err := a.connect()
+	namespace := "rlfunc-bench-" + strings.ToLower(rand.Text()[:8])
+	conn, call, err := a.prepare(ctx, args, namespace)
 	if err != nil {
 		return err
 	}
 	defer conn.close()
-	namespace := "rlfunc-bench-" + strings.ToLower(rand.Text()[:8])
-	client, err := fcall.NewClient(conn.client, runtime.Library(lib), fcall.Options{Namespace: namespace, Channel: a.channel, NoHeal: true})
-	if err != nil {
-		return err
-	}
-	call, err := dyncall.New(client, fn, args[1:])
-	if err != nil {
-		return err
-	}
-	if err := conn.ensure(ctx, client.Library()); err != nil {
-		return err
-	}
 	keys := benchKeys{conn: conn, call: call, namespace: namespace, subjects: f.subjects}
 	defer keys.remove(ctx)
 	if _, err := call.Of(1).Do(ctx); err != nil { // what is wrong is told before it is wrong for seconds

@@ -52,30 +52,11 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	if f.calls < 1 || f.workers < 1 {
 		return fmt.Errorf("-n and -c must be 1 or more, got %d and %d", f.calls, f.workers)
 	}
-	tree, err := a.read()
-	if err != nil {
-		return err
-	}
-	lib, fn, err := findFunction(tree, args[0])
-	if err != nil {
-		return err
-	}
-	conn, err := a.connect()
+	conn, call, err := a.prepare(ctx, args, f.namespace)
 	if err != nil {
 		return err
 	}
 	defer conn.close()
-	client, err := fcall.NewClient(conn.client, runtime.Library(lib), fcall.Options{Namespace: f.namespace, Channel: a.channel, NoHeal: true})
-	if err != nil {
-		return err
-	}
-	call, err := dyncall.New(client, fn, args[1:])
-	if err != nil {
-		return err
-	}
-	if err := conn.ensure(ctx, client.Library()); err != nil {
-		return err
-	}
 	if f.calls > 1 {
 		return a.callMany(ctx, call, f)
 	}
@@ -92,6 +73,40 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 		return exitCode(exitDifferences)
 	}
 	return err
+}
+
+// prepare checks a function's name and arguments, and has it ready to be called. The caller closes the connection.
+func (a *app) prepare(ctx context.Context, args []string, namespace string) (*connection, *dyncall.Call, error) {
+	tree, err := a.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	lib, fn, err := findFunction(tree, args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := a.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	call, err := a.prepareOn(ctx, conn, runtime.Library(lib), fn, args[1:], namespace)
+	if err != nil {
+		conn.close()
+		return nil, nil, err
+	}
+	return conn, call, nil
+}
+
+func (a *app) prepareOn(ctx context.Context, conn *connection, lib *fcall.Library, fn *spec.Function, words []string, namespace string) (*dyncall.Call, error) {
+	client, err := fcall.NewClient(conn.client, lib, fcall.Options{Namespace: namespace, Channel: a.channel, NoHeal: true})
+	if err != nil {
+		return nil, err
+	}
+	call, err := dyncall.New(client, fn, words)
+	if err != nil {
+		return nil, err
+	}
+	return call, conn.ensure(ctx, client.Library())
 }
 
 func (a *app) callMany(ctx context.Context, call *dyncall.Call, f callFlags) error {
