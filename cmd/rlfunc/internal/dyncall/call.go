@@ -34,15 +34,12 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 	for _, name := range c.missing() {
 		bad = append(bad, fmt.Sprintf("%s is missing: %s", name, c.doc(name)))
 	}
-	if len(bad) > 0 {
+	a, unreadable := c.args()
+	if bad = append(bad, unreadable...); len(bad) > 0 {
 		return nil, bad
 	}
-	a, bad := c.args()
-	if err := a.Err(); err != nil && len(bad) == 0 {
+	if err := a.Err(); err != nil {
 		return nil, err
-	}
-	if len(bad) > 0 {
-		return nil, bad
 	}
 	return c, nil
 }
