@@ -5,7 +5,8 @@ local packed_times = {}
 
 -- A time as it is stored. In two halves, which fit a C long anywhere: as one number with %.0f it takes twice as long.
 function packed_times.text(time_us)
-  return string.format('%08d%08d', math.floor(time_us / 100000000), time_us % 100000000)
+  local low = time_us % 100000000
+  return string.format('%08d%08d', (time_us - low) / 100000000, low)
 end
 
 -- How many of length times are later than horizon_us; nil when one that is looked at is no time. It halves the rest.

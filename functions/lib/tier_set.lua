@@ -42,7 +42,10 @@ function tier_set.judge(attempts, tiers, memory_us, clock_us, blocked, recorded)
   local rows, keep, started, tier, block_us = {nil, nil}, 0, '', 0, 0
   for number = 1, #tiers do
     local row = tiers[number]
-    local before, no_count = attempt_log.count(attempts, times, length, oldest_us, now_us - row.window_us, answered_us, number)
+    local horizon_us, before, no_count = now_us - row.window_us, length, nil
+    if answered_us or oldest_us <= horizon_us then
+      before, no_count = attempt_log.count(attempts, times, length, oldest_us, horizon_us, answered_us, number)
+    end
     if not before then
       return nil, no_count
     end

@@ -175,7 +175,7 @@ end
 return block_state
 end)()
 
-local packed_times = (function() -- rlfunc: lines=37 file=functions/lib/packed_times.lua
+local packed_times = (function() -- rlfunc: lines=38 file=functions/lib/packed_times.lua
 --- Times in one string, oldest first and 16 digits each: any of them is found by its place.
 --- @use clock
 --- @lib packed_times
@@ -183,7 +183,8 @@ local packed_times = {}
 
 -- A time as it is stored. In two halves, which fit a C long anywhere: as one number with %.0f it takes twice as long.
 function packed_times.text(time_us)
-  return string.format('%08d%08d', math.floor(time_us / 100000000), time_us % 100000000)
+  local low = time_us % 100000000
+  return string.format('%08d%08d', (time_us - low) / 100000000, low)
 end
 
 -- How many of length times are later than horizon_us; nil when one that is looked at is no time. It halves the rest.
@@ -398,7 +399,7 @@ end
 return strike_log
 end)()
 
-local tier_set = (function() -- rlfunc: lines=103 file=functions/lib/tier_set.lua
+local tier_set = (function() -- rlfunc: lines=106 file=functions/lib/tier_set.lua
 --- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
 --- @use block_state attempt_log strike_log packed_times
 --- @lib tier_set
@@ -443,7 +444,10 @@ function tier_set.judge(attempts, tiers, memory_us, clock_us, blocked, recorded)
   local rows, keep, started, tier, block_us = {nil, nil}, 0, '', 0, 0
   for number = 1, #tiers do
     local row = tiers[number]
-    local before, no_count = attempt_log.count(attempts, times, length, oldest_us, now_us - row.window_us, answered_us, number)
+    local horizon_us, before, no_count = now_us - row.window_us, length, nil
+    if answered_us or oldest_us <= horizon_us then
+      before, no_count = attempt_log.count(attempts, times, length, oldest_us, horizon_us, answered_us, number)
+    end
     if not before then
       return nil, no_count
     end
