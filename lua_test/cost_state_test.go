@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
@@ -57,7 +59,8 @@ func TestCost_wrongTypeIsToldAndLeft(t *testing.T) {
 
 func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 	us := luatest.Start.UnixMicro()
-	state := fmt.Sprintf("1 2 %d %d; 600000000 1000 5 1 %d", us, us, us)
+	state := fmt.Sprintf("1 2 %d %d %d; 600000000 1000 5 1 %d; 0 0 0 0 0", us, us, us+600000000, us)
+	oneWindow := strings.TrimSuffix(state, "; 0 0 0 0 0")
 	charge := fmt.Sprintf("%d 5 0 open a", us)
 	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
 		for _, fields := range [][]any{
@@ -66,12 +69,19 @@ func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 			{"state", "x", "1", charge, "r:a", "1"},
 			{"state", state + " ", "1", charge, "r:a", "1"},
 			{"state", state + "; 1 2", "1", charge, "r:a", "1"},
+			{"state", oneWindow + "; 1000000 1000 5 1 " + strings.Repeat("9", 400), "1", charge, "r:a", "1"},
+			{"state", oneWindow + "; 1000000 1000 5 1 1; 1 2", "1", charge, "r:a", "1"},
+			{"state", oneWindow + "; 1000000 1000 5 1 1; 2000000 1000 5 3 1", "1", charge, "r:a", "1"},
+			{"state", oneWindow, "1", charge, "r:a", "1"},
+			{"state", strings.Replace(oneWindow, ";", "; 0 0 0 0 0;", 1), "1", charge, "r:a", "1"},
 			{"state", state + "! 1 2", "1", charge, "r:a", "1"},
 			{"state", state + "! 1 2 3 4", "1", charge, "r:a", "1"},
 			{"state", state + "! 1 9007199254740994 0", "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, "1 2", "0 2", 1), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, "1 2", "3 2", 1), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, "1 2", "1 "+strings.Repeat("9", 400), 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, "; 600000000", " 1; 600000000", 1), "1", charge, "r:a", "1"},
+			{"state", state + "! 1 2 " + strings.Repeat("9", 400), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, " 5 1 ", " 5 3 ", 1), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, " 5 1 ", " 5 0 ", 1), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, " 5 1 ", " 5 2 ", 1), "1", charge, "r:a", "1"},
@@ -86,6 +96,7 @@ func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 			{"state", state, "1", "gone", "r:a", "1"},
 			{"state", state, "1", fmt.Sprintf("%d inf 0 open a", us), "r:a", "1"},
 			{"state", state, "1", fmt.Sprintf("%d 9007199254740994 0 open a", us), "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d %s 0 open a", us, strings.Repeat("9", 400)), "r:a", "1"},
 			{"state", state, "1", fmt.Sprintf("%d 5 0 gone ", us), "r:a", "1"},
 			{"state", state, "r:a", "1"},
 		} {
@@ -167,6 +178,27 @@ func TestScenario_oneReceiptIsSettledOnce(t *testing.T) {
 		})
 		if once != 1 {
 			t.Errorf("one receipt was settled %d times", once)
+		}
+	})
+}
+
+// What is written by hand in the form that the library writes is read as it says.
+func TestCost_stateIsReadAsItIsWritten(t *testing.T) {
+	us := luatest.Start.UnixMicro()
+	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
+		state := fmt.Sprintf("1 2 %d %d %d; 600000000 1000 5 1 %d; 0 0 0 0 0", us, us, us+600000000, us)
+		s.Do(t, "DEL", chargesKey)
+		s.Do(t, "HSET", chargesKey, "state", state, "1", fmt.Sprintf("%d 5 0 open a", us), "r:a", "1")
+		r, err := c.Reserve(t.Context(), reserve("b", 7, within(1000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := granted(7, 12, 1000, window10); !cmp.Equal(r, want) {
+			t.Errorf("reserve (-want +got):\n%s", cmp.Diff(want, r))
+		}
+		state = fmt.Sprintf("1 3 %d %d %d; 600000000 1000 12 1 %d; 0 0 0 0 0", us, us, us+600000000, us)
+		if got, err := s.Redis.HGet(t.Context(), chargesKey, "state").Result(); got != state || err != nil {
+			t.Errorf("the state is %q (%v), want %q", got, err, state)
 		}
 	})
 }

@@ -22,11 +22,11 @@
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function peek(bucket, holds, limits, estimate_micros, receipt)
-  local state, number = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
+  local state, field, windows = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, unreadable = charging.find(bucket, state, number)
+  local charge, unreadable = charging.find(bucket, state, field)
   if unreadable then
     return nil, unreadable
   end
@@ -35,11 +35,11 @@ local function peek(bucket, holds, limits, estimate_micros, receipt)
     status = charge.status
     charged_micros = charge.amount_micros
   end
-  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
+  local rows, retry_us, reason = budget.judge(bucket, holds, state, windows, limits, estimate_micros)
   if not rows then
     return nil, retry_us
   end
-  local reset_us, failure = budget.reset_us(bucket, state, limits, 0)
+  local reset_us, failure = budget.reset_us(bucket, state, budget.longest(windows, limits))
   if not reset_us then
     return nil, failure
   end

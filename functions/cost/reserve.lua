@@ -28,28 +28,31 @@
 --- @error  RLARG                           more than 2^53 micros would be spent in another window of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us)
-  local judged, failure = reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock.now_us())
-  if not judged then
-    return nil, failure
+  local state, rows, retry_us, reason, charge, windows = reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock.now_us())
+  if not state then
+    return nil, rows
   end
-  local state, rows, reason = judged.state, judged.rows, judged.reason
-  local made_micros = estimate_micros
-  if judged.held or reason ~= 'none' then
-    made_micros = 0
+  local longest = budget.longest(windows, limits)
+  local reset_us, unreadable = 0, nil
+  -- A charge without a hold leaves last.
+  if reason ~= 'none' or hold_us or estimate_micros == 0 then
+    reset_us, unreadable = budget.reset_us(bucket, state, longest)
+    if not reset_us then
+      return nil, unreadable
+    end
   end
-  local reset_us, no_reset = budget.reset_us(bucket, state, limits, made_micros, hold_us)
-  if not reset_us then
-    return nil, no_reset
-  end
-  if judged.held then
-    return true, true, 'none', judged.charge.amount_micros, 0, reset_us, rows
+  if reason == 'held' then
+    return true, true, 'none', charge.amount_micros, 0, reset_us, rows
   end
   if reason ~= 'none' then
-    return false, false, reason, 0, judged.retry_us, reset_us, rows
+    return false, false, reason, 0, retry_us, reset_us, rows
   end
-  failure = reserving.make(bucket, holds, receipt, estimate_micros, judged, hold_us, penalty_us)
+  local failure = reserving.make(bucket, holds, receipt, estimate_micros, state, rows, charge, hold_us, penalty_us)
   if failure then
     return nil, failure
+  end
+  if longest and estimate_micros > 0 then
+    reset_us = math.max(reset_us, math.min(hold_us or longest.window_us, longest.window_us) + state.now_us - state.clock_us)
   end
   return true, false, 'none', estimate_micros, 0, reset_us, rows
 end

@@ -22,11 +22,11 @@
 --- @error  RLARG                           more than 2^53 micros would be spent in a window
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function settle(bucket, holds, receipt, actual_micros, limits)
-  local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
+  local state, field, windows = spending.open(bucket, holds, receipt, limits, clock.now_us())
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, failure = charging.find(bucket, state, number)
+  local charge, failure = charging.find(bucket, state, field)
   if failure then
     return nil, failure
   end
@@ -54,5 +54,5 @@ local function settle(bucket, holds, receipt, actual_micros, limits)
   if state.barred_us > state.now_us then
     penalty_us = state.barred_us - state.clock_us
   end
-  return outcome, charged_micros, charging.exceeded(state), penalty_us, budget.rows(limits)
+  return outcome, charged_micros, charging.exceeded(state), penalty_us, budget.rows(windows, limits)
 end

@@ -3,11 +3,11 @@
 --- @lib admission
 local admission = {}
 
--- Judges the estimate. Returns what reserving.judge tells, and the ID of the reservation, for a known receipt that of its
--- first call, empty where nothing is reserved; or nil and a refusal.
+-- Judges the estimate. Returns what reserving.judge tells as a table, its state nil where nothing is to be made, and the ID of
+-- the reservation, for a known receipt that of its first call, empty where nothing is reserved; or nil and a refusal.
 local function judge_cost(bucket, charges, holds, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if #budgets == 0 then
-    return {held = true, reason = 'none', retry_us = 0, rows = {}}, ''
+    return {reason = 'none', retry_us = 0, rows = {}}, ''
   end
   local id = reservation
   if receipt then
@@ -20,14 +20,17 @@ local function judge_cost(bucket, charges, holds, receipt, known, reservation, e
   if not id then
     return nil, refusal.argument('reservation must be given where there are budgets and no receipt')
   end
-  local judged, failure = reserving.judge(charges, holds, id, estimate_micros, budgets, clock_us)
-  if not judged then
-    return nil, failure
+  local state, rows, retry_us, reason, charge = reserving.judge(charges, holds, id, estimate_micros, budgets, clock_us)
+  if not state then
+    return nil, rows
   end
-  if known and not judged.charge then
-    return judged, ''
+  if known and not charge then
+    id = ''
   end
-  return judged, id
+  if reason == 'held' then
+    return {reason = 'none', retry_us = 0, rows = rows}, id
+  end
+  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge}, id
 end
 
 -- Judges the challenge as challenge_record.judge does; without one it is none, or absent where it is required.
@@ -75,7 +78,10 @@ end
 function admission.take(
   asked, bucket, receipt, dedup_us, counted, limits, charges, holds, estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
   -- First what may still be refused.
-  local failure = reserving.make(charges, holds, asked.id, estimate_micros, asked.cost, hold_us, penalty_us)
+  local cost, failure = asked.cost, nil
+  if cost.state then
+    failure = reserving.make(charges, holds, asked.id, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
+  end
   if failure then
     return failure
   end

@@ -28,7 +28,7 @@ function budget.room_us(bucket, holds, state, row, excess_micros)
   if state.lapse_us > 0 then
     hold, skip = next_hold(bucket, holds, state, skip, row.head)
   end
-  local failure = charge_log.each(bucket, state, row.head, function(number, time_us, amount_micros)
+  local failure = charge_log.each(bucket, state, row.head, 1, function(number, time_us, amount_micros)
     local leave_us = time_us + row.window_us
     while hold and hold.end_us <= leave_us do
       if hold.number >= number then
@@ -56,10 +56,22 @@ function budget.room_us(bucket, holds, state, row, excess_micros)
   return nil, failure or charge_log.refusal(bucket)
 end
 
--- When the window will be empty, or 0 when nothing is spent; or nil and a refusal.
-local function empty_us(bucket, state, row)
+-- The longest of the limits' windows, or nil.
+function budget.longest(windows, limits)
+  local longest
+  for i = 1, #limits do
+    local row = windows[i]
+    if row and (not longest or row.window_us > longest.window_us) then
+      longest = row
+    end
+  end
+  return longest
+end
+
+-- When the last charge that costs anything will have left a window; or nil and a refusal.
+local function find_empty_us(bucket, state, row)
   local last_us, number, size = 0, state.next - 1, 2
-  while number >= row.head and row.spent_micros > 0 do
+  while number >= row.head do
     size = math.min(size, number - row.head + 1)
     local page = charge_log.page(bucket, number - size + 1, size) -- rlfunc:ignore key-loop ends at the newest charge that costs anything
     for i = size, 1, -1 do
@@ -71,11 +83,10 @@ local function empty_us(bucket, state, row)
         return last_us
       end
       if amount_micros > 0 and not state.lapsed[number - size + i] then
-        local leave_us = time_us + row.window_us
-        if kind == 'open' and end_us > 0 then
-          leave_us = math.min(leave_us, end_us)
+        if kind ~= 'open' then
+          end_us = 0
         end
-        last_us = math.max(last_us, leave_us)
+        last_us = math.max(last_us, charge_log.leaves_us(row, time_us, end_us))
       end
     end
     number = number - size
@@ -84,63 +95,65 @@ local function empty_us(bucket, state, row)
   return last_us
 end
 
--- How long until nothing is spent in any window of the limits; or nil and a refusal. A charge that is about to be made
--- counts, with its hold or nil.
-function budget.reset_us(bucket, state, limits, amount_micros, hold_us)
-  local longest = limits[1].row
-  for i = 2, #limits do
-    if limits[i].window_us > longest.window_us then
-      longest = limits[i].row
-    end
+-- How long until a window is empty, 0 when nothing is spent; or nil and a refusal.
+function budget.reset_us(bucket, state, row)
+  if not row or row.spent_micros == 0 then
+    return 0
   end
-  local charge_us = 0
-  if amount_micros > 0 then
-    if not hold_us or hold_us >= longest.window_us then
-      return longest.window_us + state.now_us - state.clock_us
-    end
-    charge_us = hold_us + state.now_us - state.clock_us
+  local longest = row.window_us == state.longest_us
+  if longest and state.empty_us > 0 then
+    return state.empty_us - state.clock_us
   end
-  local last_us, failure = empty_us(bucket, state, longest)
-  if not last_us then
+  local empty_us, failure = find_empty_us(bucket, state, row)
+  if not empty_us then
     return nil, failure
   end
-  return math.max(last_us - state.clock_us, charge_us)
+  if longest then
+    state.empty_us = empty_us
+  end
+  return empty_us - state.clock_us
 end
 
--- One row for each limit: what is spent, and what is left.
-function budget.rows(limits)
+-- What is spent in a window, and what is left of a budget.
+local function row_of(window, budget_micros)
+  local spent_micros = window.spent_micros
+  local left_micros = budget_micros - spent_micros
+  if left_micros < 0 then
+    left_micros = 0
+  end
+  return {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
+end
+
+-- One row for each limit.
+function budget.rows(windows, limits)
   local rows = {}
   for i = 1, #limits do
-    local limit = limits[i]
-    local spent_micros = limit.row.spent_micros
-    local left_micros = limit.budget_micros - spent_micros
-    if left_micros < 0 then
-      left_micros = 0
-    end
-    rows[i] = {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
+    rows[i] = row_of(windows[i], limits[i].budget_micros)
   end
   return rows
 end
 
 -- Whether the amount fits: the rows, with the wait of each; the greatest wait; and 'none', 'budget', 'penalty', or
 -- 'too_large' where it exceeds a whole budget and no wait helps. Or nil and a refusal.
-function budget.judge(bucket, holds, state, limits, amount_micros)
-  local rows, retry_us, reason = budget.rows(limits), 0, 'none'
+function budget.judge(bucket, holds, state, windows, limits, amount_micros)
+  local rows, retry_us, reason = {}, 0, 'none'
   if state.barred_us > state.now_us then
     reason = 'penalty'
     retry_us = state.barred_us - state.clock_us
   end
   for i = 1, #limits do
-    local row = rows[i]
-    local excess_micros = row.spent_micros - limits[i].budget_micros + amount_micros
-    row.allowed = excess_micros <= 0
-    if amount_micros > limits[i].budget_micros then
+    local budget_micros, window = limits[i].budget_micros, windows[i]
+    local row = row_of(window, budget_micros)
+    rows[i] = row
+    if amount_micros > budget_micros then
+      row.allowed = false
       reason = 'too_large'
-    elseif excess_micros > 0 then
-      local room_us, failure = budget.room_us(bucket, holds, state, limits[i].row, excess_micros)
+    elseif amount_micros > budget_micros - row.spent_micros then
+      local room_us, failure = budget.room_us(bucket, holds, state, window, row.spent_micros - budget_micros + amount_micros)
       if not room_us then
         return nil, failure
       end
+      row.allowed = false
       row.retry_after_us = room_us - state.clock_us
       retry_us = math.max(retry_us, row.retry_after_us)
       if reason == 'none' then

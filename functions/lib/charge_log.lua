@@ -2,18 +2,20 @@
 ---
 --- A charge is its time, its amount in micros, when its hold ends (0: with the window), its kind, its receipt. The kinds:
 --- open (an estimate), settled (spent), gone (cancelled, or its receipt was charged anew).
---- @use ledger refusal
+--- @use refusal
 --- @lib charge_log
 --- @state charge_log 1 '<time> <amount> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
 local charge_log = {}
 
 -- Time, amount, end of the hold, kind and receipt in a charge's text; nil when it is none.
 function charge_log.parse(text)
-  local time, amount, ending, kind, receipt = string.match(text or '', '^(%d+) (%d+) (%d+) (%l+) (.*)$')
-  if not receipt then
+  text = text or ''
+  local time, amount, ending, kind, receipt = string.match(text, '^(%d+) (%d+) (%d+) (%l+) (.*)$')
+  -- Three numbers of 16 digits at most, and a kind.
+  if not receipt or #text - #receipt > 64 then
     return nil
   end
-  local time_us, amount_micros, end_us = ledger.whole(time), ledger.whole(amount), ledger.whole(ending)
+  local time_us, amount_micros, end_us = time + 0, amount + 0, ending + 0
   if math.max(time_us, amount_micros, end_us) > 9007199254740992 then
     return nil
   end
@@ -37,14 +39,23 @@ function charge_log.page(bucket, from, count)
   return redis.call('HMGET', bucket, unpack(numbers, 1, count))
 end
 
+-- When a charge leaves a window: at the end of its hold, if it has one (end_us above 0) that ends before.
+function charge_log.leaves_us(row, time_us, end_us)
+  local leaves_us = time_us + row.window_us
+  if end_us > 0 and end_us < leaves_us then
+    return end_us
+  end
+  return leaves_us
+end
+
 function charge_log.refusal(bucket)
   return refusal.state(bucket, 'lacks a charge, or holds one that is none')
 end
 
--- Calls visit with number, time, amount, end and kind of each charge from one on, until it returns true; charges whose
--- hold has ended have no amount. The first pages are small: mostly one charge is looked at. Returns a refusal or nil.
-function charge_log.each(bucket, state, from, visit)
-  local size = 2
+-- Calls visit with number, time, amount, end, kind and receipt of each charge from one on, until it returns true; charges
+-- whose hold has ended have no amount. The first page has so many, and each further one more: mostly few are looked at.
+-- Returns a refusal or nil.
+function charge_log.each(bucket, state, from, size, visit)
   while from < state.next do
     size = math.min(size, state.next - from)
     local page = charge_log.page(bucket, from, size) -- rlfunc:ignore key-loop pages of the charges that the caller has to pass

@@ -40,7 +40,7 @@ end
 -- The newest charges of a subject whose ledger was read, without those that were cancelled; or nil and a refusal.
 function looking.reservations(bucket, state)
   local rows = {}
-  local failure = charge_log.each(bucket, state, math.max(state.first, state.next - most), function(_, time_us, amount_micros, end_us, kind, receipt)
+  local failure = charge_log.each(bucket, state, math.max(state.first, state.next - most), most, function(_, time_us, amount_micros, end_us, kind, receipt)
     local until_us, told = time_us + state.longest_us, 'settled'
     if kind == 'gone' then
       return false

@@ -3,46 +3,44 @@
 --- @lib reserving
 local reserving = {}
 
--- Judges a reservation of an estimate within the limits, and writes nothing. Returns a table: held, whether the receipt's
--- charge counts, so that no other is made; that charge or nil; what budget.judge tells, reason, retry_us and rows; and the
--- state. Or nil and a refusal.
+-- Judges a reservation of an estimate within the limits, and writes nothing. Returns the state; what budget.judge tells, rows,
+-- wait and reason, or 'held' where the receipt's charge counts, so that no other is made; that charge, or one that has
+-- lapsed, or nil; and the limits' windows. Or nil and a refusal.
 function reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock_us)
-  local state, number = spending.open(bucket, holds, receipt, limits, clock_us)
+  local state, field, windows = spending.open(bucket, holds, receipt, limits, clock_us)
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, unreadable = charging.find(bucket, state, number)
+  local charge, unreadable = charging.find(bucket, state, field)
   if unreadable then
     return nil, unreadable
   end
   if charge and charge.status ~= 'lapsed' then
-    return {held = true, charge = charge, reason = 'none', retry_us = 0, rows = budget.rows(limits), state = state}
+    return state, budget.rows(windows, limits), 0, 'held', charge, windows
   end
-  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
+  local rows, retry_us, reason = budget.judge(bucket, holds, state, windows, limits, estimate_micros)
   if not rows then
     return nil, retry_us
   end
-  return {held = false, charge = charge, reason = reason, retry_us = retry_us, rows = rows, state = state}
+  return state, rows, retry_us, reason, charge, windows
 end
 
--- Charges the estimate that was judged to fit, unless it is held, and brings the rows to the state after it. Returns a refusal
--- or nil.
-function reserving.make(bucket, holds, receipt, estimate_micros, judged, hold_us, penalty_us)
-  local state, rows, end_us = judged.state, judged.rows, 0
-  if judged.held or not state then
-    return nil
-  end
+-- Charges the estimate that was judged to fit, in place of a charge that has lapsed, or nil, and brings the rows to the state
+-- after it. Returns a refusal or nil.
+function reserving.make(bucket, holds, receipt, estimate_micros, state, rows, lapsed, hold_us, penalty_us)
+  local end_us = 0
   state.penalty_us = penalty_us or 0
   if hold_us then
     end_us = state.now_us + hold_us
   end
-  local failure = charging.make(bucket, holds, state, judged.charge, 'open', estimate_micros, end_us, receipt)
+  local failure = charging.make(bucket, holds, state, lapsed, 'open', estimate_micros, end_us, receipt)
   if failure then
     return failure
   end
   for i = 1, #rows do
-    rows[i].spent_micros = rows[i].spent_micros + estimate_micros
-    rows[i].remaining_micros = rows[i].remaining_micros - estimate_micros
+    local row = rows[i]
+    row.spent_micros = row.spent_micros + estimate_micros
+    row.remaining_micros = row.remaining_micros - estimate_micros
   end
   return nil
 end
@@ -50,11 +48,11 @@ end
 -- Gives back what a receipt has reserved. Returns cancelled, settled, lapsed or unknown, and what was given back; or nil and
 -- a refusal, and then nothing is written.
 function reserving.cancel(bucket, holds, receipt, clock_us)
-  local state, number = spending.open(bucket, holds, receipt, {}, clock_us)
+  local state, field = spending.open(bucket, holds, receipt, {}, clock_us)
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, failure = charging.find(bucket, state, number)
+  local charge, failure = charging.find(bucket, state, field)
   if failure then
     return nil, failure
   end

@@ -133,16 +133,17 @@ end
 return refusal
 end)()
 
-local ledger = (function() -- rlfunc: lines=138 file=functions/lib/ledger.lua
+local ledger = (function() -- rlfunc: lines=166 file=functions/lib/ledger.lua
 --- The state of a subject's budgets, kept in field 'state' of its hash of charges.
 ---
---- Four numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored. Then a row a
---- window, behind a ';': its length, its budget, what is spent in it, and number and time of the oldest charge inside.
---- Where there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and
+--- Five numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored, and when nothing
+--- will be spent in the longest window, 0 where that has to be looked up. Then five a window, behind a ';': its length, its
+--- budget, what is spent in it, and number and time of the oldest charge inside; there are two at least, all 0 where none
+--- is. Where there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and
 --- when the running one ends; 0 for none.
 --- @use refusal
 --- @lib ledger
---- @state ledger 1 field 'state': four numbers, then a row a window behind a ';', and a '!' with holds and penalties
+--- @state ledger 1 field 'state': five numbers, then five a window behind a ';', and three behind a '!' with holds and penalties
 local ledger = {}
 
 local largest = 9007199254740992
@@ -150,86 +151,109 @@ local largest = 9007199254740992
 -- How long charges are kept where no window is known yet: something was settled before anything was reserved.
 local unknown_us = 86400000000
 
+-- The charges whose hold has ended, where none has.
+local none = {}
+
+-- The state of a subject without one.
 local function fresh(clock_us)
   return {
-    first = 1, next = 1, first_us = 0, newest_us = 0, lapse_us = 0, penalty_us = 0, barred_us = 0,
-    windows = {}, lapsed = {}, lapses = {}, longest_us = unknown_us, clock_us = clock_us, now_us = clock_us, anew = true,
+    first = 1, next = 1, next_field = '1', first_us = 0, empty_us = 0, windows = {}, longest_us = unknown_us, lapse_us = 0,
+    penalty_us = 0, barred_us = 0, lapsed = none, lapses = none, clock_us = clock_us, now_us = clock_us,
   }
 end
 
--- The number in a text of digits; 0 in another.
-function ledger.whole(digits)
-  return tonumber(digits) or 0
-end
-
-local function row_of(window, budget, spent, head, head_us)
-  local number = tonumber
-  return {
-    window_us = number(window) or 0, budget_micros = number(budget) or 0, spent_micros = number(spent) or 0,
-    head = number(head) or 0, head_us = number(head_us) or 0,
-  }
-end
-
--- The rows in a text, into windows. Reports whether it holds nothing else.
-local function parse_rows(windows, text)
-  local read = 0
-  for row, window, budget, spent, head, head_us in string.gmatch(text, '(; (%d+) (%d+) (%d+) (%d+) (%d+))') do
-    windows[#windows + 1] = row_of(window, budget, spent, head, head_us)
-    read = read + #row
-  end
-  return read == #text
-end
-
--- The state in a text, or nil when it is none.
-local function parse(text, clock_us)
-  local first, next_number, first_us, newest_us, window, budget, spent, head, head_us, rest =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  local windows = {}
-  if rest then
-    windows[1] = row_of(window, budget, spent, head, head_us)
-  else
-    first, next_number, first_us, newest_us, rest = string.match(text, '^(%d+) (%d+) (%d+) (%d+)(.*)$')
-  end
-  if not rest then
-    return nil
-  end
-  local number = tonumber
-  local state = {
-    first = number(first) or 0, next = number(next_number) or 0, first_us = number(first_us) or 0, newest_us = number(newest_us) or 0,
-    lapse_us = 0, penalty_us = 0, barred_us = 0, windows = windows, lapsed = {}, lapses = {}, longest_us = unknown_us,
-    clock_us = clock_us, now_us = clock_us, anew = false,
-  }
-  if rest ~= '' then
-    local rows, lapse, penalty, barred = string.match(rest, '^([^!]*)! (%d+) (%d+) (%d+)$')
-    if rows then
-      rest = rows
-      state.lapse_us = ledger.whole(lapse)
-      state.penalty_us = ledger.whole(penalty)
-      state.barred_us = ledger.whole(barred)
-    end
-    if not parse_rows(windows, rest) or math.max(state.lapse_us, state.penalty_us, state.barred_us) > largest then
-      return nil
-    end
-  end
+-- The longest window, or how long charges are kept without one.
+function ledger.longest_us(windows)
+  local longest_us = 0
   for i = 1, #windows do
-    local row = windows[i]
-    if row.head < state.first or row.head > state.next or row.window_us > largest or row.budget_micros > largest
-      or row.spent_micros > largest or row.head_us > largest then
-      return nil
-    end
-    if i == 1 or row.window_us > state.longest_us then
-      state.longest_us = row.window_us
+    if windows[i].window_us > longest_us then
+      longest_us = windows[i].window_us
     end
   end
-  if state.first < 1 or state.first > state.next or state.next > largest or state.first_us > largest or state.newest_us > largest then
+  if longest_us == 0 then
+    return unknown_us
+  end
+  return longest_us
+end
+
+-- A window's row, or nil where its numbers can not be.
+local function row_of(first, next_number, window, budget, spent, head, time)
+  local window_us, budget_micros, spent_micros, number, head_us = window + 0, budget + 0, spent + 0, head + 0, time + 0
+  if number < first or number > next_number or number == next_number and spent_micros ~= 0
+    or math.max(window_us, budget_micros, spent_micros, head_us) > largest then
     return nil
   end
+  return {window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = number, head_us = head_us}
+end
+
+-- Reads what stands behind the first two windows: further ones, holds and penalties. Reports whether it is that.
+local function parse_more(state, windows, more)
+  local place = 1
+  while true do
+    local window, budget, spent, head, time, following = string.match(more, '^; (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
+    if not following then
+      break
+    end
+    local row = following - place <= 86 and row_of(state.first, state.next, window, budget, spent, head, time)
+    if not row then
+      return false
+    end
+    windows[#windows + 1] = row
+    place = following
+  end
+  if place > #more then
+    return true
+  end
+  local lapse, penalty, barred = string.match(more, '^! (%d+) (%d+) (%d+)$', place)
+  if not barred or #more - place > 52 then
+    return false
+  end
+  state.lapse_us = lapse + 0
+  state.penalty_us = penalty + 0
+  state.barred_us = barred + 0
+  return math.max(state.lapse_us, state.penalty_us, state.barred_us) <= largest
+end
+
+-- The state in a text as of the later of the clock and the newest time stored, or nil when it is none. Most have one window
+-- or two: one match reads these.
+local function parse(text, clock_us)
+  local first, next_field, oldest, newest, empty, window, budget, spent, head, time, window_2, budget_2, spent_2, head_2, time_2, more =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  -- Fifteen numbers of 16 digits at most: not every Lua can read more than 300.
+  if not more or #text - #more > 256 then
+    return nil
+  end
+  local first_number, next_number, first_us, now_us, empty_us = first + 0, next_field + 0, oldest + 0, newest + 0, empty + 0
+  if first_number < 1 or first_number > next_number or math.max(next_number, first_us, now_us, empty_us) > largest then
+    return nil
+  end
+  if now_us < clock_us then
+    now_us = clock_us
+  end
+  local one = window ~= '0' and row_of(first_number, next_number, window, budget, spent, head, time)
+  local two = window_2 ~= '0' and row_of(first_number, next_number, window_2, budget_2, spent_2, head_2, time_2)
+  local windows = {}
+  if one and two then
+    windows = {one, two}
+  elseif one then
+    windows = {one}
+  end
+  if not one and window ~= '0' or window_2 ~= '0' and not windows[2] then
+    return nil
+  end
+  local state = {
+    first = first_number, next = next_number, next_field = next_field, first_us = first_us, empty_us = empty_us, windows = windows,
+    longest_us = 0, lapse_us = 0, penalty_us = 0, barred_us = 0, lapsed = none, lapses = none, clock_us = clock_us, now_us = now_us,
+  }
+  if more ~= '' and not parse_more(state, windows, more) then
+    return nil
+  end
+  state.longest_us = ledger.longest_us(windows)
   return state
 end
 
--- The state, and the number of the receipt's charge or nil; or nil and a refusal.
--- Its now_us is the later of the clock and the newest time stored. One that is further ahead than the longest window is a
--- broken clock's: the key starts anew.
+-- The state, and the field of the receipt's charge or nil; or nil and a refusal.
+-- A stored time that is further ahead than the longest window is a broken clock's: the key starts anew.
 function ledger.read(bucket, receipt, clock_us)
   local found = redis.call('HMGET', bucket, 'state', 'r:' .. receipt)
   if not found[1] then
@@ -242,27 +266,31 @@ function ledger.read(bucket, receipt, clock_us)
   if not state then
     return nil, refusal.state(bucket, 'has a state that is none')
   end
-  if state.newest_us > clock_us then
-    if state.newest_us - clock_us > state.longest_us then
-      return fresh(clock_us), nil
-    end
-    state.now_us = state.newest_us
-  end
-  if not found[2] then
+  if state.now_us - clock_us > state.longest_us then
+    state = fresh(clock_us)
+    state.anew = true
     return state, nil
   end
-  local number = ledger.whole(found[2])
-  if number < state.first or number >= state.next or number % 1 ~= 0 then
-    return nil, refusal.state(bucket, 'has a receipt without a charge')
-  end
-  return state, number
+  return state, found[2] or nil
 end
 
 -- The state as text.
 function ledger.format(state)
-  local text = string.format('%d %d %d %d', state.first, state.next, state.first_us, state.newest_us)
-  for i = 1, #state.windows do
-    local row = state.windows[i]
+  local windows = state.windows
+  local text
+  local one, two = windows[1], windows[2]
+  if one and two then
+    text = string.format('%d %d %d %d %d; %d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.first_us, state.now_us, state.empty_us,
+      one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us,
+      two.window_us, two.budget_micros, two.spent_micros, two.head, two.head_us)
+  elseif one then
+    text = string.format('%d %d %d %d %d; %d %d %d %d %d; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us,
+      one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
+  else
+    text = string.format('%d %d %d %d %d; 0 0 0 0 0; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us)
+  end
+  for i = 3, #windows do
+    local row = windows[i]
     text = text .. string.format('; %d %d %d %d %d', row.window_us, row.budget_micros, row.spent_micros, row.head, row.head_us)
   end
   if state.lapse_us > 0 or state.penalty_us > 0 or state.barred_us > 0 then
@@ -274,23 +302,25 @@ end
 return ledger
 end)()
 
-local charge_log = (function() -- rlfunc: lines=70 file=functions/lib/charge_log.lua
+local charge_log = (function() -- rlfunc: lines=81 file=functions/lib/charge_log.lua
 --- A subject's charges, numbered by time: field N of the hash is charge N, and field 'r:<receipt>' is a receipt's number.
 ---
 --- A charge is its time, its amount in micros, when its hold ends (0: with the window), its kind, its receipt. The kinds:
 --- open (an estimate), settled (spent), gone (cancelled, or its receipt was charged anew).
---- @use ledger refusal
+--- @use refusal
 --- @lib charge_log
 --- @state charge_log 1 '<time> <amount> <end> <kind> <receipt>' in the field of its number, the number in 'r:<receipt>'
 local charge_log = {}
 
 -- Time, amount, end of the hold, kind and receipt in a charge's text; nil when it is none.
 function charge_log.parse(text)
-  local time, amount, ending, kind, receipt = string.match(text or '', '^(%d+) (%d+) (%d+) (%l+) (.*)$')
-  if not receipt then
+  text = text or ''
+  local time, amount, ending, kind, receipt = string.match(text, '^(%d+) (%d+) (%d+) (%l+) (.*)$')
+  -- Three numbers of 16 digits at most, and a kind.
+  if not receipt or #text - #receipt > 64 then
     return nil
   end
-  local time_us, amount_micros, end_us = ledger.whole(time), ledger.whole(amount), ledger.whole(ending)
+  local time_us, amount_micros, end_us = time + 0, amount + 0, ending + 0
   if math.max(time_us, amount_micros, end_us) > 9007199254740992 then
     return nil
   end
@@ -314,14 +344,23 @@ function charge_log.page(bucket, from, count)
   return redis.call('HMGET', bucket, unpack(numbers, 1, count))
 end
 
+-- When a charge leaves a window: at the end of its hold, if it has one (end_us above 0) that ends before.
+function charge_log.leaves_us(row, time_us, end_us)
+  local leaves_us = time_us + row.window_us
+  if end_us > 0 and end_us < leaves_us then
+    return end_us
+  end
+  return leaves_us
+end
+
 function charge_log.refusal(bucket)
   return refusal.state(bucket, 'lacks a charge, or holds one that is none')
 end
 
--- Calls visit with number, time, amount, end and kind of each charge from one on, until it returns true; charges whose
--- hold has ended have no amount. The first pages are small: mostly one charge is looked at. Returns a refusal or nil.
-function charge_log.each(bucket, state, from, visit)
-  local size = 2
+-- Calls visit with number, time, amount, end, kind and receipt of each charge from one on, until it returns true; charges
+-- whose hold has ended have no amount. The first page has so many, and each further one more: mostly few are looked at.
+-- Returns a refusal or nil.
+function charge_log.each(bucket, state, from, size, visit)
   while from < state.next do
     size = math.min(size, state.next - from)
     local page = charge_log.page(bucket, from, size) -- rlfunc:ignore key-loop pages of the charges that the caller has to pass
@@ -347,7 +386,7 @@ end
 return charge_log
 end)()
 
-local spending = (function() -- rlfunc: lines=148 file=functions/lib/spending.lua
+local spending = (function() -- rlfunc: lines=160 file=functions/lib/spending.lua
 --- What is spent in each window of a subject, brought up to the time of the call.
 ---
 --- A window knows its sum and its oldest charge, so each charge leaves each window once. The state keeps the 32 windows
@@ -356,19 +395,29 @@ local spending = (function() -- rlfunc: lines=148 file=functions/lib/spending.lu
 --- @lib spending
 local spending = {}
 
--- Takes what a charge no longer costs, or costs now, out of or into each window that it is inside of.
-function spending.add(state, number, amount_micros)
+local function no_sum(bucket)
+  return refusal.state(bucket, 'has a state that is not the sum of its charges')
+end
+
+-- Takes what a charge costs out of each window that it is inside of. Returns a refusal or nil.
+local function take_out(bucket, state, number, amount_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
     if row.head <= number then
-      row.spent_micros = row.spent_micros + amount_micros
+      row.spent_micros = row.spent_micros - amount_micros
+      if row.spent_micros < 0 then
+        return no_sum(bucket)
+      end
     end
   end
+  return nil
 end
 
 -- Notes the charges whose hold has ended, and takes them out of the sums. Returns a refusal or nil.
 local function lapse(bucket, holds, state)
   local ended
+  state.lapsed = {}
+  state.lapses = {}
   repeat
     ended = redis.call('ZRANGEBYSCORE', holds, '-inf', state.now_us, 'LIMIT', #state.lapses, 64) -- rlfunc:ignore key-loop each hold ends once
     for i = 1, #ended do
@@ -378,7 +427,10 @@ local function lapse(bucket, holds, state)
       if not number or not time_us or kind ~= 'open' then
         return refusal.state(holds, 'holds a number of no open charge')
       end
-      spending.add(state, number, -amount_micros)
+      local failure = take_out(bucket, state, number, amount_micros)
+      if failure then
+        return failure
+      end
       state.lapsed[number] = true
       state.lapses[#state.lapses + 1] = {number = number, text = charge_log.format(time_us, 0, end_us, 'open', receipt)}
     end
@@ -391,7 +443,7 @@ end
 -- Moves a window's oldest charge to the first one inside. Returns a refusal or nil.
 local function leave(bucket, state, row)
   local horizon_us = state.now_us - row.window_us
-  return charge_log.each(bucket, state, row.head, function(number, time_us, amount_micros)
+  local failure = charge_log.each(bucket, state, row.head, 2, function(number, time_us, amount_micros)
     if time_us > horizon_us then
       row.head_us = time_us
       return true
@@ -400,12 +452,16 @@ local function leave(bucket, state, row)
     row.spent_micros = row.spent_micros - amount_micros
     return false
   end)
+  if not failure and (row.spent_micros < 0 or row.head == state.next and row.spent_micros ~= 0) then
+    return no_sum(bucket)
+  end
+  return failure
 end
 
 -- A window that the state does not know: all charges that are kept are inside.
 local function total(bucket, state, window_us)
   local row = {window_us = window_us, budget_micros = 0, spent_micros = 0, head = state.first, head_us = state.first_us}
-  local failure = charge_log.each(bucket, state, state.first, function(_, _, amount_micros)
+  local failure = charge_log.each(bucket, state, state.first, 4, function(_, _, amount_micros)
     row.spent_micros = row.spent_micros + amount_micros
     return false
   end)
@@ -422,83 +478,78 @@ local function find(windows, window_us)
   return nil
 end
 
--- Reports whether the windows of the limits stand first, and puts each limit's window into it as far as they do.
-local function same(windows, limits)
-  for i = 1, #limits do
-    local row, limit = windows[i], limits[i]
-    if not row or row.window_us ~= limit.window_us then
-      return false
-    end
-    row.budget_micros = limit.budget_micros
-    limit.row = row
-  end
-  return true
-end
-
--- Puts the windows of the limits first, and each limit's window into it. Returns a refusal or nil.
-local function choose(bucket, state, limits)
-  local windows = state.windows
-  if same(windows, limits) then
-    return nil
-  end
+-- Puts the windows of the limits first, and returns them in the order of the limits; or nil and a refusal.
+local function arrange(bucket, state, limits)
+  local windows, chosen = state.windows, {}
   for i = #limits, 1, -1 do
     local limit = limits[i]
     local place = find(windows, limit.window_us)
     if place then
-      limit.row = table.remove(windows, place)
+      chosen[i] = table.remove(windows, place)
     else
-      local failure
-      limit.row, failure = total(bucket, state, limit.window_us)
+      local row, failure = total(bucket, state, limit.window_us)
       if failure then
-        return failure
+        return nil, failure
       end
+      chosen[i] = row
     end
-    limit.row.budget_micros = limit.budget_micros
-    table.insert(windows, 1, limit.row)
+    chosen[i].budget_micros = limit.budget_micros
+    table.insert(windows, 1, chosen[i])
   end
   while #windows > 32 do
     table.remove(windows)
   end
-  return nil
+  local longest_us = ledger.longest_us(windows)
+  if longest_us ~= state.longest_us then
+    state.longest_us = longest_us
+    state.empty_us = 0
+  end
+  return chosen
 end
 
--- The state as of now and the number of the receipt's charge or nil; or nil and a refusal. Nothing is written.
-function spending.open(bucket, holds, receipt, limits, clock_us)
-  local state, number = ledger.read(bucket, receipt, clock_us)
-  if not state then
-    return nil, number
+-- The windows of the limits, which mostly stand first as they are; or nil and a refusal.
+local function choose(bucket, state, limits)
+  local windows = state.windows
+  for i = 1, #limits do
+    local row, limit = windows[i], limits[i]
+    if not row or row.window_us ~= limit.window_us then
+      return arrange(bucket, state, limits)
+    end
+    row.budget_micros = limit.budget_micros
   end
-  local failure = nil
-  if state.lapse_us > 0 and state.lapse_us <= state.now_us then
+  return windows
+end
+
+-- The state as of now; the field of the receipt's charge or nil; and the limits' windows: the first ones of a table, in the
+-- order of the limits. Or nil and a refusal. Nothing is written.
+function spending.open(bucket, holds, receipt, limits, clock_us)
+  local state, field = ledger.read(bucket, receipt, clock_us)
+  if not state then
+    return nil, field
+  end
+  local now_us, failure = state.now_us, nil
+  if state.lapse_us > 0 and state.lapse_us <= now_us then
     failure = lapse(bucket, holds, state)
   end
-  failure = failure or choose(bucket, state, limits)
-  local windows, now_us, longest_us = state.windows, state.now_us, 0
+  local chosen, unknown = choose(bucket, state, limits)
+  failure = failure or unknown
+  local windows = state.windows
   for i = 1, #windows do
     local row = windows[i]
-    if row.head < state.next and row.head_us <= now_us - row.window_us then
+    if row.head_us <= now_us - row.window_us and row.head < state.next then
       failure = failure or leave(bucket, state, row)
-    end
-    if row.spent_micros < 0 or row.head == state.next and row.spent_micros ~= 0 then
-      failure = failure or refusal.state(bucket, 'has a state that is not the sum of its charges')
-    end
-    if row.window_us > longest_us then
-      longest_us = row.window_us
     end
   end
   if failure then
     return nil, failure
   end
-  if longest_us > 0 then
-    state.longest_us = longest_us
-  end
-  return state, number
+  return state, field, chosen
 end
 
 return spending
 end)()
 
-local charging = (function() -- rlfunc: lines=182 file=functions/lib/charging.lua
+local charging = (function() -- rlfunc: lines=212 file=functions/lib/charging.lua
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
@@ -507,14 +558,15 @@ local charging = (function() -- rlfunc: lines=182 file=functions/lib/charging.lu
 --- @state holds 1 the numbers of charges by the time in microseconds when their hold ends
 local charging = {}
 
--- The receipt's charge, or nil. Its status is reserved, settled or lapsed: not settled, and counted in no window any more.
--- Or nil and a refusal.
-function charging.find(bucket, state, number)
-  if not number then
+-- The receipt's charge in that field, or nil. Its status is reserved, settled or lapsed: not settled, and counted in no window
+-- any more. Or nil and a refusal.
+function charging.find(bucket, state, field)
+  if not field then
     return nil
   end
-  local time_us, amount_micros, end_us, kind, receipt = charge_log.parse(redis.call('HGET', bucket, number))
-  if not time_us or kind == 'gone' then
+  local number = tonumber(field)
+  local time_us, amount_micros, end_us, kind, receipt = charge_log.parse(redis.call('HGET', bucket, field))
+  if not number or not (number >= state.first and number < state.next) or not time_us or kind == 'gone' then
     return nil, refusal.state(bucket, 'has a receipt without a charge')
   end
   if time_us <= state.now_us - 2 * state.longest_us then
@@ -528,7 +580,9 @@ function charging.find(bucket, state, number)
       amount_micros = 0
     end
   end
-  return {number = number, time_us = time_us, amount_micros = amount_micros, end_us = end_us, status = status, receipt = receipt}
+  return {
+    number = number, field = field, time_us = time_us, amount_micros = amount_micros, end_us = end_us, status = status, receipt = receipt,
+  }
 end
 
 local nobody = {}
@@ -540,7 +594,7 @@ local function forgotten(bucket, state)
     return nobody
   end
   local doomed = {}
-  local failure = charge_log.each(bucket, state, state.first, function(number, time_us, _, end_us, _, receipt)
+  local failure = charge_log.each(bucket, state, state.first, 2, function(number, time_us, _, end_us, _, receipt)
     if time_us > horizon_us then
       state.first_us = time_us
       return true
@@ -555,35 +609,67 @@ local function forgotten(bucket, state)
   return doomed
 end
 
--- Charges so much more to each window that holds the charge of that number, and starts a penalty, anew if one runs, where
--- a settlement has exceeded a budget or exceeds it further. Returns a refusal or nil.
-local function add(state, number, time_us, more_micros, kind)
-  local exceeded = false
-  for i = 1, #state.windows do
-    local row = state.windows[i]
-    if row.head <= number then
-      if more_micros > 9007199254740992 - row.spent_micros then
+-- Notes when the longest window will be empty, now that a charge inside costs another amount. What was not known stays so,
+-- unless the charge is the only one that costs anything, or leaves last.
+local function note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
+  if new_micros > 0 then
+    local leaves_us, empty_us = charge_log.leaves_us(row, time_us, new_end_us), state.empty_us
+    if row.spent_micros == old_micros or empty_us > 0 and leaves_us > empty_us or leaves_us == state.now_us + row.window_us then
+      state.empty_us = leaves_us
+    end
+  elseif old_micros > 0 and state.empty_us == charge_log.leaves_us(row, time_us, old_end_us) then
+    state.empty_us = 0
+  end
+end
+
+-- Changes what a charge costs, and the end of its hold, in each window that it is inside of. Returns a refusal or nil.
+local function change(state, number, time_us, old_micros, old_end_us, new_micros, new_end_us)
+  local windows, longest_us, more_micros = state.windows, state.longest_us, new_micros - old_micros
+  for i = 1, #windows do
+    local row = windows[i]
+    local head = row.head
+    if head <= number then
+      local spent_micros = row.spent_micros
+      if more_micros > 9007199254740992 - spent_micros then
         return refusal.argument('amount must keep what is spent at most 9007199254740992 micros')
       end
-      row.spent_micros = row.spent_micros + more_micros
-      if row.head == number then
+      if row.window_us == longest_us then
+        note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
+      end
+      row.spent_micros = spent_micros + more_micros
+      if head == number then
         row.head_us = time_us
       end
     end
-    exceeded = exceeded or row.spent_micros > row.budget_micros
-  end
-  if exceeded and kind == 'settled' and more_micros > 0 and state.penalty_us > 0 then
-    state.barred_us = math.max(state.barred_us, state.now_us + state.penalty_us)
   end
   return nil
 end
 
--- Writes what the call has found to be over: holds that have ended, charges that are to be forgotten, and the receipt's
--- charge that has lapsed and is replaced, or nil.
-local function sweep(bucket, holds, state, doomed, lapsed)
-  if state.anew then
+-- Whether more than the budget of a window is spent.
+function charging.exceeded(state)
+  for i = 1, #state.windows do
+    if state.windows[i].spent_micros > state.windows[i].budget_micros then
+      return true
+    end
+  end
+  return false
+end
+
+-- Starts a penalty, anew if one runs, where a settlement that costs more has exceeded a budget or exceeds it further.
+local function punish(state, more_micros)
+  if more_micros > 0 and state.penalty_us > 0 and charging.exceeded(state) then
+    state.barred_us = math.max(state.barred_us, state.now_us + state.penalty_us)
+  end
+end
+
+-- Writes what the call has found to be over: all that was there, or all holds; holds that have ended, charges that are to be
+-- forgotten, and the receipt's charge that has lapsed and is replaced, or nil.
+local function sweep(bucket, holds, state, first_hold, doomed, lapsed)
+  if state.anew or first_hold then
     -- Not by DEL: this tells a key of another type, before anything is written.
     redis.call('ZREMRANGEBYSCORE', holds, '-inf', '+inf')
+  end
+  if state.anew then
     redis.call('DEL', bucket)
   end
   for i = 1, #state.lapses do
@@ -599,17 +685,16 @@ local function sweep(bucket, holds, state, doomed, lapsed)
     end
   end
   if lapsed then
-    redis.call('HSET', bucket, lapsed.number, charge_log.format(lapsed.time_us, 0, 0, 'gone', ''))
+    redis.call('HSET', bucket, lapsed.field, charge_log.format(lapsed.time_us, 0, 0, 'gone', ''))
     if lapsed.end_us > 0 then
-      redis.call('ZREM', holds, lapsed.number)
+      redis.call('ZREM', holds, lapsed.field)
     end
   end
 end
 
 -- Writes the state and one charge.
-local function store(bucket, holds, state, number, text, receipt)
-  state.newest_us = state.now_us
-  redis.call('HSET', bucket, 'state', ledger.format(state), number, text, 'r:' .. receipt, number)
+local function store(bucket, holds, state, field, text, receipt)
+  redis.call('HSET', bucket, 'state', ledger.format(state), field, text, 'r:' .. receipt, field)
   local ttl_us = 2 * state.longest_us
   if state.barred_us - state.now_us > ttl_us then
     ttl_us = state.barred_us - state.now_us
@@ -627,23 +712,28 @@ function charging.make(bucket, holds, state, lapsed, kind, amount_micros, end_us
   if not doomed then
     return failure
   end
-  local number, now_us = state.next, state.now_us
+  local number, field, now_us = state.next, state.next_field, state.now_us
   state.next = number + 1
   if state.first == number then
     state.first_us = now_us
   end
-  failure = add(state, number, now_us, amount_micros, kind)
+  failure = change(state, number, now_us, 0, 0, amount_micros, end_us)
   if failure then
     return failure
   end
-  if end_us > 0 and (state.lapse_us == 0 or end_us < state.lapse_us) then
+  if kind == 'settled' then
+    punish(state, amount_micros)
+  end
+  -- Without a hold that may end there is no number in holds, unless the bucket was lost.
+  local first_hold = end_us > 0 and state.lapse_us == 0
+  if first_hold or end_us > 0 and end_us < state.lapse_us then
     state.lapse_us = end_us
   end
-  sweep(bucket, holds, state, doomed, lapsed)
+  sweep(bucket, holds, state, first_hold, doomed, lapsed)
   if end_us > 0 then
-    redis.call('ZADD', holds, end_us, number) -- rlfunc:ignore missing-ttl a hold sets lapse_us, and with it store the expiry
+    redis.call('ZADD', holds, end_us, field) -- rlfunc:ignore missing-ttl a hold sets lapse_us, and with it store the expiry
   end
-  store(bucket, holds, state, number, charge_log.format(now_us, amount_micros, end_us, kind, receipt), receipt)
+  store(bucket, holds, state, field, charge_log.format(now_us, amount_micros, end_us, kind, receipt), receipt)
   return nil
 end
 
@@ -653,37 +743,28 @@ function charging.change(bucket, holds, state, charge, kind, amount_micros)
   if not doomed then
     return failure
   end
-  failure = add(state, charge.number, charge.time_us, amount_micros - charge.amount_micros, kind)
+  failure = change(state, charge.number, charge.time_us, charge.amount_micros, charge.end_us, amount_micros, 0)
   if failure then
     return failure
   end
-  sweep(bucket, holds, state, doomed)
+  punish(state, amount_micros - charge.amount_micros)
+  sweep(bucket, holds, state, false, doomed)
   if charge.end_us > 0 then
-    redis.call('ZREM', holds, charge.number)
+    redis.call('ZREM', holds, charge.field)
   end
   if kind == 'gone' then
-    store(bucket, holds, state, charge.number, charge_log.format(charge.time_us, 0, 0, kind, ''), charge.receipt)
+    store(bucket, holds, state, charge.field, charge_log.format(charge.time_us, 0, 0, kind, ''), charge.receipt)
     redis.call('HDEL', bucket, 'r:' .. charge.receipt)
   else
-    store(bucket, holds, state, charge.number, charge_log.format(charge.time_us, amount_micros, charge.end_us, kind, charge.receipt), charge.receipt)
+    store(bucket, holds, state, charge.field, charge_log.format(charge.time_us, amount_micros, charge.end_us, kind, charge.receipt), charge.receipt)
   end
   return nil
-end
-
--- Whether more than the budget of a window is spent.
-function charging.exceeded(state)
-  for i = 1, #state.windows do
-    if state.windows[i].spent_micros > state.windows[i].budget_micros then
-      return true
-    end
-  end
-  return false
 end
 
 return charging
 end)()
 
-local budget = (function() -- rlfunc: lines=157 file=functions/lib/budget.lua
+local budget = (function() -- rlfunc: lines=170 file=functions/lib/budget.lua
 --- Whether an amount fits the budgets of a subject, and when it will.
 --- @use charge_log
 --- @lib budget
@@ -714,7 +795,7 @@ function budget.room_us(bucket, holds, state, row, excess_micros)
   if state.lapse_us > 0 then
     hold, skip = next_hold(bucket, holds, state, skip, row.head)
   end
-  local failure = charge_log.each(bucket, state, row.head, function(number, time_us, amount_micros)
+  local failure = charge_log.each(bucket, state, row.head, 1, function(number, time_us, amount_micros)
     local leave_us = time_us + row.window_us
     while hold and hold.end_us <= leave_us do
       if hold.number >= number then
@@ -742,10 +823,22 @@ function budget.room_us(bucket, holds, state, row, excess_micros)
   return nil, failure or charge_log.refusal(bucket)
 end
 
--- When the window will be empty, or 0 when nothing is spent; or nil and a refusal.
-local function empty_us(bucket, state, row)
+-- The longest of the limits' windows, or nil.
+function budget.longest(windows, limits)
+  local longest
+  for i = 1, #limits do
+    local row = windows[i]
+    if row and (not longest or row.window_us > longest.window_us) then
+      longest = row
+    end
+  end
+  return longest
+end
+
+-- When the last charge that costs anything will have left a window; or nil and a refusal.
+local function find_empty_us(bucket, state, row)
   local last_us, number, size = 0, state.next - 1, 2
-  while number >= row.head and row.spent_micros > 0 do
+  while number >= row.head do
     size = math.min(size, number - row.head + 1)
     local page = charge_log.page(bucket, number - size + 1, size) -- rlfunc:ignore key-loop ends at the newest charge that costs anything
     for i = size, 1, -1 do
@@ -757,11 +850,10 @@ local function empty_us(bucket, state, row)
         return last_us
       end
       if amount_micros > 0 and not state.lapsed[number - size + i] then
-        local leave_us = time_us + row.window_us
-        if kind == 'open' and end_us > 0 then
-          leave_us = math.min(leave_us, end_us)
+        if kind ~= 'open' then
+          end_us = 0
         end
-        last_us = math.max(last_us, leave_us)
+        last_us = math.max(last_us, charge_log.leaves_us(row, time_us, end_us))
       end
     end
     number = number - size
@@ -770,63 +862,65 @@ local function empty_us(bucket, state, row)
   return last_us
 end
 
--- How long until nothing is spent in any window of the limits; or nil and a refusal. A charge that is about to be made
--- counts, with its hold or nil.
-function budget.reset_us(bucket, state, limits, amount_micros, hold_us)
-  local longest = limits[1].row
-  for i = 2, #limits do
-    if limits[i].window_us > longest.window_us then
-      longest = limits[i].row
-    end
+-- How long until a window is empty, 0 when nothing is spent; or nil and a refusal.
+function budget.reset_us(bucket, state, row)
+  if not row or row.spent_micros == 0 then
+    return 0
   end
-  local charge_us = 0
-  if amount_micros > 0 then
-    if not hold_us or hold_us >= longest.window_us then
-      return longest.window_us + state.now_us - state.clock_us
-    end
-    charge_us = hold_us + state.now_us - state.clock_us
+  local longest = row.window_us == state.longest_us
+  if longest and state.empty_us > 0 then
+    return state.empty_us - state.clock_us
   end
-  local last_us, failure = empty_us(bucket, state, longest)
-  if not last_us then
+  local empty_us, failure = find_empty_us(bucket, state, row)
+  if not empty_us then
     return nil, failure
   end
-  return math.max(last_us - state.clock_us, charge_us)
+  if longest then
+    state.empty_us = empty_us
+  end
+  return empty_us - state.clock_us
 end
 
--- One row for each limit: what is spent, and what is left.
-function budget.rows(limits)
+-- What is spent in a window, and what is left of a budget.
+local function row_of(window, budget_micros)
+  local spent_micros = window.spent_micros
+  local left_micros = budget_micros - spent_micros
+  if left_micros < 0 then
+    left_micros = 0
+  end
+  return {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
+end
+
+-- One row for each limit.
+function budget.rows(windows, limits)
   local rows = {}
   for i = 1, #limits do
-    local limit = limits[i]
-    local spent_micros = limit.row.spent_micros
-    local left_micros = limit.budget_micros - spent_micros
-    if left_micros < 0 then
-      left_micros = 0
-    end
-    rows[i] = {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
+    rows[i] = row_of(windows[i], limits[i].budget_micros)
   end
   return rows
 end
 
 -- Whether the amount fits: the rows, with the wait of each; the greatest wait; and 'none', 'budget', 'penalty', or
 -- 'too_large' where it exceeds a whole budget and no wait helps. Or nil and a refusal.
-function budget.judge(bucket, holds, state, limits, amount_micros)
-  local rows, retry_us, reason = budget.rows(limits), 0, 'none'
+function budget.judge(bucket, holds, state, windows, limits, amount_micros)
+  local rows, retry_us, reason = {}, 0, 'none'
   if state.barred_us > state.now_us then
     reason = 'penalty'
     retry_us = state.barred_us - state.clock_us
   end
   for i = 1, #limits do
-    local row = rows[i]
-    local excess_micros = row.spent_micros - limits[i].budget_micros + amount_micros
-    row.allowed = excess_micros <= 0
-    if amount_micros > limits[i].budget_micros then
+    local budget_micros, window = limits[i].budget_micros, windows[i]
+    local row = row_of(window, budget_micros)
+    rows[i] = row
+    if amount_micros > budget_micros then
+      row.allowed = false
       reason = 'too_large'
-    elseif excess_micros > 0 then
-      local room_us, failure = budget.room_us(bucket, holds, state, limits[i].row, excess_micros)
+    elseif amount_micros > budget_micros - row.spent_micros then
+      local room_us, failure = budget.room_us(bucket, holds, state, window, row.spent_micros - budget_micros + amount_micros)
       if not room_us then
         return nil, failure
       end
+      row.allowed = false
       row.retry_after_us = room_us - state.clock_us
       retry_us = math.max(retry_us, row.retry_after_us)
       if reason == 'none' then
@@ -843,52 +937,50 @@ end
 return budget
 end)()
 
-local reserving = (function() -- rlfunc: lines=74 file=functions/lib/reserving.lua
+local reserving = (function() -- rlfunc: lines=72 file=functions/lib/reserving.lua
 --- Reservations: judged before anything is written, made, and cancelled.
 --- @use spending charging budget
 --- @lib reserving
 local reserving = {}
 
--- Judges a reservation of an estimate within the limits, and writes nothing. Returns a table: held, whether the receipt's
--- charge counts, so that no other is made; that charge or nil; what budget.judge tells, reason, retry_us and rows; and the
--- state. Or nil and a refusal.
+-- Judges a reservation of an estimate within the limits, and writes nothing. Returns the state; what budget.judge tells, rows,
+-- wait and reason, or 'held' where the receipt's charge counts, so that no other is made; that charge, or one that has
+-- lapsed, or nil; and the limits' windows. Or nil and a refusal.
 function reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock_us)
-  local state, number = spending.open(bucket, holds, receipt, limits, clock_us)
+  local state, field, windows = spending.open(bucket, holds, receipt, limits, clock_us)
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, unreadable = charging.find(bucket, state, number)
+  local charge, unreadable = charging.find(bucket, state, field)
   if unreadable then
     return nil, unreadable
   end
   if charge and charge.status ~= 'lapsed' then
-    return {held = true, charge = charge, reason = 'none', retry_us = 0, rows = budget.rows(limits), state = state}
+    return state, budget.rows(windows, limits), 0, 'held', charge, windows
   end
-  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
+  local rows, retry_us, reason = budget.judge(bucket, holds, state, windows, limits, estimate_micros)
   if not rows then
     return nil, retry_us
   end
-  return {held = false, charge = charge, reason = reason, retry_us = retry_us, rows = rows, state = state}
+  return state, rows, retry_us, reason, charge, windows
 end
 
--- Charges the estimate that was judged to fit, unless it is held, and brings the rows to the state after it. Returns a refusal
--- or nil.
-function reserving.make(bucket, holds, receipt, estimate_micros, judged, hold_us, penalty_us)
-  local state, rows, end_us = judged.state, judged.rows, 0
-  if judged.held or not state then
-    return nil
-  end
+-- Charges the estimate that was judged to fit, in place of a charge that has lapsed, or nil, and brings the rows to the state
+-- after it. Returns a refusal or nil.
+function reserving.make(bucket, holds, receipt, estimate_micros, state, rows, lapsed, hold_us, penalty_us)
+  local end_us = 0
   state.penalty_us = penalty_us or 0
   if hold_us then
     end_us = state.now_us + hold_us
   end
-  local failure = charging.make(bucket, holds, state, judged.charge, 'open', estimate_micros, end_us, receipt)
+  local failure = charging.make(bucket, holds, state, lapsed, 'open', estimate_micros, end_us, receipt)
   if failure then
     return failure
   end
   for i = 1, #rows do
-    rows[i].spent_micros = rows[i].spent_micros + estimate_micros
-    rows[i].remaining_micros = rows[i].remaining_micros - estimate_micros
+    local row = rows[i]
+    row.spent_micros = row.spent_micros + estimate_micros
+    row.remaining_micros = row.remaining_micros - estimate_micros
   end
   return nil
 end
@@ -896,11 +988,11 @@ end
 -- Gives back what a receipt has reserved. Returns cancelled, settled, lapsed or unknown, and what was given back; or nil and
 -- a refusal, and then nothing is written.
 function reserving.cancel(bucket, holds, receipt, clock_us)
-  local state, number = spending.open(bucket, holds, receipt, {}, clock_us)
+  local state, field = spending.open(bucket, holds, receipt, {}, clock_us)
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, failure = charging.find(bucket, state, number)
+  local charge, failure = charging.find(bucket, state, field)
   if failure then
     return nil, failure
   end
@@ -1000,11 +1092,11 @@ do -- rlfunc: lines=47 file=functions/cost/peek.lua
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function peek(bucket, holds, limits, estimate_micros, receipt)
-  local state, number = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
+  local state, field, windows = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, unreadable = charging.find(bucket, state, number)
+  local charge, unreadable = charging.find(bucket, state, field)
   if unreadable then
     return nil, unreadable
   end
@@ -1013,11 +1105,11 @@ local function peek(bucket, holds, limits, estimate_micros, receipt)
     status = charge.status
     charged_micros = charge.amount_micros
   end
-  local rows, retry_us, reason = budget.judge(bucket, holds, state, limits, estimate_micros)
+  local rows, retry_us, reason = budget.judge(bucket, holds, state, windows, limits, estimate_micros)
   if not rows then
     return nil, retry_us
   end
-  local reset_us, failure = budget.reset_us(bucket, state, limits, 0)
+  local reset_us, failure = budget.reset_us(bucket, state, budget.longest(windows, limits))
   if not reset_us then
     return nil, failure
   end
@@ -1134,7 +1226,7 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Tells what is spent, what reserve would answer to a new receipt, and what is known of a receipt; changes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=55 file=functions/cost/reserve.lua
+do -- rlfunc: lines=58 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget beside what is spent; all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, and at most for hold as long as it is not settled.
@@ -1165,28 +1257,31 @@ do -- rlfunc: lines=55 file=functions/cost/reserve.lua
 --- @error  RLARG                           more than 2^53 micros would be spent in another window of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us)
-  local judged, failure = reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock.now_us())
-  if not judged then
-    return nil, failure
+  local state, rows, retry_us, reason, charge, windows = reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock.now_us())
+  if not state then
+    return nil, rows
   end
-  local state, rows, reason = judged.state, judged.rows, judged.reason
-  local made_micros = estimate_micros
-  if judged.held or reason ~= 'none' then
-    made_micros = 0
+  local longest = budget.longest(windows, limits)
+  local reset_us, unreadable = 0, nil
+  -- A charge without a hold leaves last.
+  if reason ~= 'none' or hold_us or estimate_micros == 0 then
+    reset_us, unreadable = budget.reset_us(bucket, state, longest)
+    if not reset_us then
+      return nil, unreadable
+    end
   end
-  local reset_us, no_reset = budget.reset_us(bucket, state, limits, made_micros, hold_us)
-  if not reset_us then
-    return nil, no_reset
-  end
-  if judged.held then
-    return true, true, 'none', judged.charge.amount_micros, 0, reset_us, rows
+  if reason == 'held' then
+    return true, true, 'none', charge.amount_micros, 0, reset_us, rows
   end
   if reason ~= 'none' then
-    return false, false, reason, 0, judged.retry_us, reset_us, rows
+    return false, false, reason, 0, retry_us, reset_us, rows
   end
-  failure = reserving.make(bucket, holds, receipt, estimate_micros, judged, hold_us, penalty_us)
+  local failure = reserving.make(bucket, holds, receipt, estimate_micros, state, rows, charge, hold_us, penalty_us)
   if failure then
     return nil, failure
+  end
+  if longest and estimate_micros > 0 then
+    reset_us = math.max(reset_us, math.min(hold_us or longest.window_us, longest.window_us) + state.now_us - state.clock_us)
   end
   return true, false, 'none', estimate_micros, 0, reset_us, rows
 end
@@ -1375,11 +1470,11 @@ do -- rlfunc: lines=58 file=functions/cost/settle.lua
 --- @error  RLARG                           more than 2^53 micros would be spent in a window
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
 local function settle(bucket, holds, receipt, actual_micros, limits)
-  local state, number = spending.open(bucket, holds, receipt, limits, clock.now_us())
+  local state, field, windows = spending.open(bucket, holds, receipt, limits, clock.now_us())
   if not state then
-    return nil, number
+    return nil, field
   end
-  local charge, failure = charging.find(bucket, state, number)
+  local charge, failure = charging.find(bucket, state, field)
   if failure then
     return nil, failure
   end
@@ -1407,7 +1502,7 @@ local function settle(bucket, holds, receipt, actual_micros, limits)
   if state.barred_us > state.now_us then
     penalty_us = state.barred_us - state.clock_us
   end
-  return outcome, charged_micros, charging.exceeded(state), penalty_us, budget.rows(limits)
+  return outcome, charged_micros, charging.exceeded(state), penalty_us, budget.rows(windows, limits)
 end
 
 -- Joins settle to Redis.
