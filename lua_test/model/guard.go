@@ -123,7 +123,7 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 	counts := len(c.Attempt.Tiers) > 0 && !known && (!r.Allowed || !c.CountRefused)
 	m.countAttempts(subject, c.Attempt, counts, &r, refuse)
 	if known {
-		return m.duplicate(subject, id, r), false, nil
+		return m.duplicate(subject, id, c.Budgets, r), false, nil
 	}
 	if !r.Allowed {
 		if r.Challenge == "consumed" {
@@ -164,11 +164,11 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 }
 
 // duplicate is the answer to a known receipt: all passes, and the reservation is the first call's, if it had one.
-func (m *Guard) duplicate(subject, id string, r AdmitResult) AdmitResult {
+func (m *Guard) duplicate(subject, id string, budgets []CostLimit, r AdmitResult) AdmitResult {
 	for i := range r.Limits {
 		r.Limits[i].Allowed, r.Limits[i].RetryAfter = true, 0
 	}
-	if s, now := m.costs.open(subject, nil); id != "" {
+	if s, now := m.costs.open(subject, budgets); id != "" {
 		if _, status := s.find(id, now); status == "unknown" {
 			id = ""
 		}
