@@ -54,7 +54,7 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 40_000 // statements of one run; most functions take 2,000 at most, cost.reserve 21,000
+	stepLimit    = 80_000 // statements of one run; most functions take 2,000 at most, guard.admit 40,000
 	stateLimit   = 40     // paths side by side
 	outcomeLimit = 24     // of one call
 	depthLimit   = 24     // of calls
