@@ -19,6 +19,16 @@ const skew = time.Second
 
 var checks = []check{
 	{
+		id: "bits", severity: Problem,
+		look: func(f facts) string {
+			if f.info["arch_bits"] == "32" {
+				return "it is built for 32 bits: Lua's %d cuts numbers above 2^31 there, so times and amounts that libraries store are wrong"
+			}
+			return ""
+		},
+		fix: "run a 64-bit build",
+	},
+	{
 		id: "busy", severity: Problem,
 		look: func(f facts) string {
 			if f.running == "" || f.since < time.Second {

@@ -18,6 +18,8 @@ func TestChecks_speakOfWhatTheyAreFor(t *testing.T) {
 		want  []string
 	}{
 		{"nothing may be asked", facts{}, nil},
+		{"32 bits", facts{info: info{"arch_bits": "32"}}, []string{"bits"}},
+		{"64 bits", facts{info: info{"arch_bits": "64"}}, nil},
 		{"a function for two seconds", facts{running: "shop_v1_buy", since: 2 * time.Second}, []string{"busy"}},
 		{"a function for a moment", facts{running: "shop_v1_buy", since: time.Millisecond}, nil},
 		{"a replica without its primary", facts{info: info{"master_link_status": "down"}}, []string{"replica-link"}},
