@@ -19,6 +19,14 @@ function clock.now_us()
   return test_us
 end
 
+function clock.text(time_us)
+  return string.format('%.0f', time_us)
+end
+
+function clock.span_ms(span_us)
+  return string.format('%.0f', math.ceil(span_us / 1000))
+end
+
 function clock.parse_us(text)
   local time_us = tonumber(text)
   if time_us and time_us >= 0 and time_us <= 9007199254740992 and time_us % 1 == 0 then
@@ -45,6 +53,14 @@ end
 
 function clock.expire(key, ttl_us)
   redis.call('PEXPIREAT', key, now_ms() + math.ceil(ttl_us / 1000) + late_ms)
+end
+
+function clock.store_for(key, value, span_us)
+  clock.store(key, value, math.ceil(span_us / 1000))
+end
+
+function clock.expire_after(key, span_us)
+  clock.expire(key, span_us)
 end
 
 -- A key is there in the millisecond in which it expires, and gone in the next one: so does Redis.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -66,6 +67,42 @@ func TestClock_expiresKeysWhenItIsMoved(t *testing.T) {
 			if diff := cmp.Diff(c.want, ttl()); diff != "" {
 				t.Errorf("%s after the start (-want +got):\n%s", s.Now().Sub(luatest.Start), diff)
 			}
+		}
+	})
+}
+
+// A time is stored in all its digits, also where those of the second's part begin with zeros.
+func TestClock_textsAreTheTime(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
+		var want []string
+		for _, at := range []time.Duration{0, 123 * time.Millisecond, time.Second + 99_999*time.Microsecond, 2*time.Second + 7*time.Microsecond, 3 * time.Second} {
+			s.Set(t, luatest.Start.Truncate(time.Second).Add(time.Minute+at))
+			if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: 10, Window: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, strconv.FormatInt(s.Now().UnixMicro(), 10))
+		}
+		keys, err := s.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, keys[key("u1", "log")].Value); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// More spans than are kept: each has its own text still.
+func TestClock_expiriesAreOfTheirWindow(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
+		for n := range 310 {
+			window := time.Duration(n%300+1)*time.Minute + time.Microsecond
+			s.Do(t, "DEL", key("u1", "log"))
+			s.CheckTTLs(t, map[string]time.Duration{key("u1", "log"): window.Truncate(time.Millisecond) + time.Millisecond}, func() {
+				if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: 10, Window: window}); err != nil {
+					t.Fatal(err)
+				}
+			})
 		}
 	})
 }

@@ -36,9 +36,8 @@ local function judge_log(row, clock_us)
 end
 
 local function charge_log(row, judged, clock_us)
-  local ttl_us = row.window_us + judged.at - clock_us
-  window_log.append(row.state, judged.at, judged.with, ttl_us)
-  judged.reset_after_us = ttl_us
+  window_log.append(row.state, judged.at, judged.with, row.window_us, clock_us)
+  judged.reset_after_us = row.window_us + judged.at - clock_us
 end
 
 local function judge_counter(row)

@@ -16,8 +16,12 @@ end
 -- Adds a receipt that was counted, after those that are not known any more are gone.
 function receipt_set.add(key, receipt, now_us, known_us, ttl_us)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now_us - known_us)
-  redis.call('ZADD', key, now_us, receipt)
-  clock.expire(key, ttl_us)
+  redis.call('ZADD', key, clock.text(now_us), receipt)
+  if ttl_us == known_us then
+    clock.expire_after(key, known_us)
+  else
+    clock.expire(key, ttl_us)
+  end
 end
 
 -- Adds a receipt among others that other calls may know for longer: those are kept for as long as the key lives.
@@ -25,7 +29,7 @@ function receipt_set.add_among(key, receipt, now_us, known_us)
   if clock.left_ms(key) <= math.ceil(known_us / 1000) then
     receipt_set.add(key, receipt, now_us, known_us, known_us)
   else
-    redis.call('ZADD', key, now_us, receipt) -- rlfunc:ignore missing-ttl the key lives longer than this call needs
+    redis.call('ZADD', key, clock.text(now_us), receipt) -- rlfunc:ignore missing-ttl the key lives longer than this call needs
   end
 end
 

@@ -43,6 +43,9 @@ function token_bucket.take(key, limit, period_us, burst, cost)
     end
   end
   local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost)
+  if allowed == nil then
+    return nil, left
+  end
   if allowed and cost > 0 then
     token_bucket.store(key, next_full_us, value)
     return true, left, 0, next_full_us

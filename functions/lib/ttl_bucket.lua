@@ -24,6 +24,15 @@ function ttl_bucket.is_capacity(number)
   return number >= 1 and number <= longest_ms and number % 1 == 0
 end
 
+-- The capacity in the value of a bucket that is its key's expiry, 0 where there is none.
+local function capacity_in(value)
+  local stored_ms = tonumber(value)
+  if stored_ms and ttl_bucket.is_capacity(stored_ms) then
+    return stored_ms
+  end
+  return 0
+end
+
 -- How long until the bucket is full, in milliseconds, and the capacity of the call that wrote it; or nil and a refusal.
 function ttl_bucket.read(key, value)
   local left_ms = clock.left_ms(key)
@@ -77,30 +86,41 @@ function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
 end
 
 -- Judges a call that costs something, and stores what an allowed one leaves. Most calls come this way, so most are two
--- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. The
--- rest is left to judge.
+-- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. A
+-- value that is this call's own capacity needs no reading. The rest is left to judge.
 -- Returns allowed, the tokens left after the call, the wait until cost is allowed, and the time until the bucket is full; or
 -- nil and a refusal.
 function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
   local left_ms = clock.left_ms(key)
   local next_ms = interval_ms * cost
+  local own = clock.span_ms(capacity_ms * 1000)
   if left_ms == -2 then
     local room_ms = capacity_ms - next_ms
-    clock.store(key, capacity_ms, next_ms)
+    if cost == 1 then
+      clock.store_for(key, own, next_ms * 1000)
+    else
+      clock.store(key, own, next_ms)
+    end
     return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
   end
   next_ms = next_ms + left_ms
   local room_ms = capacity_ms - next_ms
   if left_ms > 0 and room_ms >= 0 then
-    local stored_ms = tonumber(clock.read_until(key, next_ms))
-    if stored_ms and stored_ms >= next_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
+    local value = clock.read_until(key, next_ms)
+    if value == own or capacity_in(value) >= next_ms then
       return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
     end
     clock.expire(key, left_ms * 1000)
   elseif left_ms > 0 then
-    local stored_ms = tonumber(redis.call('GET', key))
-    if stored_ms and 2 * stored_ms >= left_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
-      local free_ms = math.max(capacity_ms - left_ms, 0)
+    local stored_ms, value = capacity_ms, redis.call('GET', key)
+    if value ~= own then
+      stored_ms = capacity_in(value)
+    end
+    if 2 * stored_ms >= left_ms then
+      local free_ms = 0
+      if capacity_ms > left_ms then
+        free_ms = capacity_ms - left_ms
+      end
       return false, (free_ms - free_ms % interval_ms) / interval_ms, -room_ms * 1000, left_ms * 1000
     end
   end

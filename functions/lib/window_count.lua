@@ -56,7 +56,7 @@ function window_count.charge(key, cost, window_ms, end_us)
     redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
     return end_us
   end
-  clock.store(key, amount, window_ms)
+  clock.store_for(key, amount, window_ms * 1000)
   return window_ms * 1000
 end
 

@@ -18,9 +18,5 @@
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra(bucket, limit, period_us, burst, cost)
-  local allowed, left, wait_us, full_us = token_bucket.take(bucket, limit, period_us, burst or limit, cost)
-  if allowed == nil then
-    return nil, left
-  end
-  return allowed, left, wait_us, full_us
+  return token_bucket.take(bucket, limit, period_us, burst or limit, cost)
 end

@@ -49,7 +49,7 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     return false, false, count, 0, room_us - clock_us, reset_us
   end
 
-  window_log.append(bucket, now_us, expired, window_us + ahead_us)
+  window_log.append(bucket, now_us, expired, window_us, clock_us)
   if receipt then
     receipt_set.add(receipts, receipt, now_us, known_us, known_us + ahead_us)
   end

@@ -69,17 +69,54 @@ local function rlfunc_failed(failure, keys, expected)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=42 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=89 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
 --- @lib clock
 local clock = {}
 
+-- The time that was read last, in two texts. Redis 7.0 prints a number argument with 17 digits, which takes longer than most
+-- commands: what is at hand as text is sent as text.
+local last = {us = 0, time = {'0', '0'}}
+
+-- The milliseconds of spans that calls send over and over, as text for the same reason; 256 at most. They stand below 0: in
+-- gopher-lua a table has room up to its greatest number.
+local spans = {texts = {}, count = 0}
+
+-- The text of a span that is not kept, which then is.
+local function keep(span_us)
+  if spans.count == 256 then
+    spans.texts = {} -- rlfunc:ignore library-state a span has one text
+    spans.count = 0 -- rlfunc:ignore library-state as above
+  end
+  local text = string.format('%.0f', math.ceil(span_us / 1000))
+  spans.texts[-span_us] = text
+  spans.count = spans.count + 1 -- rlfunc:ignore library-state as above
+  return text
+end
+
 -- The clock, read once a call.
 function clock.now_us()
   local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+  local now_us = time[1] * 1000000 + time[2]
+  last.us = now_us -- rlfunc:ignore library-state with its texts, whoever asks
+  last.time = time -- rlfunc:ignore library-state of that time
+  return now_us
+end
+
+-- The text of a time, for a command.
+function clock.text(time_us)
+  local time = last.time
+  if time_us == last.us and #time[2] == 6 then
+    return time[1] .. time[2]
+  end
+  return string.format('%.0f', time_us)
+end
+
+-- The milliseconds of a span that comes over and over, as windows do, rounded up, as text.
+function clock.span_ms(span_us)
+  return spans.texts[-span_us] or keep(span_us)
 end
 
 -- A stored time, or nil when the text is none: NaN, an infinity, a fraction or a negative number is not.
@@ -106,9 +143,19 @@ function clock.read_until(key, ttl_ms)
   return redis.call('GETEX', key, 'PX', ttl_ms)
 end
 
+-- Stores a value that expires after a span that comes over and over.
+function clock.store_for(key, value, span_us)
+  redis.call('SET', key, value, 'PX', spans.texts[-span_us] or keep(span_us))
+end
+
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+end
+
+-- Lets a key expire after a span that comes over and over.
+function clock.expire_after(key, span_us)
+  redis.call('PEXPIRE', key, spans.texts[-span_us] or keep(span_us))
 end
 
 return clock
@@ -133,7 +180,7 @@ end
 return refusal
 end)()
 
-local ttl_bucket = (function() -- rlfunc: lines=122 file=functions/lib/ttl_bucket.lua
+local ttl_bucket = (function() -- rlfunc: lines=142 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
 --- The key expires when the bucket is full. Its value is the capacity of the call that wrote it, in milliseconds, which is at
@@ -158,6 +205,15 @@ end
 -- Whether a number may be a capacity: NaN and an infinity are none.
 function ttl_bucket.is_capacity(number)
   return number >= 1 and number <= longest_ms and number % 1 == 0
+end
+
+-- The capacity in the value of a bucket that is its key's expiry, 0 where there is none.
+local function capacity_in(value)
+  local stored_ms = tonumber(value)
+  if stored_ms and ttl_bucket.is_capacity(stored_ms) then
+    return stored_ms
+  end
+  return 0
 end
 
 -- How long until the bucket is full, in milliseconds, and the capacity of the call that wrote it; or nil and a refusal.
@@ -213,30 +269,41 @@ function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
 end
 
 -- Judges a call that costs something, and stores what an allowed one leaves. Most calls come this way, so most are two
--- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. The
--- rest is left to judge.
+-- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. A
+-- value that is this call's own capacity needs no reading. The rest is left to judge.
 -- Returns allowed, the tokens left after the call, the wait until cost is allowed, and the time until the bucket is full; or
 -- nil and a refusal.
 function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
   local left_ms = clock.left_ms(key)
   local next_ms = interval_ms * cost
+  local own = clock.span_ms(capacity_ms * 1000)
   if left_ms == -2 then
     local room_ms = capacity_ms - next_ms
-    clock.store(key, capacity_ms, next_ms)
+    if cost == 1 then
+      clock.store_for(key, own, next_ms * 1000)
+    else
+      clock.store(key, own, next_ms)
+    end
     return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
   end
   next_ms = next_ms + left_ms
   local room_ms = capacity_ms - next_ms
   if left_ms > 0 and room_ms >= 0 then
-    local stored_ms = tonumber(clock.read_until(key, next_ms))
-    if stored_ms and stored_ms >= next_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
+    local value = clock.read_until(key, next_ms)
+    if value == own or capacity_in(value) >= next_ms then
       return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
     end
     clock.expire(key, left_ms * 1000)
   elseif left_ms > 0 then
-    local stored_ms = tonumber(redis.call('GET', key))
-    if stored_ms and 2 * stored_ms >= left_ms and stored_ms <= longest_ms and stored_ms % 1 == 0 then
-      local free_ms = math.max(capacity_ms - left_ms, 0)
+    local stored_ms, value = capacity_ms, redis.call('GET', key)
+    if value ~= own then
+      stored_ms = capacity_in(value)
+    end
+    if 2 * stored_ms >= left_ms then
+      local free_ms = 0
+      if capacity_ms > left_ms then
+        free_ms = capacity_ms - left_ms
+      end
       return false, (free_ms - free_ms % interval_ms) / interval_ms, -room_ms * 1000, left_ms * 1000
     end
   end
@@ -394,7 +461,7 @@ end
 return value_bucket
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=80 file=functions/lib/token_bucket.lua
+local token_bucket = (function() -- rlfunc: lines=83 file=functions/lib/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
@@ -440,6 +507,9 @@ function token_bucket.take(key, limit, period_us, burst, cost)
     end
   end
   local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost)
+  if allowed == nil then
+    return nil, left
+  end
   if allowed and cost > 0 then
     token_bucket.store(key, next_full_us, value)
     return true, left, 0, next_full_us
@@ -557,7 +627,7 @@ function window_count.charge(key, cost, window_ms, end_us)
     redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
     return end_us
   end
-  clock.store(key, amount, window_ms)
+  clock.store_for(key, amount, window_ms * 1000)
   return window_ms * 1000
 end
 
@@ -582,7 +652,7 @@ end
 return window_count
 end)()
 
-local window_log = (function() -- rlfunc: lines=108 file=functions/lib/window_log.lua
+local window_log = (function() -- rlfunc: lines=113 file=functions/lib/window_log.lua
 --- A log of admission times in a list, oldest first: exact in any window.
 ---
 --- A list holds each time once, also when two are equal, in about 10 bytes.
@@ -628,8 +698,9 @@ function window_log.read(key, window_us, clock_us)
   if not newest then
     return clock_us, 0, 0, clock_us, clock_us
   end
-  local newest_us = clock.parse_us(newest)
-  if not newest_us then
+  -- What parse_us does is written out: calling a function costs as much as ten operations.
+  local newest_us = tonumber(newest)
+  if not (newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
     return nil, refusal.state(key, unreadable)
   end
   local length = redis.call('LLEN', key)
@@ -647,8 +718,8 @@ function window_log.read(key, window_us, clock_us)
   if length == 1 then
     return now_us, 1, 0, newest_us, newest_us
   end
-  local oldest_us = clock.parse_us(redis.call('LINDEX', key, '0'))
-  if not oldest_us then
+  local oldest_us = tonumber(redis.call('LINDEX', key, '0'))
+  if not (oldest_us and oldest_us >= 0 and oldest_us <= 9007199254740992 and oldest_us % 1 == 0) then
     return nil, refusal.state(key, unreadable)
   end
   if oldest_us > horizon_us then
@@ -673,15 +744,19 @@ function window_log.room_us(key, limit, window_us, count, expired, oldest_us)
   return entry_us + window_us
 end
 
--- Adds an entry, after those that have left the window are gone.
-function window_log.append(key, entry_us, expired, ttl_us)
+-- Adds an entry of the call at clock_us, after those that have left the window are gone.
+function window_log.append(key, entry_us, expired, window_us, clock_us)
   if expired == 1 then
     redis.call('LPOP', key)
   elseif expired > 0 then
     redis.call('LTRIM', key, expired, '-1')
   end
-  redis.call('RPUSH', key, entry_us)
-  clock.expire(key, ttl_us)
+  redis.call('RPUSH', key, clock.text(entry_us))
+  if entry_us == clock_us then
+    clock.expire_after(key, window_us)
+  else
+    clock.expire(key, window_us + entry_us - clock_us)
+  end
 end
 
 -- Takes out one entry of that time. From the newest on: what is given back was mostly taken a moment ago. One that has left
@@ -853,7 +928,7 @@ end
 return window_pair
 end)()
 
-local limit_kinds = (function() -- rlfunc: lines=132 file=functions/lib/limit_kinds.lua
+local limit_kinds = (function() -- rlfunc: lines=131 file=functions/lib/limit_kinds.lua
 --- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
 --- @use refusal token_bucket window_count window_log window_pair
 --- @lib limit_kinds
@@ -892,9 +967,8 @@ local function judge_log(row, clock_us)
 end
 
 local function charge_log(row, judged, clock_us)
-  local ttl_us = row.window_us + judged.at - clock_us
-  window_log.append(row.state, judged.at, judged.with, ttl_us)
-  judged.reset_after_us = ttl_us
+  window_log.append(row.state, judged.at, judged.with, row.window_us, clock_us)
+  judged.reset_after_us = row.window_us + judged.at - clock_us
 end
 
 local function judge_counter(row)
@@ -1104,7 +1178,7 @@ end
 return limit_set
 end)()
 
-local receipt_set = (function() -- rlfunc: lines=57 file=functions/lib/receipt_set.lua
+local receipt_set = (function() -- rlfunc: lines=61 file=functions/lib/receipt_set.lua
 --- Receipts that were counted, in a sorted set by time.
 --- @use clock
 --- @lib receipt_set
@@ -1123,8 +1197,12 @@ end
 -- Adds a receipt that was counted, after those that are not known any more are gone.
 function receipt_set.add(key, receipt, now_us, known_us, ttl_us)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now_us - known_us)
-  redis.call('ZADD', key, now_us, receipt)
-  clock.expire(key, ttl_us)
+  redis.call('ZADD', key, clock.text(now_us), receipt)
+  if ttl_us == known_us then
+    clock.expire_after(key, known_us)
+  else
+    clock.expire(key, ttl_us)
+  end
 end
 
 -- Adds a receipt among others that other calls may know for longer: those are kept for as long as the key lives.
@@ -1132,7 +1210,7 @@ function receipt_set.add_among(key, receipt, now_us, known_us)
   if clock.left_ms(key) <= math.ceil(known_us / 1000) then
     receipt_set.add(key, receipt, now_us, known_us, known_us)
   else
-    redis.call('ZADD', key, now_us, receipt) -- rlfunc:ignore missing-ttl the key lives longer than this call needs
+    redis.call('ZADD', key, clock.text(now_us), receipt) -- rlfunc:ignore missing-ttl the key lives longer than this call needs
   end
 end
 
@@ -1845,7 +1923,7 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_reset', callback = ratelimit_v1_fixed_window_reset, description = 'Ends a subject\'s window.'}
 end
 
-do -- rlfunc: lines=26 file=functions/ratelimit/gcra.lua
+do -- rlfunc: lines=22 file=functions/ratelimit/gcra.lua
 --- Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds burst at most.
 ---
 --- Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a cost of 0 only
@@ -1866,11 +1944,7 @@ do -- rlfunc: lines=26 file=functions/ratelimit/gcra.lua
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra(bucket, limit, period_us, burst, cost)
-  local allowed, left, wait_us, full_us = token_bucket.take(bucket, limit, period_us, burst or limit, cost)
-  if allowed == nil then
-    return nil, left
-  end
-  return allowed, left, wait_us, full_us
+  return token_bucket.take(bucket, limit, period_us, burst or limit, cost)
 end
 
 -- Joins gcra to Redis.
@@ -2444,7 +2518,7 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     return false, false, count, 0, room_us - clock_us, reset_us
   end
 
-  window_log.append(bucket, now_us, expired, window_us + ahead_us)
+  window_log.append(bucket, now_us, expired, window_us, clock_us)
   if receipt then
     receipt_set.add(receipts, receipt, now_us, known_us, known_us + ahead_us)
   end
