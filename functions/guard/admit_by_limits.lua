@@ -42,14 +42,13 @@ local function admit_by_limits(bucket, block, receipt, dedup_us, limits)
     return false, false, 'blocked', blocked_by, left_ms * 1000, {}
   end
   local clock_us = clock.now_us()
-  local rows, failure = limit_set.judge(limits, clock_us)
+  local rows, refused, wait_us = limit_set.judge(limits, clock_us)
   if not rows then
-    return nil, failure
+    return nil, refused
   end
   if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us) then
     return true, true, 'none', 0, 0, limit_set.pass(rows)
   end
-  local refused, wait_us = limit_set.refused(limits, rows)
   if refused > 0 then
     return false, false, 'limit', 0, wait_us, rows
   end

@@ -49,9 +49,9 @@ end
 -- refusal.
 function admission.judge(
   bucket, receipt, known, limits, charges, holds, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us)
-  local rows, no_limits = limit_set.judge(limits, clock_us)
+  local rows, refused, wait_us = limit_set.judge(limits, clock_us)
   if not rows then
-    return nil, no_limits
+    return nil, refused
   end
   local cost, id = judge_cost(bucket, charges, holds, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
@@ -61,7 +61,6 @@ function admission.judge(
   if not outcome then
     return nil, record
   end
-  local refused, wait_us = limit_set.refused(limits, rows)
   local reason = cost.reason
   if refused > 0 then
     reason = 'limit'

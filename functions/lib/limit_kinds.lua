@@ -3,6 +3,13 @@
 --- @lib limit_kinds
 local limit_kinds = {}
 
+-- By kind: judges a row (state, limit, window_us, burst, cost) and writes nothing. Returns a table: allowed, remaining and
+-- reset_after_us without the call, retry_after_us, and what charge needs; or nil and a refusal.
+limit_kinds.judge = {}
+
+-- By kind: takes a row's cost, and brings what judge returned to the state after it.
+limit_kinds.charge = {}
+
 -- What a judge returns: the answer without the call, and what its charge needs, a moment and a number. Whoever need not wait
 -- is allowed.
 local function verdict(remaining, wait_us, reset_us, at, with)
@@ -12,7 +19,14 @@ local function verdict(remaining, wait_us, reset_us, at, with)
   }
 end
 
-local function judge_log(row, clock_us)
+local function no_burst()
+  return nil, refusal.argument('burst must be absent but in a gcra')
+end
+
+function limit_kinds.judge.sliding_log(row, clock_us)
+  if row.burst then
+    return no_burst()
+  end
   if row.cost > 1 then
     return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
   end
@@ -32,15 +46,21 @@ local function judge_log(row, clock_us)
     end
     return verdict(math.max(limit - count, 0), room_us - clock_us, reset_us, now_us, expired)
   end
-  return verdict(limit - count, 0, reset_us, now_us, expired)
+  return {
+    allowed = true, remaining = limit - count, retry_after_us = 0, reset_after_us = reset_us, at = now_us, with = expired, mark = 0,
+  }
 end
 
-local function charge_log(row, judged, clock_us)
+function limit_kinds.charge.sliding_log(row, judged, clock_us)
   window_log.append(row.state, judged.at, judged.with, row.window_us, clock_us)
+  judged.remaining = judged.remaining - 1
   judged.reset_after_us = row.window_us + judged.at - clock_us
 end
 
-local function judge_counter(row)
+function limit_kinds.judge.sliding_counter(row)
+  if row.burst then
+    return no_burst()
+  end
   if row.window_us > 7776000000000 then
     return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
   end
@@ -54,7 +74,8 @@ local function judge_counter(row)
   return verdict(left + row.cost, 0, reset_us, gone_ms, moved or -1)
 end
 
-local function charge_counter(row, judged)
+function limit_kinds.charge.sliding_counter(row, judged)
+  judged.remaining = judged.remaining - row.cost
   local moved
   if judged.with >= 0 then
     moved = judged.with
@@ -62,7 +83,10 @@ local function charge_counter(row, judged)
   judged.reset_after_us = window_pair.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.at, moved)
 end
 
-local function judge_window(row)
+function limit_kinds.judge.fixed_window(row)
+  if row.burst then
+    return no_burst()
+  end
   local allowed, left, wait_us, end_us = window_count.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
   if allowed == nil then
     return nil, left
@@ -73,11 +97,12 @@ local function judge_window(row)
   return verdict(left + row.cost, 0, end_us, 0, 0)
 end
 
-local function charge_window(row, judged)
+function limit_kinds.charge.fixed_window(row, judged)
+  judged.remaining = judged.remaining - row.cost
   judged.reset_after_us = window_count.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.reset_after_us)
 end
 
-local function judge_bucket(row, clock_us)
+function limit_kinds.judge.gcra(row, clock_us)
   local allowed, left, wait_us, full_us, next_full_us, value =
     token_bucket.judge(row.state, row.limit, row.window_us, row.burst or row.limit, row.cost, clock_us)
   if allowed == nil then
@@ -91,41 +116,10 @@ local function judge_bucket(row, clock_us)
   return judged
 end
 
-local function charge_bucket(row, judged)
+function limit_kinds.charge.gcra(row, judged)
+  judged.remaining = judged.remaining - row.cost
   token_bucket.store(row.state, judged.at, judged.value)
   judged.reset_after_us = judged.at
-end
-
--- Judges a row (kind, state, limit, window_us, burst, cost) and writes nothing. Returns a table: allowed, remaining and
--- reset_after_us without the call, retry_after_us, and what charge needs; or nil and a refusal.
-function limit_kinds.judge(row, clock_us)
-  if row.kind == 'gcra' then
-    return judge_bucket(row, clock_us)
-  end
-  if row.burst then
-    return nil, refusal.argument('burst must be absent but in a gcra')
-  end
-  if row.kind == 'sliding_log' then
-    return judge_log(row, clock_us)
-  end
-  if row.kind == 'fixed_window' then
-    return judge_window(row)
-  end
-  return judge_counter(row)
-end
-
--- Takes a row's cost, and brings what judge returned to the state after it.
-function limit_kinds.charge(row, judged, clock_us)
-  judged.remaining = judged.remaining - row.cost
-  if row.kind == 'gcra' then
-    charge_bucket(row, judged)
-  elseif row.kind == 'sliding_log' then
-    charge_log(row, judged, clock_us)
-  elseif row.kind == 'fixed_window' then
-    charge_window(row, judged)
-  else
-    charge_counter(row, judged)
-  end
 end
 
 return limit_kinds

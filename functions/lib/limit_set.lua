@@ -6,19 +6,28 @@ local limit_set = {}
 -- What each kind keeps its state in.
 local types = {sliding_log = 'list', sliding_counter = 'string', fixed_window = 'string', gcra = 'string'}
 
--- Fills all with what limit_kinds.judge returns for each row. Returns a refusal, or nil.
+-- Fills all with what the judge of its kind returns for each row. Returns how many refuse the call, and the longest of their
+-- waits; or nil and a refusal. A shadow's answer is told, and refuses nothing.
 local function judge(limits, clock_us, all)
+  local refused, wait_us = 0, 0
   for i = 1, #limits do
-    local judged, failure = limit_kinds.judge(limits[i], clock_us)
+    local row = limits[i]
+    local judged, failure = limit_kinds.judge[row.kind](row, clock_us)
     if not judged then
       if failure and string.find(failure.err, '^RLARG') then
-        return refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
+        return nil, refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
       end
-      return failure
+      return nil, failure
     end
     all[i] = judged
+    if not judged.allowed and not row.shadow then
+      refused = refused + 1
+      if judged.retry_after_us > wait_us then
+        wait_us = judged.retry_after_us
+      end
+    end
   end
-  return nil
+  return refused, wait_us
 end
 
 -- The refusal for two rows that are one limit; nil when there are none.
@@ -45,47 +54,37 @@ local function unlike(limits)
   return nil
 end
 
--- Judges every row and writes nothing. Returns what limit_kinds.judge returned for each; or nil and a refusal.
+-- Judges every row and writes nothing. Returns the answer for each, how many of them refuse the call, and the longest of their
+-- waits; or nil and a refusal.
 function limit_set.judge(limits, clock_us)
   local same = twice(limits)
   if same then
     return nil, same
   end
-  local all = {}
-  local fine, failure = pcall(judge, limits, clock_us, all)
+  local all = {nil, nil} -- room for two: a table that grows costs more than one that is large
+  local fine, refused, wait_us = pcall(judge, limits, clock_us, all)
   if not fine then
     local other = unlike(limits)
     if other then
       return nil, other
     end
-    error(failure, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
+    error(refused, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
   end
-  if failure then
-    return nil, failure
+  if not refused then
+    return nil, wait_us
   end
-  return all
-end
-
--- How many refuse the call, and the longest of their waits. A shadow's answer is told, and refuses nothing.
-function limit_set.refused(limits, all)
-  local refused, wait_us = 0, 0
-  for i = 1, #all do
-    if not all[i].allowed and not limits[i].shadow then
-      refused = refused + 1
-      wait_us = math.max(wait_us, all[i].retry_after_us)
-    end
-  end
-  return refused, wait_us
+  return all, refused, wait_us
 end
 
 -- Charges every row that allows, as all do but shadows, and returns whether any row costs.
 function limit_set.charge(limits, all, clock_us)
   local costs = false
   for i = 1, #limits do
-    if limits[i].cost > 0 then
+    local row = limits[i]
+    if row.cost > 0 then
       costs = true
       if all[i].allowed then
-        limit_kinds.charge(limits[i], all[i], clock_us)
+        limit_kinds.charge[row.kind](row, all[i], clock_us)
       end
     end
   end
@@ -96,7 +95,9 @@ end
 function limit_set.longest_us(limits)
   local longest_us = 0
   for i = 1, #limits do
-    longest_us = math.max(longest_us, limits[i].window_us)
+    if limits[i].window_us > longest_us then
+      longest_us = limits[i].window_us
+    end
   end
   return longest_us
 end

@@ -31,15 +31,17 @@
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check(bucket, limits, receipt, dedup_us)
   local clock_us = clock.now_us()
-  local all, failure = limit_set.judge(limits, clock_us)
+  local all, refused, wait_us = limit_set.judge(limits, clock_us)
   if not all then
-    return nil, failure
+    return nil, refused
   end
-  local known_us = dedup_us or limit_set.longest_us(limits)
+  local known_us = dedup_us
+  if receipt and not known_us then
+    known_us = limit_set.longest_us(limits)
+  end
   if receipt and receipt_set.knows(bucket, receipt, clock_us, known_us) then
     return true, true, 0, 0, limit_set.pass(all)
   end
-  local refused, wait_us = limit_set.refused(limits, all)
   if refused > 0 then
     return false, false, refused, wait_us, all
   end

@@ -25,13 +25,12 @@
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check_peek(bucket, limits, receipt, dedup_us)
   local clock_us = clock.now_us()
-  local all, failure = limit_set.judge(limits, clock_us)
+  local all, refused, wait_us = limit_set.judge(limits, clock_us)
   if not all then
-    return nil, failure
+    return nil, refused
   end
   if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_set.longest_us(limits)) then
     return true, true, 0, 0, limit_set.pass(all)
   end
-  local refused, wait_us = limit_set.refused(limits, all)
   return refused == 0, false, refused, wait_us, all
 end

@@ -1034,11 +1034,18 @@ end
 return window_pair
 end)()
 
-local limit_kinds = (function() -- rlfunc: lines=131 file=functions/lib/limit_kinds.lua
+local limit_kinds = (function() -- rlfunc: lines=125 file=functions/lib/limit_kinds.lua
 --- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
 --- @use refusal token_bucket window_count window_log window_pair
 --- @lib limit_kinds
 local limit_kinds = {}
+
+-- By kind: judges a row (state, limit, window_us, burst, cost) and writes nothing. Returns a table: allowed, remaining and
+-- reset_after_us without the call, retry_after_us, and what charge needs; or nil and a refusal.
+limit_kinds.judge = {}
+
+-- By kind: takes a row's cost, and brings what judge returned to the state after it.
+limit_kinds.charge = {}
 
 -- What a judge returns: the answer without the call, and what its charge needs, a moment and a number. Whoever need not wait
 -- is allowed.
@@ -1049,7 +1056,14 @@ local function verdict(remaining, wait_us, reset_us, at, with)
   }
 end
 
-local function judge_log(row, clock_us)
+local function no_burst()
+  return nil, refusal.argument('burst must be absent but in a gcra')
+end
+
+function limit_kinds.judge.sliding_log(row, clock_us)
+  if row.burst then
+    return no_burst()
+  end
   if row.cost > 1 then
     return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
   end
@@ -1069,15 +1083,21 @@ local function judge_log(row, clock_us)
     end
     return verdict(math.max(limit - count, 0), room_us - clock_us, reset_us, now_us, expired)
   end
-  return verdict(limit - count, 0, reset_us, now_us, expired)
+  return {
+    allowed = true, remaining = limit - count, retry_after_us = 0, reset_after_us = reset_us, at = now_us, with = expired, mark = 0,
+  }
 end
 
-local function charge_log(row, judged, clock_us)
+function limit_kinds.charge.sliding_log(row, judged, clock_us)
   window_log.append(row.state, judged.at, judged.with, row.window_us, clock_us)
+  judged.remaining = judged.remaining - 1
   judged.reset_after_us = row.window_us + judged.at - clock_us
 end
 
-local function judge_counter(row)
+function limit_kinds.judge.sliding_counter(row)
+  if row.burst then
+    return no_burst()
+  end
   if row.window_us > 7776000000000 then
     return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
   end
@@ -1091,7 +1111,8 @@ local function judge_counter(row)
   return verdict(left + row.cost, 0, reset_us, gone_ms, moved or -1)
 end
 
-local function charge_counter(row, judged)
+function limit_kinds.charge.sliding_counter(row, judged)
+  judged.remaining = judged.remaining - row.cost
   local moved
   if judged.with >= 0 then
     moved = judged.with
@@ -1099,7 +1120,10 @@ local function charge_counter(row, judged)
   judged.reset_after_us = window_pair.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.at, moved)
 end
 
-local function judge_window(row)
+function limit_kinds.judge.fixed_window(row)
+  if row.burst then
+    return no_burst()
+  end
   local allowed, left, wait_us, end_us = window_count.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
   if allowed == nil then
     return nil, left
@@ -1110,11 +1134,12 @@ local function judge_window(row)
   return verdict(left + row.cost, 0, end_us, 0, 0)
 end
 
-local function charge_window(row, judged)
+function limit_kinds.charge.fixed_window(row, judged)
+  judged.remaining = judged.remaining - row.cost
   judged.reset_after_us = window_count.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.reset_after_us)
 end
 
-local function judge_bucket(row, clock_us)
+function limit_kinds.judge.gcra(row, clock_us)
   local allowed, left, wait_us, full_us, next_full_us, value =
     token_bucket.judge(row.state, row.limit, row.window_us, row.burst or row.limit, row.cost, clock_us)
   if allowed == nil then
@@ -1128,47 +1153,16 @@ local function judge_bucket(row, clock_us)
   return judged
 end
 
-local function charge_bucket(row, judged)
+function limit_kinds.charge.gcra(row, judged)
+  judged.remaining = judged.remaining - row.cost
   token_bucket.store(row.state, judged.at, judged.value)
   judged.reset_after_us = judged.at
-end
-
--- Judges a row (kind, state, limit, window_us, burst, cost) and writes nothing. Returns a table: allowed, remaining and
--- reset_after_us without the call, retry_after_us, and what charge needs; or nil and a refusal.
-function limit_kinds.judge(row, clock_us)
-  if row.kind == 'gcra' then
-    return judge_bucket(row, clock_us)
-  end
-  if row.burst then
-    return nil, refusal.argument('burst must be absent but in a gcra')
-  end
-  if row.kind == 'sliding_log' then
-    return judge_log(row, clock_us)
-  end
-  if row.kind == 'fixed_window' then
-    return judge_window(row)
-  end
-  return judge_counter(row)
-end
-
--- Takes a row's cost, and brings what judge returned to the state after it.
-function limit_kinds.charge(row, judged, clock_us)
-  judged.remaining = judged.remaining - row.cost
-  if row.kind == 'gcra' then
-    charge_bucket(row, judged)
-  elseif row.kind == 'sliding_log' then
-    charge_log(row, judged, clock_us)
-  elseif row.kind == 'fixed_window' then
-    charge_window(row, judged)
-  else
-    charge_counter(row, judged)
-  end
 end
 
 return limit_kinds
 end)()
 
-local limit_set = (function() -- rlfunc: lines=113 file=functions/lib/limit_set.lua
+local limit_set = (function() -- rlfunc: lines=114 file=functions/lib/limit_set.lua
 --- A group of limits of one subject, judged together before any is charged.
 --- @use limit_kinds refusal
 --- @lib limit_set
@@ -1177,19 +1171,28 @@ local limit_set = {}
 -- What each kind keeps its state in.
 local types = {sliding_log = 'list', sliding_counter = 'string', fixed_window = 'string', gcra = 'string'}
 
--- Fills all with what limit_kinds.judge returns for each row. Returns a refusal, or nil.
+-- Fills all with what the judge of its kind returns for each row. Returns how many refuse the call, and the longest of their
+-- waits; or nil and a refusal. A shadow's answer is told, and refuses nothing.
 local function judge(limits, clock_us, all)
+  local refused, wait_us = 0, 0
   for i = 1, #limits do
-    local judged, failure = limit_kinds.judge(limits[i], clock_us)
+    local row = limits[i]
+    local judged, failure = limit_kinds.judge[row.kind](row, clock_us)
     if not judged then
       if failure and string.find(failure.err, '^RLARG') then
-        return refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
+        return nil, refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
       end
-      return failure
+      return nil, failure
     end
     all[i] = judged
+    if not judged.allowed and not row.shadow then
+      refused = refused + 1
+      if judged.retry_after_us > wait_us then
+        wait_us = judged.retry_after_us
+      end
+    end
   end
-  return nil
+  return refused, wait_us
 end
 
 -- The refusal for two rows that are one limit; nil when there are none.
@@ -1216,47 +1219,37 @@ local function unlike(limits)
   return nil
 end
 
--- Judges every row and writes nothing. Returns what limit_kinds.judge returned for each; or nil and a refusal.
+-- Judges every row and writes nothing. Returns the answer for each, how many of them refuse the call, and the longest of their
+-- waits; or nil and a refusal.
 function limit_set.judge(limits, clock_us)
   local same = twice(limits)
   if same then
     return nil, same
   end
-  local all = {}
-  local fine, failure = pcall(judge, limits, clock_us, all)
+  local all = {nil, nil} -- room for two: a table that grows costs more than one that is large
+  local fine, refused, wait_us = pcall(judge, limits, clock_us, all)
   if not fine then
     local other = unlike(limits)
     if other then
       return nil, other
     end
-    error(failure, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
+    error(refused, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
   end
-  if failure then
-    return nil, failure
+  if not refused then
+    return nil, wait_us
   end
-  return all
-end
-
--- How many refuse the call, and the longest of their waits. A shadow's answer is told, and refuses nothing.
-function limit_set.refused(limits, all)
-  local refused, wait_us = 0, 0
-  for i = 1, #all do
-    if not all[i].allowed and not limits[i].shadow then
-      refused = refused + 1
-      wait_us = math.max(wait_us, all[i].retry_after_us)
-    end
-  end
-  return refused, wait_us
+  return all, refused, wait_us
 end
 
 -- Charges every row that allows, as all do but shadows, and returns whether any row costs.
 function limit_set.charge(limits, all, clock_us)
   local costs = false
   for i = 1, #limits do
-    if limits[i].cost > 0 then
+    local row = limits[i]
+    if row.cost > 0 then
       costs = true
       if all[i].allowed then
-        limit_kinds.charge(limits[i], all[i], clock_us)
+        limit_kinds.charge[row.kind](row, all[i], clock_us)
       end
     end
   end
@@ -1267,7 +1260,9 @@ end
 function limit_set.longest_us(limits)
   local longest_us = 0
   for i = 1, #limits do
-    longest_us = math.max(longest_us, limits[i].window_us)
+    if limits[i].window_us > longest_us then
+      longest_us = limits[i].window_us
+    end
   end
   return longest_us
 end
@@ -2286,7 +2281,7 @@ end
 return challenge_record
 end)()
 
-local admission = (function() -- rlfunc: lines=101 file=functions/lib/admission.lua
+local admission = (function() -- rlfunc: lines=100 file=functions/lib/admission.lua
 --- What a request takes of its subject besides attempts: judged together, and taken together.
 --- @use receipt_set limit_set limit_marks reserving challenge_record refusal
 --- @lib admission
@@ -2338,9 +2333,9 @@ end
 -- refusal.
 function admission.judge(
   bucket, receipt, known, limits, charges, holds, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us)
-  local rows, no_limits = limit_set.judge(limits, clock_us)
+  local rows, refused, wait_us = limit_set.judge(limits, clock_us)
   if not rows then
-    return nil, no_limits
+    return nil, refused
   end
   local cost, id = judge_cost(bucket, charges, holds, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
@@ -2350,7 +2345,6 @@ function admission.judge(
   if not outcome then
     return nil, record
   end
-  local refused, wait_us = limit_set.refused(limits, rows)
   local reason = cost.reason
   if refused > 0 then
     reason = 'limit'
@@ -3295,7 +3289,7 @@ end
 redis.register_function{function_name = 'guard_v1_admit', callback = guard_v1_admit, description = 'Decides a request of a subject: all of it is allowed and charged, or none is.'}
 end
 
-do -- rlfunc: lines=63 file=functions/guard/admit_by_limits.lua
+do -- rlfunc: lines=62 file=functions/guard/admit_by_limits.lua
 --- Decides a request by its subject's block and limits, as admit does where a request has nothing else: for much less.
 ---
 --- A block that holds refuses whatever else. A receipt that was admitted less than dedup ago is allowed, and nothing is charged.
@@ -3340,14 +3334,13 @@ local function admit_by_limits(bucket, block, receipt, dedup_us, limits)
     return false, false, 'blocked', blocked_by, left_ms * 1000, {}
   end
   local clock_us = clock.now_us()
-  local rows, failure = limit_set.judge(limits, clock_us)
+  local rows, refused, wait_us = limit_set.judge(limits, clock_us)
   if not rows then
-    return nil, failure
+    return nil, refused
   end
   if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us) then
     return true, true, 'none', 0, 0, limit_set.pass(rows)
   end
-  local refused, wait_us = limit_set.refused(limits, rows)
   if refused > 0 then
     return false, false, 'limit', 0, wait_us, rows
   end
