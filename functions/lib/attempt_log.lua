@@ -100,9 +100,9 @@ function attempt_log.count(key, times, length, oldest_us, horizon_us, answered_u
   return count
 end
 
--- Stores the attempts with a head, if there is anything to tell in it. started lists the tiers that the last of them made
--- start a block, as '1!3!'; what was answered before horizon_us, or stands before no other attempt, does not matter any more.
-function attempt_log.store(key, times, strikes, started, answered_us, horizon_us, ttl_ms)
+-- The attempts as they are stored, with a head if there is anything to tell in it. started lists the tiers that the last of them
+-- made start a block, as '1!3!'; what was answered before horizon_us, or stands before no other attempt, does not matter any more.
+function attempt_log.text(times, strikes, started, answered_us, horizon_us)
   local head = started
   if answered_us and #times > 16 then
     for tier = 8, 1, -1 do
@@ -112,10 +112,10 @@ function attempt_log.store(key, times, strikes, started, answered_us, horizon_us
       end
     end
   end
-  if head ~= '' or strikes ~= '' then
-    times = 's' .. strikes .. '.' .. head .. times
+  if head == '' and strikes == '' then
+    return times
   end
-  clock.store(key, times, ttl_ms)
+  return 's' .. strikes .. '.' .. head .. times
 end
 
 -- Forgets the attempts, and returns whether there were any. The strikes stay, until the key expires as it would have.

@@ -31,9 +31,9 @@ function block_state.read(key)
   return left_ms, tier, reason
 end
 
--- Blocks for a tier, for a whole number of milliseconds.
-function block_state.start(key, tier, block_ms)
-  clock.store(key, string.format('tier %d', tier), block_ms)
+-- Blocks for a tier, for a time that is rounded up to a millisecond.
+function block_state.start(key, tier, block_us)
+  clock.store_for(key, string.format('tier %d', tier), block_us)
 end
 
 return block_state

@@ -148,9 +148,13 @@ local function store(bucket, holds, state, field, text, receipt)
     ttl_us = state.barred_us - state.now_us
   end
   ttl_us = ttl_us + state.now_us - state.clock_us
-  clock.expire(bucket, ttl_us)
+  local expire = clock.expire
+  if ttl_us == 2 * state.longest_us then
+    expire = clock.expire_after
+  end
+  expire(bucket, ttl_us)
   if state.lapse_us > 0 then
-    clock.expire(holds, ttl_us)
+    expire(holds, ttl_us)
   end
 end
 

@@ -3,10 +3,13 @@
 --- @lib packed_times
 local packed_times = {}
 
--- A time as it is stored. In two halves, which fit a C long anywhere: as one number with %.0f it takes twice as long.
+-- A time as it is stored.
 function packed_times.text(time_us)
-  local low = time_us % 100000000
-  return string.format('%08d%08d', (time_us - low) / 100000000, low)
+  local text = clock.text(time_us)
+  if #text == 16 then
+    return text
+  end
+  return string.rep('0', 16 - #text) .. text
 end
 
 -- How many of length times are later than horizon_us; nil when one that is looked at is no time. It halves the rest.

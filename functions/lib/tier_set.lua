@@ -1,5 +1,5 @@
 --- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
---- @use block_state attempt_log strike_log packed_times
+--- @use clock block_state attempt_log strike_log packed_times
 --- @lib tier_set
 local tier_set = {}
 
@@ -75,7 +75,7 @@ end
 function tier_set.record(block, attempts, judged, escalation, memory_us, clock_us)
   local now_us, struck, strike_us = judged.now_us, judged.struck, judged.strike_us
   local now = packed_times.text(now_us)
-  local block_ms = 0
+  local block_us = 0
   if judged.tier > 0 then
     strike_us = math.max(clock_us, strike_us)
     local strike, strikes = now, 0
@@ -84,12 +84,11 @@ function tier_set.record(block, attempts, judged, escalation, memory_us, clock_u
     end
     struck, strikes = strike_log.append(struck, judged.strikes, strike)
     judged.strikes = strikes
-    local block_us = judged.block_us
+    block_us = judged.block_us
     if #escalation > 0 then
       block_us = escalation[math.min(strikes, #escalation)].block_us
     end
-    block_ms = math.ceil(block_us / 1000)
-    block_state.start(block, judged.tier, block_ms)
+    block_state.start(block, judged.tier, block_us)
   elseif struck ~= '' then
     struck = packed_times.newest(struck, judged.strikes)
   end
@@ -98,9 +97,15 @@ function tier_set.record(block, attempts, judged, escalation, memory_us, clock_u
   if judged.strikes > 0 and strike_us + memory_us > kept_us then
     kept_us = strike_us + memory_us
   end
-  local times = packed_times.newest(judged.times, judged.keep) .. now
-  attempt_log.store(attempts, times, struck, judged.started, judged.answered_us, now_us - judged.longest_us, math.ceil((kept_us - clock_us) / 1000))
-  return block_ms * 1000
+  local text = attempt_log.text(
+    packed_times.newest(judged.times, judged.keep) .. now, struck, judged.started, judged.answered_us, now_us - judged.longest_us)
+  local span_us = kept_us - clock_us
+  if span_us == judged.longest_us or span_us == memory_us then
+    clock.store_for(attempts, text, span_us)
+  else
+    clock.store(attempts, text, math.ceil(span_us / 1000))
+  end
+  return math.ceil(block_us / 1000) * 1000
 end
 
 return tier_set

@@ -214,24 +214,27 @@ function block_state.read(key)
   return left_ms, tier, reason
 end
 
--- Blocks for a tier, for a whole number of milliseconds.
-function block_state.start(key, tier, block_ms)
-  clock.store(key, string.format('tier %d', tier), block_ms)
+-- Blocks for a tier, for a time that is rounded up to a millisecond.
+function block_state.start(key, tier, block_us)
+  clock.store_for(key, string.format('tier %d', tier), block_us)
 end
 
 return block_state
 end)()
 
-local packed_times = (function() -- rlfunc: lines=38 file=functions/lib/packed_times.lua
+local packed_times = (function() -- rlfunc: lines=41 file=functions/lib/packed_times.lua
 --- Times in one string, oldest first and 16 digits each: any of them is found by its place.
 --- @use clock
 --- @lib packed_times
 local packed_times = {}
 
--- A time as it is stored. In two halves, which fit a C long anywhere: as one number with %.0f it takes twice as long.
+-- A time as it is stored.
 function packed_times.text(time_us)
-  local low = time_us % 100000000
-  return string.format('%08d%08d', (time_us - low) / 100000000, low)
+  local text = clock.text(time_us)
+  if #text == 16 then
+    return text
+  end
+  return string.rep('0', 16 - #text) .. text
 end
 
 -- How many of length times are later than horizon_us; nil when one that is looked at is no time. It halves the rest.
@@ -366,9 +369,9 @@ function attempt_log.count(key, times, length, oldest_us, horizon_us, answered_u
   return count
 end
 
--- Stores the attempts with a head, if there is anything to tell in it. started lists the tiers that the last of them made
--- start a block, as '1!3!'; what was answered before horizon_us, or stands before no other attempt, does not matter any more.
-function attempt_log.store(key, times, strikes, started, answered_us, horizon_us, ttl_ms)
+-- The attempts as they are stored, with a head if there is anything to tell in it. started lists the tiers that the last of them
+-- made start a block, as '1!3!'; what was answered before horizon_us, or stands before no other attempt, does not matter any more.
+function attempt_log.text(times, strikes, started, answered_us, horizon_us)
   local head = started
   if answered_us and #times > 16 then
     for tier = 8, 1, -1 do
@@ -378,10 +381,10 @@ function attempt_log.store(key, times, strikes, started, answered_us, horizon_us
       end
     end
   end
-  if head ~= '' or strikes ~= '' then
-    times = 's' .. strikes .. '.' .. head .. times
+  if head == '' and strikes == '' then
+    return times
   end
-  clock.store(key, times, ttl_ms)
+  return 's' .. strikes .. '.' .. head .. times
 end
 
 -- Forgets the attempts, and returns whether there were any. The strikes stay, until the key expires as it would have.
@@ -446,9 +449,9 @@ end
 return strike_log
 end)()
 
-local tier_set = (function() -- rlfunc: lines=106 file=functions/lib/tier_set.lua
+local tier_set = (function() -- rlfunc: lines=111 file=functions/lib/tier_set.lua
 --- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
---- @use block_state attempt_log strike_log packed_times
+--- @use clock block_state attempt_log strike_log packed_times
 --- @lib tier_set
 local tier_set = {}
 
@@ -524,7 +527,7 @@ end
 function tier_set.record(block, attempts, judged, escalation, memory_us, clock_us)
   local now_us, struck, strike_us = judged.now_us, judged.struck, judged.strike_us
   local now = packed_times.text(now_us)
-  local block_ms = 0
+  local block_us = 0
   if judged.tier > 0 then
     strike_us = math.max(clock_us, strike_us)
     local strike, strikes = now, 0
@@ -533,12 +536,11 @@ function tier_set.record(block, attempts, judged, escalation, memory_us, clock_u
     end
     struck, strikes = strike_log.append(struck, judged.strikes, strike)
     judged.strikes = strikes
-    local block_us = judged.block_us
+    block_us = judged.block_us
     if #escalation > 0 then
       block_us = escalation[math.min(strikes, #escalation)].block_us
     end
-    block_ms = math.ceil(block_us / 1000)
-    block_state.start(block, judged.tier, block_ms)
+    block_state.start(block, judged.tier, block_us)
   elseif struck ~= '' then
     struck = packed_times.newest(struck, judged.strikes)
   end
@@ -547,9 +549,15 @@ function tier_set.record(block, attempts, judged, escalation, memory_us, clock_u
   if judged.strikes > 0 and strike_us + memory_us > kept_us then
     kept_us = strike_us + memory_us
   end
-  local times = packed_times.newest(judged.times, judged.keep) .. now
-  attempt_log.store(attempts, times, struck, judged.started, judged.answered_us, now_us - judged.longest_us, math.ceil((kept_us - clock_us) / 1000))
-  return block_ms * 1000
+  local text = attempt_log.text(
+    packed_times.newest(judged.times, judged.keep) .. now, struck, judged.started, judged.answered_us, now_us - judged.longest_us)
+  local span_us = kept_us - clock_us
+  if span_us == judged.longest_us or span_us == memory_us then
+    clock.store_for(attempts, text, span_us)
+  else
+    clock.store(attempts, text, math.ceil(span_us / 1000))
+  end
+  return math.ceil(block_us / 1000) * 1000
 end
 
 return tier_set

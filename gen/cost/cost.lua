@@ -596,7 +596,7 @@ end
 return spending
 end)()
 
-local charging = (function() -- rlfunc: lines=212 file=functions/lib/charging.lua
+local charging = (function() -- rlfunc: lines=216 file=functions/lib/charging.lua
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
 --- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
@@ -747,9 +747,13 @@ local function store(bucket, holds, state, field, text, receipt)
     ttl_us = state.barred_us - state.now_us
   end
   ttl_us = ttl_us + state.now_us - state.clock_us
-  clock.expire(bucket, ttl_us)
+  local expire = clock.expire
+  if ttl_us == 2 * state.longest_us then
+    expire = clock.expire_after
+  end
+  expire(bucket, ttl_us)
   if state.lapse_us > 0 then
-    clock.expire(holds, ttl_us)
+    expire(holds, ttl_us)
   end
 end
 
