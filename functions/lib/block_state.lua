@@ -6,6 +6,7 @@
 --- @state block_state 1 who started the block: 'tier 2', 'manual' or 'manual <reason>'; the key expires with it
 local block_state = {}
 
+local names = {'tier 1', 'tier 2', 'tier 3', 'tier 4', 'tier 5', 'tier 6', 'tier 7', 'tier 8'}
 local tier_of = {
   ['tier 1'] = 1, ['tier 2'] = 2, ['tier 3'] = 3, ['tier 4'] = 4, ['tier 5'] = 5, ['tier 6'] = 6, ['tier 7'] = 7, ['tier 8'] = 8,
 }
@@ -33,7 +34,7 @@ end
 
 -- Blocks for a tier, for a time that is rounded up to a millisecond.
 function block_state.start(key, tier, block_us)
-  clock.store_for(key, string.format('tier %d', tier), block_us)
+  clock.store_for(key, names[tier] or 'tier', block_us)
 end
 
 return block_state

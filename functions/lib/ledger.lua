@@ -2,9 +2,9 @@
 ---
 --- Five numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored, and when nothing
 --- will be spent in the longest window, 0 where that has to be looked up. Then five a window, behind a ';': its length, its
---- budget, what is spent in it, and number and time of the oldest charge inside; there are two at least, all 0 where none
---- is. Where there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and
---- when the running one ends; 0 for none.
+--- budget, what is spent in it, and number and time of the oldest charge inside; five 0 where there is no window. Where
+--- there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and when the
+--- running one ends; 0 for none.
 --- @use refusal
 --- @lib ledger
 --- @state ledger 1 field 'state': five numbers, then five a window behind a ';', and three behind a '!' with holds and penalties
@@ -50,10 +50,10 @@ local function row_of(first, next_number, window, budget, spent, head, time)
   return {window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = number, head_us = head_us}
 end
 
--- Reads what stands behind the first two windows: further ones, holds and penalties. Reports whether it is that.
+-- Reads what stands behind the first window: further ones, holds and penalties. Reports whether it is that.
 local function parse_more(state, windows, more)
   local place = 1
-  while true do
+  while place <= #more do
     local window, budget, spent, head, time, following = string.match(more, '^; (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
     if not following then
       break
@@ -78,13 +78,12 @@ local function parse_more(state, windows, more)
   return math.max(state.lapse_us, state.penalty_us, state.barred_us) <= largest
 end
 
--- The state in a text as of the later of the clock and the newest time stored, or nil when it is none. Most have one window
--- or two: one match reads these.
+-- The state in a text as of the later of the clock and the newest time stored, or nil when it is none.
 local function parse(text, clock_us)
-  local first, next_field, oldest, newest, empty, window, budget, spent, head, time, window_2, budget_2, spent_2, head_2, time_2, more =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  -- Fifteen numbers of 16 digits at most: not every Lua can read more than 300.
-  if not more or #text - #more > 256 then
+  local first, next_field, oldest, newest, empty, window, budget, spent, head, time, more =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  -- Ten numbers of 16 digits at most: not every Lua can read more than 300.
+  if not more or #text - #more > 170 then
     return nil
   end
   local first_number, next_number, first_us, now_us, empty_us = first + 0, next_field + 0, oldest + 0, newest + 0, empty + 0
@@ -94,15 +93,14 @@ local function parse(text, clock_us)
   if now_us < clock_us then
     now_us = clock_us
   end
-  local one = window ~= '0' and row_of(first_number, next_number, window, budget, spent, head, time)
-  local two = window_2 ~= '0' and row_of(first_number, next_number, window_2, budget_2, spent_2, head_2, time_2)
   local windows = {}
-  if one and two then
-    windows = {one, two}
-  elseif one then
-    windows = {one}
-  end
-  if not one and window ~= '0' or window_2 ~= '0' and not windows[2] then
+  if window ~= '0' then
+    local row = row_of(first_number, next_number, window, budget, spent, head, time)
+    if not row then
+      return nil
+    end
+    windows = {row, nil}
+  elseif string.find(more, '^;') then
     return nil
   end
   local state = {
@@ -148,10 +146,10 @@ function ledger.format(state)
       one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us,
       two.window_us, two.budget_micros, two.spent_micros, two.head, two.head_us)
   elseif one then
-    text = string.format('%d %d %d %d %d; %d %d %d %d %d; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us,
+    text = string.format('%d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.first_us, state.now_us, state.empty_us,
       one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
   else
-    text = string.format('%d %d %d %d %d; 0 0 0 0 0; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us)
+    text = string.format('%d %d %d %d %d; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us)
   end
   for i = 3, #windows do
     local row = windows[i]

@@ -26,7 +26,10 @@ end
 
 -- The newest `count` strikes and one more, and how many these are.
 function strike_log.append(times, count, text)
-  local keep = math.min(count, most - 1)
+  local keep = count
+  if keep >= most then
+    keep = most - 1
+  end
   return packed_times.newest(times, keep) .. text, keep + 1
 end
 

@@ -77,7 +77,9 @@ function tier_set.record(block, attempts, judged, escalation, memory_us, clock_u
   local now = packed_times.text(now_us)
   local block_us = 0
   if judged.tier > 0 then
-    strike_us = math.max(clock_us, strike_us)
+    if strike_us < clock_us then
+      strike_us = clock_us
+    end
     local strike, strikes = now, 0
     if strike_us ~= now_us then
       strike = packed_times.text(strike_us)

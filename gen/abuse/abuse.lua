@@ -180,7 +180,7 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=39 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=40 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -189,6 +189,7 @@ local block_state = (function() -- rlfunc: lines=39 file=functions/lib/block_sta
 --- @state block_state 1 who started the block: 'tier 2', 'manual' or 'manual <reason>'; the key expires with it
 local block_state = {}
 
+local names = {'tier 1', 'tier 2', 'tier 3', 'tier 4', 'tier 5', 'tier 6', 'tier 7', 'tier 8'}
 local tier_of = {
   ['tier 1'] = 1, ['tier 2'] = 2, ['tier 3'] = 3, ['tier 4'] = 4, ['tier 5'] = 5, ['tier 6'] = 6, ['tier 7'] = 7, ['tier 8'] = 8,
 }
@@ -216,7 +217,7 @@ end
 
 -- Blocks for a tier, for a time that is rounded up to a millisecond.
 function block_state.start(key, tier, block_us)
-  clock.store_for(key, string.format('tier %d', tier), block_us)
+  clock.store_for(key, names[tier] or 'tier', block_us)
 end
 
 return block_state
@@ -413,7 +414,7 @@ end
 return attempt_log
 end)()
 
-local strike_log = (function() -- rlfunc: lines=33 file=functions/lib/strike_log.lua
+local strike_log = (function() -- rlfunc: lines=36 file=functions/lib/strike_log.lua
 --- The strikes of a subject: when its blocks began. They stand in front of its attempts; the newest 64 are kept.
 --- @use clock refusal packed_times
 --- @lib strike_log
@@ -442,14 +443,17 @@ end
 
 -- The newest `count` strikes and one more, and how many these are.
 function strike_log.append(times, count, text)
-  local keep = math.min(count, most - 1)
+  local keep = count
+  if keep >= most then
+    keep = most - 1
+  end
   return packed_times.newest(times, keep) .. text, keep + 1
 end
 
 return strike_log
 end)()
 
-local tier_set = (function() -- rlfunc: lines=111 file=functions/lib/tier_set.lua
+local tier_set = (function() -- rlfunc: lines=113 file=functions/lib/tier_set.lua
 --- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
 --- @use clock block_state attempt_log strike_log packed_times
 --- @lib tier_set
@@ -529,7 +533,9 @@ function tier_set.record(block, attempts, judged, escalation, memory_us, clock_u
   local now = packed_times.text(now_us)
   local block_us = 0
   if judged.tier > 0 then
-    strike_us = math.max(clock_us, strike_us)
+    if strike_us < clock_us then
+      strike_us = clock_us
+    end
     local strike, strikes = now, 0
     if strike_us ~= now_us then
       strike = packed_times.text(strike_us)

@@ -180,7 +180,7 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=39 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=40 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -189,6 +189,7 @@ local block_state = (function() -- rlfunc: lines=39 file=functions/lib/block_sta
 --- @state block_state 1 who started the block: 'tier 2', 'manual' or 'manual <reason>'; the key expires with it
 local block_state = {}
 
+local names = {'tier 1', 'tier 2', 'tier 3', 'tier 4', 'tier 5', 'tier 6', 'tier 7', 'tier 8'}
 local tier_of = {
   ['tier 1'] = 1, ['tier 2'] = 2, ['tier 3'] = 3, ['tier 4'] = 4, ['tier 5'] = 5, ['tier 6'] = 6, ['tier 7'] = 7, ['tier 8'] = 8,
 }
@@ -216,7 +217,7 @@ end
 
 -- Blocks for a tier, for a time that is rounded up to a millisecond.
 function block_state.start(key, tier, block_us)
-  clock.store_for(key, string.format('tier %d', tier), block_us)
+  clock.store_for(key, names[tier] or 'tier', block_us)
 end
 
 return block_state
@@ -1322,14 +1323,14 @@ end
 return limit_marks
 end)()
 
-local ledger = (function() -- rlfunc: lines=166 file=functions/lib/ledger.lua
+local ledger = (function() -- rlfunc: lines=164 file=functions/lib/ledger.lua
 --- The state of a subject's budgets, kept in field 'state' of its hash of charges.
 ---
 --- Five numbers: the oldest charge's and the next one's, the oldest charge's time, the newest time stored, and when nothing
 --- will be spent in the longest window, 0 where that has to be looked up. Then five a window, behind a ';': its length, its
---- budget, what is spent in it, and number and time of the oldest charge inside; there are two at least, all 0 where none
---- is. Where there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and
---- when the running one ends; 0 for none.
+--- budget, what is spent in it, and number and time of the oldest charge inside; five 0 where there is no window. Where
+--- there are holds or penalties a '!', and the end of the first hold that may end, how long a penalty lasts, and when the
+--- running one ends; 0 for none.
 --- @use refusal
 --- @lib ledger
 --- @state ledger 1 field 'state': five numbers, then five a window behind a ';', and three behind a '!' with holds and penalties
@@ -1375,10 +1376,10 @@ local function row_of(first, next_number, window, budget, spent, head, time)
   return {window_us = window_us, budget_micros = budget_micros, spent_micros = spent_micros, head = number, head_us = head_us}
 end
 
--- Reads what stands behind the first two windows: further ones, holds and penalties. Reports whether it is that.
+-- Reads what stands behind the first window: further ones, holds and penalties. Reports whether it is that.
 local function parse_more(state, windows, more)
   local place = 1
-  while true do
+  while place <= #more do
     local window, budget, spent, head, time, following = string.match(more, '^; (%d+) (%d+) (%d+) (%d+) (%d+)()', place)
     if not following then
       break
@@ -1403,13 +1404,12 @@ local function parse_more(state, windows, more)
   return math.max(state.lapse_us, state.penalty_us, state.barred_us) <= largest
 end
 
--- The state in a text as of the later of the clock and the newest time stored, or nil when it is none. Most have one window
--- or two: one match reads these.
+-- The state in a text as of the later of the clock and the newest time stored, or nil when it is none.
 local function parse(text, clock_us)
-  local first, next_field, oldest, newest, empty, window, budget, spent, head, time, window_2, budget_2, spent_2, head_2, time_2, more =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  -- Fifteen numbers of 16 digits at most: not every Lua can read more than 300.
-  if not more or #text - #more > 256 then
+  local first, next_field, oldest, newest, empty, window, budget, spent, head, time, more =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%d+); (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  -- Ten numbers of 16 digits at most: not every Lua can read more than 300.
+  if not more or #text - #more > 170 then
     return nil
   end
   local first_number, next_number, first_us, now_us, empty_us = first + 0, next_field + 0, oldest + 0, newest + 0, empty + 0
@@ -1419,15 +1419,14 @@ local function parse(text, clock_us)
   if now_us < clock_us then
     now_us = clock_us
   end
-  local one = window ~= '0' and row_of(first_number, next_number, window, budget, spent, head, time)
-  local two = window_2 ~= '0' and row_of(first_number, next_number, window_2, budget_2, spent_2, head_2, time_2)
   local windows = {}
-  if one and two then
-    windows = {one, two}
-  elseif one then
-    windows = {one}
-  end
-  if not one and window ~= '0' or window_2 ~= '0' and not windows[2] then
+  if window ~= '0' then
+    local row = row_of(first_number, next_number, window, budget, spent, head, time)
+    if not row then
+      return nil
+    end
+    windows = {row, nil}
+  elseif string.find(more, '^;') then
     return nil
   end
   local state = {
@@ -1473,10 +1472,10 @@ function ledger.format(state)
       one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us,
       two.window_us, two.budget_micros, two.spent_micros, two.head, two.head_us)
   elseif one then
-    text = string.format('%d %d %d %d %d; %d %d %d %d %d; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us,
+    text = string.format('%d %d %d %d %d; %d %d %d %d %d', state.first, state.next, state.first_us, state.now_us, state.empty_us,
       one.window_us, one.budget_micros, one.spent_micros, one.head, one.head_us)
   else
-    text = string.format('%d %d %d %d %d; 0 0 0 0 0; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us)
+    text = string.format('%d %d %d %d %d; 0 0 0 0 0', state.first, state.next, state.first_us, state.now_us, state.empty_us)
   end
   for i = 3, #windows do
     local row = windows[i]
@@ -2579,7 +2578,7 @@ end
 return attempt_log
 end)()
 
-local strike_log = (function() -- rlfunc: lines=33 file=functions/lib/strike_log.lua
+local strike_log = (function() -- rlfunc: lines=36 file=functions/lib/strike_log.lua
 --- The strikes of a subject: when its blocks began. They stand in front of its attempts; the newest 64 are kept.
 --- @use clock refusal packed_times
 --- @lib strike_log
@@ -2608,14 +2607,17 @@ end
 
 -- The newest `count` strikes and one more, and how many these are.
 function strike_log.append(times, count, text)
-  local keep = math.min(count, most - 1)
+  local keep = count
+  if keep >= most then
+    keep = most - 1
+  end
   return packed_times.newest(times, keep) .. text, keep + 1
 end
 
 return strike_log
 end)()
 
-local tier_set = (function() -- rlfunc: lines=111 file=functions/lib/tier_set.lua
+local tier_set = (function() -- rlfunc: lines=113 file=functions/lib/tier_set.lua
 --- The tiers of a subject: counted together before an attempt is recorded, which may start a block.
 --- @use clock block_state attempt_log strike_log packed_times
 --- @lib tier_set
@@ -2695,7 +2697,9 @@ function tier_set.record(block, attempts, judged, escalation, memory_us, clock_u
   local now = packed_times.text(now_us)
   local block_us = 0
   if judged.tier > 0 then
-    strike_us = math.max(clock_us, strike_us)
+    if strike_us < clock_us then
+      strike_us = clock_us
+    end
     local strike, strikes = now, 0
     if strike_us ~= now_us then
       strike = packed_times.text(strike_us)
