@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +106,30 @@ func (c *Cluster) Await(t testing.TB) {
 	for _, m := range c.Replicas {
 		m.AwaitInfo(t, "master_link_status:up")
 	}
+}
+
+var currentEpoch = regexp.MustCompile(`cluster_current_epoch:\d+`)
+
+// AwaitEpoch waits until all members are in the same epoch: a replica that is asked to take over in an older one gets no votes.
+func (c *Cluster) AwaitEpoch(t testing.TB) {
+	t.Helper()
+	members := slices.Concat(c.Primaries, c.Replicas)
+	members[0].await(t, func(ctx context.Context, client *redis.Client) error {
+		first, err := client.ClusterInfo(ctx).Result()
+		if err != nil {
+			return err
+		}
+		for _, m := range members[1:] {
+			info, err := m.Client(t).ClusterInfo(ctx).Result()
+			if err != nil {
+				return err
+			}
+			if a, b := currentEpoch.FindString(first), currentEpoch.FindString(info); a != b {
+				return fmt.Errorf("%s is in %s, %s in %s", members[0].Addr, a, m.Addr, b)
+			}
+		}
+		return nil
+	})
 }
 
 // Addrs are the addresses of all members, primaries first.

@@ -32,6 +32,7 @@ func failoverOnPurpose(t *testing.T, p engines.Program) {
 	c := p.StartCluster(t, 3, 1)
 	tr := begin(t, toCluster(t, c))
 	for i, next := range c.Replicas {
+		c.AwaitEpoch(t)
 		if err := next.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
