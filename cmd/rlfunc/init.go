@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/module"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/scaffold"
@@ -46,11 +47,11 @@ It ends with go mod tidy, so that go test ./... passes at once.`,
 
 func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	o.Version = version()
+	if o.Replace == "" && !released(o.Version) {
+		o.Replace = builtFrom()
+	}
 	if !strings.HasPrefix(o.Version, "v") || strings.Contains(o.Version, "+") || o.Replace != "" {
 		o.Version = "v0.0.0"
-		if o.Replace == "" {
-			o.Replace = builtFrom()
-		}
 		if o.Replace == "" {
 			return fmt.Errorf("this rlfunc is no released version, and its source is not where it was built: name it with --replace DIR")
 		}
@@ -91,6 +92,11 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	return nil
 }
 
+// released tells a version that everybody can get from what a checkout is stamped with.
+func released(version string) bool {
+	return strings.HasPrefix(version, "v") && !strings.Contains(version, "+") && !module.IsPseudoVersion(version)
+}
+
 // builtFrom is the folder of the module's source on the machine that built this program, if it is this machine.
 func builtFrom() string {
 	_, file, _, ok := runtime.Caller(0)
@@ -98,6 +104,9 @@ func builtFrom() string {
 		return ""
 	}
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if strings.Contains(root, "@") {
+		return "" // the module cache: whoever put it there can get it again
+	}
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module github.com/rlfunc/rlfunc\n") {
 		return ""
