@@ -23,6 +23,8 @@ import (
 func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	tree, found := source.Load(fsys, root, o)
 	if len(found) > 0 {
+		found = append(found, besides(tree, found)...)
+		found.Sort()
 		return tree, found
 	}
 	found = examine(tree)
@@ -35,6 +37,26 @@ func Load(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 	}
 	found.Sort()
 	return tree, found
+}
+
+// besides are the findings in the code of a tree whose headers have findings. What a file does is judged by its header: where that
+// is wrong, only rules that need none speak.
+func besides(tree *source.Tree, found diag.List) (code diag.List) {
+	wrong := map[string]bool{}
+	for _, d := range found {
+		wrong[d.File] = true
+	}
+	for _, d := range vet.Examine(tree).Found {
+		if !wrong[d.File] || headerless[d.Rule] {
+			code = append(code, d)
+		}
+	}
+	return code
+}
+
+var headerless = map[string]bool{
+	vet.RuleGoto: true, vet.RuleGlobalWrite: true, vet.RuleSandbox: true, vet.RuleRandom: true, vet.RuleSetresp: true, vet.RuleMultipleAssignment: true,
+	vet.RulePairs: true, vet.RulePortable: true, vet.RuleUnpack: true, vet.RuleTooManyLocals: true,
 }
 
 // Permissions fills in the Redis commands that each function may run, which only a look at its Lua can tell. Load has done it.

@@ -14,10 +14,10 @@ import (
 // A Rule is what one user may do.
 type Rule struct {
 	Keys     []string // as ACL SETUSER names them: "~ratelimit:*"
-	Commands []string // as ACL SETUSER names them: "fcall", "function|list"
+	Commands []string // as ACL SETUSER names them: "get", "fcall|ratelimit_v1_gcra", "function|list"
 }
 
-// String is what the rule adds to a user: `~ratelimit:* +fcall +get`.
+// String is what the rule adds to a user: `~ratelimit:* +fcall|ratelimit_v1_gcra +get`.
 func (r Rule) String() string {
 	words := slices.Clone(r.Keys)
 	for _, c := range r.Commands {
@@ -48,10 +48,11 @@ func Function(lib *spec.Library, fn *spec.Function, namespace string) Rule {
 	if namespace == "" {
 		namespace = lib.Name
 	}
-	r := Rule{Keys: []string{"~" + namespace + ":*"}, Commands: []string{"fcall"}}
+	verb := "fcall|"
 	if fn.Has("no-writes") {
-		r.Commands[0] = "fcall_ro"
+		verb = "fcall_ro|"
 	}
+	r := Rule{Keys: []string{"~" + namespace + ":*"}, Commands: []string{verb + fn.Server}}
 	for _, c := range fn.Command {
 		r.Commands = append(r.Commands, strings.ToLower(c))
 	}
@@ -67,16 +68,43 @@ func Library(lib *spec.Library, namespace string) Rule {
 	return r
 }
 
+// InChannel returns a library with the names that its functions have in a channel, whose library is called server.
+func InChannel(lib *spec.Library, server string) *spec.Library {
+	channel := *lib
+	channel.Functions = slices.Clone(lib.Functions)
+	for i := range channel.Functions {
+		fn := &channel.Functions[i]
+		fn.Server = server + strings.TrimPrefix(fn.Server, lib.Server)
+	}
+	return &channel
+}
+
+// AnyFunction returns the rule without the functions' names: its user may call every function of the server on the rule's keys.
+func (r Rule) AnyFunction() Rule { return r.calling("fcall", "fcall_ro") }
+
+// Scripts returns the rule of a client that sends its functions as scripts: its user may run any Lua with the rule's commands and
+// keys, as a script has no name. Before Redis 7.0 a server does not know the two that end in _ro, and a client does without.
+func (r Rule) Scripts() Rule { return r.calling("eval", "evalsha", "eval_ro", "evalsha_ro") }
+
+// calling returns the rule with other commands in place of the named functions.
+func (r Rule) calling(verbs ...string) Rule {
+	r.Commands = slices.DeleteFunc(slices.Clone(r.Commands), func(c string) bool { return strings.HasPrefix(c, "fcall") })
+	return r.And(Rule{Commands: verbs})
+}
+
 // Healing lets a client load its own library where a node has lost it. It is more than it looks: who may load a function may run
 // any Lua with this user's other permissions.
 var Healing = Rule{Commands: []string{"function|load"}}
 
 // HealingByKey is what that takes besides on a cluster, where the load has to find the node of a key: a transaction with a look at the
-// key, and of an auto-pipeliner a WATCH.
-var HealingByKey = Rule{Commands: []string{"exec", "multi", "type", "unwatch", "watch"}}
+// key.
+var HealingByKey = Rule{Commands: []string{"exec", "multi", "type"}}
 
 // Cluster lets a client find the nodes of a cluster and follow slots that move.
 var Cluster = Rule{Commands: []string{"asking", "cluster|nodes", "cluster|shards", "cluster|slots", "command", "readonly"}}
+
+// Reporting lets a guarded service write the reports that `rlfunc top` reads, whose keys have the namespace of its libraries.
+var Reporting = Rule{Commands: []string{"pexpire", "set", "zadd", "zremrangebyscore"}}
 
 // Announcing lets a service tell the server that it uses a library (loader.Announce), so that a retire waits for it.
 var Announcing = Rule{

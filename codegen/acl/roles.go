@@ -5,14 +5,14 @@ const state = "rlfunc:{deploy*"
 
 // look is what it takes to find the nodes of any target and to read what they hold.
 var look = Rule{Commands: []string{
-	"client|info", "cluster|info", "config|get", "function|list", "function|stats", "hget", "hgetall", "info", "lrange", "ping", "time", "zrangebyscore",
+	"client|info", "cluster|info", "config|get", "function|list", "function|stats", "hget", "hgetall", "info", "lrange", "ping", "select", "time", "zrangebyscore",
 }}.And(Cluster)
 
 // Deployer is the rule of a pipeline: plan, deploy, verify, status, doctor, rollback and retire. It reads and writes nobody's limits.
 var Deployer = Rule{
 	Keys: []string{"~" + state},
 	Commands: []string{
-		"del", "discard", "exec", "function|delete", "function|load", "get", "hdel", "hset", "ltrim", "multi", "pttl", "rpush", "set", "unwatch", "wait", "watch",
+		"del", "discard", "exec", "function|load", "get", "getex", "hdel", "hset", "ltrim", "multi", "pttl", "rpush", "set", "unwatch", "wait", "watch",
 	},
 }.And(look)
 

@@ -53,6 +53,7 @@ func Function(f *luasrc.File) (spec.Function, diag.List) {
 	r.checkGroups(fn.Params)
 	r.checkGroups(fn.Results)
 	r.checkEnums(fn.Params, fn.Results)
+	allowedRefuses(&fn)
 	before := len(found)
 	if !slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindKey }) && before == 0 {
 		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleKeys, "%s has no @key: every function works on a subject's key", name)
@@ -72,6 +73,8 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 		fn.Params = r.read(rw, fn.Params)
 	case tagResult:
 		fn.Results = r.read(rw, fn.Results)
+	case tagRefused:
+		readRefused(r, rw, fn)
 	case tagUse:
 		readUse(r, rw, &fn.Uses)
 	case tagFlags:

@@ -21,11 +21,12 @@ const (
 	tagKey     = "key"
 	tagArg     = "arg"
 	tagResult  = "result"
+	tagRefused = "refused"
 	tagError   = "error"
 	tagState   = "state"
 )
 
-var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagKey, tagArg, tagResult, tagError, tagState}
+var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagKey, tagArg, tagResult, tagRefused, tagError, tagState}
 
 // A row is one tagged line with its continuation lines.
 type row struct {

@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"go/token"
 	"path"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -52,6 +53,9 @@ func Library(f *luasrc.File) (spec.Library, diag.List) {
 	return lib, found
 }
 
+// notPackages are names besides keywords that no package of a project can have, or that other packages cannot import.
+var notPackages = map[string]bool{"main": true, "internal": true, "vendor": true, "testdata": true}
+
 func readLibraryRow(r *fieldReader, rw row, lib *spec.Library) {
 	name, rest, col, restCol := word(rw.text, rw.textCol)
 	version, extra, versionCol, extraCol := word(rest, restCol)
@@ -59,6 +63,8 @@ func readLibraryRow(r *fieldReader, rw row, lib *spec.Library) {
 	switch {
 	case !nameForm.MatchString(name):
 		r.add(rw.line, col, RuleName, "library name %q is not a name of whole words in snake_case", name)
+	case token.IsKeyword(name) || notPackages[name]:
+		r.add(rw.line, col, RuleName, "a library cannot be named %s: the Go client's package has the library's name, and Go keeps that word for itself", name)
 	case name != folder:
 		r.add(rw.line, col, RuleFile, "library %s stands in the folder %s: one folder is one library, and is named after it", name, folder)
 	}

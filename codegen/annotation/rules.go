@@ -24,6 +24,7 @@ const (
 	RuleParams      = "params"
 	RuleFlags       = "flags"
 	RuleErrors      = "errors"
+	RuleRefused     = "refused"
 	RuleVersion     = "version"
 	RuleFile        = "file"
 	RuleUse         = "use"
@@ -48,6 +49,7 @@ var Rules = []Rule{
 	{RuleParams, "Checks that the Lua function's parameters are the header's keys, arguments and groups, in the header's order."},
 	{RuleFlags, "Checks that flags are Redis's own."},
 	{RuleErrors, "Checks that an @error names a code in capitals and says when it comes."},
+	{RuleRefused, "Checks that an @refused names one bool or enum result, and of an enum the values that refuse."},
 	{RuleVersion, "Checks that @library gives a name and a semantic version."},
 	{RuleFile, "Checks that a function file holds one public function named like the file, and that library.lua holds only its header."},
 	{RuleUse, "Checks that every @use names a file of lib/, once, without a cycle, and that it is used."},

@@ -72,6 +72,9 @@ func Parse(path, text string) (*File, diag.List) {
 		Comments: comments(text),
 	}
 	f.Tokens = tokens(text, path)
+	if found := f.unloadable(); len(found) > 0 {
+		return nil, found
+	}
 	return f, nil
 }
 

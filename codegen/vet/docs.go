@@ -34,7 +34,9 @@ bool, whole number, fraction, string, table; whose bytes a string holds; which k
 - A loop is followed through none, one and two turns. What goes wrong from the third on is not seen.
 - Paths that differ in nothing that a rule or a later condition looks at are joined. More than 40 side by side are joined
   as well when they differ inside of tables only, and then two by two; then a value may seem to be nil where two
-  conditions exclude it. A run ends after 80,000 statements, with a finding of the rule complexity.
+  conditions exclude it. A run ends after 160,000 statements, with a finding of the rule complexity.
+- The rule shared-ttl knows a time to live that is a duration argument, also in another unit or rounded, and no sum or choice of
+  several; a call that reads the key's time to live on any path is taken to compare it.
 - Numbers have no range: that a sum stays below 2^53, or that a time to live is not 0, is not proven. ` + "`math.floor`" + ` of a
   fraction as a time to live is a finding; an argument whose header allows 0 is not.
 - A place of a table that is computed, ` + "`t[i]`" + `, is taken to be filled; a literal place of a reply, ` + "`t[1]`" + `, is not.

@@ -56,6 +56,7 @@ func (w *view) see(v value) {
 	}
 	w.word(v.prefix)
 	w.word(v.param)
+	w.word(v.span)
 	w.words(v.keys)
 	w.words(v.reply)
 	w.words(v.enum)

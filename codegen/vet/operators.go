@@ -50,6 +50,9 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	r.needs(s, a, e.Lhs, "calculate with")
 	r.needs(s, b, e.Rhs, "calculate with")
 	out := value{reply: union(a.reply, b.reply), content: a.content || b.content}
+	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
+		out.span = a.span
+	}
 	inexact := isInt // what two whole numbers give
 	switch e.Operator {
 	case "/":

@@ -23,6 +23,7 @@ const (
 	RuleNoWrites           = "no-writes"
 	RuleMissingTTL         = "missing-ttl"
 	RuleBadTTL             = "bad-ttl"
+	RuleSharedTTL          = "shared-ttl"
 	RuleKeyLoop            = "key-loop"
 	RuleClock              = "clock"
 	RuleClockTwice         = "clock-twice"
@@ -84,6 +85,18 @@ func hit(body ...string) string {
 		"--- @arg    window  duration[1ms..30d] how long it counts",
 		"--- @result count   count         calls in this window",
 		"local function hit(counter, window_us)",
+	}, body)
+}
+
+// seat is an example with a key that holds entries of several callers.
+func seat(body ...string) string {
+	return example([]string{
+		"--- Takes a seat.",
+		"--- @key    seats  zset[seats]        who holds one",
+		"--- @arg    holder text[64]           who takes it",
+		"--- @arg    hold   duration[1ms..30d] how long it is held",
+		"--- @result taken  count              seats that are taken",
+		"local function seat(seats, holder, hold_us)",
 	}, body)
 }
 

@@ -107,6 +107,23 @@ var keyRules = []Rule{
 		),
 	},
 	{
+		ID:     RuleSharedTTL,
+		Checks: "Checks that a call does not give a list, set, zset, hash or stream the expiry that its own duration argument says, unless it has read the key's time to live, or says NX or GT.",
+		Why:    "Such a key holds entries of several calls. One call with a shorter duration lets the entries of all others expire: of two seats, one held for an hour and one for a second, both are free after a second, and two more holders are let in.",
+		Bad: seat(
+			"redis.call('ZADD', seats, 1, holder)",
+			"redis.call('PEXPIRE', seats, math.ceil(hold_us / 1000))",
+			"return redis.call('ZCARD', seats)",
+		),
+		Good: seat(
+			"redis.call('ZADD', seats, 1, holder)",
+			"if redis.call('PEXPIRE', seats, math.ceil(hold_us / 1000), 'NX') == 0 then",
+			"  redis.call('PEXPIRE', seats, math.ceil(hold_us / 1000), 'GT')",
+			"end",
+			"return redis.call('ZCARD', seats)",
+		),
+	},
+	{
 		ID:     RuleKeyLoop,
 		Checks: "Checks that nothing grows with what a key holds: no command that reads all of it, no redis.call in a while or repeat, no for up to a key's length.",
 		Why:    "A function holds the whole server. After 5 seconds every other client gets BUSY, and once the function has written nothing but a shutdown ends it.",

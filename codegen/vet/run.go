@@ -41,6 +41,7 @@ type run struct {
 	objects   map[place]int
 	known     map[string][]summary
 	rewritten int             // writes to the library's variables
+	asked     map[string]bool // keys whose time to live it has read, on any path
 	codes     map[string]bool // first words of the errors that it returns
 	hidden    bool            // it returns an error whose code is not visible
 	tested    map[ast.Expr]tested
@@ -54,15 +55,15 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 80_000 // statements of one run; most functions take 2,000 at most, guard.admit 40,000
-	stateLimit   = 40     // paths side by side
-	outcomeLimit = 24     // of one call
-	depthLimit   = 24     // of calls
+	stepLimit    = 160_000 // statements of one run; most functions take 2,000 at most, cost.reserve 137,000
+	stateLimit   = 40      // paths side by side
+	outcomeLimit = 24      // of one call
+	depthLimit   = 24      // of calls
 )
 
 func newRun(c *checker, f *file) *run {
 	return &run{
-		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{},
+		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{},
 		places: map[place]int{}, objects: map[place]int{}, known: map[string][]summary{},
 	}
 }
@@ -223,6 +224,8 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		}
 		elem := r.newObject(s, name+"[]", row)
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
+	case spec.KindDuration:
+		v = value{kinds: isInt, span: p.Name}
 	default:
 		v = of(isInt)
 	}

@@ -36,6 +36,16 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	if ttlAt >= 0 && ttlAt < len(args) && unit != "at" {
 		r.timeToLive(argument(e, ttlAt+1), args[ttlAt], cmd.name, unit)
 	}
+	switch {
+	case strings.HasSuffix(cmd.name, "TTL") || strings.HasSuffix(cmd.name, "EXPIRETIME"):
+		for _, i := range keys {
+			for _, key := range args[i].keys {
+				r.asked[key] = true
+			}
+		}
+	case ttlAt >= 0 && ttlAt < len(args) && strings.HasSuffix(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT"):
+		r.sharedTTL(e, args[ttlAt], args[0].keys)
+	}
 	if strings.HasSuffix(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
 	}
@@ -131,6 +141,24 @@ func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 		r.report(at, RuleBadTTL, "%s is in microseconds, and %s takes %s: write math.ceil(%s / %s)", name, command, unitName[unit], name, perUnit[unit])
 	case strings.HasSuffix(name, "_ms") && unit == "s":
 		r.report(at, RuleBadTTL, "%s is in milliseconds, and %s takes seconds: use the P variant, or divide by 1000 and round up", name, command)
+	}
+}
+
+// sharedTTL looks at an expiry of a key with entries, which may be other callers'.
+func (r *run) sharedTTL(e *ast.FuncCallExpr, ttl value, keys []string) {
+	if ttl.span == "" || ttl.lenient {
+		return
+	}
+	for _, key := range keys {
+		switch r.declaredType(key) {
+		case "list", "set", "zset", "hash", "stream":
+		default:
+			continue
+		}
+		if r.asked[key] {
+			continue
+		}
+		r.report(r.outer(e), RuleSharedTTL, "%s shall live as long as this call's %s, also where an entry of another call needs it longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span)
 	}
 }
 

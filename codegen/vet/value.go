@@ -45,6 +45,7 @@ type value struct {
 	taint   taint    //
 	keys    []string // the declared keys that it may be; a key parameter
 	param   string   // the text or enum argument that it is, as declared
+	span    string   // the duration argument that it is, also in another unit or rounded
 	objects []int    // tables
 	fns     []*closure
 	reply   []string // keys whose content this reply tells
@@ -111,6 +112,9 @@ func join(a, b value) value {
 	out.param = a.param
 	if out.param == "" {
 		out.param = b.param
+	}
+	if a.span == b.span {
+		out.span = a.span
 	}
 	out.prefix = commonPrefix(a.prefix, b.prefix)
 	if len(a.keys) > 0 && len(b.keys) > 0 || a.only(isNil) || b.only(isNil) {
