@@ -205,7 +205,25 @@ func TestAttempt_otherTiersInTheNextCall(t *testing.T) {
 		abuseStep{Call: try(10, time.Hour), Writes: true, Want: may(0, row(1, 8))},
 		abuseStep{Advance: time.Second, Call: try(10, time.Hour), Writes: true, Want: may(0, row(2, 7))},
 		abuseStep{Name: "a lower threshold is met at once", Advance: time.Second, Call: try(2, time.Hour), Writes: true, Want: starts(1, time.Minute, 1, row(3, 0))},
-		abuseStep{Name: "what the shorter window gave up is gone", Advance: time.Minute, Call: try(10, time.Second), Writes: true, Want: may(1, row(1, 8))},
-		abuseStep{Call: try(10, time.Hour), Writes: true, Want: may(1, row(2, 7))},
+		abuseStep{Name: "a shorter window gives up nothing", Advance: time.Minute, Call: try(10, time.Second), Writes: true, Want: may(1, row(1, 8))},
+		abuseStep{Name: "and another tier's block clears nothing", Call: try(10, time.Hour), Writes: true, Want: may(1, row(5, 4))},
+	)
+}
+
+// Two generations of a service: the older one's tier is held to what both have taken, whatever the younger one asks and blocks.
+func TestAttempt_twoGenerationsOnOneBucket(t *testing.T) {
+	call := func(memory time.Duration, tiers ...attemptTier) func(context.Context, *abuse.Client) (any, error) {
+		return attempt(attemptParams{Bucket: "u1", Tiers: tiers, StrikeMemory: memory, Escalation: []abuse.AttemptEscalation{{Block: time.Second}, {Block: time.Minute}}})
+	}
+	older := call(0, attemptTier{Threshold: 5, Window: time.Hour, Block: time.Second})
+	younger := call(time.Second, attemptTier{Threshold: 2, Window: 10 * time.Second, Block: time.Second})
+	abusers.Run(
+		t,
+		abuseStep{Call: older, Writes: true, Want: may(0, row(1, 3))},
+		abuseStep{Name: "the younger one's first tier is not the older one's", Call: younger, Writes: true, Want: starts(1, time.Second, 1, row(2, 0))},
+		abuseStep{Advance: time.Minute, Call: younger, Writes: true, Want: may(0, row(1, 0)), TTLs: ttls{abuseKey("attempts"): 30*day - time.Minute}},
+		abuseStep{Name: "its strike counts for the older one, which remembers longer", Call: older, Writes: true, Want: may(1, row(4, 0))},
+		abuseStep{Call: older, Writes: true, Want: starts(1, time.Minute, 2, row(5, 0))},
+		abuseStep{Name: "each is held to its own", Advance: time.Minute, Call: older, Writes: true, Want: may(2, row(1, 3))},
 	)
 }

@@ -19,10 +19,10 @@ func unblock(pardon bool) func(context.Context, *abuse.Client) (any, error) {
 	return luatest.Call((*abuse.Client).Unblock, abuse.UnblockParams{Bucket: "u1", Pardon: pardon})
 }
 
-func status(windows ...time.Duration) func(context.Context, *abuse.Client) (any, error) {
+func status(tiers ...attemptTier) func(context.Context, *abuse.Client) (any, error) {
 	p := abuse.StatusParams{Bucket: "u1"}
-	for _, w := range windows {
-		p.Tiers = append(p.Tiers, abuse.StatusTiers{Window: w})
+	for _, tier := range tiers {
+		p.Tiers = append(p.Tiers, abuse.StatusTiers{Threshold: tier.Threshold, Window: tier.Window})
 	}
 	return luatest.Call((*abuse.Client).Status, p)
 }
@@ -65,7 +65,7 @@ func TestBlock_byHand(t *testing.T) {
 		t,
 		abuseStep{Call: blockFor(time.Minute, "chargeback"), Writes: true, TTLs: ttls{abuseKey("block"): time.Minute}, Want: abuse.BlockResult{Applied: true, RetryAfter: time.Minute}},
 		abuseStep{Name: "no tier, no strike, not recorded", Advance: time.Second, Call: try, Want: held(0, 59*time.Second, 0, row(0, 1))},
-		abuseStep{Call: status(time.Hour), Want: abuse.StatusResult{Blocked: true, Reason: "chargeback", RetryAfter: 59 * time.Second, Tiers: counts(0)}},
+		abuseStep{Call: status(attemptTier{Threshold: 2, Window: time.Hour}), Want: abuse.StatusResult{Blocked: true, Reason: "chargeback", RetryAfter: 59 * time.Second, Tiers: counts(0)}},
 		abuseStep{Name: "a shorter one does not shorten it", Call: blockFor(time.Second, "other"), Want: abuse.BlockResult{RetryAfter: 59 * time.Second}},
 		abuseStep{Name: "a longer one, without a reason", Call: blockFor(time.Hour, ""), Writes: true, Want: abuse.BlockResult{Applied: true, RetryAfter: time.Hour}},
 		abuseStep{Call: status(), Want: abuse.StatusResult{Blocked: true, RetryAfter: time.Hour, Tiers: counts()}},
@@ -111,11 +111,8 @@ func TestUnblock_endsTheBlock(t *testing.T) {
 }
 
 func TestStatus_tellsAndChangesNothing(t *testing.T) {
-	try := attempts(
-		attemptTier{Threshold: 3, Window: 10 * time.Second, Block: time.Second},
-		attemptTier{Threshold: 9, Window: time.Hour, Block: time.Minute},
-	)
-	look := status(10*time.Second, time.Hour)
+	tiers := []attemptTier{{Threshold: 3, Window: 10 * time.Second, Block: time.Second}, {Threshold: 9, Window: time.Hour, Block: time.Minute}}
+	try, look := attempts(tiers...), status(tiers...)
 	abusers.Run(
 		t,
 		abuseStep{Name: "unknown", Call: look, Want: abuse.StatusResult{Tiers: counts(0, 0)}},

@@ -65,7 +65,7 @@ func TestMistake07_blockOutlivesTheWindow(t *testing.T) {
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Hour, 1, row(1, 0))},
 		abuseStep{Name: "the window is empty", Advance: 2 * time.Second, Call: try, TTLs: ttls{abuseKey("block"): time.Hour - 2*time.Second, abuseKey("attempts"): 30*day - 2*time.Second}, Want: held(1, time.Hour-2*time.Second, 1, row(0, 0))},
 		abuseStep{Advance: time.Hour - 2*time.Second - time.Millisecond, Call: try, Want: held(1, time.Millisecond, 1, row(0, 0))},
-		abuseStep{Name: "its end lets in, not a moment sooner", Advance: time.Millisecond, Call: status(time.Second), Want: abuse.StatusResult{Strikes: 1, Tiers: counts(0)}},
+		abuseStep{Name: "its end lets in, not a moment sooner", Advance: time.Millisecond, Call: status(attemptTier{Threshold: 1, Window: time.Second}), Want: abuse.StatusResult{Strikes: 1, Tiers: counts(0)}},
 	)
 }
 
@@ -76,8 +76,9 @@ func TestMistake08_attemptsLiveAsLongAsTheLongestWindow(t *testing.T) {
 	abusers.Run(
 		t,
 		abuseStep{Call: attempts(short...), Writes: true, TTLs: ttls{abuseKey("attempts"): 2 * time.Hour}, Want: may(0, row(1, 7), row(1, 7), row(1, 7))},
-		abuseStep{Call: attempts(long...), Writes: true, TTLs: ttls{abuseKey("attempts"): time.Minute}, Want: may(0, row(2, 6))},
-		abuseStep{Name: "a window below a millisecond", Call: attempts(attemptTier{Threshold: 9, Window: time.Microsecond, Block: day}), Writes: true, TTLs: ttls{abuseKey("attempts"): time.Millisecond}, Want: may(0, row(3, 5))},
+		abuseStep{Name: "a call with a shorter one does not shorten it", Advance: time.Minute, Call: attempts(long...), Writes: true, TTLs: ttls{abuseKey("attempts"): 2 * time.Hour}, Want: may(0, row(1, 7))},
+		abuseStep{Name: "which is reset when they are gone", Advance: 3 * time.Hour, Call: attempts(long...), Writes: true, TTLs: ttls{abuseKey("attempts"): time.Minute}, Want: may(0, row(1, 7))},
+		abuseStep{Name: "a window below a millisecond", Advance: day, Call: attempts(attemptTier{Threshold: 9, Window: time.Microsecond, Block: day}), Writes: true, TTLs: ttls{abuseKey("attempts"): time.Millisecond}, Want: may(0, row(1, 7))},
 	)
 }
 
@@ -167,7 +168,7 @@ func TestScenario_concurrentAttemptsStartOneBlock(t *testing.T) {
 		if got := fmt.Sprint(allowed, started.Load(), blocked.Load()); got != "9 1 40" {
 			t.Errorf("allowed, started a block, blocked: %s, want 9 1 40", got)
 		}
-		r, err := c.Status(t.Context(), abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Window: time.Hour}}})
+		r, err := c.Status(t.Context(), abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Threshold: 10, Window: time.Hour}}})
 		if err != nil || r.Strikes != 1 || r.Tiers[0].Count != 10 || r.RetryAfter > time.Hour {
 			t.Errorf("%+v %v, want one strike, 10 attempts, and an hour at most", r, err)
 		}

@@ -2,6 +2,7 @@ package luatest_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestAbuse_wrongTypeIsToldAndLeft(t *testing.T) {
 		for _, suffix := range []string{"block", "attempts"} {
 			name := abuseKey(suffix)
 			wrongType(name)(t, s)
-			for what, call := range map[string]any{"attempt": try, "status": status(time.Minute), "block": blockFor(time.Hour, ""), "forgive": forgive} {
+			for what, call := range map[string]any{"attempt": try, "status": status(attemptTier{Threshold: 2, Window: time.Minute}), "block": blockFor(time.Hour, ""), "forgive": forgive} {
 				if what == "block" && suffix != "block" || what == "forgive" && suffix != "attempts" {
 					continue
 				}
@@ -53,8 +54,8 @@ func TestAbuse_wrongTypeIsToldAndLeft(t *testing.T) {
 }
 
 func TestAbuse_unreadableIsToldAndLeft(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: time.Minute}, attemptTier{Threshold: 3, Window: time.Hour, Block: time.Minute})
-	look := status(time.Minute, time.Hour)
+	tiers := []attemptTier{{Threshold: 2, Window: time.Minute, Block: time.Minute}, {Threshold: 3, Window: time.Hour, Block: time.Minute}}
+	try, look := attempts(tiers...), status(tiers...)
 	const us = "1767323045678901" // the start of the test
 	var steps []abuseStep
 	refused := func(suffix string, texts ...string) {
@@ -65,20 +66,35 @@ func TestAbuse_unreadableIsToldAndLeft(t *testing.T) {
 		steps = append(steps, abuseStep{Given: removes(abuseKey(suffix))})
 	}
 	refused("block", "", "x", "tier", "tier 0", "tier 9", "tier 12", "tier 2 ", " tier 2", "Manual", "1")
-	refused("attempts", "", "x", "5", "nan", "s", "s.", "s.1!", "s.2@"+us, "s"+us, "1!"+us, "2@"+us+us, us[:15], us+"5", "s.9!"+us, "s.0@"+us+us, "s.2@x"+us+us[:15], "s.1?"+us, "s."+us+"1!", "s"+us+"1!"+us, "S."+us, "-"+us[:15], us+"             nan",
-		"9999999999999999", us+"9999999999999999", "nan             "+us, strings.Repeat("x", 16), us+us+" ")
-	for _, strikes := range []string{"x", us[:15], us + "5", "9999999999999999", us + "             inf", strings.Repeat("x", 16), us + us + " "} {
-		refused("attempts", "s"+strikes+"."+us)
+	const need = "00003000003600000000000259200000000"
+	head := func(live, pages, number, strikes, marks int, rest string) string {
+		return fmt.Sprintf("h%s%05d%04d%010d%02d%02d%s", need, live, pages, number, strikes, marks, rest)
 	}
+	refused("attempts", "", "x", "5", us, "n", "N"+need+us, "n"+need, "n"+need[1:]+us, "n-"+need[1:]+us, "n"+need+us[:15], "n"+need+us+"5", "n"+need+"9999999999999999",
+		"n"+need+us+"9999999999999999", "n"+need+"nan             "+us, "n"+need+us+"             nan", "n"+need+strings.Repeat("x", 16), "h", "h"+need, "h"+need+us,
+		head(1, 0, 0, 1, 0, us[:8]), head(1, 0, 0, 0, 1, us), head(1, 0, 0, 0, 1, "00002000000060000000             nan"+us), head(1, 0, 0, 0, 0, us)[:58]+"x"+us, head(1, 0, 0, 0, 0, us+" "))
+	for _, strike := range []string{"9999999999999999", "             inf", strings.Repeat("x", 16)} {
+		refused("attempts", head(1, 0, 0, 1, 0, strike+us))
+	}
+	for _, page := range []string{"x", "0000000000" + us, "0000000000" + strings.Repeat("x", 12*16)} {
+		given := func(t testing.TB, s *luatest.Server) {
+			holds(abuseKey("attempts"), head(13, 1, 1, 0, 0, us), time.Hour)(t, s)
+			s.Do(t, "ZADD", abuseKey("attempt_pages"), us, page)
+			s.Expire(t, abuseKey("attempt_pages"), time.Hour)
+		}
+		steps = append(steps, abuseStep{Name: "page " + page, Given: given, Call: try, WantErr: fcall.ErrState}, abuseStep{Call: look, WantErr: fcall.ErrState}, abuseStep{Given: removes(abuseKey("attempt_pages"))})
+	}
+	steps = append(steps, abuseStep{Given: removes(abuseKey("attempts"))})
 	steps = append(
 		steps,
-		abuseStep{Name: "strikes that can not be read are not lost", Given: holds(abuseKey("attempts"), "sx."+us, time.Hour), Call: forgive, WantErr: fcall.ErrState},
-		abuseStep{Name: "attempts that can not be read may be forgotten", Given: holds(abuseKey("attempts"), "x", time.Hour), Call: forgive, Writes: true, Want: forgiven},
+		abuseStep{Name: "strikes that cannot be read are not lost", Given: holds(abuseKey("attempts"), head(1, 0, 0, 3, 0, us), time.Hour), Call: forgive, WantErr: fcall.ErrState},
+		abuseStep{Name: "nor what may be strikes", Given: holds(abuseKey("attempts"), "x", time.Hour), Call: forgive, WantErr: fcall.ErrState},
+		abuseStep{Name: "attempts that cannot be read may be forgotten", Given: holds(abuseKey("attempts"), "n"+need+"x", time.Hour), Call: forgive, Writes: true, Want: forgiven},
 		abuseStep{Name: "a block that never ends", Given: holds(abuseKey("block"), "tier 1", 0), Call: try, WantErr: fcall.ErrState},
 		abuseStep{Call: look, WantErr: fcall.ErrState},
 		abuseStep{Call: blockFor(time.Hour, ""), WantErr: fcall.ErrState},
 		abuseStep{Name: "which only a person removes", Call: unblock(false), Writes: true, Want: existed},
-		abuseStep{Name: "attempts that never expire get an expiry", Given: holds(abuseKey("attempts"), us, 0), Call: try, Writes: true, Want: starts(1, time.Minute, 1, row(2, 0), row(2, 0)), TTLs: ttls{
+		abuseStep{Name: "attempts that never expire get an expiry", Given: holds(abuseKey("attempts"), "n"+need+us, 0), Call: try, Writes: true, Want: starts(1, time.Minute, 1, row(2, 0), row(2, 0)), TTLs: ttls{
 			abuseKey("attempts"): 30 * day, abuseKey("block"): time.Minute,
 		}},
 	)
@@ -113,9 +129,9 @@ func TestAbuse_clockFarAheadIsForgotten(t *testing.T) {
 	)
 }
 
-// Long logs are searched by halves: each place that a window can begin at is found.
+// Each place that a window can begin at is found, in the log and in its pages.
 func TestAttempt_searchFindsTheFirstInTheWindow(t *testing.T) {
-	const most = 17
+	const most = 43
 	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
 		p := attemptParams{Bucket: "u1", Tiers: []attemptTier{{Threshold: 100, Window: time.Hour, Block: time.Second}}}
 		for range most {
@@ -124,7 +140,7 @@ func TestAttempt_searchFindsTheFirstInTheWindow(t *testing.T) {
 			}
 			s.Advance(t, time.Second)
 		}
-		look := abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Window: time.Hour}, {}}}
+		look := abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Threshold: 100, Window: time.Hour}, {Threshold: 100}}}
 		for inside := range int64(most + 1) {
 			look.Tiers[1].Window = time.Duration(inside)*time.Second + time.Microsecond
 			r, err := c.Status(t.Context(), look)

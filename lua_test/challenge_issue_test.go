@@ -118,8 +118,10 @@ func TestIssue_tooManyOutstanding(t *testing.T) {
 		challengeStep{Call: consume("a", "login"), Want: unknown},
 		challengeStep{Name: "one is used", Call: consume("b", "login"), Writes: true, Want: consumed},
 		challengeStep{Call: issue(p("d", "login", 2)), Writes: true, Want: issued("d", time.Minute, 2)},
-		challengeStep{Name: "a lower limit", Call: issue(p("e", "other", 1)), Writes: true, Want: issued("e", time.Minute, 1)},
-		challengeStep{Call: peekAt("d"), Want: challenge.PeekResult{State: challenge.PeekStateExpiredOrUnknown}},
+		challengeStep{Name: "a lower limit drops only what was issued under one", Call: issue(p("e", "other", 1)), Writes: true, Want: issued("e", time.Minute, 3)},
+		challengeStep{Call: issue(p("f", "third", 1)), Writes: true, Want: issued("f", time.Minute, 3)},
+		challengeStep{Call: peekAt("d"), Want: challenge.PeekResult{State: challenge.PeekStateUnused, Payload: "login", ExpiresAfter: time.Minute}},
+		challengeStep{Call: peekAt("e"), Want: challenge.PeekResult{State: challenge.PeekStateExpiredOrUnknown}},
 	)
 }
 
@@ -133,6 +135,32 @@ func TestIssue_tokenThatIsKnown(t *testing.T) {
 		challengeStep{Name: "a consumed one does not rise again", Call: issue(p("login")), WantErr: fcall.ErrArgument},
 		challengeStep{Name: "until it is forgotten", Advance: time.Minute, Call: issue(p("login")), Writes: true, Want: issued("a", time.Minute, 1)},
 	)
+}
+
+// Two generations of a service: one that allows a single unused challenge drops its own, not those of one that allows more.
+func TestIssue_dropsNoChallengeOfACallerThatAllowsMore(t *testing.T) {
+	challenges.Each(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
+		issue := func(token string, most, outstanding int64) {
+			t.Helper()
+			r, err := c.Issue(t.Context(), issueParams{Bucket: "u1", Token: token, TTL: time.Hour, Payload: token, MaxOutstanding: most})
+			if want := (issueResult{Token: token, ExpiresAfter: time.Hour, Outstanding: outstanding}); err != nil || r != want {
+				t.Errorf("%s: %+v %v, want %+v", token, r, err, want)
+			}
+		}
+		issue("a", 64, 1)
+		issue("b", 3, 2)
+		issue("c", 1, 3)
+		issue("d", 1, 3)
+		for token, want := range map[string]challenge.PeekState{"a": challenge.PeekStateUnused, "b": challenge.PeekStateUnused, "c": challenge.PeekStateExpiredOrUnknown, "d": challenge.PeekStateUnused} {
+			if r, err := c.Peek(t.Context(), challenge.PeekParams{Bucket: "u1", Token: token}); err != nil || r.State != want {
+				t.Errorf("%s: %+v %v, want %s", token, r, err, want)
+			}
+		}
+		for i := range int64(61) {
+			issue(fmt.Sprintf("e%d", i), 64, 4+i)
+		}
+		issue("last", 1, 63) // in place of a, and of d
+	})
 }
 
 // A subject has at most 128 challenges: the oldest used ones are forgotten early, and never rise again.

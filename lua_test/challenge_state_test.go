@@ -35,7 +35,7 @@ func TestChallenge_wrongTypeIsToldAndLeft(t *testing.T) {
 func TestChallenge_unreadableIsToldAndLeft(t *testing.T) {
 	const us = "1767323045678901" // the start of the test
 	const later = "1767323345678901"
-	const number = "0000000000000001"
+	const number = "0000000000001 64"
 	var steps []challengeStep
 	for _, text := range []string{
 		"", "x", "open", "open " + us, "open " + later + " " + us, "open " + later + " " + us + " " + number, "Open " + later + " " + us + " " + number + " ",

@@ -24,13 +24,13 @@ func TestChangedLimits(t *testing.T) {
 		{"sliding_log", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
 			r, err := c.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: limit, Window: window})
 			return passed(t, r.Allowed, err)
-		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, time.Hour, 0}, {20, time.Second, 5}}},
+		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, time.Hour, 0}, {20, time.Second, 5}, {20, time.Hour, 0}}},
 
-		// The window that is going on ends when it was to end, unless that is more than two new ones away.
+		// A window of a new length counts what one that is going on and inside of it has taken.
 		{"fixed_window", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
 			r, err := c.FixedWindow(t.Context(), ratelimit.FixedWindowParams{Bucket: "u1", Limit: limit, Window: window})
 			return passed(t, r.Allowed, err)
-		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, time.Hour, 0}, {15, 30 * time.Second, 0}, {15, 30*time.Second - time.Millisecond, 15}}},
+		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, time.Hour, 0}, {15, time.Second, 0}, {20, time.Minute, 5}, {25, time.Hour, 5}}},
 
 		// What a longer window took counts in full, and of what a shorter one took as much as its key has left of the window.
 		{"sliding_counter", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {

@@ -55,6 +55,13 @@ function clock.expire(key, ttl_us)
   redis.call('PEXPIREAT', key, now_ms() + math.ceil(ttl_us / 1000) + late_ms)
 end
 
+function clock.extend(key, ttl_us)
+  local end_ms = now_ms() + math.ceil(ttl_us / 1000) + late_ms
+  if redis.call('PEXPIREAT', key, end_ms, 'NX') == 0 then
+    redis.call('PEXPIREAT', key, end_ms, 'GT')
+  end
+end
+
 function clock.store_for(key, value, span_us)
   clock.store(key, value, math.ceil(span_us / 1000))
 end

@@ -74,7 +74,7 @@ func TestClock_expiresKeysWhenItIsMoved(t *testing.T) {
 // A time is stored in all its digits, also where those of the second's part begin with zeros.
 func TestClock_textsAreTheTime(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
-		var want []string
+		want := []string{"3600000000 10"}
 		for _, at := range []time.Duration{0, 123 * time.Millisecond, time.Second + 99_999*time.Microsecond, 2*time.Second + 7*time.Microsecond, 3 * time.Second} {
 			s.Set(t, luatest.Start.Truncate(time.Second).Add(time.Minute+at))
 			if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: 10, Window: time.Hour}); err != nil {

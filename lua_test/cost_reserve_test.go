@@ -14,7 +14,7 @@ const window10 = 10 * time.Minute
 func TestReserve_admitsTheBudgetThenWaitsForChargesToLeave(t *testing.T) {
 	budgets.Run(
 		t,
-		costStep{Name: "first use", Call: reserves(reserve("a", 400, within(1000))), Writes: true, TTLs: costKeys(2*window10, 0), Want: granted(400, 400, 1000, window10)},
+		costStep{Name: "first use", Call: reserves(reserve("a", 400, within(1000))), Writes: true, TTLs: costKeys(2 * window10), Want: granted(400, 400, 1000, window10)},
 		costStep{Advance: time.Minute, Call: reserves(reserve("b", 300, within(1000))), Writes: true, Want: granted(300, 700, 1000, window10)},
 		costStep{Name: "exactly the budget", Advance: time.Minute, Call: reserves(reserve("c", 300, within(1000))), Writes: true, Want: granted(300, 1000, 1000, window10)},
 		costStep{Name: "one more micro", Call: reserves(reserve("d", 1, within(1000))), Want: over(1000, 1000, 8*time.Minute, window10)},
@@ -23,7 +23,7 @@ func TestReserve_admitsTheBudgetThenWaitsForChargesToLeave(t *testing.T) {
 		costStep{Name: "nothing fits a full budget", Call: reserves(reserve("z", 0, within(1000))), Writes: true, Want: granted(0, 1000, 1000, window10)},
 		costStep{Name: "one tick sooner", Advance: 8*time.Minute - time.Microsecond, Call: reserves(reserve("d", 400, within(1000))), Want: over(1000, 1000, time.Microsecond, 2*time.Minute+time.Microsecond)},
 		costStep{Name: "at retry_after: the window is half open", Advance: time.Microsecond, Call: reserves(reserve("d", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
-		costStep{Name: "long idle", Advance: 1000 * day, Call: reserves(reserve("a", 1000, within(1000))), Writes: true, TTLs: costKeys(2*window10, 0), Want: granted(1000, 1000, 1000, window10)},
+		costStep{Name: "long idle", Advance: 1000 * day, Call: reserves(reserve("a", 1000, within(1000))), Writes: true, TTLs: costKeys(2 * window10), Want: granted(1000, 1000, 1000, window10)},
 	)
 }
 
@@ -61,7 +61,7 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 	again.Estimate = 800
 	budgets.Run(
 		t,
-		costStep{Call: reserves(held), Writes: true, TTLs: costKeys(2*window10, 2*window10), Want: granted(900, 900, 1000, time.Minute)},
+		costStep{Call: reserves(held), Writes: true, TTLs: costKeys(2 * window10), Want: granted(900, 900, 1000, time.Minute)},
 		costStep{Advance: 10 * time.Second, Call: reserves(reserve("b", 100, within(1000))), Writes: true, Want: granted(100, 1000, 1000, window10)},
 		costStep{Name: "waits for the hold, not for the window", Call: reserves(reserve("c", 900, within(1000))), Want: over(1000, 1000, 50*time.Second, window10)},
 		costStep{Name: "or for the window, if that is later", Call: reserves(reserve("c", 901, within(1000))), Want: over(1000, 1000, window10, window10)},
@@ -69,8 +69,8 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 		costStep{Name: "the hold has ended", Advance: time.Microsecond, Call: peeks("a", 900, budget.PeekLimits{Budget: 1000, Window: window10}), Want: budget.PeekResult{
 			Allowed: true, Reason: "none", Status: "lapsed", ResetAfter: window10 - 50*time.Second, Limits: []budget.PeekLimitsResult{{Allowed: true, Spent: 100, Remaining: 900}},
 		}},
-		costStep{Name: "the receipt is judged anew", Call: reserves(again), Writes: true, TTLs: costKeys(2*window10, 2*window10), Want: granted(800, 900, 1000, window10-50*time.Second)},
-		costStep{Name: "settled in time, it stays for the window", Call: settles("a", 850), Writes: true, TTLs: costKeys(2*window10, 0), Want: settled("settled", 850)},
+		costStep{Name: "the receipt is judged anew", Call: reserves(again), Writes: true, TTLs: costKeys(2 * window10), Want: granted(800, 900, 1000, window10-50*time.Second)},
+		costStep{Name: "settled in time, it stays for the window", Call: settles("a", 850), Writes: true, TTLs: costKeys(2 * window10), Want: settled("settled", 850)},
 		costStep{Advance: 2 * time.Minute, Call: reserves(reserve("d", 50, within(1000))), Writes: true, Want: granted(50, 1000, 1000, window10)},
 		costStep{Call: reserves(reserve("e", 50, within(1000))), Want: over(1000, 1000, window10-170*time.Second, window10)},
 	)
@@ -99,14 +99,14 @@ func TestReserve_severalBudgetsAllOrNone(t *testing.T) {
 	}
 	budgets.Run(
 		t,
-		costStep{Call: reserves(reserve("a", 80, limits)), Writes: true, TTLs: costKeys(2*time.Hour, 0), Want: budget.ReserveResult{Allowed: true, Reason: "none", Charged: 80, ResetAfter: time.Hour, Limits: rows(free(80, 100), free(80, 250), free(80, 90))}},
+		costStep{Call: reserves(reserve("a", 80, limits)), Writes: true, TTLs: costKeys(2 * time.Hour), Want: budget.ReserveResult{Allowed: true, Reason: "none", Charged: 80, ResetAfter: time.Hour, Limits: rows(free(80, 100), free(80, 250), free(80, 90))}},
 		costStep{Call: reserves(reserve("b", 20, limits)), Want: budget.ReserveResult{Reason: "budget", RetryAfter: time.Second, ResetAfter: time.Hour, Limits: rows(free(80, 100), free(80, 250), wait(80, 90, time.Second))}},
 		costStep{Advance: time.Second, Call: reserves(reserve("b", 20, limits)), Writes: true, Want: budget.ReserveResult{Allowed: true, Reason: "none", Charged: 20, ResetAfter: time.Hour, Limits: rows(free(100, 100), free(100, 250), free(20, 90))}},
 		costStep{Name: "two refuse: the greatest wait", Call: reserves(reserve("c", 85, limits)), Want: budget.ReserveResult{Reason: "budget", RetryAfter: time.Minute, ResetAfter: time.Hour, Limits: rows(wait(100, 100, time.Minute), free(100, 250), wait(20, 90, time.Second))}},
 		costStep{Advance: time.Minute, Call: reserves(reserve("c", 90, limits)), Writes: true, Want: budget.ReserveResult{Allowed: true, Reason: "none", Charged: 90, ResetAfter: time.Hour, Limits: rows(free(90, 100), free(190, 250), free(90, 90))}},
 		costStep{Name: "one window alone", Advance: time.Minute, Call: reserves(reserve("d", 60, limits[1:2])), Writes: true, Want: granted(60, 250, 250, time.Hour)},
-		costStep{Name: "a window that was not used before has all that is kept", Call: reserves(reserve("e", 1, []budget.ReserveLimits{{Budget: 1000, Window: 2 * time.Minute}})), Writes: true, TTLs: costKeys(2*time.Hour, 0), Want: granted(1, 151, 1000, 2*time.Minute)},
-		costStep{Name: "also one that is longer than all", Call: reserves(reserve("f", 1, []budget.ReserveLimits{{Budget: 1000, Window: 3 * time.Hour}})), Writes: true, TTLs: costKeys(6*time.Hour, 0), Want: granted(1, 252, 1000, 3*time.Hour)},
+		costStep{Name: "a window that was not used before has all that is kept", Call: reserves(reserve("e", 1, []budget.ReserveLimits{{Budget: 1000, Window: 2 * time.Minute}})), Writes: true, TTLs: costKeys(2 * time.Hour), Want: granted(1, 151, 1000, 2*time.Minute)},
+		costStep{Name: "also one that is longer than all", Call: reserves(reserve("f", 1, []budget.ReserveLimits{{Budget: 1000, Window: 3 * time.Hour}})), Writes: true, TTLs: costKeys(6 * time.Hour), Want: granted(1, 252, 1000, 3*time.Hour)},
 	)
 }
 
@@ -126,13 +126,13 @@ func TestReserve_smallestAndLargestArguments(t *testing.T) {
 	}
 	budgets.Run(
 		t,
-		costStep{Call: reserves(smallest), Writes: true, TTLs: costKeys(time.Millisecond, time.Millisecond), Want: granted(1, 1, 1, time.Microsecond)},
+		costStep{Call: reserves(smallest), Writes: true, TTLs: costKeys(time.Millisecond), Want: granted(1, 1, 1, time.Microsecond)},
 		costStep{Call: reserves(reserve("b", 1, smallest.Limits)), Want: over(1, 1, time.Microsecond, time.Microsecond)},
 		costStep{Advance: time.Microsecond, Call: reserves(reserve("b", 1, smallest.Limits)), Writes: true, Want: granted(1, 1, 1, time.Microsecond)},
-		costStep{Advance: time.Second, Call: reserves(largest), Writes: true, TTLs: costKeys(7300*day, 7300*day), Want: granted(most, most, most, 3650*day)},
+		costStep{Advance: time.Second, Call: reserves(largest), Writes: true, TTLs: costKeys(7300 * day), Want: granted(most, most, most, 3650*day)},
 		costStep{Call: reserves(reserve("b", 1, largest.Limits)), Want: over(most, most, 3650*day, 3650*day)},
 		costStep{Advance: 3650*day - time.Microsecond, Call: reserves(reserve("b", 1, largest.Limits)), Want: over(most, most, time.Microsecond, time.Microsecond)},
-		costStep{Advance: 20_000 * day, Call: reserves(reserve("a", 10, many)), Writes: true, TTLs: costKeys(32*time.Second, 0), Want: want},
+		costStep{Advance: 20_000 * day, Call: reserves(reserve("a", 10, many)), Writes: true, TTLs: costKeys(32 * time.Second), Want: want},
 	)
 }
 

@@ -15,7 +15,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-const chargesKey, holdsKey = "cost:{u1}:charges", "cost:{u1}:holds"
+const chargesKey = "cost:{u1}:charges"
 
 // costCalls is a call of each function that reads what is stored.
 func costCalls() map[string]func(context.Context, *budget.Client) (any, error) {
@@ -27,40 +27,26 @@ func costCalls() map[string]func(context.Context, *budget.Client) (any, error) {
 
 func TestCost_wrongTypeIsToldAndLeft(t *testing.T) {
 	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
-		held := reserve("a", 5, within(1000))
-		held.Hold = time.Second
-		for name, given := range map[string]func(){
-			chargesKey: func() { wrongType(chargesKey)(t, s) },
-			holdsKey: func() {
-				s.Do(t, "DEL", chargesKey, holdsKey)
-				if _, err := c.Reserve(t.Context(), held); err != nil {
-					t.Fatal(err)
-				}
-				wrongType(holdsKey)(t, s)
-				s.Advance(t, time.Second)
-			},
-		} {
-			given()
-			for what, call := range costCalls() {
-				before, err := s.Snapshot(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = call(t.Context(), c)
-				var state *fcall.StateError
-				if !errors.As(err, &state) || state.Key != name || !strings.Contains(state.Problem, "holds a set, not a ") {
-					t.Errorf("%s with a set in %s: %v", what, name, err)
-				}
-				sameKeys(t, s, before)
+		wrongType(chargesKey)(t, s)
+		for what, call := range costCalls() {
+			before, err := s.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
 			}
+			_, err = call(t.Context(), c)
+			var state *fcall.StateError
+			if !errors.As(err, &state) || state.Key != chargesKey || !strings.Contains(state.Problem, "holds a set, not a ") {
+				t.Errorf("%s with a set: %v", what, err)
+			}
+			sameKeys(t, s, before)
 		}
 	})
 }
 
 func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 	us := luatest.Start.UnixMicro()
-	state := fmt.Sprintf("1 2 %d %d %d; 600000000 1000 5 1 %d", us, us, us+600000000, us)
-	charge := fmt.Sprintf("%d 5 0 open a", us)
+	state := fmt.Sprintf("1 2 0 %d %d 5 5; 600000000 1000 5 1 %d", us, us+600000000, us)
+	charge := fmt.Sprintf("%d 5 1 0 open a", us)
 	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
 		for _, fields := range [][]any{
 			{"1", charge, "r:a", "1"}, // no state
@@ -81,6 +67,12 @@ func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 			{"state", strings.Replace(state, "1 2", "1 "+strings.Repeat("9", 400), 1), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, "; 600000000", " 1; 600000000", 1), "1", charge, "r:a", "1"},
 			{"state", state + "! 1 2 " + strings.Repeat("9", 400), "1", charge, "r:a", "1"},
+			{"state", state + "| 60000000 5 0 3 1", "1", charge, "r:a", "1"},
+			{"state", state + "| 60000000 5 0 1", "1", charge, "r:a", "1"},
+			{"state", state + "| 60000000 9007199254740992 0 1 1", "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, "1 2", "2 2", 1), "1", charge, "r:a", "1"},
+			{"state", strings.Replace(state, " 5 1 ", " 6 1 ", 1), "1", charge, "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d 5 0 0 open a", us), "r:a", "1"},
 			{"state", strings.Replace(state, " 5 1 ", " 5 3 ", 1), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, " 5 1 ", " 5 0 ", 1), "1", charge, "r:a", "1"},
 			{"state", strings.Replace(state, " 5 1 ", " 5 2 ", 1), "1", charge, "r:a", "1"},
@@ -93,10 +85,10 @@ func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 			{"state", state, "1", charge, "r:a", "nan"},
 			{"state", state, "1", "", "r:a", "1"},
 			{"state", state, "1", "gone", "r:a", "1"},
-			{"state", state, "1", fmt.Sprintf("%d inf 0 open a", us), "r:a", "1"},
-			{"state", state, "1", fmt.Sprintf("%d 9007199254740994 0 open a", us), "r:a", "1"},
-			{"state", state, "1", fmt.Sprintf("%d %s 0 open a", us, strings.Repeat("9", 400)), "r:a", "1"},
-			{"state", state, "1", fmt.Sprintf("%d 5 0 gone ", us), "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d inf 1 0 open a", us), "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d 9007199254740994 1 0 open a", us), "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d %s 1 0 open a", us, strings.Repeat("9", 400)), "r:a", "1"},
+			{"state", state, "1", fmt.Sprintf("%d 5 1 0 gone ", us), "r:a", "1"},
 			{"state", state, "r:a", "1"},
 		} {
 			s.Do(t, "DEL", chargesKey)
@@ -138,14 +130,14 @@ func TestCost_keysThatNeverExpireGetAnExpiryFromTheNextCharge(t *testing.T) {
 		costStep{Call: reserves(reserve("a", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
 		costStep{
 			Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "PERSIST", chargesKey) },
-			Call:  reserves(reserve("b", 300, within(1000))), Writes: true, TTLs: costKeys(2*window10, 0), Want: granted(300, 900, 1000, window10),
+			Call:  reserves(reserve("b", 300, within(1000))), Writes: true, TTLs: costKeys(2 * window10), Want: granted(300, 900, 1000, window10),
 		},
 	)
 }
 
 func TestCost_subjectsNeverShare(t *testing.T) {
 	var steps []costStep
-	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "", "\xff"} {
+	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "\xff"} {
 		p := reserve("r", 1000, within(1000))
 		p.Bucket = subject
 		steps = append(steps, costStep{Name: string(subject), Call: reserves(p), Writes: true, Want: granted(1000, 1000, 1000, window10)})
@@ -155,7 +147,7 @@ func TestCost_subjectsNeverShare(t *testing.T) {
 
 func TestCost_expiryOfTheLibraryThatShips(t *testing.T) {
 	budgets.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
-		s.CheckTTLs(t, costKeys(20*time.Minute, 20*time.Minute), func() {
+		s.CheckTTLs(t, costKeys(20*time.Minute), func() {
 			p := reserve("r", 1000, within(1000))
 			p.Hold = time.Minute
 			if _, err := c.Reserve(t.Context(), p); err != nil {
@@ -185,9 +177,9 @@ func TestScenario_oneReceiptIsSettledOnce(t *testing.T) {
 func TestCost_stateIsReadAsItIsWritten(t *testing.T) {
 	us := luatest.Start.UnixMicro()
 	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
-		state := fmt.Sprintf("1 2 %d %d %d; 600000000 1000 5 1 %d", us, us, us+600000000, us)
+		state := fmt.Sprintf("1 2 0 %d %d 5 5; 600000000 1000 5 1 %d", us, us+600000000, us)
 		s.Do(t, "DEL", chargesKey)
-		s.Do(t, "HSET", chargesKey, "state", state, "1", fmt.Sprintf("%d 5 0 open a", us), "r:a", "1")
+		s.Do(t, "HSET", chargesKey, "state", state, "1", fmt.Sprintf("%d 5 1 0 open a", us), "r:a", "1")
 		r, err := c.Reserve(t.Context(), reserve("b", 7, within(1000)))
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +187,7 @@ func TestCost_stateIsReadAsItIsWritten(t *testing.T) {
 		if want := granted(7, 12, 1000, window10); !cmp.Equal(r, want) {
 			t.Errorf("reserve (-want +got):\n%s", cmp.Diff(want, r))
 		}
-		state = fmt.Sprintf("1 3 %d %d %d; 600000000 1000 12 1 %d", us, us, us+600000000, us)
+		state = fmt.Sprintf("1 3 0 %d %d 12 12; 600000000 1000 12 1 %d", us, us+600000000, us)
 		if got, err := s.Redis.HGet(t.Context(), chargesKey, "state").Result(); got != state || err != nil {
 			t.Errorf("the state is %q (%v), want %q", got, err, state)
 		}

@@ -22,16 +22,12 @@ var budgets = luatest.Suite[*budget.Client]{
 	Scripts: somewhere,
 }
 
-// costKeys are the expiries of u1's keys; 0 is no key.
-func costKeys(charges, holds time.Duration) ttls {
-	all := ttls{}
-	if charges > 0 {
-		all["cost:{u1}:charges"] = charges
+// costKeys is the expiry of u1's key; 0 is no key.
+func costKeys(charges time.Duration) ttls {
+	if charges == 0 {
+		return ttls{}
 	}
-	if holds > 0 {
-		all["cost:{u1}:holds"] = holds
-	}
-	return all
+	return ttls{chargesKey: charges}
 }
 
 // within is a budget for ten minutes, the window of most tables.

@@ -76,9 +76,13 @@ func TestFixedWindow_anotherLimitOrWindow(t *testing.T) {
 		step{Name: "lowered below what is taken", Advance: time.Second, Call: take(3, 10*time.Second, 1), Want: windowResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
 		step{Name: "then cost 0 is refused too", Call: take(3, 10*time.Second, 0), Want: windowResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
 		step{Name: "raised", Call: take(6, 10*time.Second, 2), Writes: true, TTLs: window(9 * time.Second), Want: windowResult{Allowed: true, ResetAfter: 9 * time.Second}},
-		step{Name: "a longer window ends when it was begun to end", Call: take(7, time.Hour, 1), Writes: true, TTLs: window(9 * time.Second), Want: windowResult{Allowed: true, ResetAfter: 9 * time.Second}},
-		step{Name: "one that is half as long, too", Call: take(7, 5*time.Second, 1), Want: windowResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
-		step{Name: "a much shorter one begins anew", Call: take(7, time.Second, 1), Writes: true, TTLs: window(time.Second), Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: time.Second}},
+		step{Name: "a longer window began with the one that is going on", Call: take(7, time.Hour, 1), Writes: true, TTLs: window(time.Hour - time.Second), Want: windowResult{Allowed: true, ResetAfter: time.Hour - time.Second}},
+		step{Name: "so did a shorter one that holds it", Call: take(7, 5*time.Second, 1), Want: windowResult{RetryAfter: 4 * time.Second, ResetAfter: 4 * time.Second}},
+		step{Name: "one that does not begins now, and counts in all", Call: take(7, time.Second, 0), Want: windowResult{Allowed: true, Remaining: 7}},
+		step{Call: take(7, time.Second, 1), Writes: true, TTLs: window(time.Hour - time.Second), Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: time.Second}},
+		step{Call: take(8, time.Hour, 1), Want: windowResult{RetryAfter: time.Hour - time.Second, ResetAfter: time.Hour - time.Second}},
+		step{Name: "each ends by its own rule", Advance: 9 * time.Second, Call: take(7, 10*time.Second, 1), Writes: true, TTLs: window(time.Hour - 10*time.Second), Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: 10 * time.Second}},
+		step{Call: take(10, time.Hour, 2), Want: windowResult{Remaining: 1, RetryAfter: time.Hour - 10*time.Second, ResetAfter: time.Hour - 10*time.Second}},
 	)
 }
 

@@ -186,7 +186,7 @@ func TestGCRA_argumentsOutOfBoundsAreNotSent(t *testing.T) {
 
 func TestGCRA_subjectsNeverShare(t *testing.T) {
 	var steps []step
-	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "", "\xff"} {
+	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "\xff"} {
 		steps = append(steps, step{
 			Name: string(subject), Call: gcra(gcraParams{Bucket: subject, Limit: 1, Period: time.Minute}), Writes: true,
 			Want: gcraResult{Allowed: true, ResetAfter: time.Minute},

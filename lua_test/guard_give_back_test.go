@@ -35,6 +35,7 @@ func TestGiveBack_everythingOnce(t *testing.T) {
 		guardStep{Call: take, Writes: true, Want: took(1)},
 		guardStep{Name: "the attempt stays", Call: back, Writes: true, Want: given, TTLs: ttls{
 			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): 2 * time.Hour,
+			guardKey("checked"): 10 * time.Second, guardKey("sliding_log:a"): 10 * time.Second, // what callers need of them
 		}},
 		guardStep{Name: "twice is once", Call: back, Want: notGiven},
 		guardStep{Name: "as if it had not come", Call: take, Writes: true, Want: took(2)},

@@ -52,7 +52,7 @@ func TestAdmit_limitsOfEveryKindAndBack(t *testing.T) {
 	runBoth(
 		t,
 		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
-		guardStep{Name: "as new", Call: back, Writes: true, TTLs: ttls{}, Want: given},
+		guardStep{Name: "as new, but for what callers need of a log", Call: back, Writes: true, TTLs: ttls{guardKey("sliding_log:a"): 10 * time.Second}, Want: given},
 		guardStep{Name: "nothing to give back", Call: back, Want: given},
 		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
 	)

@@ -107,7 +107,7 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 	guards.Run(
 		t,
 		guardStep{Name: "budgets and no ID", Call: admit(unnamed), WantErr: fcall.ErrArgument},
-		guardStep{Call: admit(p), Writes: true, TTLs: ttls{guardKey("charges"): 2 * time.Hour, guardKey("holds"): 2 * time.Hour}, Want: reserved(40, "i1")},
+		guardStep{Call: admit(p), Writes: true, TTLs: ttls{guardKey("charges"): 2 * time.Hour}, Want: reserved(40, "i1")},
 		guardStep{Name: "the same reservation is charged nothing", Call: admit(p), Want: reserved(40, "i1")},
 		guardStep{Call: admit(second), Writes: true, Want: reserved(90, "i2")},
 		guardStep{Name: "the budget is spent", Call: admit(third), Want: answered(admitResult{

@@ -36,7 +36,6 @@ func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 		{"attempts", []any{"x"}, false},
 		{"challenges", []any{"t1", "x"}, true},
 		{"charges", []any{"state", "x"}, true},
-		{"holds", nil, true},
 		{"sliding_log:a", nil, true},
 		{"sliding_counter:a", []any{"x"}, true},
 		{"fixed_window:a", []any{"x"}, true},
@@ -94,7 +93,7 @@ func TestAdmit_raisesBeforeItWrites(t *testing.T) {
 	p.Challenge, p.Receipt, p.Reservation = "", "", "i1"
 	guards.Run(
 		t,
-		guardStep{Name: "holds is written and not read", Given: wrongType(guardKey("holds")), Call: admit(p), WantErr: fcall.ErrState},
+		guardStep{Name: "charges", Given: wrongType(guardKey("charges")), Call: admit(p), WantErr: fcall.ErrState},
 	)
 }
 
@@ -115,10 +114,13 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 		}
 		s.CheckTTLs(t, map[string]time.Duration{
 			guardKey("checked"): 10 * time.Second, guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour,
-			guardKey("charges"): 2 * time.Hour, guardKey("holds"): 2 * time.Hour, guardKey("sliding_log:a"): 10 * time.Second,
+			guardKey("charges"): 2 * time.Hour, guardKey("sliding_log:a"): 10 * time.Second,
 			guardKey("sliding_counter:a"): 20 * time.Second, guardKey("fixed_window:a"): 10 * time.Second, guardKey("gcra:a"): 2 * time.Second,
 		}, take)
-		s.CheckTTLs(t, map[string]time.Duration{guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): 2 * time.Hour}, func() {
+		s.CheckTTLs(t, map[string]time.Duration{
+			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): 2 * time.Hour,
+			guardKey("checked"): 10 * time.Second, guardKey("sliding_log:a"): 10 * time.Second, // what callers need of them
+		}, func() {
 			take()
 			if r, err := c.guard.GiveBack(t.Context(), back); err != nil || !r.GivenBack {
 				t.Fatalf("give_back: %+v, %v", r, err)

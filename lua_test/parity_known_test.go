@@ -1,5 +1,22 @@
 package luatest_test
 
+import "regexp"
+
+var knownWordings = []wording{
+	{
+		servers: "Valkey 9.[1-9]*",
+		reason:  "Valkey 9.1 leaves the function's name out of an error from inside.",
+		ours:    regexp.MustCompile(` script: \w+, on @`),
+		theirs:  " script: on @",
+	},
+	{
+		servers: "Valkey 9.[1-9]*",
+		reason:  "Valkey 9.1 gives its own name to a command that no function may call.",
+		ours:    regexp.MustCompile(`^-ERR This Redis command`),
+		theirs:  "-ERR This Valkey command",
+	},
+}
+
 // knownDifferences are the snippets that the embedded engine answers in its own way, and why that is left so.
 var knownDifferences = []difference{
 	{
@@ -157,6 +174,14 @@ var knownDifferences = []difference{
 		steps: []string{
 			`> FUNCTION LOAD "#!lua name=nul\nredis.register_function('nulf', function() return 'a\x00b' end)"`,
 			`> FCALL nulf 0`,
+		},
+	},
+	{
+		servers: "Valkey 9.[1-9]*",
+		reason:  "Valkey 9.1 reads no hexadecimal score.",
+		steps: []string{
+			`> ZADD z 0x10 hex`,
+			`> ZSCORE z hex`,
 		},
 	},
 	{

@@ -16,7 +16,7 @@ var abuseFamily = family[*abuse.Client, *model.Abuse]{
 	name:  "abuse",
 	suite: abusers,
 	model: model.NewAbuse,
-	keys:  []storedKey{{"block", "string"}, {"attempts", "string"}},
+	keys:  []storedKey{{"block", "string"}, {"attempts", "string"}, {"attempt_pages", "zset"}},
 	draw:  drawAbuse,
 }
 
@@ -24,33 +24,43 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 	spans := []time.Duration{time.Microsecond, time.Millisecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute, time.Hour}
 	span := rapid.SampledFrom(spans)
 	block := rapid.SampledFrom(spans[1:])
+	// Some histories have few blocks, so that one subject makes many attempts.
+	patient, few := rapid.IntRange(0, 2).Draw(t, "patient") == 2, subjects
+	thresholds := []int64{1, 2, 2, 3, 3, 4, 6, 14, 27, 10_000}
+	if patient {
+		few, thresholds = subjects[:1], []int64{14, 20, 27, 40, 10_000}
+	}
 	tiers := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) attemptTier {
 		return attemptTier{
-			Threshold: rapid.SampledFrom([]int64{1, 2, 2, 3, 3, 4, 6, 10_000}).Draw(t, "threshold"),
+			Threshold: rapid.SampledFrom(thresholds).Draw(t, "threshold"),
 			Window:    span.Draw(t, "window"), Block: block.Draw(t, "block"),
 		}
 	}), 1, 4)
-	steady := rapid.Bool().Draw(t, "steady")
-	fixed := tiers.Draw(t, "tiers")
-	memory := rapid.SampledFrom([]time.Duration{0, 0, 10 * time.Second, time.Millisecond}).Draw(t, "memory")
-	var escalation []abuse.AttemptEscalation
-	for _, d := range rapid.SliceOfN(block, 0, 3).Draw(t, "escalation") {
-		escalation = append(escalation, abuse.AttemptEscalation{Block: d})
-	}
-	return plan[*abuse.Client, *model.Abuse]{spans: spans, steady: false, call: func(t *rapid.T) abuseCall {
-		subject := fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
-		p := attemptParams{Bucket: subject, Tiers: fixed, Escalation: escalation, StrikeMemory: memory}
-		if !steady {
-			p.Tiers = tiers.Draw(t, "tiers")
-			p.StrikeMemory = rapid.SampledFrom([]time.Duration{0, time.Minute, time.Millisecond}).Draw(t, "memory")
+	memory := rapid.SampledFrom([]time.Duration{0, 0, time.Minute, 10 * time.Second, time.Millisecond})
+	generation := rapid.Custom(func(t *rapid.T) attemptParams {
+		p := attemptParams{Tiers: tiers.Draw(t, "tiers"), StrikeMemory: memory.Draw(t, "memory")}
+		for _, d := range rapid.SliceOfN(block, 0, 3).Draw(t, "escalation") {
+			p.Escalation = append(p.Escalation, abuse.AttemptEscalation{Block: d})
 		}
+		return p
+	})
+	// One or two generations of a service, or each call another.
+	generations := rapid.OneOf(rapid.SliceOfN(generation, 1, 2), rapid.Just[[]attemptParams](nil)).Draw(t, "generations")
+	return plan[*abuse.Client, *model.Abuse]{spans: spans, call: func(t *rapid.T) abuseCall {
+		subject := fcall.Subject(rapid.SampledFrom(few).Draw(t, "subject"))
+		from := generation
+		if generations != nil {
+			from = rapid.SampledFrom(generations)
+		}
+		p := from.Draw(t, "generation")
+		p.Bucket = subject
 		switch rapid.IntRange(0, 24).Draw(t, "function") {
 		default:
 			return tryOnce(p)
 		case 19, 20, 21:
 			status := abuse.StatusParams{Bucket: subject, StrikeMemory: p.StrikeMemory}
 			for _, tier := range p.Tiers[rapid.IntRange(0, len(p.Tiers)).Draw(t, "from"):] {
-				status.Tiers = append(status.Tiers, abuse.StatusTiers{Window: tier.Window})
+				status.Tiers = append(status.Tiers, abuse.StatusTiers{Threshold: tier.Threshold, Window: tier.Window})
 			}
 			return lookAtStatus(status)
 		case 22:
@@ -91,15 +101,15 @@ func tryOnce(p attemptParams) abuseCall {
 }
 
 func lookAtStatus(p abuse.StatusParams) abuseCall {
-	var windows []time.Duration
+	var tiers []model.AbuseTier
 	for _, tier := range p.Tiers {
-		windows = append(windows, tier.Window)
+		tiers = append(tiers, model.AbuseTier{Threshold: tier.Threshold, Window: tier.Window})
 	}
 	return abuseCall{
 		function: "status", subject: string(p.Bucket), params: p,
 		queue: queued((*abuse.Client).QueueStatus, p),
 		answer: func(m *model.Abuse) answer {
-			r := m.Status(string(p.Bucket), windows, p.StrikeMemory)
+			r := m.Status(string(p.Bucket), tiers, p.StrikeMemory)
 			return answer{reply: abuse.StatusResult{
 				Blocked: r.Blocked, Tier: r.Tier, Reason: r.Reason, RetryAfter: r.RetryAfter, Strikes: r.Strikes, Tiers: counts(r.Count...),
 			}}

@@ -25,7 +25,7 @@ var challengeFamily = family[*challenge.Client, *model.Challenge]{
 func drawChallenge(t *rapid.T) plan[*challenge.Client, *model.Challenge] {
 	spans := []time.Duration{time.Microsecond, time.Millisecond, time.Second, 10 * time.Second, time.Minute, time.Hour}
 	span := rapid.SampledFrom(spans)
-	most := rapid.SampledFrom([]int64{0, 1, 2, 3, 64}).Draw(t, "max_outstanding")
+	most := rapid.SampledFrom([]int64{0, 1, 1, 2, 2, 3, 64})
 	token := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h"})
 	payload := rapid.SampledFrom([]string{"", "", "login", "pay"})
 	return plan[*challenge.Client, *model.Challenge]{spans: spans, call: func(t *rapid.T) challengeCall {
@@ -34,7 +34,7 @@ func drawChallenge(t *rapid.T) plan[*challenge.Client, *model.Challenge] {
 		default:
 			return issueOne(issueParams{
 				Bucket: subject, Token: token.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payload.Draw(t, "payload"),
-				ReuseWithin: rapid.SampledFrom(append([]time.Duration{0, 0, 0}, spans...)).Draw(t, "reuse_within"), MaxOutstanding: most,
+				ReuseWithin: rapid.SampledFrom(append([]time.Duration{0, 0, 0}, spans...)).Draw(t, "reuse_within"), MaxOutstanding: most.Draw(t, "max_outstanding"),
 			})
 		case 5, 6, 7:
 			return consumeOne(challenge.ConsumeParams{Bucket: subject, Token: token.Draw(t, "token"), Payload: payload.Draw(t, "payload")})

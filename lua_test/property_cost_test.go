@@ -1,7 +1,6 @@
 package luatest_test
 
 import (
-	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -17,7 +16,7 @@ var costFamily = family[*budget.Client, *model.Cost]{
 	name:  "cost",
 	suite: budgets,
 	model: model.NewCost,
-	keys:  []storedKey{{"charges", "hash"}, {"holds", "zset"}},
+	keys:  []storedKey{{"charges", "hash"}},
 	draw:  drawCost,
 }
 
@@ -29,12 +28,16 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 			Window: rapid.SampledFrom(windows).Draw(t, "window"),
 		}
 	})
-	sets := rapid.SliceOfN(rapid.SliceOfN(limit, 1, 3), 1, 3).Draw(t, "limits")
-	spans := []time.Duration{time.Second}
-	for _, l := range slices.Concat(sets...) {
-		spans = append(spans, l.Window)
+	// Some histories are of callers that agree, others of callers that all differ.
+	sets := rapid.OneOf(
+		rapid.SampledFrom(rapid.SliceOfN(rapid.SliceOfN(limit, 1, 3), 1, 3).Draw(t, "limits")),
+		rapid.SliceOfN(limit, 1, 3),
+	)
+	if rapid.Bool().Draw(t, "alike") {
+		sets = rapid.SampledFrom(rapid.SliceOfN(rapid.SliceOfN(limit, 1, 3), 1, 3).Draw(t, "limits"))
 	}
-	longer := append([]time.Duration{0, 0, 0, time.Microsecond, time.Second, 3650 * day}, spans...)
+	spans := windows
+	longer := append([]time.Duration{0, 0, 0, time.Microsecond, time.Second, 3650 * day, 2 * time.Second, 3 * time.Second, 5 * time.Second, 7 * time.Second, time.Hour}, spans...)
 	receipts := []string{"r1", "r1", "r2", "r2", "r3", "r4", "r5", "r6", "state", "1", "\x00\xff\r\n"}
 	subjects := []string{"u1", "u1", "u1", "u2"}
 	amounts := []int64{0, 1, 2, 3, 3, 5, 6, 10, 11}
@@ -43,7 +46,7 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 		subject := rapid.SampledFrom(subjects).Draw(t, "subject")
 		receipt := rapid.SampledFrom(receipts).Draw(t, "receipt")
 		amount := rapid.SampledFrom(amounts).Draw(t, "amount")
-		limits := rapid.SampledFrom(sets).Draw(t, "limits")
+		limits := sets.Draw(t, "limits")
 		switch rapid.IntRange(0, 19).Draw(t, "function") {
 		default:
 			hold := rapid.SampledFrom(longer).Draw(t, "hold")

@@ -81,14 +81,25 @@ func TestProperty_invariantsNeedNoModel(t *testing.T) {
 		"sliding_log": {slidingLogInvariant(), []told{
 			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
 			{500 * time.Millisecond, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
-			{998 * time.Millisecond, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, "3 admissions in 998ms"},
+			{998 * time.Millisecond, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, "3 admissions within 1s"},
 		}},
 		"sliding_log, after a refund": {slidingLogInvariant(), []told{
 			{0, logParams{Limit: 2, Window: time.Second, Receipt: "r"}, logResult{Allowed: true}, ""},
 			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
 			{0, ratelimit.SlidingLogRefundParams{Receipt: "r"}, ratelimit.SlidingLogRefundResult{Refunded: true}, ""},
 			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
-			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, "3 admissions in 0s"},
+			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, "3 admissions within 1s"},
+		}},
+		"sliding_log, over what another caller took": {slidingLogInvariant(), []told{
+			{0, logParams{Limit: 2, Window: time.Hour}, logResult{Allowed: true}, ""},
+			{0, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
+			{time.Minute, logParams{Limit: 2, Window: time.Second}, logResult{Allowed: true}, ""},
+			{time.Minute, logParams{Limit: 2, Window: time.Hour}, logResult{Allowed: true}, "4 admissions within 1h0m0s"},
+		}},
+		"fixed_window, over what another caller took": {fixedWindowInvariant(), []told{
+			{0, windowParams{Limit: 2, Window: time.Hour}, windowResult{Allowed: true, ResetAfter: time.Hour}, ""},
+			{0, windowParams{Limit: 2, Window: time.Second}, windowResult{Allowed: true, ResetAfter: time.Second}, ""},
+			{time.Minute, windowParams{Limit: 2, Window: time.Hour}, windowResult{Allowed: true, ResetAfter: time.Hour - time.Minute}, "3 taken in a window of 1h0m0s"},
 		}},
 		"gcra": {gcraInvariant(), []told{
 			{0, gcraParams{Limit: 2, Period: time.Second, Burst: 1}, gcraResult{Allowed: true}, ""},

@@ -63,7 +63,7 @@ func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
 				rapid.SampledFrom([]int64{0, 1, 2, 1000, 1_000_000}).Draw(t, "burst"),
 			}
 		}),
-	), 1, 3).Draw(t, "limits")
+	), 1, 8).Draw(t, "limits")
 	var spans []time.Duration
 	for _, l := range limits {
 		spans = append(spans, l.period, max(l.period/time.Duration(l.limit), time.Microsecond), min(l.period/time.Duration(l.limit)*time.Duration(max(l.burst, 1)), century))

@@ -22,8 +22,8 @@ var guardFamily = family[guarded, *model.Guard]{
 	model: model.NewGuard,
 	keys: append(
 		checkKeys(), // of the same names
-		storedKey{"block", "string"}, storedKey{"attempts", "string"},
-		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"}, storedKey{"holds", "zset"},
+		storedKey{"block", "string"}, storedKey{"attempts", "string"}, storedKey{"attempt_pages", "zset"},
+		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"},
 	),
 	share: 4,
 	draw:  drawGuard,
@@ -169,7 +169,9 @@ func callAdmit(subject string, c model.AdmitCall, mayBeByLimits bool) guardedCal
 			}
 			a := answer{reply: admitAnswer(r), changed: changed, retry: r.RetryAfter, tick: time.Millisecond, passes: func(reply any) bool { return reply.(admitResult).Allowed }}
 			if !r.Allowed {
-				a.touches = func(suffix string) bool { return slices.Contains([]string{"block", "attempts"}, suffix) }
+				a.touches = func(suffix string) bool {
+					return slices.Contains([]string{"block", "attempts", "attempt_pages"}, suffix)
+				}
 			}
 			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, plainCall(c), checkOf(r)) {
 				a.refused, a.tick = true, admitTick(c, r)

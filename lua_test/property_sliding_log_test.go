@@ -124,63 +124,77 @@ func resetLog(p ratelimit.SlidingLogResetParams) logCall {
 	}
 }
 
-// slidingLogInvariant holds that no window has more admissions than its limit, from the times of the admissions alone: of
-// limit+1 admissions in a row the last is at least a window after the first. A refund takes its receipt's newest one out. It
-// says nothing across a clock that went back, another limit or a reset, nor across the refund of what was admitted before one of
-// these: if the log began anew there, the entry that goes may be another one of the same microsecond.
+// slidingLogInvariant holds each caller to its own limit over what all have taken, from the times of the admissions alone: when
+// a call is admitted, no more than its limit were in its window since the first call with that limit and window was. A key that
+// was idle for the longest window is gone, and what its callers need with it. A refund takes its receipt's newest admission out. It says nothing across a clock that went back or a reset, nor across the refund of what was
+// admitted before one of these: if the log was reset there, the entry that goes may be another one of the same microsecond.
 func slidingLogInvariant() func(time.Time, string, any, any) string {
 	type rule struct {
 		limit  int64
 		window time.Duration
 	}
 	type admission struct {
+		number  int
 		at      time.Time
 		receipt string
 	}
 	type stretch struct {
-		rule     rule
 		admitted []admission
+		first    map[rule]int // the number of the first admission of a rule
+		number   int
+		last     time.Time
+		longest  time.Duration
 	}
-	stretches, clock := map[string]stretch{}, time.Time{}
+	stretches, clock := map[string]*stretch{}, time.Time{}
 	return func(now time.Time, subject string, params, reply any) string {
 		if now.Before(clock) {
 			clear(stretches)
 		}
 		clock = now
-		p, ok := params.(logParams)
-		if !ok {
-			switch p := params.(type) {
-			case ratelimit.SlidingLogResetParams:
-				delete(stretches, subject)
-			case ratelimit.SlidingLogRefundParams:
-				s := stretches[subject]
-				its := func(a admission) bool { return a.receipt == p.Receipt }
-				if !reply.(ratelimit.SlidingLogRefundResult).Refunded {
-					break
-				}
-				if !slices.ContainsFunc(s.admitted, its) {
-					delete(stretches, subject)
-					break
-				}
-				n := len(s.admitted) - 1
-				for ; !its(s.admitted[n]); n-- {
-				}
-				s.admitted = slices.Concat(s.admitted[:n], s.admitted[n+1:])
-				stretches[subject] = s
+		s := stretches[subject]
+		if s == nil {
+			s = &stretch{first: map[rule]int{}}
+			stretches[subject] = s
+		}
+		switch p := params.(type) {
+		case ratelimit.SlidingLogResetParams:
+			delete(stretches, subject)
+		case ratelimit.SlidingLogRefundParams:
+			if !reply.(ratelimit.SlidingLogRefundResult).Refunded {
+				break
 			}
-			return ""
-		}
-		s, its := stretches[subject], rule{p.Limit, p.Window}
-		if s.rule != its {
-			s = stretch{rule: its}
-		}
-		if r := reply.(logResult); r.Allowed && !r.Duplicate {
-			s.admitted = append(slices.Clip(s.admitted), admission{now, p.Receipt})
-		}
-		stretches[subject] = s
-		if n := int64(len(s.admitted)); n > p.Limit {
-			if took := now.Sub(s.admitted[n-1-p.Limit].at); took < p.Window {
-				return fmt.Sprintf("%d admissions in %s, and the limit is %d in %s", p.Limit+1, took, p.Limit, p.Window)
+			n := len(s.admitted) - 1
+			for n >= 0 && s.admitted[n].receipt != p.Receipt {
+				n--
+			}
+			if n < 0 {
+				delete(stretches, subject)
+				break
+			}
+			s.admitted = slices.Delete(s.admitted, n, n+1)
+		case logParams:
+			if r := reply.(logResult); !r.Allowed || r.Duplicate {
+				break
+			}
+			if now.Sub(s.last) >= s.longest {
+				*s = stretch{first: map[rule]int{}}
+			}
+			s.last, s.longest = now, max(s.longest, p.Window)
+			s.number++
+			s.admitted = append(s.admitted, admission{s.number, now, p.Receipt})
+			its := rule{p.Limit, p.Window}
+			if s.first[its] == 0 {
+				s.first[its] = s.number
+			}
+			inside := int64(0)
+			for _, a := range slices.Backward(s.admitted) {
+				if a.number < s.first[its] || now.Sub(a.at) >= p.Window {
+					break
+				}
+				inside++
+			}
+			if inside > p.Limit {
+				return fmt.Sprintf("%d admissions within %s, and the limit of this caller is %d", inside, p.Window, p.Limit)
 			}
 		}
 		return ""

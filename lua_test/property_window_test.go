@@ -38,7 +38,7 @@ func drawWindows(t *rapid.T, windows []time.Duration) (d windowDraw) {
 				rapid.Map(rapid.Int64Range(1, int64(windows[len(windows)-1])), func(n int64) time.Duration { return time.Duration(n) }),
 			).Draw(t, "window"),
 		}
-	}), 1, 3).Draw(t, "limits")
+	}), 1, 8).Draw(t, "limits")
 	return d
 }
 
@@ -184,17 +184,62 @@ func wholeMillisecondsOf(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
+// fixedWindowInvariant holds that no two windows of one length overlap, and each caller to its own limit over what all have
+// taken: when a call is admitted, no more than its limit was taken since its window began, from the times of the calls alone. It
+// says nothing across a clock that went back, a refund or a reset.
 func fixedWindowInvariant() func(time.Time, string, any, any) string {
-	var windows windowsTaken
+	type taken struct {
+		at   time.Time
+		cost int64
+	}
+	type window struct {
+		begins time.Time
+		first  int // the number of its caller's first admission in it
+	}
+	type stretch struct {
+		taken []taken
+		last  map[time.Duration]window // the last one of a length
+	}
+	stretches, clock := map[string]*stretch{}, time.Time{}
 	return func(now time.Time, subject string, params, reply any) string {
-		windows.at(now)
+		if now.Before(clock) {
+			clear(stretches)
+		}
+		clock = now
 		switch p := params.(type) {
 		case windowParams:
-			if r := reply.(windowResult); r.Allowed && modelCost(p.Cost) > 0 {
-				return windows.took(subject, p, wholeMilliseconds(now).Add(r.ResetAfter-wholeMillisecondsOf(p.Window)), modelCost(p.Cost))
+			r := reply.(windowResult)
+			if !r.Allowed || modelCost(p.Cost) == 0 {
+				return ""
+			}
+			s := stretches[subject]
+			if s == nil {
+				s = &stretch{last: map[time.Duration]window{}}
+				stretches[subject] = s
+			}
+			length := wholeMillisecondsOf(p.Window)
+			begins := wholeMilliseconds(now).Add(r.ResetAfter - length)
+			last, ok := s.last[length]
+			if ok && !begins.Equal(last.begins) && begins.Before(last.begins.Add(length)) {
+				return fmt.Sprintf("a window of %s begins %s after another", length, begins.Sub(last.begins))
+			}
+			s.taken = append(s.taken, taken{wholeMilliseconds(now), modelCost(p.Cost)})
+			if !ok || !begins.Equal(last.begins) {
+				last = window{begins, len(s.taken) - 1}
+				s.last[length] = last
+			}
+			sum := int64(0)
+			for n, one := range s.taken {
+				// Of the millisecond in which it begins it has what came after it began.
+				if one.at.After(begins) || one.at.Equal(begins) && n >= last.first {
+					sum += one.cost
+				}
+			}
+			if sum > p.Limit {
+				return fmt.Sprintf("%d taken in a window of %s, and the limit of this caller is %d", sum, length, p.Limit)
 			}
 		case ratelimit.FixedWindowRefundParams, ratelimit.FixedWindowResetParams:
-			delete(windows.last, subject)
+			delete(stretches, subject)
 		}
 		return ""
 	}

@@ -136,7 +136,7 @@ func TestSlidingLogRefund_takesThatAdmissionOut(t *testing.T) {
 		step{Call: refund("r1"), Writes: true, Want: result{Refunded: true}},
 		step{Name: "and the third after it", Call: slidingLog(receipt(2, "r5")), Want: logResult{Count: 2, RetryAfter: 9 * time.Second, ResetAfter: 10 * time.Second}},
 		step{Call: refund("r2"), Writes: true, Want: result{Refunded: true}},
-		step{Name: "the last takes the keys with it", Call: refund("r3"), Writes: true, TTLs: ttls{}, Want: result{Refunded: true}},
+		step{Name: "what callers need stays until the keys expire", Call: refund("r3"), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: result{Refunded: true}},
 	)
 }
 
@@ -146,7 +146,7 @@ func TestSlidingLogRefund_ofTwoInOneMicrosecondOneStays(t *testing.T) {
 		t,
 		step{Call: slidingLog(receipt(2, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Call: slidingLog(receipt(2, "")), Writes: true, Want: logResult{Allowed: true, Count: 2, ResetAfter: 10 * time.Second}},
-		step{Call: refund, Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
+		step{Call: refund, Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
 		step{Call: slidingLog(receipt(1, "r1")), Want: logResult{Count: 1, RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}},
 	)
 }
@@ -164,7 +164,7 @@ func TestSlidingLogRefund_neverTakesAnothersAdmission(t *testing.T) {
 		step{Call: refund, Want: ratelimit.SlidingLogRefundResult{}},
 		step{Name: "known to the last microsecond", Advance: 10*time.Second - time.Microsecond, Call: slidingLog(receipt(3, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 2, ResetAfter: time.Microsecond}},
 		step{Name: "counted anew", Advance: time.Microsecond, Call: slidingLog(receipt(3, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
-		step{Name: "and refunded", Call: refund, Writes: true, TTLs: ttls{}, Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
+		step{Name: "and refunded", Call: refund, Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
 	)
 }
 
@@ -174,7 +174,7 @@ func TestSlidingLogRefund_admissionHasLeftTheWindow(t *testing.T) {
 	limiters.Run(
 		t,
 		step{Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-		step{Advance: 5 * time.Second, Call: refund, Writes: true, TTLs: ttls{}, Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
+		step{Advance: 5 * time.Second, Call: refund, Writes: true, TTLs: ttls{key("u1", "receipts"): 5 * time.Second}, Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
 		step{Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
 	)
 }

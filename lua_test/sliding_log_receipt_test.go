@@ -98,9 +98,9 @@ func TestSlidingLog_forgetsReceiptsThatAreTooOld(t *testing.T) {
 		t,
 		step{Call: slidingLog(receipt(9, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 8, ResetAfter: 10 * time.Second}},
 		step{Advance: 5 * time.Second, Call: slidingLog(receipt(9, "r2")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 7, ResetAfter: 10 * time.Second}},
-		step{Given: holds("r1", "r2")},
+		step{Given: holds("", "r1", "r2")},
 		step{Advance: 5 * time.Second, Call: slidingLog(receipt(9, "r3")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 7, ResetAfter: 10 * time.Second}},
-		step{Given: holds("r2", "r3")},
+		step{Given: holds("", "r2", "r3")},
 	)
 }
 

@@ -26,7 +26,7 @@ func value(text string, ttl time.Duration) func(testing.TB, *luatest.Server) {
 func entries(texts ...any) func(testing.TB, *luatest.Server) {
 	return func(t testing.TB, s *luatest.Server) {
 		s.Do(t, "DEL", key("u1", "log"))
-		s.Do(t, append([]any{"RPUSH", key("u1", "log")}, texts...)...)
+		s.Do(t, append([]any{"RPUSH", key("u1", "log"), "10000000 2"}, texts...)...)
 		s.Expire(t, key("u1", "log"), time.Hour)
 	}
 }

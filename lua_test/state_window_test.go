@@ -48,7 +48,7 @@ func TestState_unreadableWindowIsToldAndLeft(t *testing.T) {
 		"9007199254740993", "99999999999999999", strings.Repeat("9", 400),
 	})
 	more := map[string][]string{
-		"window":  append(numbers, "1000001", "9007199254740992"),
+		"window":  append(numbers, "1000001", "5", "100001000001", "100000000000", "010000000005", "3153600000010000005", "10000 0 5 ", "10000  0 5", "10000 0 5;", "10000 0 x", "10000 0 9007199254740993"),
 		"counter": append(numbers, "1", "10000001000000", "100000001000001", "110000010000000", "109999999999999", "3310000001000001", "3400000000000000", "9007199254740992"),
 	}
 	for suffix, calls := range windowCalls {
@@ -58,7 +58,7 @@ func TestState_unreadableWindowIsToldAndLeft(t *testing.T) {
 				for _, text := range slices.Concat(texts, more[suffix]) {
 					steps = append(steps, step{Name: text, Given: holding(suffix, text, 5*time.Second), Call: call, WantErr: fcall.ErrState})
 				}
-				never := map[string]string{"window": "5", "counter": "1400000000000005", "gcra": "60000"}
+				never := map[string]string{"window": "100000000005", "counter": "1400000000000005", "gcra": "60000"}
 				steps = append(steps, step{Name: "never expires", Given: holding(suffix, never[suffix], 0), Call: call, WantErr: fcall.ErrState})
 				limiters.Run(t, steps...)
 			})
@@ -69,7 +69,7 @@ func TestState_unreadableWindowIsToldAndLeft(t *testing.T) {
 func TestState_largestCountsAreRead(t *testing.T) {
 	limiters.Run(
 		t,
-		step{Given: holding("window", "1000000", 5*time.Second), Call: windowCalls["window"]["take"], Want: windowResult{RetryAfter: 5 * time.Second, ResetAfter: 5 * time.Second}},
+		step{Given: holding("window", "100001000000", 5*time.Second), Call: windowCalls["window"]["take"], Want: windowResult{RetryAfter: 5 * time.Second, ResetAfter: 5 * time.Second}},
 		step{Given: holding("counter", "1410000001000000", 15*time.Second), Call: count(1), Want: counterResult{RetryAfter: 15 * time.Second, ResetAfter: 15 * time.Second}},
 	)
 }

@@ -3,6 +3,7 @@ package luatest_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ var wireCalls = []wireCall{
 		Bucket: "u1", Tiers: []attemptTier{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: time.Hour}}, StrikeMemory: day,
 	}),
-	onWire(abuse.New, (*abuse.Client).Status, abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Window: time.Second}, {Window: time.Minute}}, StrikeMemory: day}),
+	onWire(abuse.New, (*abuse.Client).Status, abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Threshold: 2, Window: time.Second}, {Threshold: 9, Window: time.Minute}}, StrikeMemory: day}),
 	onWire(abuse.New, (*abuse.Client).Block, abuse.BlockParams{Bucket: "u1", Duration: time.Minute, Reason: "why"}),
 	onWire(abuse.New, (*abuse.Client).Forgive, abuse.ForgiveParams{Bucket: "u1"}),
 	onWire(abuse.New, (*abuse.Client).Unblock, abuse.UnblockParams{Bucket: "u1", Pardon: true}),
@@ -123,7 +124,10 @@ func onWire[C, P, R any](create func(fcall.Caller, fcall.Options) (C, error), me
 	if err := call(context.Background(), listening{&words}); len(words) < 3 {
 		panic(fmt.Sprintf("%T: %v", params, err))
 	}
-	n := words[2].(int)
+	n, err := strconv.Atoi(fmt.Sprint(words[2]))
+	if err != nil {
+		panic(err)
+	}
 	w := wireCall{flag: words[0].(string), name: words[1].(string), decode: call}
 	for i, word := range words[3:] {
 		if i < n {

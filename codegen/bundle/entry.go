@@ -17,17 +17,17 @@ type entryWriter struct {
 	*writer
 	fn     *spec.Function
 	indent string
+	row    bool // inside a group
 }
 
 func writeEntry(w *writer, fn *spec.Function) {
 	e := &entryWriter{writer: w, fn: fn, indent: "  "}
 	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
-	e.expected()
 	w.printf("local function %s(keys, args)\n", fn.Server)
 	e.arity()
+	e.subject()
 	call := e.params()
 	e.call(call)
-	e.reply()
 	w.printf("end\n")
 	w.printf("redis.register_function{function_name = '%s', callback = %s, description = %s", fn.Server, fn.Server, quote(fn.Summary))
 	if len(fn.Flags) > 0 {
@@ -36,26 +36,23 @@ func writeEntry(w *writer, fn *spec.Function) {
 	w.printf("}\n")
 }
 
-// expected writes the function that tells which Redis type the i-th key of a call has by the header.
-func (e *entryWriter) expected() {
-	fixed := e.fn.Keys()
-	e.printf("local function %s_expected(i)\n", e.fn.Server)
-	for i, k := range fixed {
-		e.printf("  if i == %d then\n    return '%s'\n  end\n", i+1, k.Redis)
-	}
-	groups := groupsWithKeys(e.fn)
-	switch {
-	case len(groups) == 1:
-		keys := groups[0].Keys()
+// keyParts is the Lua table of the Redis types that a call's keys have by the header: first those outside groups, then each
+// group's.
+func (e *entryWriter) keyParts() string {
+	part := func(rows string, keys []spec.Field) string {
 		names := make([]string, len(keys))
 		for i, k := range keys {
-			names[i] = k.Redis
+			names[i] = quote(k.Redis)
 		}
-		e.printf("  return ({'%s'})[(i - %d) %% %d + 1]\n", strings.Join(names, "', '"), len(fixed)+1, len(keys))
-	default:
-		e.printf("  return '%s'\n", fixed[0].Redis)
+		return fmt.Sprintf("{rows = %s, %s}", rows, strings.Join(names, ", "))
 	}
-	e.printf("end\n")
+	parts := []string{part("1", e.fn.Keys())}
+	for _, p := range e.fn.Params {
+		if keys := p.Keys(); len(keys) > 0 {
+			parts = append(parts, part("#"+p.Lua, keys))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 func (e *entryWriter) arity() {
@@ -79,21 +76,17 @@ func (e *entryWriter) arity() {
 	e.printf("    return {err = 'RLARG %s must be called with at least %s and %s'}\n  end\n", e.fn.Name, plural(keys, "key"), plural(args, "argument"))
 }
 
+// subject writes the check of the first key: with nothing between the braces all callers without a name would share it, and on a
+// cluster the keys of a call would not share a slot.
+func (e *entryWriter) subject() {
+	e.printf("  if string.find(keys[1], '{}', 1, true) then\n    return {err = 'RLARG %s must not be empty'}\n  end\n", e.fn.Keys()[0].Name)
+}
+
 func plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}
 	return fmt.Sprintf("%d %ss", n, word)
-}
-
-func groupsWithKeys(fn *spec.Function) []spec.Field {
-	var out []spec.Field
-	for _, p := range fn.Params {
-		if p.Kind == spec.KindGroup && len(p.Keys()) > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // params decodes keys and arguments and returns the expressions that the function is called with.
@@ -169,14 +162,21 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 		}
 		refuse(strings.Join(tests, " and "))
 	default:
-		e.printf("%s%s = %s\n", in, target, integer(from))
+		e.printf("%s%s = %s\n", in, target, integer(p, from, e.row))
 		refuse(outside(name, p))
 	}
 }
 
-// integer is the Lua expression of a text's number, nil when it is no canonical whole number.
-func integer(text string) string {
-	return fmt.Sprintf("rlfunc_numbers[%s] or rlfunc_integer(%s)", text, text)
+// maxCached is the upper bound of counts that callers repeat, as limits and costs.
+const maxCached = 1_000_000_000
+
+// integer is the Lua expression of a text's number, nil when it is not a canonical whole number. Cached is what callers repeat.
+// Times, greater counts and amounts of money are new in most calls; money in a row of a group is a budget.
+func integer(p spec.Field, text string, row bool) string {
+	if p.Kind == spec.KindTime || p.Kind == spec.KindMicros && !row || p.Kind == spec.KindCount && p.Max > maxCached {
+		return fmt.Sprintf("rlfunc_whole(%s)", text)
+	}
+	return fmt.Sprintf("rlfunc_recent[%s] or rlfunc_known(%s)", text, text)
 }
 
 // outside is the Lua condition under which such a number is refused.
@@ -202,7 +202,7 @@ func (e *entryWriter) group(g spec.Field) {
 	refusal := quote("RLARG " + must(g, g.Name))
 	e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
 	e.missing()
-	e.printf("  local rlfunc_rows = %s\n", integer("args[rlfunc_arg]"))
+	e.printf("  local rlfunc_rows = %s\n", integer(g, "args[rlfunc_arg]", false))
 	e.printf("  if %s then\n    return {err = %s}\n  end\n", outside("rlfunc_rows", g), refusal)
 	keys := g.Keys()
 	values := slices.DeleteFunc(slices.Clone(g.Fields), func(f spec.Field) bool { return f.Kind == spec.KindKey })
@@ -210,7 +210,7 @@ func (e *entryWriter) group(g spec.Field) {
 	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
 	e.printf("  local %s = {%s}\n", g.Lua, strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
 	e.printf("  for rlfunc_row = 1, rlfunc_rows do\n")
-	e.indent = "    "
+	e.indent, e.row = "    ", true
 	key, arg := 0, 0
 	cells := make([]string, len(g.Fields))
 	for i, f := range g.Fields {
@@ -224,7 +224,7 @@ func (e *entryWriter) group(g spec.Field) {
 		e.value(f, "local in_"+f.Lua, fmt.Sprintf("args[rlfunc_arg + %d]", arg), text)
 		cells[i] = fmt.Sprintf("%s = in_%s", f.Lua, f.Lua)
 	}
-	e.indent = "  "
+	e.indent, e.row = "  ", false
 	// One constructor makes the row in its size; field by field it would grow four times.
 	e.printf("    %s[rlfunc_row] = {%s}\n", g.Lua, strings.Join(cells, ", "))
 	e.printf("    rlfunc_key, rlfunc_arg = rlfunc_key + %d, rlfunc_arg + %d\n", len(keys), len(values))

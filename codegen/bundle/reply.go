@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// call writes the call of the author's function. Its errors are caught: a key of the wrong type is told as state.
+// call writes the call of the author's function, and the reply unless it failed.
 func (e *entryWriter) call(args []string) {
 	names := make([]string, len(e.fn.Results))
 	for i, r := range e.fn.Results {
@@ -18,34 +18,40 @@ func (e *entryWriter) call(args []string) {
 		names = append(names, "rlfunc_refusal")
 	}
 	e.printf("  local rlfunc_ok, %s = pcall(%s, %s)\n", strings.Join(names, ", "), e.fn.Name, strings.Join(args, ", "))
-	e.printf("  if not rlfunc_ok then\n    local reply, raise = rlfunc_failed(%s, keys, %s_expected)\n", names[0], e.fn.Server)
-	e.printf("    if reply then\n      return reply\n    end\n")
+	e.printf("  if rlfunc_ok then\n")
+	e.printf("    if %s == nil then\n      return %s\n    end\n", names[0], names[1])
+	e.reply()
+	e.printf("  end\n")
+	e.printf("  local reply, raise = rlfunc_failed(%s, keys, %s)\n", names[0], e.keyParts())
+	e.printf("  if reply then\n    return reply\n  end\n")
 	// The server tells the line that raises: the best that can be said of it is the function's own.
 	e.section(e.fn.File, e.fn.Line)
-	e.printf("    error(raise, 0)\n")
+	e.printf("  error(raise, 0)\n")
 	e.section("", 0)
-	e.printf("  end\n")
-	e.printf("  if %s == nil then\n    return %s\n  end\n", names[0], names[1])
 }
 
 // result is the local that holds a result; the prefix keeps it apart from the parameters.
 func result(f spec.Field) string { return "out_" + f.Lua }
 
-// reply writes the flat array that the client decodes.
+// reply writes the flat array that the client decodes, unless a number in it is one that a reply cannot carry.
 func (e *entryWriter) reply() {
-	grouped := slices.ContainsFunc(e.fn.Results, func(f spec.Field) bool { return f.Kind == spec.KindGroup })
+	first := slices.IndexFunc(e.fn.Results, func(f spec.Field) bool { return f.Kind == spec.KindGroup })
+	e.printf("    local rlfunc_wrong\n")
 	for _, r := range e.fn.Results {
-		e.clamp(r, result(r), "  ")
+		e.bounds(r, result(r), r.Name, "    ")
 	}
-	if !grouped {
+	reply := "reply"
+	if first >= 0 {
+		e.groupedReply(first)
+	} else {
 		values := make([]string, len(e.fn.Results))
 		for i, r := range e.fn.Results {
 			values[i] = encode(r, result(r))
 		}
-		e.printf("  return {%s}\n", strings.Join(values, ", "))
-		return
+		reply = "{" + strings.Join(values, ", ") + "}"
 	}
-	e.groupedReply()
+	e.printf("    if not rlfunc_wrong then\n      return %s\n    end\n", reply)
+	e.printf("    %s = rlfunc_wrong .. ' must be a whole number from 0 to %s'\n", result(e.fn.Results[0]), maxInt)
 }
 
 // spareRows is for how many rows of a group there is room from the start: a table that grows costs more than one that is
@@ -53,8 +59,7 @@ func (e *entryWriter) reply() {
 const spareRows = 2
 
 // groupedReply writes a reply with groups, each a count and the fields of that many rows.
-func (e *entryWriter) groupedReply() {
-	first := slices.IndexFunc(e.fn.Results, func(f spec.Field) bool { return f.Kind == spec.KindGroup })
+func (e *entryWriter) groupedReply(first int) {
 	var head []string
 	for _, r := range e.fn.Results[:first] {
 		head = append(head, encode(r, result(r)))
@@ -64,40 +69,40 @@ func (e *entryWriter) groupedReply() {
 	for range spareRows * len(e.fn.Results[first].Fields) {
 		head = append(head, "nil")
 	}
-	e.printf("  local reply, rlfunc_at = {%s}, %d\n", strings.Join(head, ", "), at)
+	e.printf("    local reply, rlfunc_at = {%s}, %d\n", strings.Join(head, ", "), at)
 	for i, r := range e.fn.Results[first:] {
 		if i > 0 {
 			value := "#" + result(r)
 			if r.Kind != spec.KindGroup {
 				value = encode(r, result(r))
 			}
-			e.printf("  rlfunc_at = rlfunc_at + 1\n  reply[rlfunc_at] = %s\n", value)
+			e.printf("    rlfunc_at = rlfunc_at + 1\n    reply[rlfunc_at] = %s\n", value)
 		}
 		if r.Kind == spec.KindGroup {
 			e.rows(r)
 		}
 	}
-	e.printf("  return reply\n")
 }
 
 // rows writes the rows of one group into the reply.
 func (e *entryWriter) rows(g spec.Field) {
-	e.printf("  for i = 1, #%s do\n    local row = %s[i]\n", result(g), result(g))
+	e.printf("    for i = 1, #%s do\n      local row = %s[i]\n", result(g), result(g))
 	for i, f := range g.Fields {
 		value := "row." + f.Lua
 		if f.Kind.Integer() {
 			value = result(f)
-			e.printf("    local %s = row.%s\n", value, f.Lua)
-			e.clamp(f, value, "    ")
+			e.printf("      local %s = row.%s\n", value, f.Lua)
+			e.bounds(f, value, g.Name+"."+f.Name, "      ")
 		}
-		e.printf("    reply[rlfunc_at + %d] = %s\n", i+1, encode(f, value))
+		e.printf("      reply[rlfunc_at + %d] = %s\n", i+1, encode(f, value))
 	}
-	e.printf("    rlfunc_at = rlfunc_at + %d\n  end\n", len(g.Fields))
+	e.printf("      rlfunc_at = rlfunc_at + %d\n    end\n", len(g.Fields))
 }
 
-func (e *entryWriter) clamp(f spec.Field, name, indent string) {
+// bounds writes the check of one number: Redis would send NaN, infinities and what is above 2^53 as some other number.
+func (e *entryWriter) bounds(f spec.Field, value, name, indent string) {
 	if f.Kind.Integer() {
-		e.printf("%sif not (%s >= 0 and %s <= %s) then\n%s  %s = rlfunc_clamp(%s)\n%send\n", indent, name, name, maxInt, indent, name, name, indent)
+		e.printf("%sif not (%s >= 0 and %s <= %s) then\n%s  rlfunc_wrong = 'result %s'\n%send\n", indent, value, value, maxInt, indent, name, indent)
 	}
 }
 

@@ -138,7 +138,7 @@ func TestEcho_everyTypeComesBackAsSent(t *testing.T) {
 	least := everything.EchoParams{Bucket: "u", Number: 1, Window: time.Microsecond, Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
 	leastWant := everything.EchoResult{
 		Bucket: "ns:{u}:state", Second: "ns:{u}:more", Number: 1, Cost: 7, Window: time.Microsecond, Grace: 5 * time.Second,
-		Since: time.UnixMicro(0).UTC(), Later: time.UnixMicro(0).UTC(), Kind: everything.EchoKindLog, Mode: everything.EchoModeClosed,
+		Since: time.Time{}, Later: time.Time{}, Kind: everything.EchoKindLog, Mode: everything.EchoModeClosed,
 	}
 	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
 		for _, test := range []struct {
@@ -201,6 +201,75 @@ func TestRows_groupsGoInAndComeOutAsSlices(t *testing.T) {
 	})
 }
 
+// All callers without a name would share one bucket: neither a client nor a server takes an empty subject.
+func TestEcho_refusesAnEmptySubject(t *testing.T) {
+	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
+		params := everything.EchoParams{Number: 1, Window: time.Microsecond, Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
+		_, err := c.Echo(t.Context(), params)
+		pipe := rdb.Pipeline()
+		_, queued := c.QueueEcho(t.Context(), pipe, params).Result()
+		for _, err := range []error{err, queued} {
+			if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "bucket must not be empty") || pipe.Len() != 0 {
+				t.Errorf("got %v and %d queued, want ErrArgument", err, pipe.Len())
+			}
+		}
+		for fn, words := range map[string][]any{
+			"echo":   {"1", "", "", "", "0", "", "1", "", "1", "", "0", "", "", "", "log", ""},
+			"groups": {"0", "0"},
+		} {
+			err := rdb.FCall(t.Context(), "everything_v2_"+fn, []string{"ns:{}:state", "ns:{}:more"}, words...).Err()
+			if err == nil || err.Error() != "RLARG bucket must not be empty" {
+				t.Errorf("%s of another client's empty subject: got %v", fn, err)
+			}
+		}
+	})
+}
+
+// A key of the wrong type is named as itself, whichever group it belongs to; what is as the header says is not.
+func TestGroups_stateErrorNamesTheKey(t *testing.T) {
+	params := everything.GroupsParams{
+		Bucket: "u",
+		Logs:   []everything.GroupsLogs{{Name: "a"}, {Name: "b"}},
+		Tables: []everything.GroupsTables{{Name: "c"}, {Name: "d"}},
+	}
+	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(rdb.Set(t.Context(), "ns:{u}:state", "x", 0).Err())
+		must(rdb.HSet(t.Context(), "ns:{u}:more", "x", 1).Err())
+		for _, name := range []string{"a", "b", "c", "d"} {
+			must(rdb.RPush(t.Context(), "ns:{u}:list:"+name, "x").Err())
+			must(rdb.ZAdd(t.Context(), "ns:{u}:seen:"+name, redis.Z{Member: "x"}).Err())
+			must(rdb.HSet(t.Context(), "ns:{u}:hash:"+name, "x", 1).Err())
+		}
+		got, err := c.Groups(t.Context(), params)
+		want := everything.GroupsResult{Sizes: []everything.GroupsSizesResult{{Size: 1, Seen: 1}, {Size: 1, Seen: 1}}, Total: 4}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Fatalf("got %v (-want +got):\n%s", err, diff)
+		}
+		for _, test := range []struct{ key, wanted string }{
+			{"ns:{u}:state", "string"},
+			{"ns:{u}:more", "hash"},
+			{"ns:{u}:list:a", "list"},
+			{"ns:{u}:seen:b", "zset"},
+			{"ns:{u}:hash:c", "hash"},
+			{"ns:{u}:hash:d", "hash"},
+		} {
+			must(rdb.Rename(t.Context(), test.key, "aside").Err())
+			must(rdb.SAdd(t.Context(), test.key, "x").Err())
+			_, err := c.Groups(t.Context(), params)
+			var state *fcall.StateError
+			if !errors.As(err, &state) || state.Key != test.key || state.Problem != "holds a set, not a "+test.wanted {
+				t.Errorf("%s holds a set: got %v (%+v)", test.key, err, state)
+			}
+			must(rdb.Rename(t.Context(), "aside", test.key).Err())
+		}
+	})
+}
+
 func TestFail_errorsAreTypedAndNameTheAuthorsLine(t *testing.T) {
 	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
 		call := func(how everything.FailHow) error {
@@ -225,8 +294,12 @@ func TestFail_errorsAreTypedAndNameTheAuthorsLine(t *testing.T) {
 		if !errors.As(err, &script) || script.File != "functions/everything/fail.lua" || script.Line != 7 {
 			t.Errorf("an error of a command: got %v (%+v), want the function's line, functions/everything/fail.lua:7", err, script)
 		}
-		if _, err := c.Fail(t.Context(), everything.FailParams{Bucket: "u", How: everything.FailHowResult}); err != nil {
-			t.Errorf("a result above 2^53 is cut to it: got %v", err)
+		for _, how := range []everything.FailHow{everything.FailHowResult, everything.FailHowNegative, everything.FailHowNan} {
+			err := call(how)
+			if !errors.As(err, &script) || script.File != "functions/everything/fail.lua" || script.Line != 7 ||
+				script.Text != "result number must be a whole number from 0 to 9007199254740992" {
+				t.Errorf("a result that is %s: got %v (%+v), want the result's name at functions/everything/fail.lua:7", how, err, script)
+			}
 		}
 		rdb.RPush(t.Context(), "ns:{u}:state", "x")
 		err = call(everything.FailHowRuntime)

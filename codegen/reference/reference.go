@@ -2,6 +2,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -56,6 +57,9 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 	arguments(b, "", fn.Params)
 	b.WriteString("\n| result | type | what it is |\n|---|---|---|\n")
 	results(b, "", fn.Results)
+	if r := fn.Refused; r != nil {
+		fmt.Fprintf(b, "\nA call is refused when %s is %s.\n", r.Result, cmp.Or(strings.Join(r.Values, " or "), "false"))
+	}
 	b.WriteString("\n| error | when |\n|---|---|\n| RLARG | an argument is outside its bounds; nothing was written |\n| RLSTATE | a key holds another type, or content that can not be read; nothing was written |\n")
 	for _, e := range fn.Errors {
 		if e.Code != "RLARG" && e.Code != "RLSTATE" {

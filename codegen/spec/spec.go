@@ -32,10 +32,11 @@ type Function struct {
 	File    string   `json:"file"`   // "ratelimit/sliding_log.lua"
 	Line    int      `json:"line"`   // of `local function`
 	Summary string   `json:"summary"`
-	Doc     string   `json:"doc,omitempty"` // paragraphs after the summary
-	Flags   []string `json:"flags"`         // Redis's own: no-writes, allow-oom, ...
-	Params  []Field  `json:"params"`        // the Lua function's parameters, in order
-	Results []Field  `json:"results"`       // the Lua function's results, in order
+	Doc     string   `json:"doc,omitempty"`     // paragraphs after the summary
+	Flags   []string `json:"flags"`             // Redis's own: no-writes, allow-oom, ...
+	Params  []Field  `json:"params"`            // the Lua function's parameters, in order
+	Results []Field  `json:"results"`           // the Lua function's results, in order
+	Refused *Refused `json:"refused,omitempty"` // how an answer says that the call was refused; absent if none does
 	Errors  []Error  `json:"errors"`
 	States  []State  `json:"states"`   // what it keeps in Redis, as its own file and those it uses declare
 	Uses    []string `json:"uses"`     // lib files, in the order they are named
@@ -99,6 +100,12 @@ type Field struct {
 
 // Keys are the keys of a group's row.
 func (f *Field) Keys() []Field { return ofKind(f.Fields, KindKey) }
+
+// Refused is what a result says of a refused call: a bool is false, an enum is one of the values.
+type Refused struct {
+	Result string   `json:"result"`           // "allowed"
+	Values []string `json:"values,omitempty"` // enum
+}
 
 // An Error is one declared error reply.
 type Error struct {

@@ -6,6 +6,7 @@
 --- @arg    token           text[128]            the challenge
 --- @arg    payload         text[1024]?          what it was issued for; absent is another payload than any text
 --- @result outcome         enum(consumed,replayed,expired_or_unknown,mismatch) what became of it; mismatch: it is for another payload
+--- @refused outcome replayed expired_or_unknown mismatch
 --- @error  RLSTATE                              the key holds what is no challenge
 local function consume(bucket, token, payload)
   local outcome, text = challenge_record.judge(bucket, token, payload, clock.now_us())

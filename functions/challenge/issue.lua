@@ -2,7 +2,7 @@
 ---
 --- One that was issued for the same payload less than reuse_within ago and is still unused is returned instead, so a
 --- double click or a retry gives one challenge. With max_outstanding unused ones the latest for the same payload is
---- returned, however old; if none is for it the oldest goes. The same token again, unused and for the same payload, is
+--- returned, however old; if none is for it the oldest goes, of those that a call with no higher max_outstanding issued. The same token again, unused and for the same payload, is
 --- a retry of this call.
 ---
 --- A subject has at most 128 challenges, 64 of them unused: above that the first consumed ones are forgotten early, and

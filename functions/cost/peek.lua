@@ -2,7 +2,6 @@
 --- @use clock spending charging budget
 --- @flags  no-writes
 --- @key    bucket      hash[charges]       the subject's charges
---- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
 --- @arg    limits      group[1..16]        budgets to tell about
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
@@ -21,8 +20,8 @@
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function peek(bucket, holds, limits, estimate_micros, receipt)
-  local state, field, windows = spending.open(bucket, holds, receipt or '', limits, clock.now_us())
+local function peek(bucket, limits, estimate_micros, receipt)
+  local state, field, windows = spending.open(bucket, receipt or '', limits, clock.now_us())
   if not state then
     return nil, field
   end
@@ -33,9 +32,9 @@ local function peek(bucket, holds, limits, estimate_micros, receipt)
   local status, charged_micros = 'unknown', 0
   if charge then
     status = charge.status
-    charged_micros = charge.amount_micros
+    charged_micros = charge.charged_micros
   end
-  local rows, retry_us, reason = budget.judge(bucket, holds, state, windows, limits, estimate_micros)
+  local rows, retry_us, reason = budget.judge(bucket, state, windows, limits, estimate_micros)
   if not rows then
     return nil, retry_us
   end

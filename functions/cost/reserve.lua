@@ -1,11 +1,11 @@
 --- Reserves an estimate if it fits every budget beside what is spent; all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, and at most for hold as long as it is not settled.
+--- Eight different holds at a time are exact; while eight are open a further one is as long as the next longer of them, or none.
 --- The same receipt again is allowed and charged nothing, whatever its estimate: as long as it counts, and once it is
 --- settled for twice the longest window. A refused call writes nothing, so its receipt is judged anew.
---- @use clock reserving budget
+--- @use clock reserving charging budget
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
---- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] what the request will cost, as far as one knows
 --- @arg    limits      group[1..16]        budgets that are decided together
@@ -25,10 +25,10 @@
 --- @result limits.spent micros             what is spent in the window after the call: 300000 of a budget of 1000000
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
---- @error  RLARG                           more than 2^53 micros would be spent in another window of the subject
+--- @error  RLARG                           more than 2^53 - 1 micros would be kept of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us, penalty_us)
-  local state, rows, retry_us, reason, charge, windows = reserving.judge(bucket, holds, receipt, estimate_micros, limits, clock.now_us())
+local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us)
+  local state, rows, retry_us, reason, charge, windows = reserving.judge(bucket, receipt, estimate_micros, limits, clock.now_us())
   if not state then
     return nil, rows
   end
@@ -42,17 +42,17 @@ local function reserve(bucket, holds, receipt, estimate_micros, limits, hold_us,
     end
   end
   if reason == 'held' then
-    return true, true, 'none', charge.amount_micros, 0, reset_us, rows
+    return true, true, 'none', charge.charged_micros, 0, reset_us, rows
   end
   if reason ~= 'none' then
     return false, false, reason, 0, retry_us, reset_us, rows
   end
-  local failure = reserving.make(bucket, holds, receipt, estimate_micros, state, rows, charge, hold_us, penalty_us)
+  local failure, end_us = reserving.make(bucket, receipt, estimate_micros, state, rows, charge, hold_us, penalty_us)
   if failure then
     return nil, failure
   end
   if longest and estimate_micros > 0 then
-    reset_us = math.max(reset_us, math.min(hold_us or longest.window_us, longest.window_us) + state.now_us - state.clock_us)
+    reset_us = math.max(reset_us, charging.leaves_us(longest, state.now_us, end_us) - state.clock_us)
   end
   return true, false, 'none', estimate_micros, 0, reset_us, rows
 end

@@ -5,7 +5,6 @@
 --- nothing is lost. What exceeds a budget starts the penalty that the bucket's last reservation asked for.
 --- @use clock spending charging budget
 --- @key    bucket      hash[charges]       the subject's charges
---- @key    holds       zset[holds]         charges with a hold that are not settled, by its end
 --- @arg    receipt     text[256]           the reservation's receipt
 --- @arg    actual      micros[0..1000000000000000] what was really spent
 --- @arg    limits      group[0..16]        budgets to tell about and to hold to; when absent, those of the last calls, untold
@@ -19,10 +18,10 @@
 --- @result limits      group               one row for each limit given
 --- @result limits.spent micros             what is spent in the window now: 1200000 of a budget of 1000000
 --- @result limits.remaining micros         what is left of the budget; 0 when it is exceeded
---- @error  RLARG                           more than 2^53 micros would be spent in a window
+--- @error  RLARG                           more than 2^53 - 1 micros would be kept of the subject
 --- @error  RLSTATE                         a key holds what is no charge or no state of charges
-local function settle(bucket, holds, receipt, actual_micros, limits)
-  local state, field, windows = spending.open(bucket, holds, receipt, limits, clock.now_us())
+local function settle(bucket, receipt, actual_micros, limits)
+  local state, field, windows = spending.open(bucket, receipt, limits, clock.now_us())
   if not state then
     return nil, field
   end
@@ -33,18 +32,18 @@ local function settle(bucket, holds, receipt, actual_micros, limits)
   local outcome, charged_micros = 'unknown', actual_micros
   if charge and charge.status == 'settled' then
     outcome = 'repeated'
-    charged_micros = charge.amount_micros
+    charged_micros = charge.charged_micros
   elseif charge and charge.status == 'reserved' then
     outcome = 'settled'
-  elseif charge then
+  elseif charge and charge.status == 'lapsed' then
     outcome = 'late'
   end
 
   if outcome ~= 'repeated' then
     if outcome == 'settled' then
-      failure = charging.change(bucket, holds, state, charge, 'settled', actual_micros)
+      failure = charging.change(bucket, state, charge, 'settled', actual_micros)
     else
-      failure = charging.make(bucket, holds, state, charge, 'settled', actual_micros, 0, receipt)
+      failure = charging.make(bucket, state, charge, 'settled', actual_micros, 0, receipt)
     end
     if failure then
       return nil, failure

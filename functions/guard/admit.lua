@@ -11,9 +11,9 @@
 --- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
 --- @key    block          string[block]            the subject's block: it holds while the key is there
 --- @key    attempts       string[attempts]         when attempts were made and blocks began
+--- @key    pages          zset[attempt_pages]      older attempts, where there are more than 12
 --- @key    challenges     hash[challenges]         the subject's challenges by token
 --- @key    charges        hash[charges]            the subject's charges
---- @key    holds          zset[holds]              charges with a hold that are not settled, by its end
 --- @arg    receipt        text[224]?               the request's own ID; without one each call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
 --- @arg    limits         group[0..16]             limits, as of ratelimit.check
@@ -66,9 +66,9 @@
 --- @result tiers          group                    an answer for each tier; none when blocked
 --- @result tiers.count    count                    attempts in the tier's window, with this one if it was recorded: 3
 --- @result tiers.remaining count                   attempts that may still be made: 1 when 3 are counted and the 5th is refused
---- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 micros would be spent
+--- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, block, attempts, challenges, charges, holds, receipt, dedup_us, limits, budgets, estimate_micros,
+local function admit(bucket, block, attempts, pages, challenges, charges, receipt, dedup_us, limits, budgets, estimate_micros,
     hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
   local left_ms, blocked_by = block_state.read(block)
   if not left_ms then
@@ -79,14 +79,14 @@ local function admit(bucket, block, attempts, challenges, charges, holds, receip
   end
   local clock_us = clock.now_us()
   local known = receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us)
-  local asked, failure = admission.judge(bucket, receipt, known, limits, charges, holds, reservation, estimate_micros, budgets,
+  local asked, failure = admission.judge(bucket, receipt, known, limits, charges, reservation, estimate_micros, budgets,
     challenges, challenge, challenge_required, payload, clock_us)
   if not asked then
     return nil, failure
   end
   local rows, costs, reason, outcome = asked.rows, asked.cost.rows, asked.reason, asked.outcome
   local counted = #tiers > 0 and not known and (reason ~= 'none' or not count_refused)
-  local tried, no_attempts = tier_set.judge(attempts, tiers, strike_memory_us, clock_us, false, counted)
+  local tried, no_attempts = tier_set.judge(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried then
     return nil, no_attempts
   end
@@ -96,7 +96,7 @@ local function admit(bucket, block, attempts, challenges, charges, holds, receip
   end
   local admitted = reason == 'none' and tried.tier == 0
   if admitted then
-    failure = admission.take(asked, bucket, receipt, dedup_us, counted, limits, charges, holds, estimate_micros, hold_us, penalty_us,
+    failure = admission.take(asked, bucket, receipt, dedup_us, counted, limits, charges, estimate_micros, hold_us, penalty_us,
       challenges, challenge, clock_us)
     if failure then
       return nil, failure
@@ -104,7 +104,7 @@ local function admit(bucket, block, attempts, challenges, charges, holds, receip
   end
   local wait_us = asked.wait_us
   if counted then
-    wait_us = math.max(wait_us, tier_set.record(block, attempts, tried, escalation, strike_memory_us, clock_us))
+    wait_us = math.max(wait_us, tier_set.record(block, attempts, pages, tiers, tried, escalation, clock_us))
   end
   if admitted then
     return true, false, 'none', 0, struck, 0, outcome, asked.id, rows, costs, tried.rows

@@ -56,7 +56,7 @@ local function admit_by_limits(bucket, block, receipt, dedup_us, limits)
   limit_marks.note(limits, rows, clock_us)
   -- A call that takes nothing must not let a later one pass for nothing.
   if receipt and costs then
-    receipt_set.add_among(bucket, receipt, clock_us, dedup_us)
+    receipt_set.add(bucket, receipt, clock_us, dedup_us, 0)
   end
   return true, false, 'none', 0, 0, rows
 end

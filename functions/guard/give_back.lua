@@ -6,7 +6,6 @@
 --- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
 --- @key    challenges     hash[challenges]         the subject's challenges by token
 --- @key    charges        hash[charges]            the subject's charges
---- @key    holds          zset[holds]              charges with a hold that are not settled, by its end
 --- @arg    receipt        text[224]?               the receipt that was admitted
 --- @arg    limits         group[0..16]             the limits of the call
 --- @arg    limits.name    text[64]                 the limit's name
@@ -23,7 +22,7 @@
 --- @result given_back     bool                     whether it was done; not when the receipt is not known
 --- @error  RLARG                                   limits that no call could have
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function give_back(bucket, challenges, charges, holds, receipt, limits, reservation, challenge, payload)
+local function give_back(bucket, challenges, charges, receipt, limits, reservation, challenge, payload)
   if receipt and not receipt_set.admitted_us(bucket, receipt) then
     return false
   end
@@ -41,7 +40,7 @@ local function give_back(bucket, challenges, charges, holds, receipt, limits, re
     end
   end
   if reservation then
-    local cancelled, failure = reserving.cancel(charges, holds, reservation, clock_us)
+    local cancelled, failure = reserving.cancel(charges, reservation, clock_us)
     if not cancelled then
       return nil, failure
     end

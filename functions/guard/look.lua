@@ -7,6 +7,7 @@
 --- @key    bucket         hash[charges]            the subject's charges
 --- @key    challenges     hash[challenges]         the subject's challenges by token
 --- @key    attempts       string[attempts]         when attempts were made and blocks began
+--- @key    pages          zset[attempt_pages]      older attempts, where there are more than 12
 --- @arg    limits         group[0..16]             limits whose admissions are listed: only a sliding_log keeps each
 --- @arg    limits.name    text[64]                 the limit's name
 --- @key    limits.state   list[sliding_log:<name>] what the limit keeps
@@ -31,17 +32,21 @@
 --- @result challenges.expires time                 when it is known no more
 --- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function look(bucket, challenges, attempts, limits)
+local function look(bucket, challenges, attempts, pages, limits)
   local clock_us = clock.now_us()
   local admissions, no_log = looking.admissions(limits)
   if not admissions then
     return nil, no_log
   end
-  local times, length, _, _, _, struck = attempt_log.read(attempts, clock_us, looking.ever_us, false)
-  if not times then
-    return nil, length
+  local log, no_log = attempt_log.read(attempts, clock_us, 0, looking.ever_us, 0, false)
+  if not log then
+    return nil, no_log
   end
-  local attempted, struck_at = looking.times(times, length), looking.times(struck, math.floor(#struck / 16))
+  local times, no_pages = attempt_log.newest(pages, log, looking.most)
+  if not times then
+    return nil, no_pages
+  end
+  local attempted, struck_at = looking.times(times), looking.times(log.struck)
   if not attempted or not struck_at then
     return nil, refusal.state(attempts, 'holds no times of attempts')
   end

@@ -5,7 +5,7 @@ local admission = {}
 
 -- Judges the estimate. Returns what reserving.judge tells as a table, its state nil where nothing is to be made, and the ID of
 -- the reservation, for a known receipt that of its first call, empty where nothing is reserved; or nil and a refusal.
-local function judge_cost(bucket, charges, holds, receipt, known, reservation, estimate_micros, budgets, clock_us)
+local function judge_cost(bucket, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if #budgets == 0 then
     return {reason = 'none', retry_us = 0, rows = {}}, ''
   end
@@ -20,7 +20,7 @@ local function judge_cost(bucket, charges, holds, receipt, known, reservation, e
   if not id then
     return nil, refusal.argument('reservation must be given where there are budgets and no receipt')
   end
-  local state, rows, retry_us, reason, charge = reserving.judge(charges, holds, id, estimate_micros, budgets, clock_us)
+  local state, rows, retry_us, reason, charge = reserving.judge(charges, id, estimate_micros, budgets, clock_us)
   if not state then
     return nil, rows
   end
@@ -48,12 +48,12 @@ end
 -- reservation; the outcome and the record of the challenge; the reason to refuse, or none; and the longest wait. Or nil and a
 -- refusal.
 function admission.judge(
-  bucket, receipt, known, limits, charges, holds, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us)
+  bucket, receipt, known, limits, charges, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us)
   local rows, refused, wait_us = limit_set.judge(limits, clock_us)
   if not rows then
     return nil, refused
   end
-  local cost, id = judge_cost(bucket, charges, holds, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  local cost, id = judge_cost(bucket, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
     return nil, id
   end
@@ -75,11 +75,11 @@ end
 
 -- Takes all that was judged to be there, and notes the receipt. Returns a refusal, and then nothing is written, or nil.
 function admission.take(
-  asked, bucket, receipt, dedup_us, counted, limits, charges, holds, estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
+  asked, bucket, receipt, dedup_us, counted, limits, charges, estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
   -- First what may still be refused.
   local cost, failure = asked.cost, nil
   if cost.state then
-    failure = reserving.make(charges, holds, asked.id, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
+    failure = reserving.make(charges, asked.id, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
   end
   if failure then
     return failure
@@ -92,7 +92,7 @@ function admission.take(
   end
   -- A call that takes nothing must not let a later one pass for nothing.
   if receipt and (costs or counted or consumed or asked.id ~= '') then
-    receipt_set.add_among(bucket, receipt, clock_us, dedup_us)
+    receipt_set.add(bucket, receipt, clock_us, dedup_us, 0)
   end
   return nil
 end

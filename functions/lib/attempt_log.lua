@@ -1,143 +1,235 @@
 --- What is known of a subject in one string: when attempts were made, when blocks began, what tiers have answered with one.
 ---
---- Until there is a block it is the times of the attempts. Then a head stands before them: 's', the strikes, '.', and what the
---- tiers have answered: '2@<time>' says that tier 2 has answered the attempts up to that time, '2!' that it has started the
---- last block. A tier counts anew once its block has ended: what it has answered is not held against the subject twice,
---- though other tiers go on counting it.
---- @use clock refusal packed_times
+--- A head stands before the newest attempts, 12 at most; older ones are in pages, which only subjects with more have. 'n', the
+--- need and the times is all where there is nothing else to say. 'h' has after the need: how many attempts count at most, pages,
+--- the next page's number, how many strikes and marks follow, these, and then the times.
+---
+--- A mark is the threshold and the window of a tier that has started a block, and the time of the attempt that did: that tier
+--- counts again from there once the block has ended, though other tiers go on counting.
+--- @use clock refusal packed_times attempt_need attempt_pages tier_marks
 --- @lib attempt_log
---- @state attempt_log 1 times of attempts, 16 digits each, oldest first, behind 's<times of strikes>.' and what tiers have answered: '2@<time>', '2!'
+--- @state attempt_log 1 'n<need><times>' or 'h<need><counts><strikes><marks><times>', times of 16 digits, oldest first
 local attempt_log = {}
 
 local function unreadable(key)
   return nil, refusal.state(key, 'holds no times of attempts')
 end
 
--- The head of a text: the strikes; by tier the time up to which it has answered; the tiers that started the last block; and
--- where the attempts begin. Or nil.
-local function read_head(text)
-  local strikes = string.match(text, '^s(%d*)%.')
-  if not strikes or #strikes % 16 > 0 then
-    return nil
-  end
-  local answered_us, last, from = {}, {}, #strikes + 3
-  local tier, sign = string.match(text, '^([1-8])([@!])', from)
-  while tier do
-    local number = tonumber(tier) or 0
-    if sign == '!' then
-      last[#last + 1] = number
-      from = from + 2
-    else
-      answered_us[number] = clock.parse_us(string.sub(text, from + 2, from + 17))
-      if not answered_us[number] then
-        return nil
-      end
-      from = from + 18
-    end
-    tier, sign = string.match(text, '^([1-8])([@!])', from)
-  end
-  return strikes, answered_us, last, from
+local no_pages, nothing = {count = 0, number = 0, widened = false}, {}
+
+-- The log of a subject of which nothing is known. Sixteen fields: one more takes twice the room.
+local function new(need, clock_us)
+  return {
+    need = need, times = '', tail = 0, live = 0, pages = no_pages, oldest_us = clock_us, now_us = clock_us, answered = nil, marks = '',
+    struck = '', kept = 0, strikes = 0, strikes_kept = 0, strike_us = clock_us, rows = nothing, tier = 0,
+  }
 end
 
--- Reads what a call at clock_us sees that looks back longest_us at most. Returns the times of the attempts, how many these
--- are, and the oldest; the later of the clock and the newest; what tiers have answered, by tier, or nil; and the times of
--- the strikes. Or nil and a refusal.
--- A newest attempt that is further ahead than longest_us is a broken clock's: then there is none.
-function attempt_log.read(key, clock_us, longest_us, blocked)
+attempt_log.new = new
+
+-- Reads the counts of a head into a log. Returns the place behind its marks, or nil.
+local function read_head(log, text, widened)
+  local counts = string.sub(text, 37, 59)
+  if #counts < 23 or not string.find(counts, '^%d+$') then
+    return nil
+  end
+  if string.sub(counts, 6, 9) ~= '0000' then
+    log.live = math.floor(string.sub(counts, 1, 5))
+    log.pages = {count = math.floor(string.sub(counts, 6, 9)), number = math.floor(string.sub(counts, 10, 19)), widened = widened}
+  end
+  local marks_at = 60 + 16 * string.sub(counts, 20, 21)
+  local times_at = marks_at + tier_marks.width * string.sub(counts, 22, 23)
+  if #text < times_at - 1 then
+    return nil
+  end
+  log.struck = string.sub(text, 60, marks_at - 1)
+  log.marks = string.sub(text, marks_at, times_at - 1)
+  return times_at
+end
+
+-- Reads what a call at clock_us sees that needs most attempts of longest_us and strikes of memory_us. Or nil and a refusal.
+-- A newest attempt that is further ahead than anybody looks back is a broken clock's: then there is none.
+function attempt_log.read(key, clock_us, most, longest_us, memory_us, blocked)
   local text = redis.call('GET', key)
   if not text then
-    return '', 0, clock_us, clock_us, nil, ''
+    return new(attempt_need.widen(nil, most, longest_us, memory_us), clock_us)
   end
-  local times, strikes, answered_us, last = text, '', nil, nil
-  if string.byte(text) == 115 then -- 's'
-    local struck, answered, started, from = read_head(text)
-    if not struck then
+  local stored, need, times_at = attempt_need.parse(string.sub(text, 1, 36)), nil, 37
+  if not stored then
+    return unreadable(key)
+  end
+  need = stored
+  if stored.most < most or stored.longest_us < longest_us or stored.memory_us < memory_us then
+    need = attempt_need.widen(stored, most, longest_us, memory_us)
+  end
+  local log = new(need, clock_us)
+  if stored.headed then
+    times_at = read_head(log, text, need.longest_us > stored.longest_us)
+    if not times_at then
       return unreadable(key)
     end
-    times = string.sub(text, from)
-    strikes = struck
-    answered_us = answered
-    last = started
-    if times == '' and strikes ~= '' then
-      return '', 0, clock_us, clock_us, nil, strikes
-    end
   end
-  local oldest_us = clock.parse_us(string.sub(times, 1, 16))
-  local newest_us = clock.parse_us(string.sub(times, -16))
+  local times = string.sub(text, times_at)
+  if times == '' and stored.headed then
+    log.live = 0
+    log.marks = ''
+    return log
+  end
+  local oldest_us, newest_us = clock.parse_us(string.sub(times, 1, 16)), clock.parse_us(string.sub(times, -16))
   if not oldest_us or not newest_us or #times % 16 > 0 then
     return unreadable(key)
   end
-  if newest_us - clock_us > longest_us then
-    return '', 0, clock_us, clock_us, nil, strikes
+  if newest_us - clock_us > need.longest_us then
+    log.live = 0
+    log.marks = ''
+    return log
   end
-  local now_us = clock_us
+  log.times = times
+  log.tail = math.floor(#times / 16)
+  if log.pages.count == 0 then
+    log.live = log.tail
+  end
+  log.oldest_us = oldest_us
   if newest_us > clock_us then
-    now_us = newest_us
+    log.now_us = newest_us
   end
-  if last and last[1] and not blocked then
-    for i = 1, #last do
-      answered_us[last[i]] = newest_us
+  if log.marks ~= '' then
+    local answers_newest, answered = tier_marks.read(log.marks, newest_us, blocked)
+    if answers_newest == nil then
+      return unreadable(key)
     end
-    -- What comes after has to be later, also in the same microsecond.
-    now_us = math.max(now_us, newest_us + 1)
-  end
-  return times, math.floor(#times / 16), oldest_us, now_us, answered_us, strikes
-end
-
--- How many of the attempts are later than horizon_us and not answered by the tier; nil and a refusal when it reads one that
--- is no time.
-function attempt_log.count(key, times, length, oldest_us, horizon_us, answered_us, tier)
-  if answered_us and answered_us[tier] and answered_us[tier] > horizon_us then
-    horizon_us = answered_us[tier]
-  end
-  if oldest_us > horizon_us then
-    return length
-  end
-  local count = packed_times.count_after(times, length, horizon_us)
-  if not count then
-    return unreadable(key)
-  end
-  return count
-end
-
--- The attempts as they are stored, with a head if there is anything to tell in it. started lists the tiers that the last of them
--- made start a block, as '1!3!'; what was answered before horizon_us, or stands before no other attempt, does not matter any more.
-function attempt_log.text(times, strikes, started, answered_us, horizon_us)
-  local head = started
-  if answered_us and #times > 16 then
-    for tier = 8, 1, -1 do
-      local up_to_us = answered_us[tier] or 0
-      if up_to_us > 0 and up_to_us > horizon_us then
-        head = string.format('%d@%s', tier, packed_times.text(up_to_us)) .. head
-      end
+    log.answered = answered
+    if answers_newest and not blocked then
+      -- What comes after has to be later, also in the same microsecond.
+      log.now_us = math.max(log.now_us, newest_us + 1)
     end
   end
-  if head == '' and strikes == '' then
-    return times
+  return log
+end
+
+-- How many of the attempts are later than horizon_us; or nil and a refusal.
+function attempt_log.count_after(key, pages, log, horizon_us)
+  local count = log.tail
+  if log.oldest_us <= horizon_us then
+    count = packed_times.count_after(log.times, log.tail, horizon_us)
+    if not count then
+      return unreadable(key)
+    end
+  elseif log.live > log.tail then
+    local older, failure = attempt_pages.count_after(pages, log.pages.number, horizon_us)
+    if not older then
+      return nil, failure
+    end
+    count = count + older
   end
-  return 's' .. strikes .. '.' .. head .. times
+  return math.min(count, log.live)
+end
+
+-- How many of the attempts are in the tier's window and not answered by it; or nil and a refusal.
+function attempt_log.unanswered(key, pages, log, tier)
+  local horizon_us = log.now_us - tier.window_us
+  if log.answered then
+    horizon_us = math.max(horizon_us, log.answered[tier_marks.name(tier)] or 0)
+  end
+  return attempt_log.count_after(key, pages, log, horizon_us)
+end
+
+-- The times of the newest `most` attempts, or of a few more; or nil and a refusal.
+function attempt_log.newest(pages, log, most)
+  if log.live == log.tail then
+    return log.times
+  end
+  local older, failure = attempt_pages.newest(pages, math.ceil(most / attempt_pages.size))
+  if not older then
+    return nil, failure
+  end
+  return packed_times.newest(older .. log.times, log.live)
+end
+
+-- Writes pages as a call leaves them that keeps log.kept of the attempts and adds one to the log's own.
+local function turn_pages(key, log, clock_us)
+  local pages, tail, ttl_us = log.pages, log.tail, log.need.longest_us + log.now_us - clock_us
+  if log.kept <= tail then
+    if pages.count > 0 then
+      attempt_pages.clear(key)
+      log.pages = no_pages
+      pages = no_pages
+    end
+    tail = log.kept
+  end
+  if tail == attempt_pages.size then
+    if pages.count == 0 then
+      attempt_pages.clear(key)
+    end
+    attempt_pages.push(key, pages.number, log.times, ttl_us)
+    log.pages = {count = pages.count + 1, number = pages.number + 1, widened = false}
+    log.times = ''
+    return
+  end
+  if pages.count == 0 then
+    return
+  end
+  local excess = pages.count - math.ceil((log.kept - tail) / attempt_pages.size)
+  if excess > 0 then
+    log.pages = {count = pages.count - attempt_pages.trim(key, excess), number = pages.number, widened = false}
+  end
+  if pages.widened then
+    clock.expire(key, ttl_us)
+  end
+end
+
+-- Adds an attempt, as text, and stores all until the last attempt and the last strike count no more.
+function attempt_log.append(key, pages, log, now, clock_us)
+  local need, kept = log.need, log.kept
+  if kept < log.tail then
+    log.times = packed_times.newest(log.times, kept)
+  end
+  if log.pages.count > 0 or kept >= attempt_pages.size then
+    turn_pages(pages, log, clock_us)
+  end
+  local struck, marks, count = log.struck, log.marks, log.pages.count
+  local head, kept_us = need.plain, need.longest_us + log.now_us
+  if count > 0 or struck ~= '' or marks ~= '' then
+    head = need.head .. string.format('%05d%04d%010.0f%02d%02d', kept + 1, count, log.pages.number, #struck / 16, #marks / tier_marks.width) .. struck .. marks
+    if struck ~= '' and log.strike_us + need.memory_us > kept_us then
+      kept_us = log.strike_us + need.memory_us
+    end
+  end
+  local span_us = kept_us - clock_us
+  if span_us == need.longest_us or span_us == need.memory_us then
+    clock.store_for(key, head .. log.times .. now, span_us)
+  else
+    clock.store(key, head .. log.times .. now, math.ceil(span_us / 1000))
+  end
 end
 
 -- Forgets the attempts, and returns whether there were any. The strikes stay, until the key expires as it would have.
-function attempt_log.forget(key)
+function attempt_log.forget(key, pages)
   local text = redis.call('GET', key)
   if not text then
     return false
   end
-  if string.byte(text) ~= 115 then -- 's'
-    return redis.call('DEL', key) > 0
-  end
-  local strikes, _, _, from = read_head(text)
-  if not strikes then
+  local need = attempt_need.parse(string.sub(text, 1, 36))
+  if not need then
     return unreadable(key)
   end
-  if strikes == '' then
-    return redis.call('DEL', key) > 0
+  if not need.headed then
+    return redis.call('UNLINK', key, pages) > 0
   end
-  if #text < from then
+  local log = new(attempt_need.none, 0)
+  local times_at = read_head(log, text, false)
+  if not times_at then
+    return unreadable(key)
+  end
+  if log.struck == '' then
+    return redis.call('UNLINK', key, pages) > 0
+  end
+  if #text < times_at then
     return false
   end
-  redis.call('SET', key, 's' .. strikes .. '.', 'KEEPTTL') -- rlfunc:ignore missing-ttl what is stored expires with what it was taken from
+  attempt_pages.clear(pages)
+  local kept = need.head .. string.format('%019d%02d00', 0, #log.struck / 16) .. log.struck
+  redis.call('SET', key, kept, 'KEEPTTL') -- rlfunc:ignore missing-ttl what is stored expires with what it was taken from
   return true
 end
 

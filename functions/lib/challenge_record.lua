@@ -1,10 +1,10 @@
---- A challenge as a field of its subject's hash, named by its token: '<state> <expires> <issued> <number> <payload>'.
+--- A challenge as a field of its subject's hash, named by its token: '<state> <expires> <issued> <number> <most> <payload>'.
 ---
---- The state is open, or used once it is consumed; the others are 16 digits each, so that each is found by its place. Times
---- are microseconds. Challenges of a subject are numbered as they are issued.
+--- The state is open, or used once it is consumed. Times are microseconds in 16 digits, so that each is found by its place.
+--- Challenges of a subject are numbered as they are issued, in 13 digits; most is the max_outstanding of that call, in 2.
 --- @use clock refusal
 --- @lib challenge_record
---- @state challenge_record 1 '<state> <expires> <issued> <number> <payload>' in the field of the token
+--- @state challenge_record 1 '<state> <expires> <issued> <number> <most> <payload>' in the field of the token
 local challenge_record = {}
 
 -- Reads a record as a call at clock_us sees it: its state, and when it expires and was issued. The state is 'gone' when the
@@ -23,7 +23,12 @@ end
 
 -- The number of a record that was read.
 function challenge_record.number(text)
-  return tonumber(string.sub(text, 40, 55)) or 0
+  return tonumber(string.sub(text, 40, 52)) or 0
+end
+
+-- The most outstanding challenges that a record's issuer allows.
+function challenge_record.most(text)
+  return tonumber(string.sub(text, 54, 55)) or 0
 end
 
 -- The payload of a record that was read.
@@ -32,8 +37,8 @@ function challenge_record.payload(text)
 end
 
 -- The record of a new challenge.
-function challenge_record.open(expires_us, issued_us, number, payload)
-  return string.format('open %016.0f %016.0f %016.0f ', expires_us, issued_us, number) .. payload
+function challenge_record.open(expires_us, issued_us, number, most, payload)
+  return string.format('open %016.0f %016.0f %013.0f %02.0f ', expires_us, issued_us, number, most) .. payload
 end
 
 -- The record after it is consumed; what it was for is not kept.

@@ -3,7 +3,7 @@
 --- @lib challenge_set
 local challenge_set = {}
 
-local most = 128
+local most, most_open = 128, 64
 
 -- Reads all as a call at clock_us sees them: a table of open and used, each a list of records; gone, a list of tokens; the
 -- number of the latest; now_us, the later of the clock and its time; and last_us, when the last one expires. Or nil and a
@@ -51,19 +51,21 @@ local function by_number(one, other)
   return one.number < other.number
 end
 
--- Stores one more. First go those whose time is over, and where there is no room the oldest: open ones above
--- max_outstanding, then used ones. Returns how many are open then.
+-- Stores one more. First go those whose time is over, and where there is no room the oldest: open ones above max_outstanding
+-- whose issuer allows no more than this, all open ones above 63, then used ones. Returns how many are open then.
 function challenge_set.add(key, set, clock_us, token, ttl_us, payload, max_outstanding)
-  local gone, open, used = set.gone, set.open, set.used
-  local drop_open = math.max(#open - max_outstanding + 1, 0)
-  local drop_used = math.max(#open - drop_open + #used - most + 1, 0)
-  if drop_open + drop_used > 0 then
+  local gone, open, used, left = set.gone, set.open, set.used, #set.open
+  if left >= max_outstanding or left + #used >= most then
     table.sort(open, by_number)
     table.sort(used, by_number)
   end
-  for i = 1, drop_open do
-    gone[#gone + 1] = open[i].token
+  for i = 1, #open do
+    if left >= max_outstanding and (left >= most_open or challenge_record.most(open[i].text) <= max_outstanding) then
+      gone[#gone + 1] = open[i].token
+      left = left - 1
+    end
   end
+  local drop_used = math.max(left + #used - most + 1, 0)
   for i = 1, drop_used do
     gone[#gone + 1] = used[i].token
   end
@@ -71,9 +73,9 @@ function challenge_set.add(key, set, clock_us, token, ttl_us, payload, max_outst
     redis.call('HDEL', key, gone[i])
   end
   local expires_us = set.now_us + ttl_us
-  redis.call('HSET', key, token, challenge_record.open(expires_us, set.now_us, set.latest + 1, payload))
+  redis.call('HSET', key, token, challenge_record.open(expires_us, set.now_us, set.latest + 1, max_outstanding, payload))
   clock.expire(key, math.max(set.last_us, expires_us) - clock_us)
-  return #open - drop_open + 1
+  return left + 1
 end
 
 return challenge_set

@@ -1,71 +1,59 @@
 --- Charges that are made, changed and forgotten: all that is written about a subject's budgets.
 ---
---- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts.
---- @use clock ledger charge_log refusal
+--- A receipt is known for twice the longest window, so that a settlement is known for as long as its charge counts. Each write
+--- forgets at most one page of charges that are older, eight; eight writes add one.
+--- @use clock ledger charge_log charge_sums spending refusal
 --- @lib charging
---- @state holds 1 the numbers of charges by the time in microseconds when their hold ends
 local charging = {}
 
--- The receipt's charge in that field, or nil. Its status is reserved, settled or lapsed: not settled, and counted in no window
--- any more. Or nil and a refusal.
+-- The receipt's charge in that field, or nil. Its status is reserved, settled, lapsed (not settled, and counted in no window any
+-- more) or unknown (forgotten). Or nil and a refusal.
 function charging.find(bucket, state, field)
   if not field then
     return nil
   end
-  local number = tonumber(field)
-  local time_us, amount_micros, end_us, kind, receipt = charge_log.parse(redis.call('HGET', bucket, field))
-  if not number or not (number >= state.first and number < state.next) or not time_us or kind == 'gone' then
+  local number, charge = tonumber(field), nil
+  if number and number >= state.first and number < state.next then
+    charge = charge_log.parse(redis.call('HGET', bucket, field) or '')
+  end
+  if not number or not charge or charge.kind == 'gone' then
     return nil, refusal.state(bucket, 'has a receipt without a charge')
   end
-  if time_us <= state.now_us - 2 * state.longest_us then
-    return nil
-  end
-  local status = 'settled'
-  if kind == 'open' then
-    status = 'reserved'
-    if time_us <= state.now_us - state.longest_us or end_us > 0 and end_us <= state.now_us then
-      status = 'lapsed'
-      amount_micros = 0
+  charge.number = number
+  charge.field = field
+  charge.charged_micros = charge.amount_micros
+  charge.status = 'settled'
+  if charge.time_us <= math.max(state.now_us - 2 * state.longest_us, state.kept_us) then
+    charge.status = 'unknown'
+    charge.charged_micros = 0
+  elseif charge.kind == 'open' then
+    charge.status = 'reserved'
+    if charge.time_us <= state.now_us - state.longest_us or charge.end_us > 0 and charge.end_us <= state.now_us then
+      charge.status = 'lapsed'
+      charge.charged_micros = 0
     end
   end
-  return {
-    number = number, field = field, time_us = time_us, amount_micros = amount_micros, end_us = end_us, status = status, receipt = receipt,
-  }
+  return charge
 end
 
-local nobody = {}
-
--- Takes the charges that are to be forgotten out of the state, before anything is written; or nil and a refusal.
-local function forgotten(bucket, state)
-  local horizon_us = state.now_us - 2 * state.longest_us
-  if state.first == state.next or state.first_us > horizon_us then
-    return nobody
+-- When a charge leaves a window: at the end of its hold, if it has one (end_us above 0) that ends before.
+function charging.leaves_us(row, time_us, end_us)
+  local leaves_us = time_us + row.window_us
+  if end_us > 0 and end_us < leaves_us then
+    return end_us
   end
-  local doomed = {}
-  local failure = charge_log.each(bucket, state, state.first, 2, function(number, time_us, _, end_us, _, receipt)
-    if time_us > horizon_us then
-      state.first_us = time_us
-      return true
-    end
-    state.first = number + 1
-    doomed[#doomed + 1] = {number = number, end_us = end_us, receipt = receipt}
-    return false
-  end)
-  if failure then
-    return nil, failure
-  end
-  return doomed
+  return leaves_us
 end
 
 -- Notes when the longest window will be empty, now that a charge inside costs another amount. What was not known stays so,
 -- unless the charge is the only one that costs anything, or leaves last.
 local function note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
   if new_micros > 0 then
-    local leaves_us, empty_us = charge_log.leaves_us(row, time_us, new_end_us), state.empty_us
+    local leaves_us, empty_us = charging.leaves_us(row, time_us, new_end_us), state.empty_us
     if row.spent_micros == old_micros or empty_us > 0 and leaves_us > empty_us or leaves_us == state.now_us + row.window_us then
       state.empty_us = leaves_us
     end
-  elseif old_micros > 0 and state.empty_us == charge_log.leaves_us(row, time_us, old_end_us) then
+  elseif old_micros > 0 and state.empty_us == charging.leaves_us(row, time_us, old_end_us) then
     state.empty_us = 0
   end
 end
@@ -73,18 +61,18 @@ end
 -- Changes what a charge costs, and the end of its hold, in each window that it is inside of. Returns a refusal or nil.
 local function change(state, number, time_us, old_micros, old_end_us, new_micros, new_end_us)
   local windows, longest_us, more_micros = state.windows, state.longest_us, new_micros - old_micros
+  if more_micros > 9007199254740991 - state.stored_micros then
+    return refusal.argument('amount must keep what the subject has spent at most 9007199254740991 micros')
+  end
+  state.stored_micros = state.stored_micros + more_micros
   for i = 1, #windows do
     local row = windows[i]
     local head = row.head
     if head <= number then
-      local spent_micros = row.spent_micros
-      if more_micros > 9007199254740992 - spent_micros then
-        return refusal.argument('amount must keep what is spent at most 9007199254740992 micros')
-      end
       if row.window_us == longest_us then
         note_empty(state, row, time_us, old_micros, old_end_us, new_micros, new_end_us)
       end
-      row.spent_micros = spent_micros + more_micros
+      row.spent_micros = row.spent_micros + more_micros
       if head == number then
         row.head_us = time_us
       end
@@ -103,114 +91,169 @@ function charging.exceeded(state)
   return false
 end
 
--- Starts a penalty, anew if one runs, where a settlement that costs more has exceeded a budget or exceeds it further.
+-- Starts a penalty, or starts it again if one runs, where a settlement that costs more has exceeded a budget or exceeds it further.
 local function punish(state, more_micros)
   if more_micros > 0 and state.penalty_us > 0 and charging.exceeded(state) then
     state.barred_us = math.max(state.barred_us, state.now_us + state.penalty_us)
   end
 end
 
--- Writes what the call has found to be over: all that was there, or all holds; holds that have ended, charges that are to be
--- forgotten, and the receipt's charge that has lapsed and is replaced, or nil.
-local function sweep(bucket, holds, state, first_hold, doomed, lapsed)
-  if state.anew or first_hold then
-    -- Not by DEL: this tells a key of another type, before anything is written.
-    redis.call('ZREMRANGEBYSCORE', holds, '-inf', '+inf')
+-- The fields to delete: those of the oldest page where it is time.
+local function clean(bucket, state)
+  if state.due_us == 0 or state.due_us > math.max(state.kept_us, state.now_us - 2 * state.longest_us) then
+    return {}
   end
-  if state.anew then
-    redis.call('DEL', bucket)
-  end
-  for i = 1, #state.lapses do
-    redis.call('HSET', bucket, state.lapses[i].number, state.lapses[i].text)
-  end
-  if #state.lapses > 0 then
-    redis.call('ZREMRANGEBYSCORE', holds, '-inf', state.now_us)
-  end
-  for i = 1, #doomed do
-    redis.call('HDEL', bucket, doomed[i].number, 'r:' .. doomed[i].receipt)
-    if doomed[i].end_us > 0 then
-      redis.call('ZREM', holds, doomed[i].number)
-    end
-  end
-  if lapsed then
-    redis.call('HSET', bucket, lapsed.field, charge_log.format(lapsed.time_us, 0, 0, 'gone', ''))
-    if lapsed.end_us > 0 then
-      redis.call('ZREM', holds, lapsed.field)
-    end
-  end
+  return charge_sums.forget(bucket, state)
 end
 
--- Writes the state and one charge.
-local function store(bucket, holds, state, field, text, receipt)
-  redis.call('HSET', bucket, 'state', ledger.format(state), field, text, 'r:' .. receipt, field)
+-- Deletes fields, and writes the state with other fields and texts. Returns a refusal, and then nothing is written, or nil.
+local function store(bucket, state, doomed, written)
+  if state.damages > 0 then
+    return charge_log.refusal(bucket)
+  end
+  if state.restarted then
+    redis.call('DEL', bucket)
+  end
+  if #doomed > 0 then
+    redis.call('HDEL', bucket, unpack(doomed))
+  end
+  redis.call('HSET', bucket, 'state', ledger.format(state), unpack(written))
   local ttl_us = 2 * state.longest_us
   if state.barred_us - state.now_us > ttl_us then
     ttl_us = state.barred_us - state.now_us
   end
   ttl_us = ttl_us + state.now_us - state.clock_us
-  local expire = clock.expire
   if ttl_us == 2 * state.longest_us then
-    expire = clock.expire_after
+    clock.expire_after(bucket, ttl_us)
+  else
+    clock.expire(bucket, ttl_us)
   end
-  expire(bucket, ttl_us)
-  if state.lapse_us > 0 then
-    expire(holds, ttl_us)
+  return nil
+end
+
+-- The lane of an open charge with that hold, and the hold that it counts for: eight holds at a time are counted exactly, a further
+-- one as the next longer of those, or as none.
+local function lane_for(state, hold_us)
+  local free, longer
+  for i = 2, #state.lanes do
+    local lane = state.lanes[i]
+    if spending.in_use(lane) then
+      if lane.hold_us == hold_us then
+        return i, hold_us
+      elseif lane.hold_us > hold_us and (not longer or lane.hold_us < state.lanes[longer].hold_us) then
+        longer = i
+      end
+    elseif not free or lane.hold_us == hold_us then
+      free = i
+    end
+  end
+  if free or #state.lanes < 9 then
+    return free or #state.lanes + 1, hold_us
+  elseif longer then
+    return longer, state.lanes[longer].hold_us
+  end
+  return 1, 0
+end
+
+-- Adds a new charge to its lane, which begins with it if it is not in use.
+local function add_to_lane(state, number, hold_us, amount_micros)
+  local place, counted_us = 1, hold_us
+  if hold_us > 0 and amount_micros > 0 then
+    place, counted_us = lane_for(state, hold_us)
+  end
+  if place > #state.lanes then
+    state.lanes[place] = ledger.lane(0, 0, 0, 0, 0)
+  end
+  local lane = state.lanes[place]
+  if place > 1 and not spending.in_use(lane) then
+    lane.hold_us = counted_us
+    lane.head = number
+    lane.head_us = state.now_us
+  end
+  lane.total_micros = charge_sums.add(lane.total_micros, amount_micros)
+  return place, counted_us
+end
+
+-- Takes what a charge costs out of its lane, and puts another amount into lane 1.
+local function move(bucket, state, charge, amount_micros, written)
+  local lane = state.lanes[math.min(charge.lane, #state.lanes)]
+  charge_sums.amend(bucket, state, charge, amount_micros, written)
+  lane.total_micros = charge_sums.subtract(lane.total_micros, charge.amount_micros)
+  state.main.total_micros = charge_sums.add(state.main.total_micros, amount_micros)
+end
+
+-- Rewrites a charge as one that no receipt has, or of another amount and kind.
+local function rewrite(state, charge, lane, amount_micros, kind, receipt, written)
+  local text = charge_log.format(charge.time_us, amount_micros, lane, 0, kind, receipt)
+  state.read[charge.field] = text
+  written[#written + 1] = charge.field
+  written[#written + 1] = text
+end
+
+-- Takes the receipt from its charge that counts no more. A longer window would count again what only the windows of now have left,
+-- so that costs nothing from then on.
+local function bury(bucket, state, old, written)
+  if old.status == 'lapsed' and (old.end_us == 0 or old.end_us > state.now_us) then
+    move(bucket, state, old, 0, written)
+    state.stored_micros = state.stored_micros - old.amount_micros
+    rewrite(state, old, 1, 0, 'gone', '', written)
+  else
+    rewrite(state, old, old.lane, old.amount_micros, 'gone', '', written)
   end
 end
 
--- Charges a receipt now, in place of its charge that has lapsed, if there is one. Returns a refusal or nil.
-function charging.make(bucket, holds, state, lapsed, kind, amount_micros, end_us, receipt)
-  local doomed, failure = forgotten(bucket, state)
-  if not doomed then
-    return failure
+-- Charges a receipt now, in place of its charge that has lapsed or is forgotten, if there is one. A hold of 0 is none. Returns nil
+-- and the end of the hold, 0 without one; or a refusal.
+function charging.make(bucket, state, old, kind, amount_micros, hold_us, receipt)
+  local number, field, now_us, written, doomed = state.next, state.next_field, state.now_us, {}, {}
+  if old then
+    bury(bucket, state, old, written)
   end
-  local number, field, now_us = state.next, state.next_field, state.now_us
-  state.next = number + 1
-  if state.first == number then
-    state.first_us = now_us
+  local lane, counted_us = add_to_lane(state, number, hold_us, amount_micros)
+  local end_us = 0
+  if counted_us > 0 then
+    end_us = now_us + counted_us
   end
-  failure = change(state, number, now_us, 0, 0, amount_micros, end_us)
+  local failure = change(state, number, now_us, 0, 0, amount_micros, end_us)
   if failure then
     return failure
   end
   if kind == 'settled' then
     punish(state, amount_micros)
   end
-  -- Without a hold that may end there is no number in holds, unless the bucket was lost.
-  local first_hold = end_us > 0 and state.lapse_us == 0
-  if first_hold or end_us > 0 and end_us < state.lapse_us then
-    state.lapse_us = end_us
+  if number % 8 == 0 then
+    charge_sums.complete(bucket, state, number, written)
+    if number == state.first + 7 then
+      state.due_us = now_us
+    end
+  elseif not old or old.number >= state.first + 8 then
+    doomed = clean(bucket, state)
   end
-  sweep(bucket, holds, state, first_hold, doomed, lapsed)
-  if end_us > 0 then
-    redis.call('ZADD', holds, end_us, field) -- rlfunc:ignore missing-ttl a hold sets lapse_us, and with it store the expiry
-  end
-  store(bucket, holds, state, field, charge_log.format(now_us, amount_micros, end_us, kind, receipt), receipt)
-  return nil
+  written[#written + 1] = field
+  written[#written + 1] = charge_log.format(now_us, amount_micros, lane, end_us, kind, receipt)
+  written[#written + 1] = 'r:' .. receipt
+  written[#written + 1] = field
+  state.next = number + 1
+  return store(bucket, state, doomed, written), end_us
 end
 
--- Gives a charge another amount: what was spent (settled), or nothing (gone). Returns a refusal or nil.
-function charging.change(bucket, holds, state, charge, kind, amount_micros)
-  local doomed, failure = forgotten(bucket, state)
-  if not doomed then
-    return failure
-  end
-  failure = change(state, charge.number, charge.time_us, charge.amount_micros, charge.end_us, amount_micros, 0)
+-- Gives a charge that is reserved another amount: what was spent (settled), or nothing (gone). Returns a refusal or nil.
+function charging.change(bucket, state, charge, kind, amount_micros)
+  local failure = change(state, charge.number, charge.time_us, charge.amount_micros, charge.end_us, amount_micros, 0)
   if failure then
     return failure
   end
+  local written = {}
+  move(bucket, state, charge, amount_micros, written)
   punish(state, amount_micros - charge.amount_micros)
-  sweep(bucket, holds, state, false, doomed)
-  if charge.end_us > 0 then
-    redis.call('ZREM', holds, charge.field)
-  end
+  local doomed = clean(bucket, state)
   if kind == 'gone' then
-    store(bucket, holds, state, charge.field, charge_log.format(charge.time_us, 0, 0, kind, ''), charge.receipt)
-    redis.call('HDEL', bucket, 'r:' .. charge.receipt)
+    doomed[#doomed + 1] = 'r:' .. charge.receipt
+    rewrite(state, charge, 1, amount_micros, kind, '', written)
   else
-    store(bucket, holds, state, charge.field, charge_log.format(charge.time_us, amount_micros, charge.end_us, kind, charge.receipt), charge.receipt)
+    rewrite(state, charge, 1, amount_micros, kind, charge.receipt, written)
   end
-  return nil
+  return store(bucket, state, doomed, written)
 end
 
 return charging

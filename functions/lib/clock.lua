@@ -81,6 +81,14 @@ function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
+-- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.
+function clock.extend(key, ttl_us)
+  local ttl_ms = math.ceil(ttl_us / 1000)
+  if redis.call('PEXPIRE', key, ttl_ms, 'NX') == 0 then
+    redis.call('PEXPIRE', key, ttl_ms, 'GT')
+  end
+end
+
 -- Lets a key expire after a span that comes over and over.
 function clock.expire_after(key, span_us)
   redis.call('PEXPIRE', key, spans.texts[-span_us] or keep(span_us))

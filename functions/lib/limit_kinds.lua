@@ -1,5 +1,5 @@
 --- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
---- @use refusal token_bucket window_count window_log window_pair
+--- @use log_entry refusal token_bucket window_count window_log window_pair
 --- @lib limit_kinds
 local limit_kinds = {}
 
@@ -31,7 +31,7 @@ function limit_kinds.judge.sliding_log(row, clock_us)
     return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
   end
   local limit, window_us = row.limit, row.window_us
-  local now_us, count, expired, newest_us, oldest_us = window_log.read(row.state, window_us, clock_us)
+  local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(row.state, window_us, clock_us)
   if not now_us then
     return nil, count
   end
@@ -40,19 +40,20 @@ function limit_kinds.judge.sliding_log(row, clock_us)
     reset_us = newest_us + window_us - clock_us
   end
   if count + row.cost > limit then
-    local room_us, unreadable = window_log.room_us(row.state, limit + 1 - row.cost, window_us, count, expired, oldest_us)
+    local room_us, unreadable = window_log.room_us(row.state, limit + 1 - row.cost, window_us, count, oldest_us)
     if not room_us then
       return nil, unreadable
     end
-    return verdict(math.max(limit - count, 0), room_us - clock_us, reset_us, now_us, expired)
+    return verdict(math.max(limit - count, 0), room_us - clock_us, reset_us, now_us, 0)
   end
   return {
     allowed = true, remaining = limit - count, retry_after_us = 0, reset_after_us = reset_us, at = now_us, with = expired, mark = 0,
+    need = need, length = length, oldest = oldest,
   }
 end
 
 function limit_kinds.charge.sliding_log(row, judged, clock_us)
-  window_log.append(row.state, judged.at, judged.with, row.window_us, clock_us)
+  log_entry.append(row.state, row.limit, row.window_us, clock_us, judged.at, judged.need, judged.length or 0, judged.with, judged.oldest or '')
   judged.remaining = judged.remaining - 1
   judged.reset_after_us = row.window_us + judged.at - clock_us
 end
@@ -87,19 +88,21 @@ function limit_kinds.judge.fixed_window(row)
   if row.burst then
     return no_burst()
   end
-  local allowed, left, wait_us, end_us = window_count.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
+  local allowed, left, wait_us, end_us, windows = window_count.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
   if allowed == nil then
     return nil, left
   end
   if not allowed then
     return verdict(left, wait_us, end_us, 0, 0)
   end
-  return verdict(left + row.cost, 0, end_us, 0, 0)
+  local judged = verdict(left + row.cost, 0, end_us, 0, 0)
+  judged.windows = windows
+  return judged
 end
 
 function limit_kinds.charge.fixed_window(row, judged)
   judged.remaining = judged.remaining - row.cost
-  judged.reset_after_us = window_count.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.reset_after_us)
+  judged.reset_after_us = window_count.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.reset_after_us, judged.windows)
 end
 
 function limit_kinds.judge.gcra(row, clock_us)

@@ -1,5 +1,5 @@
 --- What a call took of a limit, found again by its mark: when it will be forgotten, in microseconds; 0 where nothing was taken.
---- @use token_bucket window_count window_log window_pair
+--- @use log_entry token_bucket window_count window_pair
 --- @lib limit_marks
 local limit_marks = {}
 
@@ -25,7 +25,7 @@ function limit_marks.give_back(row, clock_us)
   end
   local window_ms = math.ceil(row.window_us / 1000)
   if row.kind == 'sliding_log' then
-    window_log.remove(row.state, row.mark - row.window_us)
+    log_entry.remove(row.state, row.mark - row.window_us)
   elseif row.mark <= clock_us then
     return
   elseif row.kind == 'gcra' then

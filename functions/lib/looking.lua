@@ -1,16 +1,18 @@
 --- The newest entries of what a subject's keys hold, as rows to be told.
---- @use clock refusal charge_log challenge_record
+--- @use clock refusal charge_log charge_sums challenge_record window_need
 --- @lib looking
 local looking = {}
 
 -- Longer than anything is kept.
 looking.ever_us = 630720000000000
 
-local most = 100
+looking.most = 100
 
--- The newest of so many times of 16 digits in a string; nil when one is no time.
-function looking.times(times, length)
-  local rows = {}
+local most = looking.most
+
+-- The newest of the times of 16 digits in a string; nil when one is not a time.
+function looking.times(times)
+  local rows, length = {}, math.floor(#times / 16)
   for place = math.max(1, length - most + 1), length do
     local at_us = clock.parse_us(string.sub(times, place * 16 - 15, place * 16))
     if not at_us then
@@ -26,7 +28,11 @@ function looking.admissions(limits)
   local rows = {}
   for i = 1, #limits do
     local found = redis.call('LRANGE', limits[i].state, 0 - most, '-1')
-    for j = 1, #found do
+    local first = 1
+    if found[1] and window_need.parse(found[1]) then
+      first = 2
+    end
+    for j = first, #found do
       local at_us = clock.parse_us(found[j])
       if not at_us then
         return nil, refusal.state(limits[i].state, 'holds an entry that is not a time')
@@ -39,26 +45,26 @@ end
 
 -- The newest charges of a subject whose ledger was read, without those that were cancelled; or nil and a refusal.
 function looking.reservations(bucket, state)
-  local rows = {}
-  local failure = charge_log.each(bucket, state, math.max(state.first, state.next - most), most, function(_, time_us, amount_micros, end_us, kind, receipt)
-    local until_us, told = time_us + state.longest_us, 'settled'
-    if kind == 'gone' then
-      return false
-    end
-    if kind == 'open' then
-      told = 'open'
-      if end_us > 0 then
-        until_us = math.min(until_us, end_us)
+  local rows, from = {}, math.max(state.first, state.next - most)
+  charge_sums.fetch(bucket, state, from, most)
+  for number = from, state.next - 1 do
+    local charge = charge_sums.charge(state, number)
+    if charge.kind ~= 'gone' then
+      local until_us, told = charge.time_us + state.longest_us, 'settled'
+      if charge.kind == 'open' then
+        told = 'open'
+        if charge.end_us > 0 then
+          until_us = math.min(until_us, charge.end_us)
+        end
+        if until_us <= state.now_us then
+          told = 'lapsed'
+        end
       end
-      if until_us <= state.now_us then
-        told = 'lapsed'
-      end
+      rows[#rows + 1] = {id = charge.receipt, state = told, amount_micros = charge.amount_micros, at_us = charge.time_us, counts_until_us = until_us}
     end
-    rows[#rows + 1] = {id = receipt, state = told, amount_micros = amount_micros, at_us = time_us, counts_until_us = until_us}
-    return false
-  end)
-  if failure then
-    return nil, failure
+  end
+  if state.damages > 0 then
+    return nil, charge_log.refusal(bucket)
   end
   return rows
 end

@@ -1,11 +1,16 @@
---- Receipts that were counted, in a sorted set by time.
+--- Receipts that were counted, in a sorted set by time, all kept for the longest dedup of the calls that counted one.
+---
+--- That dedup stands among them as the score of '', which is not a receipt: below 0, so before all times. It lives as long as the key.
 --- @use clock
 --- @lib receipt_set
---- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed
+--- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed; '' by the longest dedup, negative
 local receipt_set = {}
 
 -- From 2112 on a microsecond is the least that a double tells apart.
 local halves_end_us = 4503599627370496
+
+-- A call drops at most this many that no caller needs.
+local most_dropped = 100
 
 -- Whether a receipt was seen less than known_us ago. One from further ahead than that is a broken clock's.
 function receipt_set.knows(key, receipt, now_us, known_us)
@@ -13,35 +18,47 @@ function receipt_set.knows(key, receipt, now_us, known_us)
   return seen_us and seen_us > now_us - known_us and seen_us - now_us <= known_us or false
 end
 
--- Adds a receipt that was counted, after those that are not known any more are gone.
-function receipt_set.add(key, receipt, now_us, known_us, ttl_us)
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', now_us - known_us)
-  redis.call('ZADD', key, clock.text(now_us), receipt)
-  if ttl_us == known_us then
-    clock.expire_after(key, known_us)
+-- The longest dedup that is kept; 0 where none is.
+local function longest_us(key)
+  local longest = redis.call('ZSCORE', key, '')
+  return longest and clock.parse_us(string.sub(longest, 2)) or 0
+end
+
+-- Lets the key live for the longest dedup, which known_us may be now, and for as long as now is ahead of the clock.
+local function live(key, known_us, kept_us, ahead_us)
+  if known_us > kept_us then
+    redis.call('ZADD', key, string.format('-%.0f', known_us), '')
+    kept_us = known_us
+  end
+  if ahead_us == 0 then
+    clock.expire_after(key, kept_us)
   else
-    clock.expire(key, ttl_us)
+    clock.expire(key, kept_us + ahead_us)
   end
 end
 
--- Adds a receipt among others that other calls may know for longer: those are kept for as long as the key lives.
-function receipt_set.add_among(key, receipt, now_us, known_us)
-  if clock.left_ms(key) <= math.ceil(known_us / 1000) then
-    receipt_set.add(key, receipt, now_us, known_us, known_us)
-  else
-    redis.call('ZADD', key, clock.text(now_us), receipt) -- rlfunc:ignore missing-ttl the key lives longer than this call needs
+-- Adds a receipt that was counted at now_us, which may be ahead of the clock, after it drops some that no caller needs.
+function receipt_set.add(key, receipt, now_us, known_us, ahead_us)
+  local kept_us = longest_us(key)
+  if kept_us > 0 then
+    local gone = redis.call('ZCOUNT', key, '0', now_us - math.max(known_us, kept_us))
+    if gone > 0 then
+      redis.call('ZREMRANGEBYRANK', key, '1', math.min(gone, most_dropped))
+    end
   end
+  redis.call('ZADD', key, clock.text(now_us), receipt)
+  live(key, known_us, kept_us, ahead_us)
 end
 
 -- Renews a receipt. Half a microsecond less than the time tells that it is not that of the admission, and changes no
 -- comparison with a whole one.
-function receipt_set.renew(key, receipt, now_us, ttl_us)
+function receipt_set.renew(key, receipt, now_us, known_us, ahead_us)
   if now_us < halves_end_us then
     redis.call('ZADD', key, string.format('%.1f', now_us - 0.5), receipt)
   else
     redis.call('ZADD', key, now_us, receipt)
   end
-  clock.expire(key, ttl_us)
+  live(key, known_us, longest_us(key), ahead_us)
 end
 
 -- When a receipt was counted; nil when it is not known, or was renewed since.

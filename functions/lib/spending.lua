@@ -1,86 +1,176 @@
 --- What is spent in each window of a subject, brought up to the time of the call.
 ---
---- A window knows its sum and its oldest charge, so each charge leaves each window once. The state keeps the 32 windows
---- that were used last; a window that it does not know adds all charges up.
---- @use ledger charge_log refusal
+--- A window knows its sum and its oldest charge, a lane what of it has lapsed: an open charge counts until its hold ends. Where
+--- more than one charge has left since the last call, or a window is new, the sums of pages say how much. The state keeps
+--- the 32 windows that were used last.
+--- @use ledger charge_log charge_sums
 --- @lib spending
 local spending = {}
 
-local function no_sum(bucket)
-  return refusal.state(bucket, 'has a state that is not the sum of its charges')
+-- Whether a lane has open charges.
+function spending.in_use(lane)
+  return lane.total_micros ~= lane.base_micros
 end
 
--- Takes what a charge costs out of each window that it is inside of. Returns a refusal or nil.
-local function take_out(bucket, state, number, amount_micros)
+-- Whether what a lane has at a number is a part of what a window has spent: not once its hold has ended.
+local function counts(state, row, charge, number)
+  local lane = state.lanes[math.min(charge.lane, #state.lanes)]
+  local from = lane.old_head
+  if lane.hold_us < row.window_us then
+    from = lane.head
+  end
+  return charge.lane == 1 or number >= from
+end
+
+-- Where the oldest charge of a window or a lane has left a span that ends now, and the next one has not: moves to that. Reports
+-- whether the mark is right now, and then the charge that left or nil.
+local function step(bucket, state, mark, span_us)
+  local horizon_us = math.max(state.now_us - span_us, state.kept_us)
+  if mark.head_us > horizon_us or mark.head == state.next then
+    return true, nil
+  end
+  charge_sums.fetch(bucket, state, mark.head, 2)
+  local following_us = 0
+  if mark.head + 1 < state.next then
+    following_us = charge_sums.charge(state, mark.head + 1).time_us
+    if following_us <= horizon_us then
+      return false, nil
+    end
+  end
+  local left = charge_sums.charge(state, mark.head)
+  mark.head = mark.head + 1
+  mark.head_us = following_us
+  return true, left
+end
+
+-- The mark of a search for what has left a span that ends now.
+local function mark_of(state, place, span_us)
+  local sums = {}
+  for lane = 1, #state.lanes do
+    sums[lane] = 0
+  end
+  return {
+    place = place, horizon_us = math.max(state.now_us - span_us, state.kept_us), head = 0, head_us = 0, position = 0, step = 0, sums = sums,
+  }
+end
+
+-- Searches for what has left many spans: all of it where nothing is newer.
+local function find(bucket, state, marks)
+  local open = {}
+  for i = 1, #marks do
+    local mark = marks[i]
+    if state.newest_us <= mark.horizon_us then
+      mark.head = state.next
+      for lane = 1, #state.lanes do
+        mark.sums[lane] = state.lanes[lane].total_micros
+      end
+    else
+      open[#open + 1] = mark
+    end
+  end
+  if #open > 0 then
+    charge_sums.find(bucket, state, open)
+  end
+end
+
+-- Notes an impossible sum.
+local function check(state, row)
+  if row.spent_micros < 0 or row.spent_micros > state.stored_micros or row.head == state.next and row.spent_micros ~= 0 then
+    state.damages = state.damages + 1
+  end
+end
+
+-- Takes what has lapsed in a lane out of the windows that it was in.
+local function lapse(state, lane, base_micros)
+  local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
   for i = 1, #state.windows do
     local row = state.windows[i]
-    if row.head <= number then
-      row.spent_micros = row.spent_micros - amount_micros
+    if lane.hold_us < row.window_us and not row.unknown then
+      row.spent_micros = row.spent_micros - lapsed_micros
       if row.spent_micros < 0 then
-        return no_sum(bucket)
+        state.damages = state.damages + 1
       end
     end
   end
-  return nil
+  lane.base_micros = base_micros
 end
 
--- Notes the charges whose hold has ended, and takes them out of the sums. Returns a refusal or nil.
-local function lapse(bucket, holds, state)
-  local ended
-  state.lapsed = {}
-  state.lapses = {}
-  repeat
-    ended = redis.call('ZRANGEBYSCORE', holds, '-inf', state.now_us, 'LIMIT', #state.lapses, 64) -- rlfunc:ignore key-loop each hold ends once
-    for i = 1, #ended do
-      local number = tonumber(ended[i])
-      local text = redis.call('HGET', bucket, ended[i]) -- rlfunc:ignore key-loop each hold ends once
-      local time_us, amount_micros, end_us, kind, receipt = charge_log.parse(text)
-      if not number or not time_us or kind ~= 'open' then
-        return refusal.state(holds, 'holds a number of no open charge')
+-- Moves every lane in use to the first charge whose hold may not have ended.
+local function lapse_all(bucket, state)
+  local marks = {}
+  for i = 2, #state.lanes do
+    local lane = state.lanes[i]
+    if spending.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+      local moved, left = step(bucket, state, lane, lane.hold_us)
+      if not moved then
+        marks[#marks + 1] = mark_of(state, i, lane.hold_us)
+      elseif left and left.lane == i then
+        lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
       end
-      local failure = take_out(bucket, state, number, amount_micros)
-      if failure then
-        return failure
-      end
-      state.lapsed[number] = true
-      state.lapses[#state.lapses + 1] = {number = number, text = charge_log.format(time_us, 0, end_us, 'open', receipt)}
     end
-  until #ended < 64
-  local following = redis.call('ZRANGEBYSCORE', holds, '-inf', '+inf', 'WITHSCORES', 'LIMIT', #state.lapses, 1)
-  state.lapse_us = tonumber(following[2]) or 0
-  return nil
+  end
+  if #marks > 0 then
+    find(bucket, state, marks)
+  end
+  for i = 1, #marks do
+    local mark = marks[i]
+    local lane = state.lanes[mark.place]
+    lane.head = mark.head
+    lane.head_us = mark.head_us
+    lapse(state, lane, mark.sums[mark.place])
+  end
 end
 
--- Moves a window's oldest charge to the first one inside. Returns a refusal or nil.
+-- What is spent in a window from its first charge on, by the sums before that.
+local function spent(state, row, sums)
+  local spent_micros = 0
+  for i = 1, #state.lanes do
+    local lane = state.lanes[i]
+    local before_micros = sums[i]
+    if i > 1 and (lane.hold_us < row.window_us or lane.head > row.head) then
+      before_micros = lane.base_micros
+    end
+    spent_micros = spent_micros + charge_sums.subtract(lane.total_micros, before_micros)
+  end
+  return spent_micros
+end
+
+-- Moves a window to the first charge inside, where that is the next one. Reports whether the window is right then.
 local function leave(bucket, state, row)
-  local horizon_us = state.now_us - row.window_us
-  local failure = charge_log.each(bucket, state, row.head, 2, function(number, time_us, amount_micros)
-    if time_us > horizon_us then
-      row.head_us = time_us
-      return true
-    end
-    row.head = number + 1
-    row.spent_micros = row.spent_micros - amount_micros
-    return false
-  end)
-  if not failure and (row.spent_micros < 0 or row.head == state.next and row.spent_micros ~= 0) then
-    return no_sum(bucket)
+  local number = row.head
+  local moved, left = step(bucket, state, row, row.window_us)
+  if left and counts(state, row, left, number) then
+    row.spent_micros = row.spent_micros - left.amount_micros
+    check(state, row)
   end
-  return failure
+  return moved and not row.unknown
 end
 
--- A window that the state does not know: all charges that are kept are inside.
-local function total(bucket, state, window_us)
-  local row = {window_us = window_us, budget_micros = 0, spent_micros = 0, head = state.first, head_us = state.first_us}
-  local failure = charge_log.each(bucket, state, state.first, 4, function(_, _, amount_micros)
-    row.spent_micros = row.spent_micros + amount_micros
-    return false
-  end)
-  return row, failure
+-- Moves every window to the first charge inside. A new one has to be searched for.
+local function leave_all(bucket, state)
+  local now_us, kept_us, marks = state.now_us, state.kept_us, {}
+  for i = 1, #state.windows do
+    local row = state.windows[i]
+    if (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not leave(bucket, state, row) then
+      marks[#marks + 1] = mark_of(state, i, row.window_us)
+    end
+  end
+  if #marks > 0 then
+    find(bucket, state, marks)
+  end
+  for i = 1, #marks do
+    local mark = marks[i]
+    local row = state.windows[mark.place]
+    row.unknown = false
+    row.head = mark.head
+    row.head_us = mark.head_us
+    row.spent_micros = spent(state, row, mark.sums)
+    check(state, row)
+  end
 end
 
 -- The number of the window of that length, or nil.
-local function find(windows, window_us)
+local function place_of(windows, window_us)
   for i = 1, #windows do
     if windows[i].window_us == window_us then
       return i
@@ -89,20 +179,16 @@ local function find(windows, window_us)
   return nil
 end
 
--- Puts the windows of the limits first, and returns them in the order of the limits; or nil and a refusal.
-local function arrange(bucket, state, limits)
+-- Puts the windows of the limits first, and returns them in the order of the limits.
+local function arrange(state, limits)
   local windows, chosen = state.windows, {}
   for i = #limits, 1, -1 do
     local limit = limits[i]
-    local place = find(windows, limit.window_us)
+    local place = place_of(windows, limit.window_us)
     if place then
       chosen[i] = table.remove(windows, place)
     else
-      local row, failure = total(bucket, state, limit.window_us)
-      if failure then
-        return nil, failure
-      end
-      chosen[i] = row
+      chosen[i] = {window_us = limit.window_us, budget_micros = 0, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
     end
     chosen[i].budget_micros = limit.budget_micros
     table.insert(windows, 1, chosen[i])
@@ -118,13 +204,13 @@ local function arrange(bucket, state, limits)
   return chosen
 end
 
--- The windows of the limits, which mostly stand first as they are; or nil and a refusal.
-local function choose(bucket, state, limits)
+-- The windows of the limits, which mostly stand first as they are.
+local function choose(state, limits)
   local windows = state.windows
   for i = 1, #limits do
     local row, limit = windows[i], limits[i]
     if not row or row.window_us ~= limit.window_us then
-      return arrange(bucket, state, limits)
+      return arrange(state, limits)
     end
     row.budget_micros = limit.budget_micros
   end
@@ -133,26 +219,18 @@ end
 
 -- The state as of now; the field of the receipt's charge or nil; and the limits' windows: the first ones of a table, in the
 -- order of the limits. Or nil and a refusal. Nothing is written.
-function spending.open(bucket, holds, receipt, limits, clock_us)
+function spending.open(bucket, receipt, limits, clock_us)
   local state, field = ledger.read(bucket, receipt, clock_us)
   if not state then
     return nil, field
   end
-  local now_us, failure = state.now_us, nil
-  if state.lapse_us > 0 and state.lapse_us <= now_us then
-    failure = lapse(bucket, holds, state)
+  local chosen = choose(state, limits)
+  if #state.lanes > 1 then
+    lapse_all(bucket, state)
   end
-  local chosen, unknown = choose(bucket, state, limits)
-  failure = failure or unknown
-  local windows = state.windows
-  for i = 1, #windows do
-    local row = windows[i]
-    if row.head_us <= now_us - row.window_us and row.head < state.next then
-      failure = failure or leave(bucket, state, row)
-    end
-  end
-  if failure then
-    return nil, failure
+  leave_all(bucket, state)
+  if state.damages > 0 then
+    return nil, charge_log.refusal(bucket)
   end
   return state, field, chosen
 end

@@ -5,32 +5,34 @@ local strike_log = {}
 
 local most = 64
 
--- How many of the strikes are less than memory_us old, and the time of the newest. Or nil and a refusal.
--- A strike further ahead than memory_us is a broken clock's: then none counts.
-function strike_log.count(key, times, clock_us, memory_us)
+-- How many of the strikes are less than memory_us old, how many less than kept_us, which is not less, and the time of the
+-- newest. Or nil and a refusal.
+-- A strike further ahead than the longest memory is from a wrong clock: then none counts.
+function strike_log.count(key, times, clock_us, memory_us, kept_us)
   if times == '' then
-    return 0, clock_us
+    return 0, 0, clock_us
   end
-  local newest_us, count = clock.parse_us(string.sub(times, -16)), nil
-  if newest_us and newest_us - clock_us > memory_us then
-    return 0, clock_us
+  local newest_us, count, kept = clock.parse_us(string.sub(times, -16)), nil, nil
+  if newest_us and newest_us - clock_us > kept_us then
+    return 0, 0, clock_us
   end
   if newest_us then
-    count = packed_times.count_after(times, math.floor(#times / 16), math.max(clock_us, newest_us) - memory_us)
+    local now_us, strikes = math.max(clock_us, newest_us), math.floor(#times / 16)
+    count = packed_times.count_after(times, strikes, now_us - memory_us)
+    kept = count
+    if kept_us > memory_us then
+      kept = packed_times.count_after(times, strikes, now_us - kept_us)
+    end
   end
-  if not count then
+  if not count or not kept then
     return nil, refusal.state(key, 'holds no times of strikes')
   end
-  return count, newest_us
+  return count, kept, newest_us
 end
 
--- The newest `count` strikes and one more, and how many these are.
-function strike_log.append(times, count, text)
-  local keep = count
-  if keep >= most then
-    keep = most - 1
-  end
-  return packed_times.newest(times, keep) .. text, keep + 1
+-- The newest `kept` strikes and one more.
+function strike_log.append(times, kept, text)
+  return packed_times.newest(times, math.min(kept, most - 1)) .. text
 end
 
 return strike_log

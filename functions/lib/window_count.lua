@@ -1,33 +1,37 @@
---- A fixed window in one string: how much was taken since the window began. The key expires with the window.
---- @use clock refusal whole
+--- A fixed window in one string: its length, and how much was taken since it began. The key expires with the window.
+---
+--- The length is in milliseconds, and what was taken in seven digits behind it, so that a call inside the window is one INCRBY.
+--- Where callers have windows of other lengths the key holds several: see window_counts.
+--- @use clock refusal window_counts
 --- @lib window_count
---- @state window_count 1 how much was taken; the key expires with the window
+--- @state window_count 1 the window in milliseconds, then what was taken in seven digits: '600000000003'; the key expires with the window
 local window_count = {}
 
--- No limit is higher, so no count is.
-local most = 1000000
-
--- Reads the window from what the key holds, false without it: how much was taken in it, and the milliseconds until it ends;
--- 0 and 0 when none is going on; or nil and a refusal.
+-- Reads the window from what the key holds: how much was taken in it, and the milliseconds until it ends, 0 and 0 when
+-- none is going on; and where the key holds other lengths, all windows, this one first. Or nil and a refusal.
 -- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
 -- when its key does; further ahead than its length it is a broken clock's, and over.
 local function read(key, stored, window_ms)
-  if not stored then
-    return 0, 0
-  end
-  local used = whole.parse(stored, most)
   local left_ms = clock.left_ms(key)
-  if not used or left_ms == -1 then
+  if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
+    local used = tonumber(string.match(stored, '^%d+$', -7))
+    if used and used >= 1 and used <= 1000000 then
+      if left_ms <= 0 or left_ms > 2 * window_ms then
+        return 0, 0
+      end
+      return used, left_ms
+    end
+  end
+  local windows = left_ms ~= -1 and window_counts.read(stored, left_ms, window_ms)
+  if not windows then
     return nil, refusal.state(key, 'holds no count that expires')
   end
-  if left_ms <= 0 or left_ms > 2 * window_ms then
-    return 0, 0
-  end
-  return used, left_ms
+  return windows.own.used, windows.own.left_ms, windows
 end
 
 -- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
--- cost is allowed, and the time until the window ends, 0 when the call begins one; or nil and a refusal.
+-- cost is allowed, and the time until the window ends, 0 when the call begins one; and what charge needs where the key holds
+-- windows of other lengths. Or nil and a refusal.
 function window_count.judge(key, limit, window_ms, cost)
   if cost > limit then
     return nil, refusal.argument('cost must be at most limit: more is never there')
@@ -36,36 +40,55 @@ function window_count.judge(key, limit, window_ms, cost)
   if not stored then
     return true, limit - cost, 0, 0
   end
-  local used, left_ms = read(key, stored, window_ms)
+  local used, left_ms, windows = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
   end
-  if used + cost > limit then
-    return false, math.max(limit - used, 0), left_ms * 1000, left_ms * 1000
+  if used + cost <= limit then
+    return true, limit - used - cost, 0, left_ms * 1000, windows
   end
-  return true, limit - used - cost, 0, left_ms * 1000
+  local wait_ms = left_ms
+  if windows then
+    wait_ms = window_counts.wait_ms(windows, limit - cost)
+  end
+  return false, math.max(limit - used, 0), wait_ms * 1000, math.max(left_ms, wait_ms) * 1000
 end
 
 -- Takes cost, which was allowed, and returns the time until the window ends.
-function window_count.charge(key, cost, window_ms, end_us)
-  local amount = cost
-  if cost == 1 then
-    amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
+function window_count.charge(key, cost, window_ms, end_us, windows)
+  if windows then
+    return window_counts.charge(key, windows, cost) * 1000
   end
   if end_us > 0 then
+    local amount = cost
+    if cost == 1 then
+      amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
+    end
     redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
     return end_us
   end
-  clock.store_for(key, amount, window_ms * 1000)
+  local amount = '0000001'
+  if cost ~= 1 then
+    amount = string.format('%07.0f', cost)
+  end
+  clock.store_for(key, clock.span_ms(window_ms * 1000) .. amount, window_ms * 1000)
   return window_ms * 1000
 end
 
 -- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
 -- until the window ends; or nil and a refusal. With nothing taken there is no window.
 function window_count.refund(key, window_ms, cost)
-  local used, left_ms = read(key, redis.call('GET', key), window_ms)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0, 0
+  end
+  local used, left_ms, windows = read(key, stored, window_ms)
   if not used then
     return nil, left_ms
+  end
+  if windows then
+    local back, taken, end_ms = window_counts.refund(key, windows, cost)
+    return back, taken, end_ms * 1000
   end
   if used == 0 then
     return 0, 0, 0

@@ -5,7 +5,7 @@
 ---
 --- A receipt is the request's own ID. One that was counted less than dedup ago is allowed, whatever the limits say, and not
 --- counted again. It is the subject's, not a limit's: calls with other limits know it too. The tick of retry_after is that
---- of the limit that waits longest.
+--- of the limit that waits longest. Calls may give a limit another window, limit, burst or dedup, as the functions of its kind.
 --- @use clock limit_set receipt_set
 --- @key    bucket         zset[checked]            the receipts that were counted, by time; each limit has a key of its own
 --- @arg    limits         group[1..16]             limits that are decided together
@@ -48,7 +48,7 @@ local function check(bucket, limits, receipt, dedup_us)
   local costs = limit_set.charge(limits, all, clock_us)
   -- A call that takes nothing must not let a later one pass for nothing.
   if receipt and costs then
-    receipt_set.add(bucket, receipt, clock_us, known_us, known_us)
+    receipt_set.add(bucket, receipt, clock_us, known_us, 0)
   end
   return true, false, 0, 0, all
 end

@@ -1,7 +1,8 @@
 --- Gives cost back to the window that is going on, as if it had not been taken.
 ---
 --- Never more than was taken in this window: what was taken in one that has ended is gone with it. When nothing is left
---- taken the window has not begun. Each call gives back: a caller that retries gives back twice.
+--- taken the window has not begun. Each call gives back: a caller that retries gives back twice. Windows of other lengths get it
+--- back if they began no later than this one: in those it surely counted.
 --- @use window_count
 --- @key    bucket      string[window]      what the subject took in this window
 --- @arg    limit       count[1..1000000]   most that is taken in a window

@@ -4,9 +4,12 @@
 --- nothing.
 ---
 --- A receipt is the request's own ID. One that was seen less than dedup ago is allowed and not counted again, so a double
---- click or a network retry costs one; also when the window is full. A call forgets the receipts that are older than
---- its own dedup.
---- @use clock receipt_set window_log
+--- click or a network retry costs one; also when the window is full.
+---
+--- Callers may share the bucket with other limits, windows and dedups. Each is held to its own limit over what all take from
+--- its first admission on; of what was taken before, it counts what the other callers still need. The bucket keeps the longest
+--- window, the highest limit and the longest dedup of its callers until it has been idle for so long.
+--- @use clock log_entry receipt_set window_log
 --- @key    bucket      list[log]           the subject's admissions, oldest first
 --- @key    receipts    zset[receipts]      the receipts that were counted, by time
 --- @arg    limit       count[1..1000000]   most admissions in a window
@@ -16,7 +19,7 @@
 --- @arg    refresh     bool?               whether a duplicate renews its receipt: one receipt could then pass for ever
 --- @result allowed     bool                whether the request may pass
 --- @result duplicate   bool                whether its receipt was known, so that it was not counted
---- @result count       count               admissions inside the window after the call: 3 after the third request
+--- @result count       count               admissions inside the window after the call: 3 after the third request; at most the highest limit of the callers
 --- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when refused
 --- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @result reset_after duration            wait until the window is empty: the whole window right after an admission; 0 when empty
@@ -24,7 +27,7 @@
 local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us, refresh)
   local known_us = dedup_us or window_us
   local clock_us = clock.now_us()
-  local now_us, count, expired, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
+  local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(bucket, window_us, clock_us)
   if not now_us then
     return nil, count
   end
@@ -36,22 +39,22 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
 
   if receipt and receipt_set.knows(receipts, receipt, now_us, known_us) then
     if refresh then
-      receipt_set.renew(receipts, receipt, now_us, known_us + ahead_us)
+      receipt_set.renew(receipts, receipt, now_us, known_us, ahead_us)
     end
     return true, true, count, math.max(limit - count, 0), 0, reset_us
   end
 
   if count >= limit then
-    local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, expired, oldest_us)
+    local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, oldest_us)
     if not room_us then
       return nil, unreadable
     end
     return false, false, count, 0, room_us - clock_us, reset_us
   end
 
-  window_log.append(bucket, now_us, expired, window_us, clock_us)
+  log_entry.append(bucket, limit, window_us, clock_us, now_us, need, length, expired, oldest)
   if receipt then
-    receipt_set.add(receipts, receipt, now_us, known_us, known_us + ahead_us)
+    receipt_set.add(receipts, receipt, now_us, known_us, ahead_us)
   end
   return true, false, count + 1, limit - count - 1, 0, window_us + ahead_us
 end

@@ -5,14 +5,14 @@
 --- @arg    limit       count[1..1000000]   most admissions in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @result allowed     bool                whether a request would pass now
---- @result count       count               admissions inside the window now
+--- @result count       count               admissions inside the window now; at most the highest limit of the bucket's callers
 --- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when full
 --- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @result reset_after duration            wait until the window is empty; 0 when empty
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log_peek(bucket, limit, window_us)
   local clock_us = clock.now_us()
-  local now_us, count, expired, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
+  local now_us, count, newest_us, oldest_us = window_log.read(bucket, window_us, clock_us)
   if not now_us then
     return nil, count
   end
@@ -23,7 +23,7 @@ local function sliding_log_peek(bucket, limit, window_us)
   if count < limit then
     return true, count, limit - count, 0, reset_us
   end
-  local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, expired, oldest_us)
+  local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, oldest_us)
   if not room_us then
     return nil, unreadable
   end

@@ -2,7 +2,7 @@
 ---
 --- The log stays exact: it is that admission's entry that goes, and the receipt counts anew when it comes again. A receipt
 --- that was refreshed is not refunded: its time is that of the refresh, and when it was admitted is not known any more.
---- @use receipt_set window_log
+--- @use log_entry receipt_set
 --- @key    bucket      list[log]           the subject's admissions, oldest first
 --- @key    receipts    zset[receipts]      the receipts that were counted, by time
 --- @arg    receipt     text[256]           the request's own ID
@@ -12,7 +12,7 @@ local function sliding_log_refund(bucket, receipts, receipt)
   if not admitted_us then
     return false
   end
-  window_log.remove(bucket, admitted_us)
+  log_entry.remove(bucket, admitted_us)
   receipt_set.forget(receipts, receipt)
   return true
 end

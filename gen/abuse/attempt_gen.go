@@ -92,7 +92,12 @@ const (
 //
 // With an escalation the k-th block within the strike memory lasts the k-th duration in place of the tier's,
 // and the last duration repeats. A block is its key's expiry, so the tick of retry_after is a millisecond. A
-// subject takes 16 bytes an attempt, at most as many as the highest threshold, and 16 bytes a strike.
+// subject takes 16 bytes an attempt, about 25 where there are more than 12, at most as many as the highest
+// threshold, and 16 bytes a strike.
+//
+// Callers may give other tiers and another strike memory for one bucket, as two generations of a service do.
+// Each tier, by its threshold and window, counts the attempts of all; what the highest threshold, the longest
+// window or the longest strike memory that any of them gave may need is kept for as long as the attempts.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLSTATE: a key holds what this library does not write, or a block that never ends
@@ -124,9 +129,10 @@ func (p PendingAttempt) Result() (AttemptResult, error) {
 }
 
 func (c *Client) attemptArgs(p AttemptParams) *fcall.Args {
-	a := c.fcall.Args(attemptFunction, 2, 3+3*len(p.Tiers)+1*len(p.Escalation))
+	a := c.fcall.Args(attemptFunction, 3, 3+3*len(p.Tiers)+1*len(p.Escalation))
 	a.Key("bucket", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
+	a.Key("pages", p.Bucket, "attempt_pages")
 	a.Rows("tiers", len(p.Tiers), 1, 8)
 	for i, row := range p.Tiers {
 		a.Row(i)

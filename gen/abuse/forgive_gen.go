@@ -61,8 +61,9 @@ func (p PendingForgive) Result() (ForgiveResult, error) {
 }
 
 func (c *Client) forgiveArgs(p ForgiveParams) *fcall.Args {
-	a := c.fcall.Args(forgiveFunction, 1, 0)
+	a := c.fcall.Args(forgiveFunction, 2, 0)
 	a.Key("bucket", p.Bucket, "attempts")
+	a.Key("pages", p.Bucket, "attempt_pages")
 
 	return a
 }

@@ -23,7 +23,7 @@ var statusFunction = &fcall.Function{
 type StatusParams struct {
 	// Bucket: the block: it holds while the key is there.
 	Bucket fcall.Subject
-	// Tiers: the tiers to count for, in the order that attempt has them. 0 to 8 of them.
+	// Tiers: the tiers to count for, as attempt has them. 0 to 8 of them.
 	Tiers []StatusTiers
 	// StrikeMemory: how long a block is remembered, from its beginning. From 1ms to 3650 days, rounded up to a
 	// microsecond. Defaults to 30 days.
@@ -32,6 +32,8 @@ type StatusParams struct {
 
 // StatusTiers is one row of StatusParams.Tiers.
 type StatusTiers struct {
+	// Threshold: the attempt that starts the tier's block. From 1 to 10000.
+	Threshold int64
 	// Window: time in which attempts are counted. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
 }
@@ -91,12 +93,14 @@ func (p PendingStatus) Result() (StatusResult, error) {
 }
 
 func (c *Client) statusArgs(p StatusParams) *fcall.Args {
-	a := c.fcall.Args(statusFunction, 2, 2+1*len(p.Tiers))
+	a := c.fcall.Args(statusFunction, 3, 2+2*len(p.Tiers))
 	a.Key("bucket", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
+	a.Key("pages", p.Bucket, "attempt_pages")
 	a.Rows("tiers", len(p.Tiers), 0, 8)
 	for i, row := range p.Tiers {
 		a.Row(i)
+		a.Int("threshold", row.Threshold, 1, 10000)
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()

@@ -62,9 +62,10 @@ func (p PendingUnblock) Result() (UnblockResult, error) {
 }
 
 func (c *Client) unblockArgs(p UnblockParams) *fcall.Args {
-	a := c.fcall.Args(unblockFunction, 2, 1)
+	a := c.fcall.Args(unblockFunction, 3, 1)
 	a.Key("bucket", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
+	a.Key("pages", p.Bucket, "attempt_pages")
 	a.Bool("pardon", p.Pardon)
 
 	return a

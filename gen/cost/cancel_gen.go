@@ -51,7 +51,7 @@ const (
 // unknown one. What is settled stays.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: more than 2^53 micros would be spent in a window
+//   - RLARG: more than 2^53 - 1 micros would be kept of the subject
 //   - RLSTATE: a key holds what is no charge or no state of charges
 func (c *Client) Cancel(ctx context.Context, p CancelParams) (CancelResult, error) {
 	reply, err := c.cancelArgs(p).Call(ctx)
@@ -81,9 +81,8 @@ func (p PendingCancel) Result() (CancelResult, error) {
 }
 
 func (c *Client) cancelArgs(p CancelParams) *fcall.Args {
-	a := c.fcall.Args(cancelFunction, 2, 1)
+	a := c.fcall.Args(cancelFunction, 1, 1)
 	a.Key("bucket", p.Bucket, "charges")
-	a.Key("holds", p.Bucket, "holds")
 	a.Text("receipt", p.Receipt, 1, 256)
 
 	return a

@@ -124,9 +124,8 @@ func (p PendingPeek) Result() (PeekResult, error) {
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 2, 3+2*len(p.Limits))
+	a := c.fcall.Args(peekFunction, 1, 3+2*len(p.Limits))
 	a.Key("bucket", p.Bucket, "charges")
-	a.Key("holds", p.Bucket, "holds")
 	a.Rows("limits", len(p.Limits), 1, 16)
 	for i, row := range p.Limits {
 		a.Row(i)

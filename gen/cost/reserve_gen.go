@@ -91,12 +91,13 @@ const (
 // charged, or none.
 //
 // A charge counts from now on, in each window for that window's length, and at most for hold as long as it is
-// not settled. The same receipt again is allowed and charged nothing, whatever its estimate: as long as it
-// counts, and once it is settled for twice the longest window. A refused call writes nothing, so its receipt
-// is judged anew.
+// not settled. Eight different holds at a time are exact; while eight are open a further one is as long as
+// the next longer of them, or none. The same receipt again is allowed and charged nothing, whatever its
+// estimate: as long as it counts, and once it is settled for twice the longest window. A refused call writes
+// nothing, so its receipt is judged anew.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: more than 2^53 micros would be spent in another window of the subject
+//   - RLARG: more than 2^53 - 1 micros would be kept of the subject
 //   - RLSTATE: a key holds what is no charge or no state of charges
 func (c *Client) Reserve(ctx context.Context, p ReserveParams) (ReserveResult, error) {
 	reply, err := c.reserveArgs(p).Call(ctx)
@@ -126,9 +127,8 @@ func (p PendingReserve) Result() (ReserveResult, error) {
 }
 
 func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
-	a := c.fcall.Args(reserveFunction, 2, 5+2*len(p.Limits))
+	a := c.fcall.Args(reserveFunction, 1, 5+2*len(p.Limits))
 	a.Key("bucket", p.Bucket, "charges")
-	a.Key("holds", p.Bucket, "holds")
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Micros("estimate", p.Estimate, 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 1, 16)

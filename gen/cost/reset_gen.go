@@ -59,9 +59,8 @@ func (p PendingReset) Result() (ResetResult, error) {
 }
 
 func (c *Client) resetArgs(p ResetParams) *fcall.Args {
-	a := c.fcall.Args(resetFunction, 2, 0)
+	a := c.fcall.Args(resetFunction, 1, 0)
 	a.Key("bucket", p.Bucket, "charges")
-	a.Key("holds", p.Bucket, "holds")
 
 	return a
 }

@@ -82,7 +82,7 @@ const (
 // last reservation asked for.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: more than 2^53 micros would be spent in a window
+//   - RLARG: more than 2^53 - 1 micros would be kept of the subject
 //   - RLSTATE: a key holds what is no charge or no state of charges
 func (c *Client) Settle(ctx context.Context, p SettleParams) (SettleResult, error) {
 	reply, err := c.settleArgs(p).Call(ctx)
@@ -112,9 +112,8 @@ func (p PendingSettle) Result() (SettleResult, error) {
 }
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
-	a := c.fcall.Args(settleFunction, 2, 3+2*len(p.Limits))
+	a := c.fcall.Args(settleFunction, 1, 3+2*len(p.Limits))
 	a.Key("bucket", p.Bucket, "charges")
-	a.Key("holds", p.Bucket, "holds")
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Micros("actual", p.Actual, 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 0, 16)

@@ -222,7 +222,7 @@ const (
 // list.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: limits contradict each other, budgets lack an ID, or more than 2^53 micros would be spent
+//   - RLARG: limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 //   - RLSTATE: a key holds what its library does not write
 func (c *Client) Admit(ctx context.Context, p AdmitParams) (AdmitResult, error) {
 	reply, err := c.admitArgs(p).Call(ctx)
@@ -256,9 +256,9 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.Key("bucket", p.Bucket, "checked")
 	a.Key("block", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
+	a.Key("pages", p.Bucket, "attempt_pages")
 	a.Key("challenges", p.Bucket, "challenges")
 	a.Key("charges", p.Bucket, "charges")
-	a.Key("holds", p.Bucket, "holds")
 	for i := range p.Limits {
 		a.RowKey("state", p.Bucket, string(p.Limits[i].Kind), p.Limits[i].Name)
 	}

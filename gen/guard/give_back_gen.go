@@ -108,11 +108,10 @@ func (p PendingGiveBack) Result() (GiveBackResult, error) {
 }
 
 func (c *Client) giveBackArgs(p GiveBackParams) *fcall.Args {
-	a := c.fcall.Args(giveBackFunction, 4+1*len(p.Limits), 5+7*len(p.Limits))
+	a := c.fcall.Args(giveBackFunction, 3+1*len(p.Limits), 5+7*len(p.Limits))
 	a.Key("bucket", p.Bucket, "checked")
 	a.Key("challenges", p.Bucket, "challenges")
 	a.Key("charges", p.Bucket, "charges")
-	a.Key("holds", p.Bucket, "holds")
 	for i := range p.Limits {
 		a.RowKey("state", p.Bucket, string(p.Limits[i].Kind), p.Limits[i].Name)
 	}

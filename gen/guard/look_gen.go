@@ -152,10 +152,11 @@ func (p PendingLook) Result() (LookResult, error) {
 }
 
 func (c *Client) lookArgs(p LookParams) *fcall.Args {
-	a := c.fcall.Args(lookFunction, 3+1*len(p.Limits), 1+1*len(p.Limits))
+	a := c.fcall.Args(lookFunction, 4+1*len(p.Limits), 1+1*len(p.Limits))
 	a.Key("bucket", p.Bucket, "charges")
 	a.Key("challenges", p.Bucket, "challenges")
 	a.Key("attempts", p.Bucket, "attempts")
+	a.Key("pages", p.Bucket, "attempt_pages")
 	for i := range p.Limits {
 		a.RowKey("state", p.Bucket, "sliding_log", p.Limits[i].Name)
 	}

@@ -97,7 +97,8 @@ const (
 //
 // A receipt is the request's own ID. One that was counted less than dedup ago is allowed, whatever the limits
 // say, and not counted again. It is the subject's, not a limit's: calls with other limits know it too. The
-// tick of retry_after is that of the limit that waits longest.
+// tick of retry_after is that of the limit that waits longest. Calls may give a limit another window, limit,
+// burst or dedup, as the functions of its kind.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLARG: two limits of one kind and name, or a limit's arguments contradict each other

@@ -51,6 +51,11 @@ type FixedWindowResult struct {
 // to one: the key's expiry is the state. A clock that is set back lengthens the window by as much; one set
 // back by more than a window begins another.
 //
+// Callers may share the bucket with other limits and windows: each length has a window of its own, and what
+// any caller takes counts in all. A window of a new length begins with the oldest one that is going on and is
+// inside of it. Of eight lengths the one whose caller was admitted longest ago is forgotten for a ninth; all
+// are when no window is going on.
+//
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLARG: cost exceeds limit
 //   - RLSTATE: the key holds no count, or never expires

@@ -45,7 +45,8 @@ type FixedWindowRefundResult struct {
 //
 // Never more than was taken in this window: what was taken in one that has ended is gone with it. When
 // nothing is left taken the window has not begun. Each call gives back: a caller that retries gives back
-// twice.
+// twice. Windows of other lengths get it back if they began no later than this one: in those it surely
+// counted.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLSTATE: the key holds no count, or never expires

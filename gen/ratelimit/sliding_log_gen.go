@@ -42,7 +42,8 @@ type SlidingLogResult struct {
 	Allowed bool
 	// Duplicate: whether its receipt was known, so that it was not counted.
 	Duplicate bool
-	// Count: admissions inside the window after the call: 3 after the third request.
+	// Count: admissions inside the window after the call: 3 after the third request; at most the highest limit of
+	// the callers.
 	Count int64
 	// Remaining: admissions left in the window: 7 when 3 of 10 are used; 0 when refused.
 	Remaining int64
@@ -59,8 +60,12 @@ type SlidingLogResult struct {
 // writes nothing.
 //
 // A receipt is the request's own ID. One that was seen less than dedup ago is allowed and not counted again,
-// so a double click or a network retry costs one; also when the window is full. A call forgets the receipts
-// that are older than its own dedup.
+// so a double click or a network retry costs one; also when the window is full.
+//
+// Callers may share the bucket with other limits, windows and dedups. Each is held to its own limit over what
+// all take from its first admission on; of what was taken before, it counts what the other callers still
+// need. The bucket keeps the longest window, the highest limit and the longest dedup of its callers until it
+// has been idle for so long.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLSTATE: the log holds an entry that is not a time

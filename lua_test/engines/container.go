@@ -20,9 +20,12 @@ import (
 	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
-// A container ends itself after this time, in seconds: a test process that was killed could not do it, and the
-// reaper of testcontainers needs an image of its own, which not every machine can pull.
-const containerLife = "1800"
+// containerCommand runs a server that ends itself after half an hour: a test process that was killed could not do it, and the reaper of
+// testcontainers needs an image of its own, which not every machine can pull. From coreutils 9.10 on timeout refuses to be a container's
+// first process, so a shell is.
+func containerCommand(program string, args ...string) []string {
+	return append([]string{"sh", "-c", `timeout 1800 "$@"; exit`, "sh", program}, args...)
+}
 
 // inContainer starts the first of the images that is on this machine.
 func inContainer(program string, images ...string) func(context.Context, []string) (*server, error) {
@@ -40,10 +43,10 @@ func inContainer(program string, images ...string) func(context.Context, []strin
 		if err != nil {
 			return nil, err
 		}
-		command := append([]string{"timeout", containerLife, program, "--protected-mode", "no", "--save", "", "--appendonly", "no"}, args...)
+		args = append([]string{"--protected-mode", "no", "--save", "", "--appendonly", "no"}, args...)
 		c, err := testcontainers.Run(
 			ctx, image,
-			testcontainers.WithCmd(command...),
+			testcontainers.WithCmd(containerCommand(program, args...)...),
 			testcontainers.WithExposedPorts("6379/tcp"),
 			testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_REPORT")}),
 			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {

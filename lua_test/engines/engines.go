@@ -31,7 +31,7 @@ import (
 
 // Engine is a running server. It is a handle: copies mean the same server.
 type Engine struct {
-	Name    string // "embedded", "redis-7.0", "redis-8.0", "valkey-8", "redis-url", "path-redis-server-7.0.15"
+	Name    string // "embedded", "redis-7.0", "redis-8.0", "valkey-8", "redis-8", "valkey-9", "redis-url", "path-redis-server-7.0.15"
 	Version string // what the server says it is: "Redis 7.0.15", "Valkey 8.1.1"
 	Real    bool   // false for the embedded engine
 	Addr    string // host:port, or the path of a unix socket

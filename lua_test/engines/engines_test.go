@@ -48,7 +48,7 @@ func TestClient_startsEmptyAndLeavesNothing(t *testing.T) {
 }
 
 func TestEngine_versionIsTheServersOwn(t *testing.T) {
-	want := map[string]string{"redis-7.0": "Redis 7.0.", "redis-8.0": "Redis 8.0.", "valkey-8": "Valkey 8."}
+	want := map[string]string{"redis-7.0": "Redis 7.0.", "redis-8.0": "Redis 8.0.", "valkey-8": "Valkey 8.", "redis-8": "Redis 8.", "valkey-9": "Valkey 9."}
 	for _, e := range engines.All(t) {
 		if !strings.HasPrefix(e.Version, want[e.Name]) {
 			t.Errorf("%s says that it is %s", e.Name, e.Version)

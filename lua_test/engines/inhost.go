@@ -14,10 +14,10 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// images are the programs that topologies can be made of beside the one on PATH, by the name of their engine.
+// images are the programs that topologies can be made of beside the one on PATH, the newest, by the name of their engine.
 var images = []struct{ engine, program, image string }{
-	{"redis-8.0", "redis-server", "redis:8.0"},
-	{"valkey-8", "valkey-server", "valkey/valkey:8.1"},
+	{"redis-8", "redis-server", "redis:8"},
+	{"valkey-9", "valkey-server", "valkey/valkey:9"},
 }
 
 // Images returns the server programs of images that are on this machine, to be run on its network: the nodes of a cluster reach one another at the
@@ -62,7 +62,7 @@ func onHost(image string) func(context.Context, string, []string) (box, error) {
 		args[slices.Index(args, "--dir")+1] = "/tmp" // the machine's folders are not there
 		c, err := testcontainers.Run(
 			ctx, image,
-			testcontainers.WithCmd(append([]string{"timeout", containerLife, command}, args...)...),
+			testcontainers.WithCmd(containerCommand(command, args...)...),
 			testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_REPORT")}),
 			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
 				h.AutoRemove = true

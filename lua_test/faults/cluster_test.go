@@ -11,14 +11,14 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-// toCluster are two services that call a cluster, which each learn of it by themselves.
+// toCluster are three processes that call a cluster, which each learn of it by themselves.
 func toCluster(t testing.TB, c *engines.Cluster) load {
 	t.Helper()
 	var l load
-	for range 2 {
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:2], ContextTimeoutEnabled: true})
+	for _, o := range []*redis.AutoPipelineOptions{nil, nil, duplex} {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:2], ContextTimeoutEnabled: true, AutoPipelineOptions: o})
 		t.Cleanup(func() { client.Close() })
-		l.callers = append(l.callers, client)
+		l.clients = append(l.clients, client)
 	}
 	return l
 }
@@ -30,7 +30,9 @@ func TestClusterFailover_onPurposeLosesNothing(t *testing.T) {
 
 func failoverOnPurpose(t *testing.T, p engines.Program) {
 	c := p.StartCluster(t, 3, 1)
-	tr := begin(t, toCluster(t, c))
+	l := toCluster(t, c)
+	l.deadline = unhurried
+	tr := begin(t, l)
 	for i, next := range c.Replicas {
 		c.AwaitEpoch(t)
 		if err := next.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
@@ -81,7 +83,9 @@ func TestClusterDown_deadlinesHoldAndItComesBack(t *testing.T) {
 func TestSlots_moveUnderTraffic(t *testing.T) {
 	program := engines.OnPath(t)
 	c := program.StartCluster(t, 3, 0)
-	tr := begin(t, toCluster(t, c))
+	l := toCluster(t, c)
+	l.deadline = unhurried
+	tr := begin(t, l)
 	joined := c.Join(t, program)
 	began := time.Now()
 	slots := engines.NewMove(t, c.Primaries[0], joined).All()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -26,7 +25,7 @@ func TestFailover_coordinatedLosesNothing(t *testing.T) {
 	name.to.Store(b)
 	tr.awaitAnswers(t, 500)
 	r := tr.end(t)
-	r.only(t, "nothing ran: READONLY", tooLate, noTime)
+	r.only(t, "nothing ran: READONLY", inScript, tooLate, noTime)
 	r.within(t, tr.deadline)
 	r.nothingDestroyed(t)
 	holds(t, b, len(libraries))
@@ -61,13 +60,13 @@ func TestSentinel_aFailoverUnderTraffic(t *testing.T) {
 	old := s.Servers[0]
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: s.Addrs(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { c.Close() })
-	tr := begin(t, load{callers: []fcall.Caller{c}})
+	tr := begin(t, load{clients: []redis.UniversalClient{c}})
 	tr.awaitAnswers(t, 500)
 	old.Kill()
 	now := s.AwaitFailover(t, old)
 	tr.awaitAnswers(t, 1000)
 	r := tr.end(t)
-	r.only(t, cutOff, notBegun, tooLate, noTime, "nothing ran: READONLY")
+	r.only(t, cutOff, notBegun, tooLate, noTime, "nothing ran: READONLY", inScript)
 	r.within(t, tr.deadline)
 	r.destroyed(t, 1)
 	holds(t, now, len(libraries))

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
@@ -16,15 +18,30 @@ import (
 // A service holds the generated clients of one caller.
 type service struct {
 	traffic   *traffic
+	mode      mode
+	answered  int // calls; guarded by the traffic's lock
+	client    redis.UniversalClient
 	ratelimit *ratelimit.Client
 	cost      *cost.Client
 	abuse     *abuse.Client
 	challenge *challenge.Client
 }
 
-func newService(t *testing.T, tr *traffic, caller fcall.Caller, o fcall.Options) *service {
+func newService(t *testing.T, tr *traffic, client redis.UniversalClient, m mode, o fcall.Options) *service {
 	t.Helper()
-	s := &service{traffic: tr}
+	s := &service{traffic: tr, mode: m, client: client}
+	var caller fcall.Caller = client
+	switch m {
+	case autoPipelined, fullDuplex:
+		ap, err := fcall.NewAutoPipeliner(client, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ap.Close() })
+		caller = ap
+	case scripts:
+		o.Mode = fcall.ModeScripts
+	}
 	var errs [4]error
 	s.ratelimit, errs[0] = ratelimit.New(caller, o)
 	s.cost, errs[1] = cost.New(caller, o)
@@ -66,7 +83,7 @@ func (s *service) step(i int, subject string) { kinds[i].step(s, kinds[i], subje
 // single books a call that admits one and is made once.
 func (s *service) single(k *kind, subject string, call func(context.Context) (allowed bool, err error)) {
 	var allowed bool
-	out := s.traffic.call(func(ctx context.Context) (err error) {
+	out := s.call(func(ctx context.Context) (err error) {
 		allowed, err = call(ctx)
 		return err
 	})
@@ -82,7 +99,7 @@ func (s *service) single(k *kind, subject string, call func(context.Context) (al
 
 func logOnce(s *service, k *kind, subject string) {
 	s.single(k, subject, func(ctx context.Context) (bool, error) {
-		r, err := s.ratelimit.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: fcall.Subject(subject), Limit: k.limit, Window: window})
+		r, err := ask(ctx, s, ratelimit.SlidingLogParams{Bucket: fcall.Subject(subject), Limit: k.limit, Window: window}, s.ratelimit.SlidingLog, s.ratelimit.QueueSlidingLog)
 		return r.Allowed, err
 	})
 }
@@ -92,7 +109,7 @@ func logOnce(s *service, k *kind, subject string) {
 func logReceipt(s *service, k *kind, subject string) {
 	p := ratelimit.SlidingLogParams{Bucket: fcall.Subject("receipts of " + subject), Limit: k.limit, Window: window, Receipt: fcall.NewToken()}
 	allowed, out, halfway := s.twice(func(ctx context.Context) (bool, error) {
-		r, err := s.ratelimit.SlidingLog(ctx, p)
+		r, err := ask(ctx, s, p, s.ratelimit.SlidingLog, s.ratelimit.QueueSlidingLog)
 		return r.Allowed, err
 	})
 	switch {
@@ -115,7 +132,7 @@ func (s *service) twice(call func(context.Context) (bool, error)) (allowed bool,
 		}
 		return err
 	}
-	if out = s.traffic.call(f); out == unknown && s.traffic.call(f) == answered {
+	if out = s.call(f); out == unknown && s.call(f) == answered {
 		out = answered
 	}
 	return allowed, out, halfway
@@ -123,7 +140,7 @@ func (s *service) twice(call func(context.Context) (bool, error)) (allowed bool,
 
 func gcraOnce(s *service, k *kind, subject string) {
 	s.single(k, subject, func(ctx context.Context) (bool, error) {
-		r, err := s.ratelimit.GCRA(ctx, ratelimit.GCRAParams{Bucket: fcall.Subject(subject), Limit: k.limit, Period: 1000 * window})
+		r, err := ask(ctx, s, ratelimit.GCRAParams{Bucket: fcall.Subject(subject), Limit: k.limit, Period: 1000 * window}, s.ratelimit.GCRA, s.ratelimit.QueueGCRA)
 		return r.Allowed, err
 	})
 }
@@ -131,7 +148,7 @@ func gcraOnce(s *service, k *kind, subject string) {
 func attempt(s *service, k *kind, subject string) {
 	tiers := []abuse.AttemptTiers{{Threshold: k.limit + 1, Window: window, Block: window}}
 	s.single(k, subject, func(ctx context.Context) (bool, error) {
-		r, err := s.abuse.Attempt(ctx, abuse.AttemptParams{Bucket: fcall.Subject(subject), Tiers: tiers})
+		r, err := ask(ctx, s, abuse.AttemptParams{Bucket: fcall.Subject(subject), Tiers: tiers}, s.abuse.Attempt, s.abuse.QueueAttempt)
 		return r.Allowed, err
 	})
 }
@@ -146,7 +163,7 @@ func spend(s *service, k *kind, subject string) {
 	bucket, receipt := fcall.Subject(subject), fcall.NewToken()
 	limits := []cost.ReserveLimits{{Budget: fcall.Micros(k.limit), Window: window}}
 	switch allowed, out, _ := s.twice(func(ctx context.Context) (bool, error) {
-		r, err := s.cost.Reserve(ctx, cost.ReserveParams{Bucket: bucket, Receipt: receipt, Estimate: estimate, Limits: limits})
+		r, err := ask(ctx, s, cost.ReserveParams{Bucket: bucket, Receipt: receipt, Estimate: estimate, Limits: limits}, s.cost.Reserve, s.cost.QueueReserve)
 		return r.Allowed, err
 	}); {
 	case out == unknown:
@@ -159,7 +176,7 @@ func spend(s *service, k *kind, subject string) {
 		return
 	}
 	_, out, _ := s.twice(func(ctx context.Context) (bool, error) {
-		_, err := s.cost.Settle(ctx, cost.SettleParams{Bucket: bucket, Receipt: receipt, Actual: actual})
+		_, err := ask(ctx, s, cost.SettleParams{Bucket: bucket, Receipt: receipt, Actual: actual}, s.cost.Settle, s.cost.QueueSettle)
 		return true, err
 	})
 	switch out {
@@ -176,7 +193,7 @@ func spend(s *service, k *kind, subject string) {
 func consume(s *service, k *kind, subject string) {
 	p := challenge.IssueParams{Bucket: fcall.Subject(subject), Token: fcall.NewToken(), TTL: window}
 	if _, out, _ := s.twice(func(ctx context.Context) (bool, error) {
-		_, err := s.challenge.Issue(ctx, p)
+		_, err := ask(ctx, s, p, s.challenge.Issue, s.challenge.QueueIssue)
 		return true, err
 	}); out != answered {
 		return
@@ -185,7 +202,7 @@ func consume(s *service, k *kind, subject string) {
 	for range 3 {
 		wg.Go(func() {
 			s.single(k, p.Token, func(ctx context.Context) (bool, error) {
-				r, err := s.challenge.Consume(ctx, challenge.ConsumeParams{Bucket: p.Bucket, Token: p.Token})
+				r, err := ask(ctx, s, challenge.ConsumeParams{Bucket: p.Bucket, Token: p.Token}, s.challenge.Consume, s.challenge.QueueConsume)
 				return r.Outcome == challenge.ConsumeOutcomeConsumed, err
 			})
 		})

@@ -54,7 +54,7 @@ func TestOOM_aLibraryThatIsGoneStaysAway(t *testing.T) {
 	do(t, m, "CONFIG", "SET", "maxmemory", 0)
 	tr.awaitAnswers(t, 500)
 	r := tr.end(t)
-	r.only(t, "nothing ran: OOM", "not loaded")
+	r.only(t, "nothing ran: OOM", "not loaded", inScript)
 	r.nothingDestroyed(t)
 	if !slices.ContainsFunc(r.Errors, func(err error) bool {
 		return strings.Contains(err.Error(), "OOM") && errors.Is(err, fcall.ErrNotLoaded)

@@ -8,8 +8,6 @@ import (
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
-
-	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // A proxy stands between callers and a server, and is the network that breaks.
@@ -51,34 +49,20 @@ func (p *proxy) suffer(t testing.TB, x toxic) {
 // heal ends all that goes on.
 func (p *proxy) heal(t testing.TB) { p.Toxics.ResetToxics(t.Context()) }
 
-// through are the ways over the proxy to its server, which is a cluster of one node.
-var through = []struct {
-	name string
-	open func(t *testing.T, addr string) fcall.Caller
-}{
-	{"client", func(t *testing.T, addr string) fcall.Caller {
-		c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-		t.Cleanup(func() { c.Close() })
-		return c
-	}},
-	{"client with go-redis' defaults", func(t *testing.T, addr string) fcall.Caller {
-		c := redis.NewClient(&redis.Options{Addr: addr})
-		t.Cleanup(func() { c.Close() })
-		return c
-	}},
-	{"auto-pipeliner", func(t *testing.T, addr string) fcall.Caller {
-		c := redis.NewClient(&redis.Options{Addr: addr})
-		t.Cleanup(func() { c.Close() })
-		ap, err := c.AutoPipeline()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ap.Close() })
-		return ap
-	}},
-	{"cluster client with go-redis' defaults", func(t *testing.T, addr string) fcall.Caller {
-		c := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: allSlotsAt(addr)})
-		t.Cleanup(func() { c.Close() })
-		return c
-	}},
+// through are clients that go over the proxy to its server, which is a cluster of one node, and end with a call's context.
+func through(t *testing.T, addr string) []redis.UniversalClient {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: allSlotsAt(addr), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { c.Close(); cluster.Close() })
+	return append(withOthers(t, c), cluster)
+}
+
+// byDefaults are such clients as go-redis makes them, which wait for their own timeouts.
+func byDefaults(t *testing.T, addr string) []redis.UniversalClient {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: allSlotsAt(addr)})
+	t.Cleanup(func() { c.Close(); cluster.Close() })
+	return []redis.UniversalClient{c, cluster}
 }

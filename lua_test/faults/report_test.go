@@ -18,12 +18,13 @@ import (
 type report struct {
 	Calls    int
 	Answered int
-	Calm     int            // calls since the last that failed
-	Failed   map[string]int // by class: "nothing ran: OOM", "outcome unknown: timeout"
-	Errors   []error        // the first of each class
-	Silence  time.Duration  // the longest time without any answer
-	Slowest  time.Duration  // the longest call
-	Trouble  time.Duration  // from the first failed call to the last
+	Calm     int                    // calls since the last that failed
+	Failed   map[string]int         // by class: "nothing ran: OOM", "outcome unknown: timeout"
+	Errors   []error                // the first of each class
+	Silence  time.Duration          // the longest time without any answer
+	Slowest  time.Duration          // the longest call
+	Trouble  time.Duration          // from the first failed call to the last
+	Modes    map[mode]time.Duration // the same, to the last in that mode
 
 	Accounts  int              // subjects that were called, in each library
 	Overshoot map[string]int64 // what was admitted above the limits, by kind
@@ -80,7 +81,7 @@ func cause(err error) string {
 
 func (r report) clone() report {
 	r.Failed, r.Overshoot, r.Lost = maps.Clone(r.Failed), maps.Clone(r.Overshoot), maps.Clone(r.Lost)
-	r.Errors = slices.Clone(r.Errors)
+	r.Errors, r.Modes = slices.Clone(r.Errors), maps.Clone(r.Modes)
 	return r
 }
 
@@ -91,7 +92,10 @@ func (r report) String() string {
 		text += " (" + counts(r.Failed) + ")"
 	}
 	if r.Trouble > 0 {
-		text += fmt.Sprintf(" within %v", r.Trouble.Round(time.Millisecond))
+		text += fmt.Sprintf(" within %v:", r.Trouble.Round(time.Millisecond))
+		for _, m := range slices.Sorted(maps.Keys(r.Modes)) {
+			text += fmt.Sprintf(" %s %v", m, r.Modes[m].Round(time.Millisecond))
+		}
 	}
 	text += fmt.Sprintf("; %v without an answer, slowest call %v; %d accounts", r.Silence.Round(time.Millisecond), r.Slowest.Round(time.Millisecond), r.Accounts)
 	if len(r.Overshoot) > 0 {

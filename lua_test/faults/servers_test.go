@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -78,7 +77,7 @@ func (a *address) load(t *testing.T, m *engines.Member) load {
 		},
 	})
 	t.Cleanup(func() { c.Close() })
-	return load{callers: []fcall.Caller{c}, deadline: unhurried}
+	return load{clients: withOthers(t, c), deadline: unhurried}
 }
 
 func port(m *engines.Member) string {

@@ -22,7 +22,7 @@ import (
 
 const (
 	patience = 30 * time.Second // for what a test waits for
-	workers  = 8
+	workers  = 12
 	// A deadline that no call meets on a busy machine, where a test is not about deadlines.
 	unhurried = 3 * time.Second
 	// Every so many steps a new subject comes, and the old ones go on: at any time most have used up their limit, and some have not.
@@ -31,8 +31,8 @@ const (
 
 // A load is who calls and how.
 type load struct {
-	callers  []fcall.Caller // one for each service
-	deadline time.Duration  // of a call; defaults to 250 ms
+	clients  []redis.UniversalClient // one for each process; each is called in every mode that it has
+	deadline time.Duration           // of a call; defaults to 250 ms
 	fcall    fcall.Options
 	absent   bool // the libraries are not deployed before the first call
 }
@@ -57,7 +57,7 @@ func to(t testing.TB, m *engines.Member) load {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { c.Close() })
-	return load{callers: []fcall.Caller{c}, deadline: unhurried}
+	return load{clients: withOthers(t, c), deadline: unhurried}
 }
 
 // libraries are those that the traffic calls.
@@ -77,15 +77,17 @@ func deploy(t *testing.T, caller fcall.Caller) {
 func begin(t *testing.T, l load) *traffic {
 	t.Helper()
 	if !l.absent {
-		deploy(t, l.callers[0])
+		deploy(t, l.clients[0])
 	}
 	if l.deadline == 0 {
 		l.deadline = 250 * time.Millisecond
 	}
 	tr := &traffic{deadline: l.deadline, answered: time.Now(), accounts: map[accountName]*account{}}
-	tr.report.Failed = map[string]int{}
-	for _, caller := range l.callers {
-		tr.services = append(tr.services, newService(t, tr, caller, l.fcall))
+	tr.report.Failed, tr.report.Modes = map[string]int{}, map[mode]time.Duration{}
+	for _, client := range l.clients {
+		for _, m := range modesOf(client) {
+			tr.services = append(tr.services, newService(t, tr, client, m, l.fcall))
+		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	tr.stop = stop
@@ -93,7 +95,7 @@ func begin(t *testing.T, l load) *traffic {
 		stop()
 		tr.done.Wait()
 	})
-	for i := range workers {
+	for i := range max(workers, len(tr.services)) {
 		s := tr.services[i%len(tr.services)]
 		tr.done.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
@@ -123,7 +125,8 @@ const (
 )
 
 // call makes one call and notes what came of it.
-func (tr *traffic) call(f func(context.Context) error) outcome {
+func (s *service) call(f func(context.Context) error) outcome {
+	tr := s.traffic
 	// A call is bounded by its deadline alone: it is not broken off when the traffic ends.
 	ctx, cancel := context.WithTimeout(context.Background(), tr.deadline)
 	defer cancel()
@@ -139,6 +142,7 @@ func (tr *traffic) call(f func(context.Context) error) outcome {
 		tr.report.Calm++
 		tr.report.Silence = max(tr.report.Silence, end.Sub(tr.answered))
 		tr.answered = end
+		s.answered++
 		return answered
 	}
 	tr.report.Calm = 0
@@ -146,7 +150,11 @@ func (tr *traffic) call(f func(context.Context) error) outcome {
 		tr.failed = end
 	}
 	tr.report.Trouble = end.Sub(tr.failed)
+	tr.report.Modes[s.mode] = tr.report.Trouble
 	class, out := classify(err)
+	if class == inFunction && s.mode == scripts {
+		class = inScript
+	}
 	tr.report.Failed[class]++
 	if tr.report.Failed[class] == 1 {
 		tr.report.Errors = append(tr.report.Errors, err)
@@ -166,18 +174,38 @@ func (tr *traffic) await(t *testing.T, what string, ok func(report) bool) {
 	}
 }
 
-// awaitAnswers waits for n more answers.
+// awaitAnswers waits for n more answers, among them some in every mode.
 func (tr *traffic) awaitAnswers(t *testing.T, n int) {
 	t.Helper()
-	before := tr.now().Answered
-	tr.await(t, fmt.Sprint(n, " answers"), func(r report) bool { return r.Answered >= before+n })
+	before, every := tr.now().Answered, tr.inEveryMode(n)
+	tr.await(t, fmt.Sprint(n, " answers"), func(r report) bool { return r.Answered >= before+n && every() })
 }
 
-// awaitCalm waits for n answers without a failure between them.
+// awaitCalm waits for n answers without a failure between them, in every mode.
 func (tr *traffic) awaitCalm(t *testing.T, n int) {
 	t.Helper()
-	start := tr.now().Answered
-	tr.await(t, fmt.Sprint(n, " answers in a row"), func(r report) bool { return r.Calm >= n && r.Answered >= start+n })
+	start, every := tr.now().Answered, tr.inEveryMode(n)
+	tr.await(t, fmt.Sprint(n, " answers in a row"), func(r report) bool { return r.Calm >= n && r.Answered >= start+n && every() })
+}
+
+// inEveryMode tells whether each service has had its part of n answers since now: a quarter of what would be even.
+func (tr *traffic) inEveryMode(n int) func() bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	before := map[*service]int{}
+	for _, s := range tr.services {
+		before[s] = s.answered
+	}
+	return func() bool {
+		tr.mu.Lock()
+		defer tr.mu.Unlock()
+		for s, had := range before {
+			if s.answered < had+n/len(before)/4 {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // awaitFailed waits until n more calls have failed in a way that the text names, "nothing ran: OOM".

@@ -21,6 +21,7 @@ type challengeSubject struct {
 type challenge struct {
 	token, payload  string
 	issued, expires int64
+	most            int // unused ones that its issuer allows
 	used            bool
 }
 
@@ -76,21 +77,27 @@ func (m *Challenge) Issue(subject string, c IssueCall) (r IssueResult, changed b
 		return IssueResult{ch.token, true, duration(ch.expires - m.clock), int64(len(unused))}, false, nil
 	}
 
-	// Room is made by the oldest: unused ones, then used ones.
-	dropUnused := max(len(unused)-most+1, 0)
-	dropUsed := max(len(known)-dropUnused-mostChallenges+1, 0)
-	var s challengeSubject
+	// Room is made by the oldest: unused ones of callers that allow no more than this one, or any above the most, then used ones.
+	left := len(unused)
+	var kept []challenge
 	for _, ch := range known {
+		if !ch.used && left >= most && (left >= mostUnused || ch.most <= most) {
+			left--
+		} else {
+			kept = append(kept, ch)
+		}
+	}
+	dropUsed := max(len(kept)-mostChallenges+1, 0)
+	var s challengeSubject
+	for _, ch := range kept {
 		switch {
-		case !ch.used && dropUnused > 0:
-			dropUnused--
 		case ch.used && dropUsed > 0:
 			dropUsed--
 		default:
 			s.all = append(s.all, ch)
 		}
 	}
-	s.all = append(s.all, challenge{token: c.Token, payload: c.Payload, issued: now, expires: now + microseconds(c.TTL)})
+	s.all = append(s.all, challenge{token: c.Token, payload: c.Payload, issued: now, expires: now + microseconds(c.TTL), most: most})
 	r = IssueResult{Token: c.Token, ExpiresAfter: duration(now + microseconds(c.TTL) - m.clock)}
 	last := now + microseconds(c.TTL)
 	for _, ch := range known {

@@ -13,13 +13,7 @@ type Check struct {
 	counters *SlidingCounter
 	windows  *FixedWindow
 	buckets  *GCRA
-	receipts map[string]checkReceipts
-}
-
-// checkReceipts are a subject's receipts that were counted, by time, kept for the dedup of the last call that counted one.
-type checkReceipts struct {
-	seen  map[string]int64
-	endMS int64
+	receipts map[string]receipts
 }
 
 // A CheckLimit is a limit of a kind: sliding_log, sliding_counter, fixed_window or gcra. A Burst of zero is absent.
@@ -58,7 +52,7 @@ type CheckResult struct {
 
 // NewCheck returns a model that knows no subject.
 func NewCheck() *Check {
-	return &Check{logs: NewSlidingLog(), counters: NewSlidingCounter(), windows: NewFixedWindow(), buckets: NewGCRA(), receipts: map[string]checkReceipts{}}
+	return &Check{logs: NewSlidingLog(), counters: NewSlidingCounter(), windows: NewFixedWindow(), buckets: NewGCRA(), receipts: map[string]receipts{}}
 }
 
 // Check answers check.
@@ -74,14 +68,7 @@ func (m *Check) Check(subject string, c CheckCall) (r CheckResult, changed bool,
 		}
 	}
 	if c.Receipt != "" && changed {
-		known := c.known()
-		seen := map[string]int64{c.Receipt: m.clock}
-		for receipt, at := range m.receipts[subject].seen {
-			if at > m.clock-known && receipt != c.Receipt {
-				seen[receipt] = at
-			}
-		}
-		m.receipts[subject] = checkReceipts{seen, expiry(m.clock, known)}
+		m.receipts[subject] = m.receipts[subject].count(c.Receipt, m.clock, c.known(), m.clock)
 	}
 	return r, changed, nil
 }
@@ -98,7 +85,7 @@ func (m *Check) Peek(subject string, c CheckCall) (r CheckResult, err error) {
 		same[[2]string{l.Kind, l.Name}] = true
 		r.Limits = append(r.Limits, row)
 	}
-	if at, ok := m.receipts[subject].seen[c.Receipt]; ok && m.clock-c.known() < at && at <= m.clock+c.known() {
+	if _, ok := m.receipts[subject].known(c.Receipt, m.clock, c.known()); ok {
 		r.Duplicate = true
 	}
 	for i := range r.Limits {
@@ -218,7 +205,7 @@ func (m *Check) Move(to time.Time) {
 	m.counters.Move(to)
 	m.windows.Move(to)
 	m.buckets.Move(to)
-	maps.DeleteFunc(m.receipts, func(_ string, r checkReceipts) bool { return expired(m.clock, r.endMS) })
+	maps.DeleteFunc(m.receipts, func(_ string, r receipts) bool { return expired(m.clock, r.endMS) })
 }
 
 // Clone copies the model.
@@ -235,7 +222,7 @@ func (m *Check) Expiries(subject string) map[string]int64 {
 	name := func(its string) (name string, ok bool) { return strings.CutPrefix(its, subject+"\x00") }
 	for its, s := range m.logs.subjects {
 		if n, ok := name(its); ok {
-			ends["sliding_log:"+n] = s.admissionsMS
+			ends["sliding_log:"+n] = s.endMS
 		}
 	}
 	for its, p := range m.counters.subjects {

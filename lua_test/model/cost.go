@@ -106,8 +106,8 @@ func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, chan
 		return CostReserveResult{Reason: reason, RetryAfter: retry, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false
 	}
 	made := charge{receipt: c.Receipt, at: now, amount: c.Estimate}
-	if c.Hold > 0 {
-		made.end = now + microseconds(c.Hold)
+	if hold := s.counted(microseconds(c.Hold), c.Estimate, now); hold > 0 {
+		made.end = now + hold
 	}
 	s.penalty = microseconds(c.Penalty)
 	s = s.without(c.Receipt).with(made)
@@ -240,6 +240,27 @@ func (s costSubject) find(receipt string, now int64) (i int, status string) {
 
 func (c charge) ended(now int64) bool { return !c.settled && c.end > 0 && c.end <= now }
 
+// counted is the hold that an estimate of that hold is counted for: its own one if it costs nothing, or if fewer than eight
+// different ones are open; else the next longer one of those, or none.
+func (s costSubject) counted(hold, estimate, now int64) int64 {
+	open := map[int64]bool{}
+	for _, c := range s.charges {
+		if !c.settled && c.end > now && c.amount > 0 {
+			open[c.end-c.at] = true
+		}
+	}
+	if hold == 0 || estimate == 0 || open[hold] || len(open) < 8 {
+		return hold
+	}
+	longer := int64(0)
+	for h := range open {
+		if h > hold && (longer == 0 || h < longer) {
+			longer = h
+		}
+	}
+	return longer
+}
+
 func (s costSubject) with(c charge) costSubject {
 	s.charges = append(slices.Clip(s.charges), c)
 	return s
@@ -335,14 +356,11 @@ func (m *Cost) Move(to time.Time) {
 	maps.DeleteFunc(m.subjects, func(_ string, s costSubject) bool { return expired(m.clock, s.endMS) })
 }
 
-// Expiries lists the keys of a subject, by suffix. The holds are there while one has not ended as of the last write.
+// Expiries lists the keys of a subject, by suffix.
 func (m *Cost) Expiries(subject string) map[string]int64 {
 	ends := map[string]int64{}
 	if s, ok := m.subjects[subject]; ok {
 		ends["charges"] = s.endMS
-		if slices.ContainsFunc(s.charges, func(c charge) bool { return !c.settled && c.end > s.newest }) {
-			ends["holds"] = s.endMS
-		}
 	}
 	return ends
 }

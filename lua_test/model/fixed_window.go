@@ -2,18 +2,28 @@ package model
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
-// FixedWindow models fixed_window, fixed_window_peek, fixed_window_refund and fixed_window_reset: what was taken, and when
-// the window ends.
+// FixedWindow models fixed_window, fixed_window_peek, fixed_window_refund and fixed_window_reset: for each length of a window what
+// was taken, by all callers, and when it ends.
 type FixedWindow struct {
 	clock    int64
-	subjects map[string]fixedWindow
+	subjects map[string]fixedWindows
 }
 
-// A fixedWindow lasts to the beginning of the millisecond endMS, in which its key expires.
-type fixedWindow struct{ taken, endMS int64 }
+// fixedWindows are a subject's, that of the caller that was admitted last first. The zero ones mean that there is no key.
+type fixedWindows struct {
+	all   []fixedWindow
+	endMS int64 // the millisecond in which the key expires
+}
+
+// A fixedWindow lasts to the beginning of the millisecond endMS. One in which nothing is taken has not begun.
+type fixedWindow struct{ length, taken, endMS int64 }
+
+// mostWindows is how many lengths are known of a subject.
+const mostWindows = 8
 
 // WindowCall has the arguments of fixed_window and of sliding_counter; the client's absent cost is 1 here.
 type WindowCall struct {
@@ -38,7 +48,7 @@ type WindowRefundResult struct {
 }
 
 // NewFixedWindow returns a model that knows no window.
-func NewFixedWindow() *FixedWindow { return &FixedWindow{subjects: map[string]fixedWindow{}} }
+func NewFixedWindow() *FixedWindow { return &FixedWindow{subjects: map[string]fixedWindows{}} }
 
 // Take answers fixed_window.
 func (m *FixedWindow) Take(subject string, c WindowCall) (r WindowResult, changed bool, err error) {
@@ -46,13 +56,20 @@ func (m *FixedWindow) Take(subject string, c WindowCall) (r WindowResult, change
 	if err != nil || !r.Allowed || c.Cost == 0 {
 		return r, false, err
 	}
-	w := m.goingOn(subject, c.Window)
-	if w == (fixedWindow{}) {
-		w.endMS = m.clock/1000 + milliseconds(c.Window)
+	own, others, _ := m.goingOn(subject, milliseconds(c.Window))
+	windows := fixedWindows{all: slices.Concat([]fixedWindow{own}, others)}
+	windows.all = windows.all[:min(len(windows.all), mostWindows)]
+	for i := range windows.all {
+		w := &windows.all[i]
+		if w.endMS == 0 {
+			w.endMS = m.clock/1000 + w.length
+		}
+		w.taken += c.Cost
+		windows.endMS = max(windows.endMS, w.endMS)
 	}
-	w.taken += c.Cost
-	m.subjects[subject] = w
-	return WindowResult{Allowed: true, Remaining: c.Limit - w.taken, ResetAfter: m.left(w)}, true, nil
+	m.subjects[subject] = windows
+	own = windows.all[0]
+	return WindowResult{Allowed: true, Remaining: c.Limit - own.taken, ResetAfter: m.until(own.endMS)}, true, nil
 }
 
 // Peek answers fixed_window_peek.
@@ -60,29 +77,68 @@ func (m *FixedWindow) Peek(subject string, c WindowCall) (r WindowResult, err er
 	if c.Cost > c.Limit {
 		return r, ErrArgument
 	}
-	w := m.goingOn(subject, c.Window)
-	r = WindowResult{Allowed: w.taken+c.Cost <= c.Limit, Remaining: max(c.Limit-w.taken, 0), ResetAfter: m.left(w)}
-	if !r.Allowed {
+	own, others, known := m.goingOn(subject, milliseconds(c.Window))
+	r = WindowResult{Allowed: own.taken+c.Cost <= c.Limit, Remaining: max(c.Limit-own.taken, 0), ResetAfter: m.until(own.endMS)}
+	switch {
+	case r.Allowed:
+	case known:
 		r.RetryAfter = r.ResetAfter
+	default:
+		// Until it would begin behind each window that leaves no room.
+		for _, w := range others {
+			if w.taken+c.Cost > c.Limit {
+				r.RetryAfter = max(r.RetryAfter, m.until(min(w.endMS-w.length+own.length, w.endMS)))
+			}
+		}
+		r.RetryAfter = m.pastThoseAhead(subject, c, r.RetryAfter)
+		r.ResetAfter = max(r.ResetAfter, r.RetryAfter)
 	}
 	return r, nil
 }
 
-// Refund answers fixed_window_refund.
-func (m *FixedWindow) Refund(subject string, c WindowCall) (r WindowRefundResult, changed bool) {
-	w := m.goingOn(subject, c.Window)
-	r.Refunded = min(w.taken, c.Cost)
-	w.taken -= r.Refunded
-	r.Remaining = max(c.Limit-w.taken, 0)
-	switch {
-	case r.Refunded == 0:
-	case w.taken == 0:
-		delete(m.subjects, subject)
-	default:
-		m.subjects[subject] = w
-		r.ResetAfter = m.left(w)
+// pastThoseAhead extends the wait of a length that is not known: when the clock was set back, a window that is too far ahead of it may be
+// going on by the time that the wait is over.
+func (m *FixedWindow) pastThoseAhead(subject string, c WindowCall, wait time.Duration) time.Duration {
+	for range m.subjects[subject].all {
+		for _, w := range m.subjects[subject].all {
+			now := m.clock/1000 + int64(wait/time.Millisecond)
+			left := w.endMS - now
+			tooFar := w.endMS-m.clock/1000 > 2*w.length
+			if tooFar && left > 0 && left <= 2*w.length && w.taken+c.Cost > c.Limit {
+				wait += time.Duration(max(min(milliseconds(c.Window)-w.length+left, left), 0)) * time.Millisecond
+			}
+		}
 	}
-	return r, r.Refunded > 0
+	return wait
+}
+
+// Refund answers fixed_window_refund. Other windows give back what surely counted in them: those that began no later.
+func (m *FixedWindow) Refund(subject string, c WindowCall) (r WindowRefundResult, changed bool) {
+	own, others, known := m.goingOn(subject, milliseconds(c.Window))
+	if known {
+		r.Refunded = min(own.taken, c.Cost)
+	}
+	r.Remaining = max(c.Limit-own.taken+r.Refunded, 0)
+	if r.Refunded == 0 {
+		r.ResetAfter = m.until(own.endMS)
+		return r, false
+	}
+	windows, since, taken := fixedWindows{endMS: m.subjects[subject].endMS}, m.begins(own), int64(0)
+	for _, w := range slices.Concat([]fixedWindow{own}, others) {
+		if w.endMS > 0 && m.begins(w) <= since {
+			w.taken = max(w.taken-r.Refunded, 0)
+		}
+		if w.taken == 0 {
+			w.endMS = 0
+		}
+		windows.all = append(windows.all, w)
+		taken += w.taken
+	}
+	r.ResetAfter = m.until(windows.all[0].endMS)
+	if m.subjects[subject] = windows; taken == 0 {
+		delete(m.subjects, subject)
+	}
+	return r, true
 }
 
 // Reset answers fixed_window_reset.
@@ -92,29 +148,47 @@ func (m *FixedWindow) Reset(subject string) (existed bool) {
 	return existed
 }
 
-// goingOn is the subject's window; the zero one when none is going on. One that begins further ahead than its length is a
-// broken clock's.
-func (m *FixedWindow) goingOn(subject string, length time.Duration) fixedWindow {
-	w := m.subjects[subject]
-	begins := w.endMS - milliseconds(length)
-	if w.endMS <= m.clock/1000 || begins > m.clock/1000+milliseconds(length) {
-		return fixedWindow{}
+// goingOn returns a subject's window of that length and the others. A window that is over has not begun again, and one that
+// begins further ahead than its length is from a wrong clock. A length that is not known begins with the oldest window that is going
+// on and inside of it.
+func (m *FixedWindow) goingOn(subject string, length int64) (own fixedWindow, others []fixedWindow, known bool) {
+	own = fixedWindow{length: length}
+	for _, w := range m.subjects[subject].all {
+		if left := w.endMS - m.clock/1000; left <= 0 || left > 2*w.length {
+			w = fixedWindow{length: w.length}
+		}
+		if w.length == length {
+			own, known = w, true
+		} else {
+			others = append(others, w)
+		}
 	}
-	return w
+	for _, w := range others {
+		if end := m.begins(w) + length; !known && w.endMS > 0 && end > m.clock/1000 {
+			own.taken = max(own.taken, w.taken)
+			if own.endMS == 0 || end < own.endMS {
+				own.endMS = end
+			}
+		}
+	}
+	return own, others, known
 }
 
-// left is the time until a window ends.
-func (m *FixedWindow) left(w fixedWindow) time.Duration {
-	if w == (fixedWindow{}) {
+// begins is the millisecond in which a window that is going on began: now where that is ahead of the clock.
+func (m *FixedWindow) begins(w fixedWindow) int64 { return min(w.endMS-w.length, m.clock/1000) }
+
+// until is the time until a window's end; 0 when it has not begun.
+func (m *FixedWindow) until(endMS int64) time.Duration {
+	if endMS == 0 {
 		return 0
 	}
-	return time.Duration(w.endMS-m.clock/1000) * time.Millisecond
+	return time.Duration(endMS-m.clock/1000) * time.Millisecond
 }
 
 // Move sets the clock, and forgets what has expired.
 func (m *FixedWindow) Move(to time.Time) {
 	m.clock = to.UnixMicro()
-	maps.DeleteFunc(m.subjects, func(_ string, w fixedWindow) bool { return expired(m.clock, w.endMS) })
+	maps.DeleteFunc(m.subjects, func(_ string, w fixedWindows) bool { return expired(m.clock, w.endMS) })
 }
 
 // Expiries lists the keys of a subject, by suffix.

@@ -8,12 +8,12 @@ import (
 
 // Guard models admit and give_back of library guard: the models of its parts, on one subject's keys.
 type Guard struct {
-	limits     *Check // its receipts are not used: guard keeps them in another way
+	limits     *Check // its receipts are not used
 	costs      *Cost
 	attempts   *Abuse
 	challenges *Challenge
 	clock      int64
-	receipts   map[string]checkReceipts
+	receipts   map[string]receipts
 	admitted   map[string]Admitted
 }
 
@@ -69,7 +69,7 @@ type Admitted struct {
 
 // NewGuard returns a model that knows no subject.
 func NewGuard() *Guard {
-	return &Guard{limits: NewCheck(), costs: NewCost(), attempts: NewAbuse(), challenges: NewChallenge(), receipts: map[string]checkReceipts{}, admitted: map[string]Admitted{}}
+	return &Guard{limits: NewCheck(), costs: NewCost(), attempts: NewAbuse(), challenges: NewChallenge(), receipts: map[string]receipts{}, admitted: map[string]Admitted{}}
 }
 
 // Admit answers admit.
@@ -77,9 +77,7 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 	if left := m.attempts.subjects[subject].blockLeft(m.clock); left > 0 {
 		return AdmitResult{Reason: "blocked", Tier: m.attempts.subjects[subject].tier, RetryAfter: left, Challenge: "none"}, false, nil
 	}
-	at, known := m.receipts[subject].seen[c.Receipt]
-	dedup := c.dedup()
-	known = known && m.clock-dedup < at && at <= m.clock+dedup
+	at, known := m.receipts[subject].known(c.Receipt, m.clock, c.dedup())
 	if !known {
 		at = m.clock
 	}
@@ -144,11 +142,7 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 		return
 	}
 	if !counts {
-		var windows []time.Duration
-		for _, t := range c.Tiers {
-			windows = append(windows, t.Window)
-		}
-		s := m.attempts.Status(subject, windows, c.StrikeMemory)
+		s := m.attempts.Status(subject, c.Tiers, c.StrikeMemory)
 		r.Strikes, r.Count = s.Strikes, s.Count
 		for i, t := range c.Tiers {
 			r.Remaining = append(r.Remaining, max(t.Threshold-1-s.Count[i], 0))
@@ -198,24 +192,12 @@ func (m *Guard) take(subject string, c AdmitCall, id string, held, counts bool, 
 		changed = true
 	}
 	if c.Receipt != "" && (costs || counts || id != "" || r.Challenge == "consumed") {
-		m.note(subject, c)
+		m.receipts[subject] = m.receipts[subject].count(c.Receipt, m.clock, c.dedup(), m.clock)
 		changed = true
 	}
 	r.Reservation = id
 	m.admitted[subject] = Admitted{c, *r}
 	return changed
-}
-
-// note keeps the receipt. Others are kept for as long as the longest of those that noted one asked for.
-func (m *Guard) note(subject string, c AdmitCall) {
-	old, end := m.receipts[subject], expiry(m.clock, c.dedup())
-	seen := map[string]int64{c.Receipt: m.clock}
-	for receipt, at := range old.seen {
-		if receipt != c.Receipt && (at > m.clock-c.dedup() || old.endMS > end) {
-			seen[receipt] = at
-		}
-	}
-	m.receipts[subject] = checkReceipts{seen, max(old.endMS, end)}
 }
 
 // mark is when what was taken is forgotten; an expiry is in whole milliseconds.
@@ -269,7 +251,7 @@ func (m *Guard) Move(to time.Time) {
 	m.costs.Move(to)
 	m.attempts.Move(to)
 	m.challenges.Move(to)
-	maps.DeleteFunc(m.receipts, func(_ string, r checkReceipts) bool { return expired(m.clock, r.endMS) })
+	maps.DeleteFunc(m.receipts, func(_ string, r receipts) bool { return expired(m.clock, r.endMS) })
 }
 
 // Clone copies the model.

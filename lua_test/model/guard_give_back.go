@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"slices"
 )
 
@@ -44,7 +43,7 @@ func (m *Guard) GiveBack(subject string, c GiveBackCall) (givenBack, changed boo
 		changed = m.challenges.reopen(subject, c.Challenge, c.Payload) || changed
 	}
 	if c.Receipt != "" {
-		m.forget(subject, c.Receipt)
+		m.receipts[subject] = m.receipts[subject].forget(c.Receipt)
 		changed = true
 	}
 	return true, changed, nil
@@ -79,7 +78,7 @@ func (m *SlidingLog) remove(subject string, at int64) (removed bool) {
 		return false
 	}
 	s.admissions = slices.Delete(slices.Clone(s.admissions), i, i+1)
-	m.keep(subject, s)
+	m.subjects[subject] = s
 	return true
 }
 
@@ -94,16 +93,6 @@ func (m *Challenge) reopen(subject, token, payload string) (reopened bool) {
 	s.all[i].used, s.all[i].payload = false, payload
 	m.subjects[subject] = s
 	return true
-}
-
-// forget forgets a receipt, and the key with the last one: so does Redis.
-func (m *Guard) forget(subject, receipt string) {
-	r := m.receipts[subject]
-	r.seen = maps.Clone(r.seen)
-	delete(r.seen, receipt)
-	if m.receipts[subject] = r; len(r.seen) == 0 {
-		delete(m.receipts, subject)
-	}
 }
 
 // GiveBackOf is what gives back all that a call took.

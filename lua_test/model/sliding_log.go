@@ -6,29 +6,22 @@ import (
 	"time"
 )
 
-// SlidingLog models sliding_log, sliding_log_peek, sliding_log_refund and sliding_log_reset: the times of all admissions.
+// SlidingLog models sliding_log, sliding_log_peek, sliding_log_refund and sliding_log_reset: the times of all admissions that a
+// caller needs.
 type SlidingLog struct {
 	clock    int64
 	subjects map[string]logSubject
 }
 
-// A logSubject is what is known of one subject. Each half is kept for the window, or the dedup, of the last call that wrote
-// to it.
+// A logSubject is what is known of one subject.
 type logSubject struct {
-	admissions   []int64 // ascending
-	admissionsMS int64   // the millisecond in which they expire
-	receipts     map[string]seenReceipt
-	receiptsMS   int64
+	admissions []int64 // ascending
+	// window is the longest and limit the highest of the calls that were admitted since the key is there, 0 without it: no more
+	// is kept.
+	window, limit int64
+	endMS         int64 // the millisecond in which the log expires
+	receipts      receipts
 }
-
-// A seenReceipt was counted at a time, or renewed then by a duplicate.
-type seenReceipt struct {
-	at      int64
-	renewed bool
-}
-
-// From 2112 on a time is stored to the microsecond and no finer: that a receipt was renewed can not be told from it.
-const renewalsEnd = 1 << 52
 
 // SlidingLogCall has the arguments of sliding_log; zero is absent.
 type SlidingLogCall struct {
@@ -69,15 +62,13 @@ func (m *SlidingLog) Take(subject string, c SlidingLogCall) (r SlidingLogResult,
 	if c.Dedup > 0 {
 		dedup = microseconds(c.Dedup)
 	}
-	inside, now := s.inside(m.clock, window)
-	r = m.judge(inside, c.Limit, window, 1)
+	needed, now := s.needed(m.clock, window)
+	r = m.judge(after(needed, now-window), c.Limit, window, 1)
 
-	if seen, ok := s.receipts[c.Receipt]; ok && c.Receipt != "" && now-dedup < seen.at && seen.at <= now+dedup {
+	if _, known := s.receipts.known(c.Receipt, now, dedup); known {
 		r.Allowed, r.Duplicate, r.RetryAfter = true, true, 0
 		if c.Refresh {
-			s.receipts = maps.Clone(s.receipts)
-			s.receipts[c.Receipt] = seenReceipt{at: now, renewed: now < renewalsEnd}
-			s.receiptsMS = expiry(m.clock, dedup+now-m.clock)
+			s.receipts = s.receipts.renew(c.Receipt, now, dedup, m.clock)
 			m.subjects[subject] = s
 		}
 		return r, c.Refresh
@@ -86,20 +77,15 @@ func (m *SlidingLog) Take(subject string, c SlidingLogCall) (r SlidingLogResult,
 		return r, false
 	}
 
-	s.admissions = append(slices.Clone(inside), now)
-	s.admissionsMS = expiry(m.clock, window+now-m.clock)
+	s.window, s.limit = max(s.window, window), max(s.limit, c.Limit)
+	s.admissions = append(slices.Clone(needed), now)
+	s.admissions = s.admissions[max(int64(len(s.admissions))-s.limit, 0):]
+	s.endMS = expiry(m.clock, s.window+now-m.clock)
 	if c.Receipt != "" {
-		s.receipts = maps.Clone(s.receipts)
-		if s.receipts == nil {
-			s.receipts = map[string]seenReceipt{}
-		}
-		maps.DeleteFunc(s.receipts, func(_ string, seen seenReceipt) bool { return seen.at <= now-dedup })
-		s.receipts[c.Receipt] = seenReceipt{at: now}
-		s.receiptsMS = expiry(m.clock, dedup+now-m.clock)
+		s.receipts = s.receipts.count(c.Receipt, now, dedup, m.clock)
 	}
 	m.subjects[subject] = s
-	r = m.judge(s.admissions, c.Limit, window, 0)
-	return r, true
+	return m.judge(after(s.admissions, now-window), c.Limit, window, 0), true
 }
 
 // Peek answers sliding_log_peek.
@@ -109,39 +95,22 @@ func (m *SlidingLog) Peek(subject string, limit int64, window time.Duration) Sli
 
 // look answers sliding_log_peek for so many requests, one or none.
 func (m *SlidingLog) look(subject string, limit int64, window time.Duration, cost int64) SlidingLogPeekResult {
-	inside, _ := m.subjects[subject].inside(m.clock, microseconds(window))
-	r := m.judge(inside, limit, microseconds(window), cost)
+	needed, now := m.subjects[subject].needed(m.clock, microseconds(window))
+	r := m.judge(after(needed, now-microseconds(window)), limit, microseconds(window), cost)
 	return SlidingLogPeekResult{r.Allowed, r.Count, r.Remaining, r.RetryAfter, r.ResetAfter}
 }
 
 // Refund answers sliding_log_refund. The receipt's admission may have left the log.
 func (m *SlidingLog) Refund(subject, receipt string) (refunded bool) {
 	s := m.subjects[subject]
-	seen, ok := s.receipts[receipt]
+	seen, ok := s.receipts.seen[receipt]
 	if !ok || seen.renewed {
 		return false
 	}
-	s.receipts = maps.Clone(s.receipts)
-	delete(s.receipts, receipt)
-	if i := slices.Index(s.admissions, seen.at); i >= 0 {
-		s.admissions = slices.Delete(slices.Clone(s.admissions), i, i+1)
-	}
-	m.keep(subject, s)
-	return true
-}
-
-// keep stores a subject, less what is empty: so does Redis.
-func (m *SlidingLog) keep(subject string, s logSubject) {
-	if len(s.admissions) == 0 {
-		s.admissions, s.admissionsMS = nil, 0
-	}
-	if len(s.receipts) == 0 {
-		s.receipts, s.receiptsMS = nil, 0
-	}
+	s.receipts = s.receipts.forget(receipt)
 	m.subjects[subject] = s
-	if s.admissions == nil && s.receipts == nil {
-		delete(m.subjects, subject)
-	}
+	m.remove(subject, seen.at)
+	return true
 }
 
 // Reset answers sliding_log_reset.
@@ -154,27 +123,33 @@ func (m *SlidingLog) Reset(subject string) (existed bool) {
 // Remembers tells whether a receipt is stored, known or not: one from a clock that was set back is known again when the
 // clock has caught up.
 func (m *SlidingLog) Remembers(subject, receipt string) bool {
-	_, ok := m.subjects[subject].receipts[receipt]
+	_, ok := m.subjects[subject].receipts.seen[receipt]
 	return ok
 }
 
-// inside returns the admissions in the window that ends now, and now: time does not run backwards for a key, so it is the
-// later of the clock and the newest admission. One further ahead than the window is a broken clock's, and none counts.
-func (s logSubject) inside(clock, window int64) (admissions []int64, now int64) {
+// needed returns the admissions that a call with that window or another caller needs, and now: time does not run backwards for
+// a key, so it is the later of the clock and the newest admission. One further ahead than the longest window is from a wrong clock,
+// and no caller needs any.
+func (s logSubject) needed(clock, window int64) (admissions []int64, now int64) {
 	if len(s.admissions) == 0 {
 		return nil, clock
 	}
-	newest := s.admissions[len(s.admissions)-1]
-	if newest > clock+window {
+	longest, newest := max(s.window, window), s.admissions[len(s.admissions)-1]
+	if newest > clock+longest {
 		return nil, clock
 	}
 	now = max(clock, newest)
-	for _, at := range s.admissions {
-		if at > now-window {
-			admissions = append(admissions, at)
+	return after(s.admissions, now-longest), now
+}
+
+// after returns the times that are later than the horizon.
+func after(times []int64, horizon int64) []int64 {
+	for i, at := range times {
+		if at > horizon {
+			return times[i:]
 		}
 	}
-	return admissions, now
+	return nil
 }
 
 // judge says how a call stands that sees these admissions, and asks for so many more, one or none.
@@ -194,24 +169,27 @@ func (m *SlidingLog) judge(inside []int64, limit, window, cost int64) SlidingLog
 func (m *SlidingLog) Move(to time.Time) {
 	m.clock = to.UnixMicro()
 	for name, s := range m.subjects {
-		if expired(m.clock, s.admissionsMS) {
-			s.admissions = nil
+		if s.window > 0 && expired(m.clock, s.endMS) {
+			s = logSubject{receipts: s.receipts}
 		}
-		if expired(m.clock, s.receiptsMS) {
-			s.receipts = nil
+		if s.receipts.longest > 0 && expired(m.clock, s.receipts.endMS) {
+			s.receipts = receipts{}
 		}
-		m.keep(name, s)
+		m.subjects[name] = s
+		if s.window == 0 && s.receipts.longest == 0 {
+			delete(m.subjects, name)
+		}
 	}
 }
 
 // Expiries lists the keys of a subject, by suffix.
 func (m *SlidingLog) Expiries(subject string) map[string]int64 {
 	s, ends := m.subjects[subject], map[string]int64{}
-	if s.admissions != nil {
-		ends["log"] = s.admissionsMS
+	if s.window > 0 {
+		ends["log"] = s.endMS
 	}
-	if s.receipts != nil {
-		ends["receipts"] = s.receiptsMS
+	if s.receipts.longest > 0 {
+		ends["receipts"] = s.receipts.endMS
 	}
 	return ends
 }

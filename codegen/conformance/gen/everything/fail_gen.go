@@ -41,6 +41,8 @@ const (
 	FailHowRuntime  FailHow = "runtime"
 	FailHowCommand  FailHow = "command"
 	FailHowResult   FailHow = "result"
+	FailHowNegative FailHow = "negative"
+	FailHowNan      FailHow = "nan"
 )
 
 // Fail calls fail: Fails in the way it is told.
@@ -77,7 +79,7 @@ func (p PendingFail) Result() (FailResult, error) {
 func (c *Client) failArgs(p FailParams) *fcall.Args {
 	a := c.fcall.Args(failFunction, 1, 1)
 	a.Key("bucket", p.Bucket, "state")
-	a.Enum("how", string(p.How), "not", "declared", "runtime", "command", "result")
+	a.Enum("how", string(p.How), "not", "declared", "runtime", "command", "result", "negative", "nan")
 
 	return a
 }
