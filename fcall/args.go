@@ -31,21 +31,25 @@ func (c *Client) Args(fn *Function, keys, args int) *Args {
 	return &Args{client: c, fn: c.bind(fn), cmd: cmd}
 }
 
-// Key adds the key `<namespace>:{<tag of subject>}:<suffix>`. A derived key is the same subject with another suffix.
+// Key adds the key `<namespace>:{<tag of subject>}:<suffix>`. A derived key is the same subject with another suffix. An empty
+// subject is out of bounds: everything without a name would share one key.
 func (a *Args) Key(name string, subject Subject, suffix string) {
-	a.key(name, a.of(subject)+suffix)
+	a.key(name, a.of(name, subject)+suffix)
 }
 
 // RowKey adds the key of one row of a group, `<namespace>:{<tag of subject>}:<suffix>:<value, folded if not plain>`: the
 // subject is that of the first key, value the row's text that ends the suffix.
 func (a *Args) RowKey(name string, subject Subject, suffix, value string) {
-	a.key(name, a.of(subject)+suffix+":"+Tag(Subject(value)))
+	a.key(name, a.of(name, subject)+suffix+":"+Tag(Subject(value)))
 }
 
 // of is what a subject's keys begin with. Those of a call are mostly of one subject.
-func (a *Args) of(subject Subject) string {
+func (a *Args) of(name string, subject Subject) string {
 	if a.start == "" || subject != a.about {
 		a.about, a.start = subject, Key(a.client.namespace, subject, "")
+		if subject == "" {
+			a.wrong(name, "not be empty", "")
+		}
 	}
 	return a.start
 }
@@ -244,9 +248,13 @@ func (a *Args) absent() { a.cmd = append(a.cmd, "") }
 
 // refuse also keeps the argument's place, so that the keys' order check stays true.
 func (a *Args) refuse(name, must, got string) {
+	a.wrong(name, must, got)
+	a.absent()
+}
+
+func (a *Args) wrong(name, must, got string) {
 	if a.group != "" {
 		name = a.group + "." + strconv.Itoa(a.row) + "." + name
 	}
 	a.bad = append(a.bad, &ArgumentError{Function: a.fn.String(), Name: name, Must: must, Got: got})
-	a.absent()
 }

@@ -2,6 +2,7 @@ package fcall_test
 
 import (
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
 	"math"
@@ -19,7 +20,14 @@ import (
 type recorder struct{ words []any }
 
 func (r *recorder) Process(_ context.Context, cmd redis.Cmder) error {
-	r.words = cmd.Args()
+	r.words = nil
+	for _, word := range cmd.Args() {
+		if m, ok := word.(encoding.BinaryMarshaler); ok { // which go-redis asks when it writes the command
+			text, _ := m.MarshalBinary()
+			word = string(text)
+		}
+		r.words = append(r.words, word)
+	}
 	cmd.(interface{ SetVal(any) }).SetVal([]any{})
 	return nil
 }
@@ -74,7 +82,7 @@ func TestArgs_words(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []any{
-		"FCALL_RO", "fcalltest_v1_look", 3, "ns:{u1}:log", "ns:{u1}:receipts",
+		"FCALL_RO", "fcalltest_v1_look", "3", "ns:{u1}:log", "ns:{u1}:receipts",
 		fcall.KeyOf("ns", "u1", "limit", "per minute"),
 		int64(10), "", int64(7), "", int64(0), int64(1_250_000), "", int64(3), int64(60_000_001), "", int64(0), "",
 		int64(1_700_000_000_000_001), "", "1", "0", "a\r\n{\x00", "", "gcra", "", int64(2), int64(1), int64(2),
@@ -91,7 +99,7 @@ func TestArgs_namespaceDefaultsToTheLibrary(t *testing.T) {
 	if _, err := a.Call(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]any{"FCALL", "fcalltest_v1_hit", 1, "fcalltest:{u1}:log"}, r.words); diff != "" {
+	if diff := cmp.Diff([]any{"FCALL", "fcalltest_v1_hit", "1", "fcalltest:{u1}:log"}, r.words); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -151,6 +159,26 @@ func TestArgs_outOfBounds(t *testing.T) {
 				t.Errorf("Queue added %d commands, error (-want +got)\n%s", pipe.Len(), diff)
 			}
 		})
+	}
+}
+
+// All callers without a name would share one bucket.
+func TestArgs_emptySubject(t *testing.T) {
+	c, r := record(t, fcall.Options{})
+	a := c.Args(countFunction("hit"), 3, 1)
+	a.Key("bucket", "", "log")
+	a.Key("receipts", "", "receipts")
+	a.RowKey("state", "", "limit", "minute")
+	a.Int("limit", 0, 1, 9)
+	_, err := a.Call(context.Background())
+	if diff := cmp.Diff("fcalltest.hit: bucket must not be empty; limit must be a whole number from 1 to 9, got 0", fmt.Sprint(err)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	pipe := rdb.Pipeline()
+	if _, err := a.Queue(context.Background(), pipe).Reply(); !errors.Is(err, fcall.ErrArgument) || pipe.Len() != 0 || r.words != nil {
+		t.Errorf("got %v, %d queued, sent %v; want ErrArgument and nothing sent", err, pipe.Len(), r.words)
 	}
 }
 

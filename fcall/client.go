@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Caller sends one command and waits for its reply: *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn, the
-// AutoPipeliner of go-redis, or an embedded server. A Pipeliner only queues: it goes to Queue.
+// A Caller sends one command and waits for its reply: *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn, an
+// AutoPipeliner, or an embedded server. A Pipeliner only queues: it goes to Queue.
 type Caller interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
@@ -33,7 +33,7 @@ type Options struct {
 	MaxAttempts int
 	// NoHeal turns off what a call does about a library that is absent: load it where it is absent, never replacing one,
 	// at most once a second on each node whatever the number of callers, and send the call once more. The user needs
-	// +function|load for it; over a cluster or an AutoPipeliner also +multi, +exec, +type and +watch. Defaults to healing;
+	// +function|load for it; over a cluster also +multi, +exec and +type. Defaults to healing;
 	// with NoHeal the call returns ErrNotLoaded.
 	NoHeal bool
 	// OnNotLoaded is called in place of that load, under the same bounds; if it returns nil the call is sent once more.
@@ -51,11 +51,13 @@ type Client struct {
 	maxAttempts int
 	heal        *healer // nil: off
 	mode        Mode
-	scripted    atomic.Bool // calls go out as scripts
-	noReadOnly  atomic.Bool // the server has no EVALSHA_RO
+	lacking     atomic.Bool // a node has been without functions
+	nodes       sync.Map    // of address to *node, once one lacks something
 	scripts     scripts
+	now         func() time.Time
 	trust       trust
 	bounded     bool // the caller holds a context's deadline by itself
+	queues      bool // the caller is an auto-pipeliner
 }
 
 // NewClient returns a client; it sends nothing.
@@ -63,8 +65,11 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	if caller == nil || lib == nil {
 		return nil, errors.New("new client: caller and library must not be nil")
 	}
-	if _, ok := caller.(redis.Pipeliner); ok {
+	switch caller.(type) {
+	case redis.Pipeliner:
 		return nil, fmt.Errorf("new client of %s: a Pipeliner only queues; give the client that made it, and the pipeline to Queue", lib.Name)
+	case *redis.AutoPipeliner: // it hides the cluster whose slots are to be looked up when a node dies
+		return nil, fmt.Errorf("new client of %s: use fcall.NewAutoPipeliner in place of go-redis' AutoPipeline", lib.Name)
 	}
 	if o.Namespace == "" {
 		o.Namespace = lib.Name
@@ -85,10 +90,9 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	if o.MaxAttempts == 0 {
 		o.MaxAttempts = 3
 	}
-	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts}
-	c.mode = o.Mode
+	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts, mode: o.Mode, now: time.Now}
 	c.bounded = boundsItself(caller)
-	c.scripted.Store(o.Mode == ModeScripts)
+	_, c.queues = caller.(*AutoPipeliner)
 	if !o.NoHeal {
 		c.heal = &healer{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
 	}
@@ -146,14 +150,15 @@ func rawCommand(keys []string, args []any) []any {
 // send repeats a call only while the outcome proves that nothing ran.
 func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, error) {
 	var healed *flight
-	whole := false // a script goes out with its text
+	var form form
 	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
 		}
-		c.use(fn, args, whole)
+		c.use(ctx, fn, args, &form)
 		mark := c.heal.mark()
-		cmd := newCommand(ctx, fn, &c.trust, args)
+		cmd := newCommand(ctx, &c.trust, args)
+		cmd.queues = c.queues
 		err, late := c.await(ctx, cmd)
 		if late {
 			err = abandoned(fn, cmd, ctx.Err(), attempt)
@@ -162,12 +167,12 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 		}
 		if err == nil {
 			cmd.answered()
-			c.ran(fn)
+			c.ran(fn, &form)
 			return newReply(fn, cmd.Val())
 		}
 		err, again := judge(fn, cmd, err, attempt)
 		c.doubt(ctx, err)
-		if c.adapt(fn, cmd, err, &whole) {
+		if c.adapt(ctx, fn, cmd, err, &form) {
 			attempt--
 			continue
 		}
@@ -181,7 +186,8 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 			attempt--
 			continue
 		}
-		if !again || attempt >= c.most(err) || !pause(ctx, attempt) {
+		// More writes than that in one attempt are redirections in a circle, which go-redis has given up.
+		if !again || attempt >= c.most(err) || int(cmd.writes.Load()) > c.maxAttempts || !pause(ctx, attempt) {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package fcall
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 
@@ -13,27 +14,40 @@ import (
 //
 // It also watches what go-redis does with it, because an error alone can mislead. A cluster pipeline keeps a command's
 // first error: a command that was MOVED, sent to the new node, run there, and whose reply was lost still says MOVED.
-// Whoever writes a command asks for its Args, so an error that is older than the last Args proves nothing.
+// So an error that is older than the last time that the command was written proves nothing.
 type command struct {
 	*redis.Cmd
-	once    bool
-	trust   *trust
-	reads   atomic.Int32 // how often Args was asked for
-	errRead atomic.Int32 // reads when the last error was set
-	left    atomic.Bool  // nobody waits for it any more
-	moved   atomic.Pointer[string]
+	trust    *trust
+	keys     int          // how many it has, see keyCount
+	queues   bool         // it goes through an auto-pipeliner
+	asked    atomic.Bool  // for its bytes
+	writes   atomic.Int32 // how often it was written
+	errWrite atomic.Int32 // writes when the last error was set
+	lastErr  error        // the last error that was set; go-redis sets it before it lets the caller go on
+	left     atomic.Bool  // its caller has gone
+	moved    atomic.Pointer[string]
+	space    [8]byte // for the bytes of keys
 }
 
-func newCommand(ctx context.Context, fn *Function, t *trust, args []any) *command {
-	return &command{Cmd: redis.NewCmd(ctx, args...), once: !fn.ReadOnly, trust: t}
+// newCommand makes a command of a call's words.
+func newCommand(ctx context.Context, t *trust, args []any) *command {
+	c := &command{trust: t}
+	switch keys := args[cmdHead-1].(type) {
+	case int:
+		c.keys = keys
+	case keyCount: // of the attempt before
+		c.keys = keys.cmd.keys
+	}
+	args[cmdHead-1] = keyCount{c}
+	c.Cmd = redis.NewCmd(ctx, args...)
+	return c
 }
 
-// NoRetry tells go-redis not to send this command again by itself.
-func (c *command) NoRetry() bool { return c.once }
+// NoRetry keeps go-redis from sending the command again by itself: how often a call is sent is for send to say.
+func (c *command) NoRetry() bool { return true }
 
 // Args returns the command's words; of a command that was abandoned before it was written, those of one that does nothing.
 func (c *command) Args() []any {
-	c.reads.Add(1)
 	if c.left.Load() {
 		return nothing
 	}
@@ -45,12 +59,15 @@ var nothing = []any{"PING"}
 // abandon keeps a command from being written that was not yet, and tells whether it surely was not.
 func (c *command) abandon() (unwritten bool) {
 	c.left.Store(true)
-	return c.unread()
+	return c.unwritten()
 }
 
-// SetErr is how go-redis tells a command its error.
+// SetErr is how go-redis tells a command its error. It may hand on an old one again, as it is or wrapped by a hook.
 func (c *command) SetErr(err error) {
-	c.errRead.Store(c.reads.Load())
+	if err == nil || c.lastErr == nil || !errors.Is(err, c.lastErr) {
+		c.errWrite.Store(c.writes.Load())
+	}
+	c.lastErr = err
 	if err != nil {
 		if addr := redirection(err); addr != "" {
 			c.moved.Store(&addr)
@@ -77,15 +94,15 @@ func redirection(err error) string {
 }
 
 // stale tells that the command may have been written after its error was set.
-func (c *command) stale() bool { return c.reads.Load() > c.errRead.Load() }
+func (c *command) stale() bool { return c.writes.Load() > c.errWrite.Load() }
 
-// unread tells that the command was never written, as far as this can be seen.
-func (c *command) unread() bool { return c.reads.Load() == 0 && c.trust.earned() }
+// unwritten tells that the command was never written, as far as this can be seen.
+func (c *command) unwritten() bool { return c.writes.Load() == 0 && c.trust.earned() }
 
 // answered is called for each good reply.
-func (c *command) answered() { c.trust.learn(c.reads.Load() > 0) }
+func (c *command) answered() { c.trust.learn(c.writes.Load() > 0) }
 
-// trust is whether a client's Caller asks for Args to write a command. That is how go-redis works today but no promise
+// trust is whether a client's Caller asks for a command's bytes to write it. That is how go-redis works today but no promise
 // of it, so it is believed only once it was seen, and never again once a reply came without it.
 type trust struct{ state atomic.Int32 }
 
@@ -97,9 +114,9 @@ const (
 
 func (t *trust) earned() bool { return t.state.Load() == trustEarned }
 
-func (t *trust) learn(asked bool) {
+func (t *trust) learn(wrote bool) {
 	switch {
-	case !asked:
+	case !wrote:
 		t.state.Store(trustLost)
 	case t.state.Load() == trustUnknown:
 		t.state.CompareAndSwap(trustUnknown, trustEarned)

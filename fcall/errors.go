@@ -91,6 +91,7 @@ type NotLoadedError struct {
 	Function string
 	Library  string // its name on the server, "ratelimit_v1"
 	Found    string // the version of the library that is there without the function, or ""
+	Absent   bool   // the server was asked, and holds no such library
 	Healed   bool   // of a queued call: the library was loaded since, and the same call would find it now
 	Cause    error  // why the client, or Options.OnNotLoaded, could not load it, or nil
 }
@@ -102,10 +103,12 @@ func (e *NotLoadedError) Error() string {
 		return fmt.Sprintf("%s: %s was not loaded on this server, and is by now; nothing ran, so send the call again", e.Function, e.Library)
 	case e.Found != "":
 		return fmt.Sprintf("%s: the server holds %s %s, which has no such function; a client replaces nothing: run `rlfunc deploy`", e.Function, e.Library, e.Found)
+	case e.Absent:
+		return fmt.Sprintf("%s: %s is not loaded on this server; run `rlfunc deploy`", e.Function, e.Library)
 	case e.Cause != nil:
 		return fmt.Sprintf("%s: %s is not loaded on this server, and loading it did not help: %s", e.Function, e.Library, oneLine(e.Cause.Error()))
 	}
-	return fmt.Sprintf("%s: %s is not loaded on this server; run `rlfunc deploy`", e.Function, e.Library)
+	return fmt.Sprintf("%s: the server has no such function: %s is not loaded there, or in a version without it; run `rlfunc deploy`", e.Function, e.Library)
 }
 
 // Is tells that this is an ErrNotLoaded.

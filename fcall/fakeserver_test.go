@@ -21,6 +21,9 @@ type fakeServer struct {
 	mu      sync.Mutex
 	answers []string
 	calls   int
+	words   []string // the first word of each call
+	// It knows scripts, which it answers well, and what answers says is of functions.
+	functions bool
 }
 
 func newFakeServer(t testing.TB, answers ...string) *fakeServer {
@@ -55,8 +58,8 @@ func (s *fakeServer) serve(c net.Conn) {
 		switch strings.ToUpper(words[0]) {
 		case "HELLO":
 			answer = "-ERR unknown command 'HELLO'\r\n"
-		case "FCALL", "FCALL_RO":
-			if answer = s.nextAnswer(); answer == hangUp {
+		case "FCALL", "FCALL_RO", "EVALSHA", "EVAL":
+			if answer = s.nextAnswer(words[0]); answer == hangUp {
 				return
 			}
 		}
@@ -66,15 +69,35 @@ func (s *fakeServer) serve(c net.Conn) {
 	}
 }
 
-func (s *fakeServer) nextAnswer() string {
+func (s *fakeServer) nextAnswer(word string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
+	s.words = append(s.words, word)
+	if s.functions && !strings.HasPrefix(word, "FCALL") {
+		return "*1\r\n:1\r\n"
+	}
 	answer := s.answers[0]
 	if len(s.answers) > 1 {
 		s.answers = s.answers[1:]
 	}
 	return answer
+}
+
+// answer replaces the script.
+func (s *fakeServer) answer(answers ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers = answers
+}
+
+// said returns the first word of each call since it was asked last.
+func (s *fakeServer) said() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	words := s.words
+	s.words = nil
+	return words
 }
 
 func (s *fakeServer) served() int {

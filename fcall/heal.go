@@ -159,10 +159,13 @@ func (h *healer) explain(ctx context.Context, lost *NotLoadedError, cmd *command
 		lost.Cause = errors.New("it was loaded, and the call did not find it even then; does the call go to a replica that has not received it yet?")
 		return lost
 	}
-	if held := h.look(ctx, cmd, f); held != nil {
-		lost.Found = held.version
-	} else {
+	switch held := h.look(ctx, cmd, f); {
+	case held == nil:
 		lost.Cause = f.err
+	case held.retired != "":
+		lost.Cause = errors.New("it was retired at " + held.retired + "; upgrade this client, or bring the library back with `rlfunc deploy`")
+	default:
+		lost.Found = held.version
 	}
 	return lost
 }
@@ -184,5 +187,5 @@ func (h *healer) look(ctx context.Context, cmd *command, f *flight) *held {
 
 // newLoad is a FUNCTION LOAD without REPLACE, sent once.
 func newLoad(ctx context.Context, lib *Library) redis.Cmder {
-	return &command{Cmd: redis.NewCmd(ctx, "FUNCTION", "LOAD", lib.Code), once: true, trust: &trust{}}
+	return &command{Cmd: redis.NewCmd(ctx, "FUNCTION", "LOAD", lib.Code), trust: &trust{}}
 }

@@ -302,8 +302,8 @@ func TestHeal_whatStandsInTheWayIsToldAndLeftAlone(t *testing.T) {
 			name:  "healing turned off",
 			o:     fcall.Options{NoHeal: true},
 			given: []any{"PING"},
-			text:  "fcalltest_v1 is not loaded on this server; run `rlfunc deploy`",
-			again: "fcalltest_v1 is not loaded on this server; run `rlfunc deploy`",
+			text:  "the server has no such function: fcalltest_v1 is not loaded there, or in a version without it; run `rlfunc deploy`",
+			again: "the server has no such function: fcalltest_v1 is not loaded there, or in a version without it; run `rlfunc deploy`",
 		},
 	}
 	for _, s := range steps {
@@ -386,5 +386,30 @@ func TestHeal_aDoneContextEndsOnlyItsOwnCall(t *testing.T) {
 	close(finish)
 	if err := <-second; err != nil {
 		t.Errorf("the second call: %v", err)
+	}
+}
+
+// What Reply does about an absent library ends with the context of Queue; the load goes on.
+func TestHeal_aReplyEndsWithTheContextOfQueue(t *testing.T) {
+	server := newFakeServer(t, "-ERR Function not found\r\n")
+	rdb := admin(t, server.addr)
+	started, finish := make(chan struct{}), make(chan struct{})
+	defer close(finish)
+	c := newClient(t, rdb, fcall.Options{OnNotLoaded: func(context.Context) error {
+		close(started)
+		<-finish
+		return nil
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	pipe := rdb.Pipeline()
+	pending := c.Queue(ctx, pipe, countFunction("hit"), nil, nil)
+	_, _ = pipe.Exec(ctx)
+	go func() {
+		<-started
+		cancel()
+	}()
+	_, err := pending.Reply()
+	if !errors.Is(err, fcall.ErrNotLoaded) || !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want ErrNotLoaded and context.Canceled", err)
 	}
 }

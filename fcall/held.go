@@ -1,12 +1,14 @@
 package fcall
 
 import (
+	"iter"
 	"strings"
 )
 
 // A held library is what a server has under a library's name.
 type held struct {
 	version   string // as the bundle says it; "of an unknown version" if it does not
+	retired   string // when a retire put it there to keep the library away, or empty
 	functions []string
 }
 
@@ -28,7 +30,15 @@ func readHeld(reply any) *held {
 	}
 	library := readMap(list[0])
 	code, _ := library["library_code"].(string)
-	l := &held{version: versionOf(code)}
+	l := &held{version: "of an unknown version"}
+	for field := range metadata(code) {
+		switch key, value, _ := strings.Cut(field, "="); key {
+		case "version":
+			l.version = value
+		case "retired":
+			l.retired = value
+		}
+	}
 	functions, _ := library["functions"].([]any)
 	for _, f := range functions {
 		if name, ok := readMap(f)["name"].(string); ok {
@@ -61,17 +71,12 @@ func readMap(reply any) map[string]any {
 // metadataMark begins the line on which a bundle says what it is.
 const metadataMark = "-- rlfunc: "
 
-func versionOf(code string) string {
+// metadata are the fields of that line.
+func metadata(code string) iter.Seq[string] {
 	for line := range strings.Lines(code) {
-		fields, ok := strings.CutPrefix(line, metadataMark)
-		if !ok {
-			continue
-		}
-		for field := range strings.FieldsSeq(fields) {
-			if version, ok := strings.CutPrefix(field, "version="); ok {
-				return version
-			}
+		if fields, ok := strings.CutPrefix(line, metadataMark); ok {
+			return strings.FieldsSeq(fields)
 		}
 	}
-	return "of an unknown version"
+	return strings.FieldsSeq("")
 }

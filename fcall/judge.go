@@ -62,8 +62,8 @@ func judge(fn *Function, cmd *command, err error, attempt int) (error, bool) {
 		return unknown(fn, "", "", err, attempt), fn.ReadOnly
 	case neverSent(err):
 		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}, true
-	case cmd.unread() || errors.Is(err, redis.ErrClosed) && cmd.reads.Load() == 0:
-		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}, false
+	case cmd.unwritten() || errors.Is(err, redis.ErrClosed) && cmd.writes.Load() == 0:
+		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}, !errors.Is(err, redis.ErrClosed)
 	}
 	return unknown(fn, "", "", err, attempt), fn.ReadOnly
 }

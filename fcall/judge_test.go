@@ -54,7 +54,10 @@ const subject = "someone@example.org"
 
 func TestCall_whatAReplyProves(t *testing.T) {
 	const digest = "6b1bf486c81ceb7edf3c093f4c48582e38c0e791"
-	const script = " script: fcalltest_v1_hit, on @user_function:22."
+	const (
+		script   = " script: fcalltest_v1_hit, on @user_function:22."
+		nameless = " script: on @user_function:22." // Valkey 9.1
+	)
 	key := fcall.Key("fcalltest", subject, "n")
 	steps := []struct {
 		reply string
@@ -79,12 +82,14 @@ func TestCall_whatAReplyProves(t *testing.T) {
 		{"NOAUTH Authentication required.", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: NOAUTH Authentication required.; give the client a user and a password"},
 		{"WRONGPASS invalid username-password pair", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: WRONGPASS invalid username-password pair; check the client's user and password"},
 		{"ERR unknown command 'FCALL', with args beginning with: 'fcalltest_v1_hit' '1' '" + key + "'", 1, "ErrUnavailable ErrUnsupported", "fcalltest.hit: nothing ran; the server has no FCALL: functions need Redis 7 or Valkey"},
-		{"ERR Function not found", 1, "ErrNotLoaded", "fcalltest.hit: fcalltest_v1 is not loaded on this server; run `rlfunc deploy`"},
+		{"ERR Function not found", 1, "ErrNotLoaded", "fcalltest.hit: the server has no such function: fcalltest_v1 is not loaded there, or in a version without it; run `rlfunc deploy`"},
 
 		{"RLARG limit must be a whole number from 1 to 10", 1, "ErrArgument", "fcalltest.hit: limit must be a whole number from 1 to 10"},
 		{"RLARG limit must be 1" + script, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
+		{"RLARG limit must be 1" + nameless, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
 		{"RLARG odd", 1, "ErrArgument", "fcalltest.hit: an argument must be what the server says: odd"},
 		{"RLSTATE " + key + ": holds a list", 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to start anew"},
+		{"RLSTATE " + key + ": holds a list" + nameless, 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to start anew"},
 		{"RLSTATE odd", 1, "ErrState", `fcalltest.hit: key "o...": unreadable; delete the key to start anew`},
 		{"QUOTA is used up", 1, "", "fcalltest.hit: QUOTA is used up"},
 
@@ -93,6 +98,8 @@ func TestCall_whatAReplyProves(t *testing.T) {
 		{"ERR @user_function:22: boom", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: boom (outcome unknown, it may have written)"},
 		{"ERR user_function:1: boom", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: bundle line 1: boom (outcome unknown, it may have written)"},
 		{"ERR user_function:99999999999999999999: boom", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: boom (outcome unknown, it may have written)"},
+		{"ERR user_function:22: boom" + nameless, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: boom (outcome unknown, it may have written)"},
+		{"WRONGTYPE Operation against a key" + nameless, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: WRONGTYPE Operation against a key (outcome unknown, it may have written)"},
 		{"WRONGTYPE Operation against a key" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: WRONGTYPE Operation against a key (outcome unknown, it may have written)"},
 		{"OOM command not allowed" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: OOM command not allowed (outcome unknown, it may have written)"},
 		{"READONLY You can't write" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: READONLY You can't write (outcome unknown, it may have written)"},
@@ -251,6 +258,28 @@ func TestQueue_aMovedCommandThatRanIsUnknown(t *testing.T) {
 			_, err2 := second.Reply()
 			if diff := cmp.Diff([]string{s.want, s.want}, []string{kinds(err1), kinds(err2)}); diff != "" {
 				t.Errorf("%v and %v (-want +got)\n%s", err1, err2, diff)
+			}
+		})
+	}
+}
+
+// A cluster whose nodes send calls round in a circle is asked as often as go-redis follows, and no more.
+func TestCall_aCircleOfRedirectionsEnds(t *testing.T) {
+	for _, w := range ways {
+		if !w.isCluster() {
+			continue
+		}
+		t.Run(w.name, func(t *testing.T) {
+			server := newFakeServer(t)
+			server.answer("-MOVED 1 " + server.addr + "\r\n")
+			caller := w.open(t, server.addr)
+			c := newClient(t, direct(caller), fcall.Options{})
+			_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
+			if diff := cmp.Diff("ErrUnavailable", kinds(err)); diff != "" {
+				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+			}
+			if n := server.served(); n > 5 {
+				t.Errorf("was sent %d times", n)
 			}
 		})
 	}

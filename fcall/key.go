@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// A Subject is whom a key is about: a user, an address, a fingerprint. Any bytes are safe.
+// A Subject is whom a key is about: a user, an address, a fingerprint. Any bytes are safe; a call with an empty one is an
+// ErrArgument.
 type Subject string
 
 const (

@@ -17,14 +17,20 @@ type Pending struct {
 	cmd    *command
 	err    error
 	client *Client
+	form   form
 	mark   uint64
 	ctx    context.Context // of Queue, for a load of the library
 }
 
 func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any) *Pending {
 	// A pipeline is not sent again: a script that may be unknown there goes with its text.
-	c.use(fn, args, c.scripted.Load() && !c.scripts.of(fn).known.Load())
-	p := &Pending{fn: fn, cmd: newCommand(ctx, fn, &c.trust, args), client: c, mark: c.heal.mark(), ctx: context.WithoutCancel(ctx)}
+	p := &Pending{fn: fn, client: c, mark: c.heal.mark(), ctx: ctx}
+	if c.use(ctx, fn, args, &p.form); p.form.scripted {
+		_, known := p.form.node.known.Load(c.scripts.of(fn).digest)
+		p.form.whole = !known
+		c.use(ctx, fn, args, &p.form)
+	}
+	p.cmd = newCommand(ctx, &c.trust, args)
 	// Process of a pipeline only queues; what it returns is not the reply's error.
 	if err := pipe.Process(ctx, p.cmd); err != nil {
 		p.err = &UnavailableError{Function: fn.String(), Cause: err}
@@ -35,7 +41,8 @@ func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, 
 // Reply returns the reply, to be read from its first element, or what the failure proves.
 //
 // Where the library was absent, the client loads it, as Options.NoHeal says, but does not send the call again: whether it
-// may run outside its pipeline or transaction is for the caller to say. NotLoadedError.Healed tells that it would be found.
+// may run outside its pipeline or transaction is for the caller to say. NotLoadedError.Healed tells that it would be found. Reply
+// waits for that load as long as the context of Queue lasts, at most 5 s; the load goes on without it.
 func (p *Pending) Reply() (*Reply, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -43,7 +50,7 @@ func (p *Pending) Reply() (*Reply, error) {
 	if err := p.cmd.Err(); err != nil {
 		p.err, _ = judge(p.fn, p.cmd, err, 1)
 		p.client.doubt(p.ctx, p.err)
-		p.client.adapt(p.fn, p.cmd, p.err, new(bool)) // for the next one
+		p.client.adapt(p.ctx, p.fn, p.cmd, p.err, &p.form) // for the next one
 		if lost, ok := p.err.(*NotLoadedError); ok {
 			p.client.healQueued(p.ctx, p.fn, lost, p.cmd, p.mark)
 		}
@@ -53,7 +60,7 @@ func (p *Pending) Reply() (*Reply, error) {
 		return nil, &UnavailableError{Function: p.fn.String(), Cause: errNotExecuted}
 	}
 	p.cmd.answered()
-	p.client.ran(p.fn)
+	p.client.ran(p.fn, &p.form)
 	return newReply(p.fn, p.cmd.Val())
 }
 
@@ -61,6 +68,8 @@ func (c *Client) healQueued(ctx context.Context, fn *Function, lost *NotLoadedEr
 	if c.heal == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, healPatience)
+	defer cancel()
 	f, err := c.heal.heal(ctx, cmd, mark)
 	if err != nil {
 		lost.Cause = err

@@ -10,21 +10,32 @@ import (
 
 // A place is the node that a call found without its library.
 type place struct {
-	name string // its address; "" where there is only one, or where it can not be told
+	name string // its address; "" where there is only one, or where it is not known
 	run  func(ctx context.Context, cmd redis.Cmder) error
+}
+
+// sharded is a *redis.Ring.
+type sharded interface {
+	GetShardClientForKey(key string) (*redis.Client, error)
+}
+
+// slotted is a *redis.ClusterClient.
+type slotted interface {
+	Caller
+	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+	TxPipeline() redis.Pipeliner
 }
 
 // placeOf finds the node that serves a call's first key: a command about functions has no key that would lead it there.
 func placeOf(ctx context.Context, caller Caller, cmd *command) place {
+	caller = under(caller)
 	direct := place{run: func(ctx context.Context, cmd redis.Cmder) error { return process(ctx, caller, cmd) }}
 	key, ok := firstKey(cmd.Cmd.Args())
 	if !ok {
 		return direct
 	}
 	switch c := caller.(type) {
-	case interface {
-		GetShardClientForKey(key string) (*redis.Client, error)
-	}: // *redis.Ring
+	case sharded:
 		shard, err := c.GetShardClientForKey(key)
 		if err != nil {
 			return direct
@@ -32,34 +43,42 @@ func placeOf(ctx context.Context, caller Caller, cmd *command) place {
 		return place{name: shard.Options().Addr, run: func(ctx context.Context, cmd redis.Cmder) error {
 			return process(ctx, shard, cmd)
 		}}
-	case interface {
-		MasterForKey(ctx context.Context, key string) (*redis.Client, error)
-		TxPipeline() redis.Pipeliner
-	}: // *redis.ClusterClient
+	case slotted:
 		at := place{name: cmd.redirected(), run: byKey(c, key)}
 		if at.name == "" {
-			if node, err := c.MasterForKey(ctx, key); err == nil {
-				at.name = node.Options().Addr
-			}
-		}
-		return at
-	case *redis.AutoPipeliner:
-		// It does not say what it is of. A WATCH goes to the node of its key, and is taken back at the end.
-		at := place{name: cmd.redirected(), run: byKey(c, key)}
-		if at.name == "" {
-			_ = c.Watch(ctx, func(tx *redis.Tx) error { // without a name, the nodes are healed one after the other
-				at.name, _, _ = strings.Cut(strings.TrimPrefix(tx.String(), "Redis<"), " ")
-				return nil
-			}, key)
+			at.name = nodeOf(ctx, c, cmd.Cmd.Args())
 		}
 		return at
 	}
 	return direct
 }
 
+// nodeOf is the address of the node that serves a call's first key, as far as the caller knows without asking; "" where there is only
+// one, or where it is not known.
+func nodeOf(ctx context.Context, caller Caller, args []any) string {
+	key, ok := firstKey(args)
+	if !ok {
+		return ""
+	}
+	var client *redis.Client
+	switch c := under(caller).(type) {
+	case sharded:
+		client, _ = c.GetShardClientForKey(key)
+	case slotted: // which may have to learn the slots first
+		client, _ = within(ctx, func() *redis.Client {
+			client, _ := c.MasterForKey(ctx, key)
+			return client
+		})
+	}
+	if client == nil {
+		return ""
+	}
+	return client.Options().Addr
+}
+
 // byKey runs a command in a transaction with one that only looks at the key: such a transaction goes where the key is,
 // and follows MOVED and ASK.
-func byKey(c interface{ TxPipeline() redis.Pipeliner }, key string) func(context.Context, redis.Cmder) error {
+func byKey(c slotted, key string) func(context.Context, redis.Cmder) error {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		pipe := c.TxPipeline()
 		// TYPE, because a function runs it too: its user has the right to.
@@ -78,7 +97,7 @@ func byKey(c interface{ TxPipeline() redis.Pipeliner }, key string) func(context
 	}
 }
 
-// process is a Caller's Process, waiting for the reply also where Process does not: the deferred face of the auto-pipeliner.
+// process is a Caller's Process, and returns the command's own error.
 func process(ctx context.Context, caller Caller, cmd redis.Cmder) error {
 	err := caller.Process(ctx, cmd)
 	if cmdErr := cmd.Err(); cmdErr != nil {
@@ -95,8 +114,15 @@ func firstKey(args []any) (string, bool) {
 	if len(args) <= cmdHead {
 		return "", false
 	}
-	if n, _ := args[cmdHead-1].(int); n == 0 {
-		return "", false
+	switch n := args[cmdHead-1].(type) {
+	case int:
+		if n == 0 {
+			return "", false
+		}
+	case keyCount:
+		if n.cmd.keys == 0 {
+			return "", false
+		}
 	}
 	key, ok := args[cmdHead].(string)
 	return key, ok

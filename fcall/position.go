@@ -10,7 +10,8 @@ import (
 //
 //	ERR user_function:7: attempt to index local 'x' (a nil value) script: ratelimit_v1_gcra, on @user_function:7.
 //
-// A failed redis.call has only the end. The line in front is where the error was raised, so it is preferred. Of a script
+// A failed redis.call has only the end, and Valkey 9.1 leaves the name out there: `script: on @user_function:7.` The line in front is where
+// the error was raised, so it is preferred. Of a script
 // (see Mode) the chunk is called user_script and the name is the script's digest; before Redis 7.0 it looked like
 //
 //	ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): @user_script:7: user_script:7: attempt ...
@@ -55,13 +56,13 @@ func clean(fn *Function, rest string) string {
 	return rest
 }
 
-// cutSuffix cuts ` script: <function>, on @user_function:<line>.` from the end; line is 0 where there is none.
+// cutSuffix cuts ` script: <function>, on @user_function:<line>.`, also without the function, from the end; line is 0 where there is none.
 func cutSuffix(fn *Function, text string) (string, int) {
 	i := strings.LastIndex(text, suffixMark)
 	if i < 0 {
 		return text, 0
 	}
-	if name := text[i+len(suffixMark):]; !strings.HasPrefix(name, fn.ServerName) && !digestForm.MatchString(name) {
+	if end := text[i+len(suffixMark):]; !strings.HasPrefix(end, fn.ServerName) && !digestForm.MatchString(end) && !strings.HasPrefix(end, "on @user_") {
 		return text, 0
 	}
 	for _, chunk := range chunkNames {

@@ -62,10 +62,10 @@ func (r *Reply) Duration(field string) time.Duration {
 	return time.Duration(r.Int(field, 0, MaxInt)) * time.Microsecond // MaxInt microseconds are 285 years, and fit
 }
 
-// Time reads microseconds since 1970.
+// Time reads microseconds since 1970; 0 is the zero time.Time, as in an argument.
 func (r *Reply) Time(field string) time.Time {
 	us := r.Int(field, 0, MaxInt)
-	if r.err != nil {
+	if us == 0 {
 		return time.Time{}
 	}
 	return time.UnixMicro(us)

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // scripts are a client's functions as scripts, each made when it is first called.
@@ -16,7 +15,6 @@ type scripts struct{ made sync.Map }
 type script struct {
 	text   string
 	digest string // SHA-1 of text, as EVALSHA takes it
-	known  atomic.Bool
 }
 
 func (s *scripts) of(fn *Function) *script {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -129,5 +130,87 @@ func TestScript_readOnlyIsTold(t *testing.T) {
 		if !strings.Contains(stats, "cmdstat_"+verb+":") {
 			t.Errorf("no %s was sent", verb)
 		}
+	}
+}
+
+// A server that has been upgraded, or a proxy that answered for another one, is asked again after a while, by one call.
+func TestScript_functionsAreTriedAgainAfterAWhile(t *testing.T) {
+	const ok, unknown = "*1\r\n:1\r\n", "-ERR unknown command 'FCALL'\r\n"
+	for _, w := range ways {
+		if w.name == "transaction" {
+			continue // which the fake server does not know
+		}
+		t.Run(w.name, func(t *testing.T) {
+			server := newFakeServer(t, ok)
+			server.functions = true
+			caller := w.open(t, server.addr)
+			c := newClient(t, direct(caller), fcall.Options{})
+			var clock time.Duration
+			fcall.SetClock(c, func() time.Time { return time.Unix(1, 0).Add(clock) })
+			call := func() {
+				t.Helper()
+				_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
+				if _, queues := caller.(*piped); queues && kinds(err) == "ErrUnavailable ErrUnsupported" {
+					_, err = callOnce(t.Context(), c, caller, countFunction("hit"), "k")
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			served := func(want ...string) {
+				t.Helper()
+				if diff := cmp.Diff(want, server.said()); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			}
+			call()
+			served("FCALL")
+			server.answer(unknown)
+			call()
+			call()
+			clock = 11 * time.Second
+			call() // it tries again
+			call()
+			scripts := []string{"FCALL", "EVALSHA", "EVALSHA", "FCALL", "EVALSHA", "EVALSHA"}
+			if _, queues := caller.(*piped); queues {
+				scripts = []string{"FCALL", "EVAL", "EVALSHA", "FCALL", "EVALSHA", "EVALSHA"}
+			}
+			served(scripts...)
+			server.answer(ok)
+			call()
+			clock = 22 * time.Second
+			call()
+			call()
+			served("EVALSHA", "FCALL", "FCALL")
+		})
+	}
+}
+
+// Each node is remembered by itself: one that lacks functions takes them from no other one.
+func TestScript_aNodeWithoutFunctionsIsTheOnlyOne(t *testing.T) {
+	const ok, unknown = "*1\r\n:1\r\n", "-ERR unknown command 'FCALL'\r\n"
+	older, newer := newFakeServer(t, unknown), newFakeServer(t, ok)
+	older.functions, newer.functions = true, true
+	halves := func(context.Context) ([]redis.ClusterSlot, error) {
+		return []redis.ClusterSlot{
+			{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: older.addr}}},
+			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: newer.addr}}},
+		}, nil
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: halves})
+	defer rdb.Close()
+	c := newClient(t, rdb, fcall.Options{})
+	for range 2 {
+		for _, key := range []string{"bar", "foo"} { // slots 5061 and 12182
+			if _, err := hit(c, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"FCALL", "EVALSHA", "EVALSHA"}, older.said()); diff != "" {
+		t.Errorf("the older node (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"FCALL", "FCALL"}, newer.said()); diff != "" {
+		t.Errorf("the newer node (-want +got)\n%s", diff)
 	}
 }

@@ -2,7 +2,9 @@ package fcall_test
 
 import (
 	"context"
+	"encoding"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,7 +59,32 @@ func TestCall_endsWithItsContext(t *testing.T) {
 // A call that nobody waits for any more is not sent late: when a connection is there at last, something that does nothing
 // goes out in its place.
 func TestCall_isNotSentWhenNobodyWaits(t *testing.T) {
-	caller := &slow{turn: make(chan struct{}), wrote: make(chan []any, 1)}
+	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1)}, "PING")
+}
+
+// Between the moment in which go-redis takes a call's words and the one in which it writes them, nothing else can be sent in its
+// place: then its words are such that a server runs nothing.
+func TestCall_runsNothingWhenNobodyWaits(t *testing.T) {
+	words := []string{"FCALL", "fcalltest_v1_hit", "-1", "k"}
+	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1), early: true}, words...)
+	plain, clustered := servers(t)
+	for _, addr := range []string{plain, clustered} {
+		for _, verb := range []string{"FCALL", "FCALL_RO", "EVAL", "EVALSHA"} {
+			err := admin(t, addr).Do(t.Context(), verb, words[1], words[2], words[3]).Err()
+			var reply redis.Error
+			if !errors.As(err, &reply) {
+				t.Errorf("%s: %v, want an error of the server", verb, err)
+			}
+		}
+		if n := count(t, addr, "k"); n != 0 {
+			t.Errorf("ran %d times, want 0", n)
+		}
+	}
+}
+
+// notSent abandons a call, and fails unless these words are written in its place.
+func notSent(t *testing.T, caller *slow, words ...string) {
+	t.Helper()
 	c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +93,7 @@ func TestCall_isNotSentWhenNobodyWaits(t *testing.T) {
 	if _, err := c.Call(t.Context(), countFunction("hit"), []string{"k"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]any{"FCALL", "fcalltest_v1_hit", 1, "k"}, <-caller.wrote); diff != "" {
+	if diff := cmp.Diff([]string{"FCALL", "fcalltest_v1_hit", "1", "k"}, <-caller.wrote); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -76,7 +103,7 @@ func TestCall_isNotSentWhenNobodyWaits(t *testing.T) {
 		t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)
 	}
 	caller.turn <- struct{}{}
-	if diff := cmp.Diff([]any{"PING"}, <-caller.wrote); diff != "" {
+	if diff := cmp.Diff(words, <-caller.wrote); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -84,12 +111,30 @@ func TestCall_isNotSentWhenNobodyWaits(t *testing.T) {
 // slow writes a command when its turn comes.
 type slow struct {
 	turn  chan struct{}
-	wrote chan []any
+	wrote chan []string
+	early bool // it takes the words before its turn
 }
 
 func (s *slow) Process(_ context.Context, cmd redis.Cmder) error {
+	args := cmd.Args()
 	<-s.turn
-	s.wrote <- cmd.Args()
+	if !s.early {
+		args = cmd.Args()
+	}
+	s.wrote <- write(args)
 	cmd.(interface{ SetVal(any) }).SetVal([]any{})
 	return nil
+}
+
+// write encodes words as go-redis does.
+func write(args []any) []string {
+	var words []string
+	for _, arg := range args {
+		if m, ok := arg.(encoding.BinaryMarshaler); ok {
+			text, _ := m.MarshalBinary()
+			arg = string(text)
+		}
+		words = append(words, fmt.Sprint(arg))
+	}
+	return words
 }

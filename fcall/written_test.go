@@ -1,0 +1,173 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A curious hook reads every command's words before it is sent, as tracing does, and its reply after it.
+type curious struct{}
+
+func lookAtWords(cmds []redis.Cmder) {
+	for _, cmd := range cmds {
+		_ = fmt.Sprint(cmd.Args()...)
+	}
+}
+
+func lookAtAll(cmds []redis.Cmder) {
+	for _, cmd := range cmds {
+		_ = cmd.String()
+	}
+}
+
+func (curious) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (curious) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		cmds := []redis.Cmder{cmd}
+		lookAtWords(cmds)
+		defer lookAtAll(cmds)
+		return next(ctx, cmd)
+	}
+}
+
+func (curious) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		lookAtWords(cmds)
+		defer lookAtAll(cmds)
+		return next(ctx, cmds)
+	}
+}
+
+// watched adds the hook to what a call goes through.
+func watched(t *testing.T, w way, addr string) fcall.Caller {
+	t.Helper()
+	caller := w.open(t, addr)
+	switch c := fcall.Under(direct(caller)).(type) {
+	case interface{ AddHook(redis.Hook) }:
+		c.AddHook(curious{})
+	default:
+		t.Fatalf("%T takes no hook", c)
+	}
+	return caller
+}
+
+// What a hook reads is not what is written: nothing ran where nothing was sent, and an absent library is loaded.
+func TestCall_whatAHookReadsWasNotWritten(t *testing.T) {
+	plain, clustered := servers(t)
+	for _, w := range ways {
+		addr := plain
+		if w.isCluster() {
+			addr = clustered
+		}
+		t.Run(w.name+"/the library is absent", func(t *testing.T) {
+			forget(t, addr)
+			caller := watched(t, w, addr)
+			c := newClient(t, direct(caller), fcall.Options{})
+			_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
+			want := ""
+			if _, queues := caller.(*piped); queues {
+				want = "ErrNotLoaded"
+			}
+			if diff := cmp.Diff(want, kinds(err)); diff != "" {
+				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+			}
+			if got := loads(t, addr); got != 1 {
+				t.Errorf("the server took %d loads, want 1", got)
+			}
+		})
+		t.Run(w.name+"/nothing listens", func(t *testing.T) {
+			caller := watched(t, w, freeAddr(t))
+			c := newClient(t, direct(caller), fcall.Options{MaxAttempts: 1})
+			_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
+			if diff := cmp.Diff("ErrUnavailable", kinds(err)); diff != "" {
+				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// A call whose context ends while it waits for the round trip before its own is never sent, and is known not to be.
+func TestCall_isNotSentFromAQueueWhenNobodyWaits(t *testing.T) {
+	plain, clustered := servers(t)
+	for _, w := range ways {
+		if w.name != "autopipeline" && w.name != "autopipeline cluster" {
+			continue // the others have no queue
+		}
+		t.Run(w.name, func(t *testing.T) {
+			backend := plain
+			if w.isCluster() {
+				backend = clustered
+			}
+			p := newProxy(t, backend)
+			c := newClient(t, watched(t, w, p.addr), fcall.Options{})
+			if _, err := hit(c, "k"); err != nil { // the client sees how its commands are written
+				t.Fatal(err)
+			}
+			p.mode.Store(holdReply)
+			first := make(chan error)
+			go func() {
+				_, err := hit(c, "k")
+				first <- err
+			}()
+			eventually(t, "the first call is under way", func() error {
+				if p.seen.Load() < 2 {
+					return errors.New("not sent")
+				}
+				return nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			_, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil)
+			if diff := cmp.Diff("ErrUnavailable", kinds(err)); diff != "" || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)
+			}
+			if diff := cmp.Diff("ErrOutcomeUnknown", kinds(<-first)); diff != "" {
+				t.Errorf("the call that was sent: kinds (-want +got)\n%s", diff)
+			}
+			if got := count(t, backend, "k"); got != 2 {
+				t.Errorf("ran %d times, want 2", got)
+			}
+			if err := admin(t, backend).Del(t.Context(), "k").Err(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// go-redis hands on the error of the first node of a call that ASK sent to another one, which ran it and broke the connection.
+func TestCall_anAskedCommandThatRanIsUnknown(t *testing.T) {
+	for _, w := range ways {
+		if !w.isCluster() {
+			continue
+		}
+		for name, open := range map[string]func(*testing.T, way, string) fcall.Caller{
+			"plain":      func(t *testing.T, w way, addr string) fcall.Caller { return w.open(t, addr) },
+			"with hooks": watched,
+		} {
+			t.Run(w.name+"/"+name, func(t *testing.T) {
+				target := newFakeServer(t, "*1\r\n:1\r\n")
+				p := newProxy(t, target.addr)
+				p.mode.Store(loseReply) // and that to ASKING
+				source := newFakeServer(t, "-ASK 1 "+p.addr+"\r\n")
+				caller := open(t, w, source.addr)
+				c := newClient(t, direct(caller), fcall.Options{})
+				_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
+				if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
+					t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+				}
+				if n := p.seen.Load(); n != 1 {
+					t.Errorf("was sent to the new node %d times, want 1", n)
+				}
+			})
+		}
+	}
+}
