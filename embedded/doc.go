@@ -16,8 +16,8 @@
 //   - RESP2 only: HELLO 3 is refused with NOPROTO, which clients answer by going on in RESP2.
 //   - Strings, lists, hashes, sets and sorted sets. No streams, HyperLogLogs, geo, bit fields, blocking commands, Pub/Sub or modules.
 //   - No EVAL: functions only.
-//   - No replication, no persistence, no cluster, no ACLs, no eviction: over maxmemory a write is refused.
-//     Used memory is an estimate from the sizes of keys, values and code.
+//   - No replication, no persistence, no cluster, no ACLs. Over maxmemory a write is refused, or with the maxmemory-policy allkeys-lru the
+//     keys that were used least recently are evicted before a command. Used memory is an estimate of this process's heap.
 //   - While a function runs too long, others wait: there is no BUSY. FUNCTION KILL stops it, unless it has written.
 //   - Time stands still within a function, as in Redis from 7.2 on (in 7.0 TIME moves).
 //   - Replies that Redis gives in the random order of a hash table come in an order of our own here.

@@ -63,6 +63,13 @@ func (s *Server) do(session *command.Session, args []string) reply.Value {
 	return s.state.Do(session, args)
 }
 
+// UsedMemory is used_memory of INFO: about how many bytes keys and functions take.
+func (s *Server) UsedMemory() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.UsedMemory()
+}
+
 // Close stops listening and ends all connections. Process answers redis.ErrClosed from then on. What the server held is gone once it is no longer referred to.
 func (s *Server) Close() error {
 	s.life.Lock()

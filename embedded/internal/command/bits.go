@@ -18,13 +18,13 @@ var bitCommands = []Command{
 	{Name: "bitcount", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: bitcount},
 }
 
-func bitOffset(s string) (int, bool) {
+func bitOffset(s string) (int64, bool) {
 	n, valid := parseInt(s)
-	return int(n), valid && n >= 0 && n>>3 < maxString
+	return n, valid && n >= 0 && n>>3 < maxString
 }
 
-func bitAt(text string, at int) int {
-	if at>>3 >= len(text) {
+func bitAt(text string, at int64) int {
+	if at>>3 >= int64(len(text)) {
 		return 0
 	}
 	return int(text[at>>3]>>(7-at&7)) & 1
@@ -63,14 +63,14 @@ func setbit(c *Call) reply.Value {
 	}
 	old := bitAt(text, at)
 	var b byte
-	if at>>3 < len(text) {
+	if at>>3 < int64(len(text)) {
 		b = text[at>>3]
 	}
 	mask := byte(1) << (7 - at&7)
 	if b &^= mask; c.Args[3] == "1" {
 		b |= mask
 	}
-	c.DB.SetString(c.Args[1], overwrite(text, at>>3, string([]byte{b})), expire)
+	c.DB.SetString(c.Args[1], overwrite(text, int(at>>3), string([]byte{b})), expire)
 	return number(old)
 }
 
@@ -119,7 +119,7 @@ func bitcount(c *Call) reply.Value {
 	n := 0
 	if unit == 8 {
 		for i := start; i <= end; i++ {
-			n += bitAt(text, int(i))
+			n += bitAt(text, i)
 		}
 		return number(n)
 	}

@@ -34,7 +34,7 @@ var infoSections = []infoSection{
 		line(b, "used_memory", used)
 		line(b, "used_memory_dataset", used-baseMemory)
 		line(b, "maxmemory", c.State.maxMemory)
-		line(b, "maxmemory_policy", "noeviction")
+		line(b, "maxmemory_policy", c.State.config["maxmemory-policy"])
 		line(b, "number_of_functions", c.State.Functions.Len())
 		line(b, "number_of_libraries", len(c.State.Functions.Libraries()))
 	}},
@@ -44,14 +44,15 @@ var infoSections = []infoSection{
 		line(b, "aof_enabled", 0)
 	}},
 	{"Stats", func(c *Call, b *strings.Builder) {
-		expired := int64(0)
+		expired, evicted := int64(0), int64(0)
 		for i := range c.State.DBs {
 			expired += c.State.DBs[i].Expired()
+			evicted += c.State.DBs[i].Evicted()
 		}
 		line(b, "total_connections_received", c.State.nextID)
 		line(b, "total_commands_processed", c.State.processed)
 		line(b, "expired_keys", expired)
-		line(b, "evicted_keys", 0)
+		line(b, "evicted_keys", evicted)
 	}},
 	{"Replication", func(_ *Call, b *strings.Builder) {
 		line(b, "role", "master")

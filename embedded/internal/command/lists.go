@@ -1,6 +1,8 @@
 package command
 
 import (
+	"math"
+
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
@@ -237,7 +239,7 @@ func lrem(c *Call) reply.Value {
 	if count < 0 {
 		limit, fromTail = -count, true
 	}
-	n := e.List.Remove(c.Args[3], int(limit), fromTail)
+	n := e.List.Remove(c.Args[3], int(min(limit, math.MaxInt)), fromTail)
 	if n > 0 {
 		c.DB.Written(c.Args[1], e)
 	}

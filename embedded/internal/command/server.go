@@ -72,6 +72,9 @@ func scriptExists(c *Call) reply.Value {
 	return array(values)
 }
 
+// evictLRU is the maxmemory-policy that removes the keys that were used least recently. Redis estimates which; here it is exact.
+const evictLRU = "allkeys-lru"
+
 func defaultConfig() map[string]string {
 	return map[string]string{
 		"maxmemory": "0", "maxmemory-policy": "noeviction", "databases": "16", "save": "", "appendonly": "no",
@@ -94,7 +97,7 @@ func configGet(c *Call) reply.Value {
 	return array(values)
 }
 
-// configSet stores any setting that CONFIG GET knows. Only maxmemory has an effect.
+// configSet stores any setting that CONFIG GET knows. Only maxmemory and maxmemory-policy allkeys-lru have an effect.
 func configSet(c *Call) reply.Value {
 	pairs := c.Args[2:]
 	if len(pairs)%2 != 0 {
@@ -117,7 +120,7 @@ func configSet(c *Call) reply.Value {
 	for i := 0; i < len(pairs); i += 2 {
 		c.State.config[lower(pairs[i])] = pairs[i+1]
 	}
-	c.State.maxMemory = limit
+	c.State.maxMemory, c.State.evicts = limit, c.State.config["maxmemory-policy"] == evictLRU
 	c.State.config["maxmemory"] = itoa(limit)
 	return okay
 }

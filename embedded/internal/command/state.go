@@ -28,6 +28,7 @@ type State struct {
 	now       func() time.Time
 	config    map[string]string
 	maxMemory int64
+	evicts    bool // maxmemory-policy is allkeys-lru
 	sessions  map[int64]*Session
 	nextID    int64
 	started   time.Time
@@ -61,6 +62,14 @@ func (s *State) UsedMemory() int64 {
 
 func (s *State) overMemory() bool { return s.maxMemory > 0 && s.UsedMemory() > s.maxMemory }
 
+// evict makes room for a command; where code alone takes all memory, none is left.
+func (s *State) evict() {
+	for i := range s.DBs {
+		for s.overMemory() && s.DBs[i].Evict() {
+		}
+	}
+}
+
 // resolve finds the row for args, or says why there is none.
 func resolve(args []string) (*Command, reply.Value) {
 	cmd := Lookup(args[0])
@@ -89,6 +98,9 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 	}
 	s.processed++
 	s.calls[cmd.index]++
+	if s.evicts && s.overMemory() {
+		s.evict()
+	}
 	queues := session.multi && cmd.Flags&AtOnce == 0
 	if s.maxMemory > 0 && (cmd.Flags&DenyOOM != 0 || queues || cmd.Name == "exec" && session.writes()) && s.overMemory() {
 		return s.refuse(session, cmd, errOOM)

@@ -1,6 +1,9 @@
 package functions
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // The two highest bits of an RDB length tell its form.
 const (
@@ -36,7 +39,8 @@ func cutLength(p []byte) (n int, encoded bool, rest []byte, ok bool) {
 		return low<<8 | int(p[1]), false, p[2:], true
 	case formWide:
 		if low == 0 && len(p) >= 5 {
-			return int(binary.BigEndian.Uint32(p[1:])), false, p[5:], true
+			wide := binary.BigEndian.Uint32(p[1:])
+			return int(wide), false, p[5:], wide <= math.MaxInt32
 		}
 		return 0, false, nil, false
 	default:

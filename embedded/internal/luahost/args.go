@@ -57,7 +57,20 @@ func (c call) number(n int) float64 {
 }
 
 // int is a number argument cut to a whole one.
-func (c call) int(n int) int { return int(toInteger(c.number(n))) }
+func (c call) int(n int) int { return toInt(c.number(n)) }
+
+// cInt is a number argument as those functions of Lua take it that cut it to 32 bits.
+func (c call) cInt(n int) int { return int(int32(c.int64(n))) }
+
+func (c call) optCInt(n, otherwise int) int {
+	if c.absent(n) {
+		return otherwise
+	}
+	return c.cInt(n)
+}
+
+// int64 is int for what is more than a place in a text or table.
+func (c call) int64(n int) int64 { return toInteger(c.number(n)) }
 
 func (c call) optInt(n, otherwise int) int {
 	if c.absent(n) {

@@ -164,7 +164,7 @@ func baseSelect(c call) int {
 	if s, ok := c.Get(1).(lua.LString); ok && strings.HasPrefix(string(s), "#") {
 		return c.oneNumber(float64(n - 1))
 	}
-	i := c.int(1)
+	i := c.cInt(1)
 	if i < 0 {
 		i += n
 	} else if i > n {
@@ -181,28 +181,22 @@ const stackSlots = 8000
 
 func (l *Library) baseUnpack(c call) int {
 	t := l.env.behind(c.table(1))
-	i := c.optInt(2, 1)
-	last := 0
-	if c.absent(3) {
-		last = t.Len()
-	} else {
-		last = c.int(3)
-	}
+	i, last := c.optCInt(2, 1), c.optCInt(3, t.Len())
 	if i > last {
 		return 0
 	}
 	n := last - i + 1
-	if n <= 0 || n+c.GetTop() > stackSlots {
+	if n <= 0 || n > stackSlots-c.GetTop() {
 		c.fail("too many results to unpack")
 	}
-	for ; i <= last; i++ {
-		c.Push(t.RawGet(lua.LNumber(i)))
+	for k := range n {
+		c.Push(t.RawGet(lua.LNumber(i + k)))
 	}
 	return n
 }
 
 func baseToNumber(c call) int {
-	base := c.optInt(2, 10)
+	base := c.optCInt(2, 10)
 	if base == 10 {
 		if n, ok := toNumber(c.any(1)); ok {
 			return c.oneNumber(n)

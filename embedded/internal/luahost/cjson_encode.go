@@ -63,10 +63,10 @@ func (e *jsonEncoder) arrayLength(t *lua.LTable) int {
 		if !ok || float64(n) != math.Floor(float64(n)) || n < 1 {
 			return -1
 		}
-		most = max(most, int(toInteger(float64(n))))
+		most = max(most, toInt(float64(n)))
 		items++
 	}
-	if e.set.sparseRatio > 0 && most > items*e.set.sparseRatio && most > e.set.sparseSafe {
+	if e.set.sparseRatio > 0 && int64(most) > int64(items)*int64(e.set.sparseRatio) && most > e.set.sparseSafe {
 		if !e.set.sparseConvert {
 			e.refuse(t, "excessively sparse array")
 		}

@@ -11,7 +11,7 @@ func (l *Library) newMath() *lua.LTable {
 	functions := map[string]func(c call) int{
 		"fmod":       mathFmod,
 		"frexp":      mathFrexp,
-		"ldexp":      func(c call) int { return c.oneNumber(math.Ldexp(c.number(1), int(int32(c.int(2))))) },
+		"ldexp":      func(c call) int { return c.oneNumber(math.Ldexp(c.number(1), int(int32(c.int64(2))))) },
 		"atan2":      func(c call) int { return c.oneNumber(math.Atan2(c.number(1), c.number(2))) },
 		"max":        mathMax,
 		"min":        mathMin,
@@ -90,13 +90,13 @@ func (l *Library) mathRandom(c call) int {
 	case 0:
 		return c.oneNumber(r)
 	case 1:
-		high := int32(c.int(1))
+		high := int32(c.int64(1))
 		if high < 1 {
 			c.badArgument(1, "interval is empty")
 		}
 		return c.oneNumber(math.Floor(r*float64(high)) + 1)
 	case 2:
-		low, high := int32(c.int(1)), int32(c.int(2))
+		low, high := int32(c.int64(1)), int32(c.int64(2))
 		if low > high {
 			c.badArgument(2, "interval is empty")
 		}
@@ -107,7 +107,7 @@ func (l *Library) mathRandom(c call) int {
 }
 
 func (l *Library) mathRandomSeed(c call) int {
-	l.random.seed(int32(c.int(1)))
+	l.random.seed(int32(c.int64(1)))
 	return 0
 }
 

@@ -138,7 +138,7 @@ func (p *packer) table(t *lua.LTable, depth int) {
 			array = false
 			continue
 		}
-		most = max(most, int(toInteger(float64(i))))
+		most = max(most, toInt(float64(i)))
 	}
 	if array && most == n {
 		p.header(n, 0x90, 0xdc)

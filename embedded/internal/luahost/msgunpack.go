@@ -61,6 +61,9 @@ func (u *unpacker) unsigned(n int) uint64 {
 	return binary.BigEndian.Uint64(padded[:])
 }
 
+// size is a count of bytes or values; every input has fewer than an int of 32 bits can hold.
+func (u *unpacker) size(n int) int { return int(min(u.unsigned(n), math.MaxInt32)) }
+
 func (u *unpacker) value() lua.LValue {
 	code := u.take(1)[0]
 	switch {
@@ -95,13 +98,13 @@ func (u *unpacker) value() lua.LValue {
 	case 0xd3:
 		return lua.LNumber(int64(u.unsigned(8)))
 	case 0xd9, 0xda, 0xdb:
-		return lua.LString(u.take(int(u.unsigned(1 << (code - 0xd9)))))
+		return lua.LString(u.take(u.size(1 << (code - 0xd9))))
 	case 0xc4, 0xc5, 0xc6:
-		return lua.LString(u.take(int(u.unsigned(1 << (code - 0xc4)))))
+		return lua.LString(u.take(u.size(1 << (code - 0xc4))))
 	case 0xdc, 0xdd:
-		return u.array(int(u.unsigned(2 << (code - 0xdc))))
+		return u.array(u.size(2 << (code - 0xdc)))
 	case 0xde, 0xdf:
-		return u.table(int(u.unsigned(2 << (code - 0xde))))
+		return u.table(u.size(2 << (code - 0xde)))
 	}
 	u.fail("Bad data format in input.")
 	return nil

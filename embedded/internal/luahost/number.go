@@ -98,7 +98,7 @@ func formatArgument(n float64) string {
 // strtod, blanks around it, and whatever follows a NUL is not seen.
 func parseNumber(s string) (float64, bool) {
 	if len(s) > 0 && len(s) <= 15 { // the usual case: a few decimal digits
-		n := 0
+		n := int64(0)
 		for i := 0; ; i++ {
 			if i == len(s) {
 				return float64(n), true
@@ -107,7 +107,7 @@ func parseNumber(s string) (float64, bool) {
 			if c > 9 {
 				break
 			}
-			n = n*10 + int(c)
+			n = n*10 + int64(c)
 		}
 	}
 	if i := strings.IndexByte(s, 0); i >= 0 {
@@ -276,3 +276,6 @@ func toInteger(n float64) int64 {
 	}
 	return math.MinInt64
 }
+
+// toInt is toInteger, and where an int has 32 bits the nearest that fits: no text or table is that long.
+func toInt(n float64) int { return int(max(math.MinInt, min(toInteger(n), math.MaxInt))) }

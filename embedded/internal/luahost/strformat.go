@@ -79,7 +79,11 @@ func parseDirective(c call, format string, i int) (directive, int) {
 func (d directive) write(c call, out *strings.Builder, arg int) {
 	switch d.verb {
 	case 'c':
-		out.WriteString(cString(d.pad("", string([]byte{byte(c.int(arg))}), false)))
+		n := c.int64(arg)
+		if n != int64(int32(n)) {
+			n = 0 // what is left of such a number in C on x86-64
+		}
+		out.WriteString(cString(d.pad("", string([]byte{byte(n)}), false)))
 	case 'd', 'i':
 		n := toInteger(c.number(arg))
 		out.WriteString(d.integer(n < 0, strconv.FormatUint(magnitude(n), 10)))

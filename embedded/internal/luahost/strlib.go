@@ -73,7 +73,7 @@ func stringByte(c call) int {
 func stringChar(c call) int {
 	b := make([]byte, c.GetTop())
 	for i := range b {
-		n := c.int(i + 1)
+		n := c.cInt(i + 1)
 		if n != int(byte(n)) {
 			c.badArgument(i+1, "invalid value")
 		}
@@ -83,7 +83,7 @@ func stringChar(c call) int {
 }
 
 func stringRep(c call) int {
-	s, n := c.text(1), c.int(2)
+	s, n := c.text(1), c.cInt(2)
 	if n <= 0 || s == "" {
 		return c.oneText("")
 	}

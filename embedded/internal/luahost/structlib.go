@@ -192,7 +192,7 @@ func structUnpack(c call) int {
 					c.fail("format 'c0' needs a previous size")
 				}
 				c.Pop(1)
-				size = int(toInteger(n))
+				size = toInt(n)
 				if size < 0 {
 					size = math.MaxInt
 				}

@@ -25,13 +25,8 @@ func (l *Library) newTable() *lua.LTable {
 
 func (l *Library) tableConcat(c call) int {
 	t := l.env.behind(c.table(1))
-	separator, i := c.optText(2, ""), c.optInt(3, 1)
-	last := 0
-	if c.absent(4) {
-		last = t.Len()
-	} else {
-		last = c.int(4)
-	}
+	separator, i := c.optText(2, ""), c.optCInt(3, 1)
+	last := c.optCInt(4, t.Len())
 	var b strings.Builder
 	for first := i; i <= last; i++ {
 		v := t.RawGet(lua.LNumber(i))
@@ -95,9 +90,8 @@ func (l *Library) tableInsert(c call) int {
 	case 2:
 		t.RawSetInt(end, c.Get(2))
 	case 3:
-		at := c.int(2)
-		end = max(end, at)
-		for i := end; i > at; i-- {
+		at := c.cInt(2)
+		for i := max(end, at); i > at; i-- {
 			t.RawSet(lua.LNumber(i), t.RawGet(lua.LNumber(i-1)))
 		}
 		t.RawSet(lua.LNumber(at), c.Get(3))
@@ -111,7 +105,7 @@ func (l *Library) tableRemove(c call) int {
 	t := c.table(1)
 	l.env.writable(c, t)
 	end := t.Len()
-	at := c.optInt(2, end)
+	at := c.optCInt(2, end)
 	if at < 1 || at > end {
 		return 0
 	}

@@ -12,7 +12,10 @@ type DB struct {
 	hand     int // where the sweep goes on
 	used     int64
 	expired  int64
+	evicted  int64
 	watchers map[string]map[*Watch]struct{}
+
+	oldest, newest *cell[Entry] // by use
 }
 
 // A Watch learns whether a key that it was put on has changed.
@@ -40,6 +43,7 @@ func (d *DB) Get(key string, now int64) *Entry {
 		d.expire(c)
 		return nil
 	}
+	d.use(c)
 	return &c.val
 }
 
@@ -55,8 +59,9 @@ func (d *DB) SetString(key, value string, expire int64) {
 	if created {
 		e.Expire = Never
 	} else if e.Kind != String {
-		*e = Entry{Expire: e.Expire, size: e.size}
+		*e = Entry{Expire: e.Expire, size: e.size, older: e.older, newer: e.newer}
 	}
+	d.use(c)
 	e.Kind, e.Str = String, value
 	d.SetExpire(e, expire)
 	d.Changed(key, e)
@@ -75,8 +80,9 @@ func (d *DB) Put(key string, e Entry) *Entry {
 	if !created && c.val.Expire != Never {
 		d.volatile--
 	}
-	e.size = c.val.size
+	e.size, e.older, e.newer = c.val.size, c.val.older, c.val.newer
 	c.val = e
+	d.use(c)
 	if e.Expire != Never {
 		d.volatile++
 	}
@@ -126,6 +132,7 @@ func (d *DB) Delete(key string) bool {
 		d.volatile--
 	}
 	d.used -= c.val.size
+	d.unlink(c)
 	d.keys.delete(key)
 	if d.watchers != nil {
 		d.touch(key)
@@ -142,6 +149,7 @@ func (d *DB) Flush() {
 	}
 	d.keys = table[Entry]{}
 	d.volatile, d.hand, d.used = 0, 0, 0
+	d.oldest, d.newest = nil, nil
 }
 
 // Scan visits up to count keys from cursor on and returns the next cursor, 0 at the end. Expired keys are left out.

@@ -34,27 +34,34 @@ type Entry struct {
 	Expire int64 // milliseconds since the Unix epoch, or Never
 
 	size int64 // bytes that the key was last counted with
+
+	older, newer *cell[Entry] // neighbours in the order of use
 }
 
-// Rough costs of one key and of one element beside its bytes, as Redis's own are in the mean.
+// Costs of a key, a collection and an element on this process's heap beside their bytes, where maps and slices have just grown.
 const (
-	keyOverhead     = 64
-	elementOverhead = 16
+	keyOverhead     = 208
+	stringOverhead  = 16  // at most: sizes are rounded up
+	listOverhead    = 48  // without its ring
+	tableOverhead   = 320 // of a hash or a set
+	elementOverhead = 128
+	sortedOverhead  = 880
+	nodeOverhead    = 112 // of a sorted set's element, beside elementOverhead
 )
 
 func (e *Entry) bytes(key string) int64 {
 	n := int64(len(key)) + keyOverhead
 	switch e.Kind {
 	case String:
-		n += int64(len(e.Str))
+		n += int64(len(e.Str)) + stringOverhead
 	case List:
-		n += e.List.bytes + int64(e.List.Len())*elementOverhead
+		n += e.List.bytes + listOverhead + int64(len(e.List.ring)+e.List.Len())*stringOverhead
 	case Hash:
-		n += e.Hash.bytes + int64(e.Hash.Len())*2*elementOverhead
+		n += e.Hash.bytes + tableOverhead + int64(e.Hash.Len())*(elementOverhead+2*stringOverhead)
 	case Set:
-		n += e.Set.bytes + int64(e.Set.Len())*elementOverhead
+		n += e.Set.bytes + tableOverhead + int64(e.Set.Len())*(elementOverhead+stringOverhead)
 	case ZSet:
-		n += e.ZSet.bytes + int64(e.ZSet.Len())*4*elementOverhead
+		n += e.ZSet.bytes + sortedOverhead + int64(e.ZSet.Len())*(elementOverhead+nodeOverhead+stringOverhead)
 	}
 	return n
 }
