@@ -39,6 +39,9 @@ func (d *Decision) take(pt *part, p *guard.AdmitParams, a *guard.AdmitResult) {
 		} else {
 			d.RetryAfter = max(d.RetryAfter, a.RetryAfter)
 		}
+		if own && a.Reason == guard.AdmitReasonBlocked {
+			d.block = a.RetryAfter
+		}
 	}
 	for i := range a.Limits {
 		row := pt.limits[i]

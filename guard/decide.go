@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,24 +33,29 @@ func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decisi
 	return d, nil
 }
 
-// decideAndTell shows hooks a decision that they may keep.
+// decideAndTell shows hooks copies, which they may keep and edit.
 func (g *Guard) decideAndTell(ctx context.Context, d *Decision, r Request) error {
 	start := now()
-	ctx = g.hooks.deciding(ctx, &r)
-	own := new(Decision)
+	shown := r
+	ctx = g.hooks.deciding(ctx, &shown)
 	e := Event{Request: r}
-	did, err := g.decide(ctx, own, &r, start)
+	did, err := g.decide(ctx, d, &r, start)
 	e.Function, e.Redis, e.Err = did.function, did.took, err
-	if e.Err == nil {
-		e.Decision = own
-	}
 	e.Duration = now().since(start)
+	if err == nil {
+		if d.Cached {
+			d.Limits, d.Budgets = slices.Clone(d.Limits), slices.Clone(d.Budgets)
+		}
+		e.Decision = d.Clone()
+	}
 	g.hooks.decided(ctx, e)
-	if g.shadow != nil && !errors.Is(e.Err, ErrEndpoint) {
+	if g.shadow != nil && !errors.Is(err, ErrEndpoint) {
+		if e.Decision = nil; err == nil {
+			e.Decision = d.Clone()
+		}
 		g.shadow.follow(ctx, e)
 	}
-	*d = *own
-	return e.Err
+	return err
 }
 
 // asked is what Redis was asked for a decision, and how long it was waited for; zero when it was not.
@@ -71,6 +77,9 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 	if r.Weight < 0 || r.Weight > mostWeight {
 		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostWeight), Got: strconv.FormatInt(r.Weight, 10)}
 	}
+	if r.Subject == "" {
+		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not be empty"}
+	}
 	if strings.HasPrefix(r.Subject, policy.Everybody) {
 		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + policy.Everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
 	}
@@ -88,7 +97,7 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 		}
 	}
 	if !g.denied.passes(pl, r.Subject, r.Receipt) {
-		if g.recall(d, pl, r, start) {
+		if g.recall(d, ps, pl, r, start) {
 			return asked{}, nil
 		}
 	}
@@ -103,7 +112,7 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 	if d.Allowed {
 		g.denied.admitted(pl, r.Subject, r.Receipt)
 	} else {
-		g.remember(pl, r, d, start)
+		g.remember(ps, pl, r, d, start)
 	}
 	return did, nil
 }
@@ -121,12 +130,16 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (a
 	if answers == nil {
 		if err := ctx.Err(); err != nil { // the caller's time, not Redis's
 			done(context.Canceled)
-			t.fate <- false
+			t.fate <- givenBack
 			return did, err
 		}
 		done(ErrTimeout)
 		err := g.without(ctx, ps, d, q, unanswered(len(q.parts), ErrTimeout), ErrTimeout)
-		t.fate <- err == nil && d.Allowed
+		if err == nil && d.Allowed {
+			t.fate <- counted
+		} else {
+			t.fate <- givenBack
+		}
 		return did, err
 	}
 	failed := firstLost(answers)

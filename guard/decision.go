@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -63,12 +64,21 @@ type Decision struct {
 	Fallback Fallback
 	// Cause is why, with a Fallback.
 	Cause error
-	// Cached tells that the refusal was remembered in this process. Limits and Budgets are as they were Age ago.
+	// Cached reports whether the refusal came from this process's cache. Limits and Budgets are as they were Age ago; they are shared with other
+	// callers: read them, or edit a Clone. Hooks get copies.
 	Cached bool
 	// Age is how long ago Limits and Budgets were read: 0 unless Cached.
 	Age time.Duration
 
 	charge *charge
+	block  time.Duration // of RetryAfter, what the subject's block takes
+}
+
+// Clone returns a copy whose Limits and Budgets may be edited. Both share one reservation.
+func (d *Decision) Clone() *Decision {
+	c := *d
+	c.Limits, c.Budgets = slices.Clone(d.Limits), slices.Clone(d.Budgets)
+	return &c
 }
 
 // A LimitState is one limit after the decision.

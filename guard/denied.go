@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"hash/maphash"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -29,7 +31,12 @@ type denyCache struct {
 	refusals *otter.Cache[deniedKey, *denied]
 	receipts *otter.Cache[receiptKey, time.Duration]
 	most     time.Duration
+	seed     maphash.Seed
+	released [released]atomic.Int64 // when something was last given back, by the hash of whose it was
 }
+
+// released is how many moments are kept: subjects that share one only forget more than they must.
+const released = 4096
 
 // receiptKey is a receipt that this process has admitted for an endpoint: it passes again also where its subject is refused by now.
 type receiptKey struct {
@@ -40,7 +47,7 @@ type receiptKey struct {
 func newDenyCache(size int, most time.Duration) *denyCache {
 	clock := otter.NewCoarseClock(10 * time.Millisecond) // when memory is freed; what holds is told by until
 	return &denyCache{
-		most: most,
+		most: most, seed: maphash.MakeSeed(),
 		refusals: otter.Must(&otter.Options[deniedKey, *denied]{
 			MaximumSize: size, Clock: clock,
 			ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[deniedKey, *denied]) time.Duration {
@@ -56,13 +63,13 @@ func newDenyCache(size int, most time.Duration) *denyCache {
 	}
 }
 
-// find fills in a refusal that still holds, as it is at a moment.
-func (c *denyCache) find(d *Decision, key deniedKey, at moment) bool {
+// find fills in a refusal of a bucket that still holds, as it is at a moment.
+func (c *denyCache) find(d *Decision, key deniedKey, bucket string, at moment) bool {
 	if c == nil {
 		return false
 	}
 	entry, ok := c.refusals.GetIfPresent(key)
-	if !ok || at >= entry.until {
+	if !ok || at >= entry.until || entry.at <= moment(c.of(bucket).Load()) {
 		return false
 	}
 	*d = *entry.decision
@@ -80,6 +87,21 @@ func (c *denyCache) add(key deniedKey, d *Decision, at moment) {
 	until := at.add(min(d.RetryAfter, c.most))
 	if now() < until {
 		c.refusals.Set(key, &denied{decision: d, at: at, until: until})
+	}
+}
+
+// of is where the last release of a bucket is kept.
+func (c *denyCache) of(bucket string) *atomic.Int64 {
+	return &c.released[maphash.String(c.seed, bucket)%released]
+}
+
+// release forgets the refusals of a bucket that were asked for up to now: something was given back to it.
+func (c *denyCache) release(bucket string) {
+	if c == nil {
+		return
+	}
+	last, now := c.of(bucket), int64(now())
+	for had := last.Load(); had < now && !last.CompareAndSwap(had, now); had = last.Load() {
 	}
 }
 

@@ -1,13 +1,24 @@
 package guard
 
-import "time"
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
 
 // Refuse remembers subjects as refused.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
-	pl := g.plans.Load().byName[endpoint]
+	ps := g.plans.Load()
+	pl := ps.byName[endpoint]
 	for _, s := range subjects {
-		g.remember(pl, &Request{Endpoint: endpoint, Subject: s, Weight: 1}, &Decision{
+		g.remember(ps, pl, &Request{Endpoint: endpoint, Subject: s, Weight: 1}, &Decision{
 			Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter, Limits: pl.subject.limits,
 		}, now())
 	}
+}
+
+// WithLocalClock sets the clock of the engine in this process.
+func (o Options) WithLocalClock(c embedded.Clock) Options {
+	o.localClock = c
+	return o
 }

@@ -28,7 +28,8 @@ type Options struct {
 	BreakAfter int
 	// BreakFor is how long Redis is left alone before one call tries again. Defaults to 1s.
 	BreakFor time.Duration
-	// LocalBytes is how much memory the engine in this process takes at most for limits with on_failure: local. Defaults to 64 MiB.
+	// LocalBytes is how much heap the subjects of limits with on_failure: local take in this process, beside 4 MiB for their engine. The engine
+	// forgets the subjects that it decided about least recently. Defaults to 64 MiB.
 	LocalBytes int64
 	// AutoPipeline lets concurrent requests share round trips: more throughput for a few microseconds of latency. The client must be a
 	// *redis.Client or *redis.ClusterClient. Defaults to a round trip each.
@@ -59,7 +60,7 @@ type Guard struct {
 	breaker   *breaker
 	hooks     hooks
 	shadow    *follower
-	piped     *redis.AutoPipeliner // nil without
+	piped     *fcall.AutoPipeliner // nil without
 	trips     sync.WaitGroup
 	reload    sync.Mutex
 	checks    []func(*policy.Policy) error // guarded by reload
@@ -112,15 +113,9 @@ func (g *Guard) caller() (fcall.Caller, error) {
 	if !g.options.AutoPipeline {
 		return g.rdb, nil
 	}
-	c, ok := g.rdb.(interface {
-		AutoPipeline() (*redis.AutoPipeliner, error)
-	})
-	if !ok {
-		return nil, fmt.Errorf("AutoPipeline must be off for a %T", g.rdb)
-	}
-	piped, err := c.AutoPipeline()
+	piped, err := fcall.NewAutoPipeliner(g.rdb, nil)
 	if err != nil {
-		return nil, fmt.Errorf("auto-pipeline: %w", err)
+		return nil, err
 	}
 	g.piped = piped
 	return piped, nil

@@ -145,6 +145,26 @@ func TestDecide_aWeightOutOfBoundsIsRefused(t *testing.T) {
 	}
 }
 
+// All clients without a name would share one bucket, with Redis and without.
+func TestDecide_anEmptySubjectIsRefused(t *testing.T) {
+	rdb, _ := inProcess(t)
+	dead := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { _ = dead.Close() })
+	for _, client := range []*redis.Client{rdb, dead} {
+		g := newGuard(t, client, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second}), guard.Options{})
+		d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat"})
+		if !errors.Is(err, fcall.ErrArgument) || d != nil && d.Allowed {
+			t.Errorf("Decide: %+v, %v, want ErrArgument", d, err)
+		}
+		if err := g.Settle(t.Context(), "", "r1", 1); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("Settle: %v, want ErrArgument", err)
+		}
+		if err := g.Cancel(t.Context(), "", "r1"); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("Cancel: %v, want ErrArgument", err)
+		}
+	}
+}
+
 func TestSetPolicy_refusesWhatACheckRefuses(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})

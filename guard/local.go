@@ -11,17 +11,22 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// newLocal starts an engine in this process that holds at most so many bytes.
+// newLocal starts an engine in this process whose keys take at most bytes of heap: it forgets the subjects that it decided about
+// least recently.
 func newLocal(namespace string, bytes int64, clock embedded.Clock) (backend, error) {
 	server := embedded.New(embedded.Options{Clock: clock})
 	ctx := context.Background()
-	for _, cmd := range []redis.Cmder{
-		redis.NewStatusCmd(ctx, "config", "set", "maxmemory", bytes),
-		redis.NewStringCmd(ctx, "function", "load", guard.Library.Code),
-	} {
+	run := func(cmd redis.Cmder) error {
 		if err := server.Process(ctx, cmd); err != nil {
-			return nil, fmt.Errorf("start the local engine: %w", err)
+			return fmt.Errorf("start the local engine: %w", err)
 		}
+		return nil
+	}
+	if err := run(redis.NewStringCmd(ctx, "function", "load", guard.Library.Code)); err != nil {
+		return nil, err
+	}
+	if err := run(redis.NewStatusCmd(ctx, "config", "set", "maxmemory", server.UsedMemory()+bytes, "maxmemory-policy", "allkeys-lru")); err != nil {
+		return nil, err
 	}
 	o := fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoHeal: true}
 	client, err := guard.New(server, o)

@@ -16,6 +16,7 @@ type plans struct {
 	settling  []budgetRow
 	overrides *policy.Lookup // nil when there are none
 	local     backend        // nil when nothing is decided here
+	blocks    part           // stands for all endpoints where a block is remembered
 }
 
 // A plan is what is asked about a request for one endpoint.

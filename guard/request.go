@@ -13,7 +13,8 @@ var ErrEndpoint = errors.New("endpoint is not in the policy")
 type Request struct {
 	// Endpoint is its name in the policy.
 	Endpoint string
-	// Subject is whom the limits are about, "ip=203.0.113.7", as package identity makes it. Any bytes are safe.
+	// Subject is whom the limits are about, "ip=203.0.113.7", as package identity makes it. Any bytes are safe;
+	// an empty one is an error.
 	Subject string
 	// Receipt is the request's own ID: a double click or a retry that brings the same one to the same endpoint within the endpoint's
 	// dedup costs nothing. Defaults to none: each request counts.

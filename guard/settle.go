@@ -85,6 +85,7 @@ func (g *Guard) settle(ctx context.Context, s Settlement) error {
 	result, err := g.costs.Settle(ctx, cost.SettleParams{
 		Bucket: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: rows,
 	})
+	g.denied.release(s.Subject) // also after an error: it may have run
 	s.Outcome = string(result.Outcome)
 	g.hooks.settled(ctx, s, err)
 	return err
@@ -94,6 +95,7 @@ func (g *Guard) settle(ctx context.Context, s Settlement) error {
 func (g *Guard) Cancel(ctx context.Context, subject, reservation string) error {
 	s := Settlement{Subject: subject, Reservation: reservation}
 	result, err := g.costs.Cancel(ctx, cost.CancelParams{Bucket: fcall.Subject(subject), Receipt: reservation})
+	g.denied.release(subject)
 	s.Outcome, s.Estimate = string(result.Outcome), result.GivenBack
 	g.hooks.settled(ctx, s, err)
 	return err
@@ -110,7 +112,7 @@ func (d *Decision) Detach() string {
 }
 
 // Finish ends what was neither settled nor cancelled nor detached: the reservation is given back when the request came to nothing
-// (its handler panicked, its client has gone), and else counts as it was estimated. What Settle was told and could not record is
+// (its handler panicked or its client has gone, and nothing of an answer was sent), and else counts as it was estimated. What Settle was given and could not record is
 // settled, whoever has gone: it is spent.
 func (d *Decision) Finish(ctx context.Context, gone bool) error {
 	if d.charge == nil {

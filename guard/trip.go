@@ -9,16 +9,31 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// A trip asks a backend for the parts of a request, and ends on time whatever the backend does. What a late answer has taken for a
-// request that was turned away meanwhile is given back.
+// A trip asks a backend for the parts of a request, and ends on time whatever the backend does. Its answers are either used by the request or
+// late, never both: the trip and the request settle which, by state. What a late answer took has the fate that the request names.
 type trip struct {
 	guard   *Guard
 	params  []guard.AdmitParams
 	answers []answer
 	done    chan struct{}
-	late    atomic.Bool
-	fate    chan bool // of a late trip: whether its request passed after all; nil until it is late
+	state   atomic.Int32
+	fate    chan fate // of a late answer
 }
+
+// The states of a trip. The first change decides.
+const (
+	underway int32 = iota
+	answered       // the request uses the answers
+	late           // the request went on without them
+)
+
+// A fate says whether what a late answer took stays counted.
+type fate int
+
+const (
+	givenBack fate = iota // the request was turned away
+	counted               // the request passed: its counts stay, but it settles a hold of its own
+)
 
 // start sends the calls; the trip's end is await's business.
 func (g *Guard) start(ctx context.Context, params []guard.AdmitParams) *trip {
@@ -35,13 +50,17 @@ func (t *trip) run(ctx context.Context) {
 		t.giveBack(ctx, answers)
 	}
 	t.answers = answers
+	inTime := t.state.CompareAndSwap(underway, answered)
 	close(t.done)
-	if !t.late.Load() {
+	if inTime {
 		return
 	}
-	if passed := <-t.fate; !passed && !mixed(answers) {
-		t.giveBack(ctx, answers)
-	} else if passed {
+	switch <-t.fate {
+	case givenBack:
+		if !mixed(answers) {
+			t.giveBack(ctx, answers)
+		}
+	case counted:
 		t.forgetReservation(ctx, &answers[0])
 	}
 }
@@ -61,7 +80,7 @@ var timers = sync.Pool{New: func() any {
 	return t
 }}
 
-// await returns the answers, or nil when the deadline or the context came first; then settle must be told of the request's fate.
+// await returns the answers, or nil when the deadline or the context came first; then the caller sends the fate.
 func (t *trip) await(ctx context.Context, deadline time.Duration) []answer {
 	timer := timers.Get().(*time.Timer)
 	timer.Reset(deadline)
@@ -75,15 +94,12 @@ func (t *trip) await(ctx context.Context, deadline time.Duration) []answer {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	t.fate = make(chan bool, 1)
-	t.late.Store(true)
-	select {
-	case <-t.done: // it may not have seen that it is late
-		t.fate <- true
-		return t.answers
-	default:
+	t.fate = make(chan fate, 1)
+	if t.state.CompareAndSwap(underway, late) {
 		return nil
 	}
+	<-t.done
+	return t.answers
 }
 
 // mixed tells that some parts admitted a request that another one refused.
@@ -105,6 +121,7 @@ func (t *trip) giveBack(ctx context.Context, answers []answer) {
 			continue
 		}
 		err := t.guard.remote.giveBack(ctx, backOf(&t.params[i], &a.result))
+		t.guard.denied.release(string(t.params[i].Bucket))
 		t.guard.hooks.gaveBack(ctx, string(t.params[i].Bucket), err)
 	}
 }

@@ -85,7 +85,7 @@ func unanswered(n int, cause error) []answer {
 // takes: when Redis answers again, this share starts anew there.
 func (ps *plans) decideHere(ctx context.Context, d *Decision, parts []*part, params []guard.AdmitParams) {
 	for i, a := range ps.local.admit(context.WithoutCancel(ctx), params) {
-		if a.err != nil { // out of memory, or a weight above this process's share: there is no room here
+		if a.err != nil { // a weight above this process's share, or a key that is larger than all memory: there is no room here
 			d.Allowed, d.Reason = false, ReasonLimit
 			d.Cause = errors.Join(d.Cause, a.err)
 			continue

@@ -174,6 +174,11 @@ func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, hangUp: true, want: 0},
+		"answers a caller that has gone": {handler: func(ctx context.Context) error {
+			entered <- struct{}{}
+			<-ctx.Done()
+			return nil
+		}, hangUp: true, want: 250_000},
 	} {
 		for _, method := range methods {
 			t.Run(name+method, func(t *testing.T) {

@@ -1,9 +1,10 @@
 // Package grpcguard puts a guard in front of a gRPC server: one interceptor for unary calls and one for streams, which are decided about
-// once, when they begin.
+// once, when they begin, however many messages they have. [Options.Messages] adds a decision for each message that a stream receives.
 //
 // Which endpoint of the policy a call is for is told by the endpoints' match: "/pkg.Service/Method", or "/pkg.Service/*" for all
 // methods of a service. Others pass. Who it is comes from [Options.Identify]. What an allowed call reserved of a budget is settled
-// by its handler, see [FromContext], or else counts as estimated, and is given back when the handler panics or the caller has gone.
+// by its handler, see [FromContext], or else counts as estimated. It is given back only when the handler panics, or the caller has gone, before a
+// unary handler returned a reply or a stream sent a message or headers.
 //
 // # Answers
 //

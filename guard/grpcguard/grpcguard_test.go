@@ -25,8 +25,8 @@ import (
 // A handler is what a test has each method do.
 type handler func(ctx context.Context) error
 
-// A fixture is a guarded server over a pipe. Its service chat.Chat has the methods Say and Ask, which are unary, and Listen, which
-// streams.
+// A fixture is a guarded server over a pipe. Its service chat.Chat has the methods Say and Ask, which are unary, Listen, which
+// streams, and Talk, which answers each message.
 type fixture struct {
 	conn   *grpc.ClientConn
 	server *grpc.Server
@@ -81,7 +81,7 @@ func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 				return err
 			}
 			return s.SendMsg(new(emptypb.Empty))
-		}}},
+		}}, {StreamName: "Talk", ServerStreams: true, ClientStreams: true, Handler: echo}},
 	}, nil)
 	l := bufconn.Listen(1 << 16)
 	go func() { _ = f.server.Serve(l) }()
@@ -95,6 +95,18 @@ func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 		_, _, _ = f.guard.Close(), f.redis.Close(), server.Close()
 	})
 	return f
+}
+
+// echo answers each message until it receives none, whatever the reason.
+func echo(_ any, s grpc.ServerStream) error {
+	for {
+		if err := s.RecvMsg(new(emptypb.Empty)); err != nil {
+			return nil //nolint:nilerr // a refusal reaches the caller all the same
+		}
+		if err := s.SendMsg(new(emptypb.Empty)); err != nil {
+			return err
+		}
+	}
 }
 
 func recovered(err *error) {

@@ -29,6 +29,10 @@ type Options struct {
 	ReceiptKey string
 	// Estimate is what a call will cost. Defaults to the policy's estimate.
 	Estimate func(ctx context.Context, fullMethod string) fcall.Micros
+	// Messages names the endpoint of the policy that each message a stream receives is decided for, as the stream's client: its limits,
+	// budgets (as estimated) and attempts, with neither receipt nor challenge. A refusal ends the stream with ResourceExhausted. A method for
+	// which it returns "" counts once, when the stream begins. Defaults to "" for all.
+	Messages func(fullMethod string) string
 	// Wait makes calls wait for their turn, as long as their context lasts, in place of a refusal. Defaults to false.
 	Wait bool
 }
@@ -57,58 +61,44 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 
 // Unary is a grpc.UnaryServerInterceptor.
 func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	d, err := i.admit(ctx, info.FullMethod)
+	d, _, err := i.admit(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
 	if d == nil {
 		return handler(ctx, req)
 	}
-	gone := true
+	nothing := true
 	ctx = context.WithValue(ctx, contextKey{}, d)
-	defer func() { d.FinishSoon(ctx, gone) }() // also when the handler panics
+	defer func() { d.FinishSoon(ctx, nothing) }() // also when the handler panics
 	reply, err := handler(ctx, req)
-	gone = ctx.Err() != nil
+	nothing = err != nil && ctx.Err() != nil
 	return reply, err
 }
 
-// Stream is a grpc.StreamServerInterceptor.
-func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	d, err := i.admit(stream.Context(), info.FullMethod)
-	if err != nil {
-		return err
-	}
-	if d == nil {
-		return handler(srv, stream)
-	}
-	gone := true
-	ctx := context.WithValue(stream.Context(), contextKey{}, d)
-	defer func() { d.FinishSoon(ctx, gone) }()
-	err = handler(srv, guarded{stream, ctx})
-	gone = ctx.Err() != nil
-	return err
-}
-
-// guarded is a stream whose context holds the decision.
-type guarded struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (g guarded) Context() context.Context { return g.ctx }
-
-// admit returns the decision that lets a call through, nil where the policy says nothing of it, or the error to answer with.
-func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision, error) {
+// admit returns the decision that lets a call through and its subject, nil where the policy says nothing of it, or the error to answer with.
+func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision, string, error) {
 	methods := i.current()
 	e := methods.endpoint(method)
 	if e == nil {
-		return nil, nil
+		return nil, "", nil
 	}
 	who, err := methods.identify(ctx, method)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, "", invalid(err)
 	}
-	r := i.request(ctx, method, e, who)
+	d, err := i.decide(ctx, i.request(ctx, method, e, who))
+	if errors.Is(err, guard.ErrEndpoint) {
+		if methods.policy != i.guard.Policy() {
+			return i.admit(ctx, method) // the policy was replaced meanwhile
+		}
+		err = failure(err)
+	}
+	return d, who.Subject, err
+}
+
+// decide returns a decision that allows, or the error to answer with; ErrEndpoint as it is.
+func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decision, error) {
 	decide := i.guard.Decide
 	if i.options.Wait {
 		decide = i.guard.Wait
@@ -119,8 +109,8 @@ func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision
 		return d, nil
 	case d != nil:
 		return nil, refusal(d)
-	case errors.Is(err, guard.ErrEndpoint) && methods.policy != i.guard.Policy():
-		return i.admit(ctx, method) // the policy was replaced meanwhile
+	case errors.Is(err, guard.ErrEndpoint):
+		return nil, err
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()
 	}

@@ -3,8 +3,8 @@
 //
 // Which endpoint of the policy a request is for is told by the endpoints' match patterns, or by [Middleware.For]. Who it is comes
 // from the policy's identity section, or from [Options.Identify]. An allowed request reaches the handler with its decision in the
-// context, see [FromContext]; what it reserved of a budget is settled by the handler, or else counts as estimated, and is given back
-// when the handler panics or the client has gone.
+// context, see [FromContext]; what it reserved of a budget is settled by the handler, or else counts as estimated. It is given back only when
+// the handler panics, or the client has gone, before anything of an answer was written, flushed or hijacked.
 //
 // # Answers
 //

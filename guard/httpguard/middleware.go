@@ -116,14 +116,24 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		writeXHeaders(w.Header(), d)
 	}
 	if !d.Allowed {
+		if m.options.Refused != nil {
+			d = d.Clone() // it may be edited
+		}
 		m.refuse(w, r, problemFor(d))
 		return
 	}
-	gone := true
 	ctx := context.WithValue(r.Context(), contextKey{}, d)
-	defer func() { d.FinishSoon(ctx, gone) }() // also when the handler panics
+	if d.Reservation() == "" {
+		next.ServeHTTP(w, r.WithContext(ctx))
+		return
+	}
+	w, began := observe(w)
+	returned := false
+	defer func() { // also when the handler panics
+		d.FinishSoon(ctx, !began.Load() && (!returned || ctx.Err() != nil))
+	}()
 	next.ServeHTTP(w, r.WithContext(ctx))
-	gone = ctx.Err() != nil
+	returned = true
 }
 
 func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decision, error) {

@@ -14,6 +14,8 @@ import (
 type bounds struct {
 	found *problems
 	given func(path string) bool
+
+	tooMany bool // some list or mapping has more entries than it may
 }
 
 func (b *bounds) section(path string, v reflect.Value) {
@@ -39,12 +41,16 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 			b.value(at, v.Elem(), f)
 		}
 	case reflect.Slice:
-		b.count(at, v.Len(), f)
+		if !b.count(at, v.Len(), f) {
+			return
+		}
 		for i := range v.Len() {
 			b.value(at+"["+strconv.Itoa(i)+"]", v.Index(i), f)
 		}
 	case reflect.Map:
-		b.count(at, v.Len(), f)
+		if !b.count(at, v.Len(), f) {
+			return
+		}
 		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]int64))) {
 			name := at + "[" + strconv.Quote(key) + "]"
 			b.text(name, key, f)
@@ -62,10 +68,16 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 	}
 }
 
-func (b *bounds) count(at string, n int, f *field) {
+// count reports whether entries may be looked at: there are not too many.
+func (b *bounds) count(at string, n int, f *field) bool {
 	if f.items != nil && !f.items.holds(float64(n)) {
 		b.found.add(at, "must have %s entries, got %d", f.items, n)
+		if float64(n) > f.items.max {
+			b.tooMany = true
+			return false
+		}
 	}
+	return true
 }
 
 func (b *bounds) enum(at, value string, e enum, f *field) {

@@ -3,56 +3,62 @@ package policy
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
-// A place is a pattern with its path.
-type place struct{ at, pattern string }
+// maxPatterns is how many patterns the endpoints of a policy may have together: net/http compares those with wildcards one by one.
+const maxPatterns = 2000
 
 // checkMatch lets net/http try the patterns: what a ServeMux refuses is refused here.
 func (p *Policy) checkMatch(found *problems) {
-	var taken []place
+	taken := map[string]string{} // the path of each pattern
 	mux := http.NewServeMux()
+	count := 0
 	for i := range p.Endpoints {
 		for j, pattern := range p.Endpoints[i].Match {
-			here := place{fmt.Sprintf("endpoints[%d].match[%d]", i, j), pattern}
+			at := fmt.Sprintf("endpoints[%d].match[%d]", i, j)
+			if count++; count > maxPatterns {
+				found.add(at, "must be one of at most %d patterns: match several paths with a wildcard or a prefix", maxPatterns)
+				return
+			}
 			if checkPattern(pattern) != "" {
 				continue // said already
 			}
-			if refused := register(http.NewServeMux(), pattern); refused != "" {
-				found.add(here.at, "%s", refused)
+			if refused, _ := register(http.NewServeMux(), pattern); refused != "" {
+				found.add(at, "%s", refused)
 				continue
 			}
-			if register(mux, pattern) == "" {
-				taken = append(taken, here)
+			if refused, other := register(mux, pattern); refused != "" {
+				found.add(at, "%s conflicts with %s of %s: %s", quote(pattern), quote(other), taken[other], refused)
 				continue
 			}
-			found.add(here.at, "%s", conflict(here, taken))
+			taken[pattern] = at
 		}
 	}
 }
 
-// conflict finds with whom a pattern conflicts, and says why.
-func conflict(here place, taken []place) string {
-	for _, other := range taken {
-		mux := http.NewServeMux()
-		register(mux, other.pattern)
-		if refused := register(mux, here.pattern); refused != "" {
-			return fmt.Sprintf("%s conflicts with %s of %s: %s", quote(here.pattern), quote(other.pattern), other.at, refused)
-		}
-	}
-	return quote(here.pattern) + " conflicts with another one" // not reached: a conflict is between two
-}
-
-// register returns why a mux refuses a pattern, in one line; "" when it takes it.
-func register(mux *http.ServeMux, pattern string) (refused string) {
+// register returns why a mux refuses a pattern, in one line, and the pattern that it conflicts with; "" when it takes it.
+func register(mux *http.ServeMux, pattern string) (refused, other string) {
 	defer func() {
 		if r := recover(); r != nil {
-			refused = reason(fmt.Sprint(r), pattern)
+			text := fmt.Sprint(r)
+			refused, other = reason(text, pattern), conflicting(text)
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
-	return ""
+	return "", ""
+}
+
+// conflicting is the second pattern of `pattern "/a" (registered at ...) conflicts with pattern "/b" (...`.
+func conflicting(text string) string {
+	_, rest, _ := strings.Cut(text, ") conflicts with pattern ")
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return ""
+	}
+	other, _ := strconv.Unquote(quoted) // it was quoted by net/http
+	return other
 }
 
 // reason is what a panic of net/http says without where it was called.

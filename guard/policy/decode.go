@@ -11,7 +11,7 @@ import (
 )
 
 // maxValues is how many values a file may have once its aliases are followed.
-const maxValues = 1_000_000
+const maxValues = 300_000
 
 // A decoder fills in a policy out of a tree of YAML, and keeps where each value stands.
 type decoder struct {

@@ -27,7 +27,7 @@ func ParseMicros(text string) (Micros, error) {
 	}
 	units, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || units > (1<<63-1)/oneUnit-1 {
-		return 0, fmt.Errorf("must be less than %d", (1<<63-1)/oneUnit)
+		return 0, fmt.Errorf("must be less than %d", int64((1<<63-1)/oneUnit))
 	}
 	rest, _ := strconv.ParseInt((frac + "000000")[:microDigits], 10, 64)
 	m := Micros(units*oneUnit + rest)

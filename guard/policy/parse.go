@@ -10,12 +10,13 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
 // MaxFileSize is how many bytes a file may have.
-const MaxFileSize = 4 << 20
+const MaxFileSize = 1 << 20
 
 // Load reads the policy in a file. What is wrong with its content comes back as an [*Error], else it is the file's error.
 func Load(path string) (*Policy, error) {
@@ -58,7 +59,11 @@ func parse(data []byte) (*Policy, problems) {
 	if p := unreadable(data); p != nil {
 		return nil, problems{*p}
 	}
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(data))
+	if p := misshapen(tokens); p != nil {
+		return nil, problems{*p}
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, problems{syntax(err)}
 	}

@@ -186,7 +186,7 @@ func TestParse_whatNoFileCanShow(t *testing.T) {
 		"comment":       {"# nothing\n", "p.yaml:1:1: is empty: a policy has at least `version: 1`"},
 		"no UTF-8":      {"version: 1\nname: \xff", "p.yaml:2:7: must be UTF-8"},
 		"NUL":           {"version: 1\x00", "p.yaml:1:11: must have no control character U+0000"},
-		"too large":     {strings.Repeat("#", MaxFileSize+1), "p.yaml:1:1: must have at most 4194304 bytes"},
+		"too large":     {strings.Repeat("#", MaxFileSize+1), "p.yaml:1:1: must have at most 1048576 bytes: set large overrides in Go"},
 		"long line":     {"#" + strings.Repeat("a", maxLine), "p.yaml:1:16384: must have at most 16384 bytes in a line"},
 		"deep":          {"a: " + strings.Repeat("[", 1001), "p.yaml:1:1004: is too deeply nested"},
 		"documents":     {strings.Repeat("---\n", 11), "p.yaml:11:1: must be one document"},

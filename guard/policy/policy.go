@@ -35,7 +35,7 @@ type Policy struct {
 type Endpoint struct {
 	// Name is part of its limits' names in Redis and a label in metrics: 1 to 32 of A-Z a-z 0-9 _ -. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
-	// Match are the patterns of net/http.ServeMux that lead here, at most 64; "/pkg.Service/Method" and
+	// Match are the patterns of net/http.ServeMux that lead here, at most 64, and 2000 of all endpoints; "/pkg.Service/Method" and
 	// "/pkg.Service/*" for gRPC. Defaults to none: the endpoint is asked for by its name.
 	Match []string `yaml:"match" policy:"items=0..64,is=pattern"`
 	// Dedup is how long a receipt is known, 0 to 3650d: the same request again is counted once. 0 never deduplicates.

@@ -34,7 +34,10 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// An Error is everything that is wrong with a policy, in order of place: never empty.
+// maxProblems is how many problems an Error lists, beside one that counts the rest.
+const maxProblems = 100
+
+// An Error is what is wrong with a policy, in order of place: never empty. Behind 100 problems it only counts the rest.
 type Error struct {
 	Problems []Problem
 }
@@ -62,5 +65,9 @@ func (ps problems) err() error {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	if rest := len(ps) - maxProblems; rest > 0 {
+		last := ps[maxProblems]
+		ps = append(ps[:maxProblems:maxProblems], Problem{File: last.File, Line: last.Line, Column: last.Column, Message: fmt.Sprintf("and %d more problems", rest)})
+	}
 	return &Error{Problems: ps}
 }

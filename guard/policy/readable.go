@@ -11,14 +11,15 @@ const (
 	maxLine      = 16 << 10 // bytes of a line
 	maxBrackets  = 1000     // opened and not closed
 	maxDocuments = 10       // lines that begin a document or a directive
+	maxMarks     = 300_000  // characters that begin, end or separate values
 )
 
 // unreadable finds what must not reach the parser.
 func unreadable(data []byte) *Problem {
 	if len(data) > MaxFileSize {
-		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("must have at most %d bytes", MaxFileSize)}
+		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("must have at most %d bytes: set large overrides in Go", MaxFileSize)}
 	}
-	number, brackets, documents := 0, 0, 0
+	number, brackets, documents, marks := 0, 0, 0, 0
 	for line := range bytes.Lines(data) {
 		number++
 		if len(line) > maxLine {
@@ -31,6 +32,9 @@ func unreadable(data []byte) *Problem {
 		for rest := line; len(rest) > 0; {
 			r, size := utf8.DecodeRune(rest)
 			rest = rest[size:]
+			if isMark(r, rest) {
+				marks++
+			}
 			column++
 			message := ""
 			switch {
@@ -47,6 +51,8 @@ func unreadable(data []byte) *Problem {
 				message = "is too deeply nested"
 			} else if documents > maxDocuments {
 				message = "must be one document"
+			} else if marks > maxMarks {
+				message = fmt.Sprintf("must have at most %d of the marks of YAML: set large overrides in Go", maxMarks)
 			}
 			if message != "" {
 				return &Problem{Line: number, Column: column, Message: message}
@@ -54,4 +60,15 @@ func unreadable(data []byte) *Problem {
 		}
 	}
 	return nil
+}
+
+// isMark reports whether a character may begin, end or separate values; rest stands behind it.
+func isMark(r rune, rest []byte) bool {
+	switch r {
+	case '[', ']', '{', '}', ',', '"', '\'', '#', '&', '*', '!', '|', '>':
+		return true
+	case '-', '?', ':':
+		return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r' || rest[0] == '\n'
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
 // onlyLogs counts the first calls not told yet of which nothing matters any more but their times in sliding logs.
@@ -35,12 +37,12 @@ func (t *tracked) onlyLog(n int, now int64) bool {
 	return true
 }
 
-// load brings the logs into the state in which the calls would leave them: a list of times, see window_log.lua. Times that have
+// load brings the logs into the state in which the calls would leave them: what they need and a list of times, see window_log.lua. Times that have
 // left the window are left out. A busy subject has thousands, and a call for each would be most of the work.
 func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) error {
 	ctx = context.WithoutCancel(ctx)
 	for track := range t.marks {
-		r, name := ruleOf(calls, track)
+		r, limit := ruleOf(calls, track)
 		if r == nil {
 			continue
 		}
@@ -55,16 +57,19 @@ func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) 
 		if len(push) == 2 {
 			continue
 		}
-		key := fcall.KeyOf(e.client.Fcall().Namespace(), fcall.Tag(fcall.Subject(t.name)), "sliding_log", name)
+		key := fcall.KeyOf(e.client.Fcall().Namespace(), fcall.Tag(fcall.Subject(t.name)), "sliding_log", limit.Name)
+		need := fmt.Sprintf("%d %d", (limit.Window+time.Microsecond-1)/time.Microsecond, limit.Limit)
 		push[1] = key
 		e.clock.Set(time.UnixMicro(calls[len(calls)-1].at))
 		for _, words := range [][]any{
+			{"lpop", key}, // what calls that were made needed
 			push,
 			{"ltrim", key, -m.sum, -1}, // as many as are within the window, or more
+			{"lpush", key, need},
 			{"pexpire", key, r.span/1000 + 1},
 		} {
 			e.asked++
-			if err := e.server.Process(ctx, redis.NewCmd(ctx, words...)); err != nil {
+			if err := e.server.Process(ctx, redis.NewCmd(ctx, words...)); err != nil && !errors.Is(err, redis.Nil) {
 				return fmt.Errorf("%s %s: %w", words[0], key, err)
 			}
 		}
@@ -72,8 +77,8 @@ func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) 
 	return nil
 }
 
-// ruleOf finds the rule and the name of a track that is a sliding log, in the calls that take of it.
-func ruleOf(calls []call, track int) (*rule, string) {
+// ruleOf finds the rule and the limit of a track that is a sliding log, in the calls that take of it.
+func ruleOf(calls []call, track int) (*rule, *guard.AdmitLimits) {
 	var last *plan
 	for i := range calls {
 		pl := calls[i].plan
@@ -83,9 +88,9 @@ func ruleOf(calls []call, track int) (*rule, string) {
 		last = pl
 		for n := range pl.rules {
 			if r := &pl.rules[n]; r.log && r.track == track {
-				return r, pl.params.Limits[n].Name
+				return r, &pl.params.Limits[n]
 			}
 		}
 	}
-	return nil, ""
+	return nil, nil
 }

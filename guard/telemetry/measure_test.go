@@ -81,7 +81,7 @@ func TestHooks_countWhatAGuardDoes(t *testing.T) {
 			"endpoint=closed outcome=unavailable 2", "endpoint=local outcome=allowed 2",
 			"endpoint=login outcome=allowed 1", "endpoint=login outcome=refused 2",
 			"endpoint=open outcome=allowed 2", "endpoint=other outcome=error 1",
-			"endpoint=pay outcome=allowed 2", "endpoint=pay outcome=error 1", "endpoint=pay outcome=refused 3",
+			"endpoint=pay outcome=allowed 2", "endpoint=pay outcome=error 1", "endpoint=pay outcome=refused 2",
 			"endpoint=prove outcome=refused 1",
 		},
 		"rlfunc.guard.decisions": {
@@ -100,7 +100,7 @@ func TestHooks_countWhatAGuardDoes(t *testing.T) {
 			"endpoint=pay outcome=refused reason=blocked 1",
 			"endpoint=prove outcome=refused reason=challenge 1",
 		},
-		"rlfunc.guard.deny_cache.hits": {"endpoint=chat 2"},
+		"rlfunc.guard.deny_cache.hits": {"endpoint=chat 2", "endpoint=pay 1"},
 		"rlfunc.guard.duplicates":      {"endpoint=chat 1"},
 		"rlfunc.guard.errors":          {"error.type=breaker 3", "error.type=endpoint 1", "error.type=state 1", "error.type=unavailable 3"},
 		"rlfunc.guard.fallbacks":       {"fallback=local 2", "fallback=open 2"},
@@ -108,7 +108,7 @@ func TestHooks_countWhatAGuardDoes(t *testing.T) {
 		"rlfunc.guard.policy.reloads":  {"outcome=failed 1", "outcome=loaded 1"},
 		"rlfunc.guard.redis.duration": {
 			"endpoint=chat 8", "endpoint=closed 1", "endpoint=local 1", "endpoint=login 3",
-			"endpoint=open 1", "endpoint=pay 6", "endpoint=prove 1",
+			"endpoint=open 1", "endpoint=pay 5", "endpoint=prove 1",
 		},
 		"rlfunc.guard.settlements":      {"outcome=cancelled 1", "outcome=failed 1", "outcome=settled 1"},
 		"rlfunc.guard.shadow.decisions": {"endpoint=chat live=allowed shadow=allowed 1", "endpoint=chat live=allowed shadow=global 1"},

@@ -110,7 +110,7 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "")
 	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "attempts")
 	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "blocked")
-	ask(g, guard.Request{Endpoint: "pay", Subject: bob}, "blocked")
+	ask(g, guard.Request{Endpoint: "pay", Subject: bob}, "blocked cached")
 	ask(g, guard.Request{Endpoint: "prove", Subject: eve}, "challenge")
 	ask(g, guard.Request{Endpoint: "nowhere", Subject: eve}, "error")
 

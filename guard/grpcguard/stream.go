@@ -1,0 +1,103 @@
+package grpcguard
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/rlfunc/rlfunc/guard"
+)
+
+// Stream is a grpc.StreamServerInterceptor.
+func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	d, subject, err := i.admit(stream.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	s := &guarded{ServerStream: stream, ctx: stream.Context(), interceptor: i, subject: subject}
+	if i.options.Messages != nil {
+		s.messages = i.options.Messages(info.FullMethod)
+	}
+	if d == nil && s.messages == "" {
+		return handler(srv, stream)
+	}
+	if d == nil {
+		if s.subject, err = i.subject(s.ctx, info.FullMethod); err != nil {
+			return err
+		}
+		err = handler(srv, s)
+		return s.end(err)
+	}
+	returned := false
+	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
+	defer func() { // also when the handler panics
+		d.FinishSoon(s.ctx, !s.began.Load() && (!returned || s.ctx.Err() != nil))
+	}()
+	err = handler(srv, s)
+	returned = true
+	return s.end(err)
+}
+
+// subject identifies a call that the policy does not name itself.
+func (i *Interceptor) subject(ctx context.Context, method string) (string, error) {
+	who, err := i.current().identify(ctx, method)
+	if err != nil {
+		return "", invalid(err)
+	}
+	return who.Subject, nil
+}
+
+// guarded is a stream whose context holds the decision, and whose received messages may be counted.
+type guarded struct {
+	grpc.ServerStream
+	ctx         context.Context
+	interceptor *Interceptor
+	subject     string
+	messages    string      // the endpoint that received messages are for; "" counts none
+	began       atomic.Bool // something was sent
+	refused     atomic.Pointer[error]
+}
+
+func (g *guarded) Context() context.Context { return g.ctx }
+
+func (g *guarded) SendHeader(md metadata.MD) error {
+	g.began.Store(true)
+	return g.ServerStream.SendHeader(md)
+}
+
+func (g *guarded) SendMsg(m any) error {
+	g.began.Store(true)
+	return g.ServerStream.SendMsg(m)
+}
+
+// RecvMsg receives a message and decides about it. After a refusal the stream receives nothing.
+func (g *guarded) RecvMsg(m any) error {
+	if refused := g.refused.Load(); refused != nil {
+		return *refused
+	}
+	err := g.ServerStream.RecvMsg(m)
+	if err != nil || g.messages == "" {
+		return err
+	}
+	d, err := g.interceptor.decide(g.ctx, guard.Request{Endpoint: g.messages, Subject: g.subject})
+	if err != nil {
+		if errors.Is(err, guard.ErrEndpoint) {
+			err = failure(err)
+		}
+		g.refused.Store(&err)
+		return err
+	}
+	d.FinishSoon(g.ctx, false) // the handler has it: it counts as estimated
+	return nil
+}
+
+// end is a handler's error, or the refusal that it did not pass on.
+func (g *guarded) end(err error) error {
+	if refused := g.refused.Load(); refused != nil {
+		return *refused
+	}
+	return err
+}

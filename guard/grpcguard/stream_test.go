@@ -1,0 +1,102 @@
+package grpcguard_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/rlfunc/rlfunc/guard/grpcguard"
+)
+
+// talk opens a stream of chat.Chat/Talk.
+func (f *fixture) talk(ctx context.Context, t *testing.T, key string) grpc.ClientStream {
+	t.Helper()
+	s, err := f.conn.NewStream(metadata.AppendToOutgoingContext(ctx, "x-api-key", key), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/chat.Chat/Talk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// say sends a message and returns what its answer comes to.
+func say(s grpc.ClientStream) error {
+	_ = s.SendMsg(new(emptypb.Empty)) // the stream's end is told by RecvMsg
+	return s.RecvMsg(new(emptypb.Empty))
+}
+
+func TestMessages_countByMessage(t *testing.T) {
+	for name, match := range map[string]string{"of a stream that counts, too": "/chat.Chat/Talk", "of a stream that does not": "/chat.Chat/Say"} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, `
+endpoints:
+  - {name: talk, match: ["`+match+`"], limits: [{name: streams, limit: 5, window: 1m}]}
+  - {name: message, limits: [{name: messages, limit: 5, window: 1m}]}`,
+				grpcguard.Options{Messages: func(method string) string {
+					if method == "/chat.Chat/Talk" {
+						return "message"
+					}
+					return ""
+				}}, nil)
+			s := f.talk(t.Context(), t, "ada")
+			for i := range 5 {
+				if err := say(s); err != nil {
+					t.Fatalf("message %d: %v", i+1, err)
+				}
+			}
+			want := answer{codes.ResourceExhausted, "RATE_LIMITED", "message", time.Minute, []string{"message/messages: 5 in 1m0s; admits again in 1m0s"}}
+			if diff := cmp.Diff(want, answerOf(say(s))); diff != "" {
+				t.Errorf("the sixth message of five (-want +got):\n%s", diff)
+			}
+			if err := say(f.talk(t.Context(), t, "ada")); status.Code(err) != codes.ResourceExhausted {
+				t.Errorf("another stream's message: %v", err)
+			}
+			if err := say(f.talk(t.Context(), t, "bob")); err != nil {
+				t.Errorf("another client's message: %v", err)
+			}
+		})
+	}
+}
+
+func TestMessages_withoutThemAStreamCountsOnce(t *testing.T) {
+	f := serve(t, `endpoints: [{name: talk, match: ["/chat.Chat/Talk"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, nil)
+	s := f.talk(t.Context(), t, "ada")
+	for i := range 20 {
+		if err := say(s); err != nil {
+			t.Fatalf("message %d: %v", i+1, err)
+		}
+	}
+}
+
+func TestMessages_anUnknownEndpointIsAnError(t *testing.T) {
+	f := serve(t, `endpoints: [{name: talk, match: ["/chat.Chat/Talk"]}]`, grpcguard.Options{Messages: func(string) string { return "none" }}, nil)
+	if err := say(f.talk(t.Context(), t, "ada")); status.Code(err) != codes.Internal {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A client that reads its answer and hangs up has had it.
+func TestBudget_aStreamThatWasAnsweredIsCharged(t *testing.T) {
+	f := serve(t, `
+cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+endpoints: [{name: talk, match: ["/chat.Chat/Talk"], cost: {estimate: "0.10"}}]`, grpcguard.Options{}, nil)
+	answers := 0
+	for range 40 {
+		ctx, hangUp := context.WithCancel(t.Context())
+		if err := say(f.talk(ctx, t, "ada")); err == nil {
+			answers++
+		} else if status.Code(err) != codes.ResourceExhausted {
+			t.Error(err)
+		}
+		hangUp()
+	}
+	if answers != 10 {
+		t.Errorf("%d answers of a budget for 10", answers)
+	}
+}

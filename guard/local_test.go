@@ -1,0 +1,105 @@
+package guard_test
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// alone is a guard that decides everything in this process, with little memory for it.
+func alone(t *testing.T, p *policy.Policy, bytes int64) *guard.Guard {
+	t.Helper()
+	o := guard.Options{BreakAfter: 1, BreakFor: time.Hour, LocalBytes: bytes}
+	g := newGuard(t, client(t, nobody(t)), p, o.WithLocalClock(embedded.NewManualClock(moment)))
+	return g
+}
+
+func localPolicies() map[string]*policy.Policy {
+	limit := func(kind policy.Kind) *policy.Policy {
+		return chat(policy.Limit{Name: "hour", Kind: kind, Limit: 12, Window: time.Hour, OnFailure: policy.Local, Share: 0.25})
+	}
+	all := map[string]*policy.Policy{}
+	for _, kind := range []policy.Kind{policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow, policy.GCRA} {
+		all[string(kind)] = limit(kind)
+	}
+	money := budgeted()
+	money.Cost.OnFailure = policy.Local
+	all["budget"] = money
+	abuse := limit(policy.GCRA)
+	abuse.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 5, Window: time.Hour, Block: time.Hour}}, OnFailure: policy.Local}
+	abuse.Endpoints[0].Abuse = policy.CountAll
+	all["attempts"] = abuse
+	return all
+}
+
+func TestDecide_localForgetsTheLeastRecentlyUsedWhenItsMemoryIsFull(t *testing.T) {
+	for name, p := range localPolicies() {
+		t.Run(name, func(t *testing.T) {
+			g := alone(t, p, 1<<20)
+			ask := func(subject string) *guard.Decision {
+				return decide(t, g, guard.Request{Endpoint: "chat", Subject: subject})
+			}
+			for i := range 8000 {
+				if d := ask("ip=" + strconv.Itoa(i)); !d.Allowed {
+					t.Fatalf("subject %d at its first request: %+v", i, d)
+				}
+				if i%100 == 0 {
+					if d := ask("key=ada"); d.Allowed != (i/100 < taken(name)) {
+						t.Fatalf("a subject that is used again and again, at its request %d: %+v", i/100+1, d)
+					}
+				}
+			}
+			if d := ask("ip=0"); !d.Allowed || left(d) != left(ask("key=fresh")) {
+				t.Errorf("a subject that was forgotten: %+v", d)
+			}
+		})
+	}
+}
+
+// taken is how often a subject may pass.
+func taken(name string) int {
+	switch name {
+	case "budget":
+		return 2 // 0.10 of a quarter of 1.00
+	}
+	return 3
+}
+
+func left(d *guard.Decision) int64 {
+	if len(d.Budgets) > 0 {
+		return int64(d.Budgets[0].Remaining)
+	}
+	return d.Limits[0].Remaining
+}
+
+// TestDecide_localStaysWithinItsBytesOfHeap counts what is live after a collection. The margin is the 4 MiB that the engine takes without subjects.
+func TestDecide_localStaysWithinItsBytesOfHeap(t *testing.T) {
+	const bytes, engine = 6 << 20, 4 << 20
+	for name, p := range localPolicies() {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			g := alone(t, p, bytes)
+			for i := range 25_000 {
+				decide(t, g, guard.Request{Endpoint: "chat", Subject: "ip=2001:db8::" + strconv.Itoa(i)})
+			}
+			if took := heap() - before; took > bytes+engine || took < bytes {
+				t.Errorf("%d KiB of heap with %d KiB for subjects", took>>10, bytes>>10)
+			}
+			runtime.KeepAlive(g)
+		})
+	}
+}
+
+// heap is what is live, in bytes.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what pools held
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

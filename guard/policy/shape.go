@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of a file's shape. The parser recurses for each level and for each key of a block mapping, moves all tokens for each empty value, and
+// keeps the path of each value: without bounds its time and memory grow with products of these.
+const (
+	maxDepth = 32   // levels of lists and mappings
+	maxKeys  = 500  // of a block mapping, which is one without braces
+	maxEmpty = 1000 // keys and list entries without a value
+	maxPath  = 600  // bytes of the keys that lead to a value
+)
+
+// misshapen returns the first place where tokens exceed a bound; nil where none does.
+func misshapen(tokens token.Tokens) *Problem {
+	var s shape
+	for _, t := range tokens {
+		if t.Type == token.CommentType {
+			continue
+		}
+		if message := s.take(t); message != "" {
+			line, column := position(t)
+			return &Problem{Line: line, Column: column, Message: message}
+		}
+		s.last = t
+	}
+	return nil
+}
+
+// A shape follows the tokens of a file.
+type shape struct {
+	levels []level
+	path   int // bytes of the levels' keys
+	empty  int
+	last   *token.Token
+	start  *token.Token // of the line, or behind its last - or ?
+	key    int          // column of the last key
+}
+
+// A level is an open list or mapping.
+type level struct {
+	column int // 0 for a flow level, which is one in brackets or braces
+	list   bool
+	keys   int
+	bytes  int  // of the key that is being read
+	valued bool // the entry of a flow mapping has a colon
+}
+
+func (s *shape) take(t *token.Token) string {
+	if s.isEmptyBefore(t) {
+		s.empty++
+	}
+	if s.start == nil || s.start.Position.Line != t.Position.Line {
+		s.start = t
+	}
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		s.push(level{list: t.Type == token.SequenceStartType})
+	case token.SequenceEndType, token.MappingEndType:
+		if s.inFlow() {
+			s.pop()
+		}
+	case token.CollectEntryType:
+		if s.inFlow() {
+			s.setKey(0)
+			s.top().valued = false
+		}
+	case token.MappingValueType, token.MappingKeyType:
+		s.takeKey(t)
+	case token.SequenceEntryType:
+		if !s.inFlow() {
+			s.leave(t.Position.Column, true)
+			if s.column() != t.Position.Column || !s.top().list { // a list may begin at the column of its key
+				s.push(level{column: t.Position.Column, list: true})
+			}
+		}
+		s.start = nil
+	}
+	return s.problem()
+}
+
+func (s *shape) takeKey(t *token.Token) {
+	size := 0
+	if s.last != nil {
+		size = len(s.last.Value)
+	}
+	if s.inFlow() {
+		s.top().valued = true
+		s.setKey(size)
+		return
+	}
+	s.key = s.start.Position.Column
+	s.leave(s.key, false)
+	if s.column() != s.key {
+		s.push(level{column: s.key})
+	}
+	s.top().keys++
+	s.setKey(size)
+	if t.Type == token.MappingKeyType {
+		s.start = nil
+	}
+}
+
+// isEmptyBefore reports whether the parser adds an empty value before t.
+func (s *shape) isEmptyBefore(t *token.Token) bool {
+	switch {
+	case s.last == nil:
+		return false
+	case s.inFlow():
+		return !s.top().list && (t.Type == token.CollectEntryType || t.Type == token.MappingEndType) &&
+			s.last.Type != token.MappingStartType && s.last.Type != token.CollectEntryType &&
+			(!s.top().valued || s.last.Type == token.MappingValueType)
+	case s.last.Type == token.SequenceEntryType:
+		return t.Position.Column <= s.last.Position.Column
+	}
+	return s.last.Type == token.MappingValueType && t.Position.Line != s.last.Position.Line &&
+		(t.Position.Column < s.key || t.Position.Column == s.key && t.Type != token.SequenceEntryType)
+}
+
+func (s *shape) problem() string {
+	switch {
+	case len(s.levels) > maxDepth:
+		return fmt.Sprintf("must be nested at most %d levels deep", maxDepth)
+	case s.path > maxPath:
+		return fmt.Sprintf("must have at most %d bytes in the keys that lead to a value", maxPath)
+	case s.empty > maxEmpty:
+		return fmt.Sprintf("must have at most %d keys and list entries without a value: remove them or write their values", maxEmpty)
+	case len(s.levels) > 0 && s.top().keys > maxKeys:
+		return fmt.Sprintf("must have at most %d keys in a mapping without braces: write {key: value, ...} instead", maxKeys)
+	}
+	return ""
+}
+
+func (s *shape) top() *level { return &s.levels[len(s.levels)-1] }
+
+func (s *shape) inFlow() bool { return len(s.levels) > 0 && s.top().column == 0 }
+
+// column is where the innermost block level begins; 0 for none.
+func (s *shape) column() int {
+	if len(s.levels) == 0 {
+		return 0
+	}
+	return s.top().column
+}
+
+func (s *shape) push(l level) { s.levels = append(s.levels, l) }
+
+func (s *shape) pop() {
+	s.setKey(0)
+	s.levels = s.levels[:len(s.levels)-1]
+}
+
+func (s *shape) setKey(size int) {
+	s.path += size - s.top().bytes
+	s.top().bytes = size
+}
+
+// leave closes the block levels that a list entry or a key at a column ends.
+func (s *shape) leave(column int, list bool) {
+	for len(s.levels) > 0 && !s.inFlow() {
+		if l := s.top(); l.column < column || l.column == column && (list || !l.list) {
+			return
+		}
+		s.pop()
+	}
+}

@@ -1,0 +1,174 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// spoil edits all that a decision shows.
+func spoil(d *guard.Decision) {
+	for i := range d.Limits {
+		d.Limits[i] = guard.LimitState{Name: "spoilt"}
+	}
+	for i := range d.Budgets {
+		d.Budgets[i] = guard.BudgetState{Name: "spoilt"}
+	}
+	d.Allowed, d.Reason, d.RetryAfter, d.Subject = !d.Allowed, "spoilt", 0, "spoilt"
+}
+
+func refusing() *policy.Policy {
+	p := budgeted()
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 1, Window: time.Minute}}
+	p.Endpoints[0].Global = []policy.Limit{{Name: "all", Limit: 10, Window: time.Minute}}
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "scarce", Global: []policy.Limit{{Name: "all", Limit: 1, Window: time.Minute}}})
+	return p
+}
+
+func TestDecide_whatAHookEditsStaysItsOwn(t *testing.T) {
+	for _, endpoint := range []string{"chat", "scarce"} {
+		rdb, _ := inProcess(t)
+		g := newGuard(t, rdb, refusing(), guard.Options{Hooks: []guard.Hooks{{
+			Deciding: func(ctx context.Context, r *guard.Request) context.Context {
+				r.Subject, r.Endpoint = "spoilt", "spoilt"
+				return ctx
+			},
+			Decided: func(_ context.Context, e guard.Event) { spoil(e.Decision) },
+		}}})
+		wantUnspoilt(t, g, endpoint, func(*guard.Decision) {})
+	}
+}
+
+func TestDecide_whatACallerEditsOfACloneIsNotRemembered(t *testing.T) {
+	for _, endpoint := range []string{"chat", "scarce"} {
+		rdb, _ := inProcess(t)
+		wantUnspoilt(t, newGuard(t, rdb, refusing(), guard.Options{}), endpoint, func(d *guard.Decision) {
+			if d.Cached {
+				d = d.Clone()
+			}
+			spoil(d)
+		})
+	}
+}
+
+// wantUnspoilt wants the same refusal three times: by Redis, and remembered.
+func wantUnspoilt(t *testing.T, g *guard.Guard, endpoint string, edit func(*guard.Decision)) {
+	t.Helper()
+	r := guard.Request{Endpoint: endpoint, Subject: "fp=ada"}
+	if d := decide(t, g, r); !d.Allowed {
+		t.Fatalf("%s: the first: %+v", endpoint, d)
+	}
+	var first *guard.Decision
+	for i := range 3 {
+		d := decide(t, g, r)
+		if i == 0 {
+			first = d.Clone()
+		}
+		if endpoint == "chat" && len(d.Limits) != 2 || len(d.Limits) == 0 || d.Cached != (i > 0) {
+			t.Fatalf("%s: refusal %d: %+v", endpoint, i+1, d)
+		}
+		if diff := cmp.Diff(first, d, cmpopts.IgnoreUnexported(guard.Decision{}), cmpopts.IgnoreFields(guard.Decision{}, "Cached", "Age", "RetryAfter")); diff != "" {
+			t.Errorf("%s: refusal %d (-want +got):\n%s", endpoint, i+1, diff)
+		}
+		edit(d)
+	}
+}
+
+func TestDecide_aRefusalIsForgottenWhenItBecameUntrue(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, g *guard.Guard, d *guard.Decision) error{
+		"settled":   func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 1) },
+		"cancelled": func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Cancel(t.Context()) },
+		"settled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			return g.Settle(t.Context(), "fp=ada", d.Detach(), 1)
+		},
+		"cancelled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			return g.Cancel(t.Context(), "fp=ada", d.Detach())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			g := newGuard(t, rdb, budgeted(), guard.Options{})
+			r := guard.Request{Endpoint: "chat", Subject: "fp=ada", Estimate: 600_000}
+			held := decide(t, g, r)
+			decide(t, g, r)
+			if d := decide(t, g, r); d.Allowed || !d.Cached {
+				t.Fatalf("not remembered: %+v", d)
+			}
+			if err := end(t, g, held); err != nil {
+				t.Fatal(err)
+			}
+			if d := decide(t, g, r); !d.Allowed {
+				t.Errorf("refused, though there is room again: %+v", d)
+			}
+		})
+	}
+}
+
+// A request whose caller gave up is given back; what was refused meanwhile is so no longer.
+func TestDecide_aRefusalIsForgottenWhenALateAnswerIsGivenBack(t *testing.T) {
+	rdb, _ := inProcess(t)
+	rdb.AddHook(atTheEnd{})
+	back, gate := make(chan struct{}), make(chan struct{})
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Hooks: []guard.Hooks{{
+		GaveBack: func(context.Context, string, error) { close(back) },
+	}}})
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}) // loads the library
+	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	ctx, cancel := context.WithCancel(t.Context())
+	late := func() {
+		cancel()
+		<-gate
+	}
+	if _, err := g.Decide(context.WithValue(ctx, endKey{}, late), r); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if d := decide(t, g, r); d.Allowed {
+			t.Fatalf("the second of one: %+v", d)
+		}
+	}
+	open()
+	<-back
+	if d := decide(t, g, r); !d.Allowed {
+		t.Errorf("refused, though the first one was given back: %+v", d)
+	}
+}
+
+func TestDecide_aBlockIsRememberedWhateverIsAskedFor(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := budgeted()
+	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Hour, Block: time.Hour}}}
+	p.Endpoints[0].Abuse = policy.CountAll
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 1_000_000, Window: time.Second}}
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image"})
+	trips := 0
+	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
+	for range 3 {
+		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	}
+	trips = 0
+	for i := range 1000 {
+		for _, r := range []guard.Request{
+			{Endpoint: "chat", Weight: int64(i + 1)}, {Endpoint: "chat", Estimate: fcall.Micros(i + 1)}, {Endpoint: "image", Weight: int64(i + 1)},
+		} {
+			r.Subject = "fp=ada"
+			if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonBlocked || d.Endpoint != r.Endpoint || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
+				t.Fatalf("%+v: %+v", r, d)
+			}
+		}
+	}
+	if trips != 0 {
+		t.Errorf("%d round trips for a subject that is known to be blocked", trips)
+	}
+}

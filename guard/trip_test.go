@@ -1,0 +1,132 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+type endKey struct{}
+
+// atTheEnd calls a function of the call's context between Redis's answer and its arrival.
+type atTheEnd struct{}
+
+func (atTheEnd) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (atTheEnd) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if f, ok := ctx.Value(endKey{}).(func()); ok {
+			f()
+		}
+		return err
+	}
+}
+
+func (atTheEnd) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Micros {
+	t.Helper()
+	costs, err := cost.New(rdb, fcall.Options{Namespace: "guard"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Bucket: fcall.Subject(subject), Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return peek.Limits[0].Spent
+}
+
+// An answer that arrives as its caller gives up has one fate: it is used and its hold stays, or it is given back. A receipt names the hold, so
+// that its caller does not know it before.
+func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
+	const requests = 4000
+	rdb, _ := inProcess(t)
+	rdb.AddHook(atTheEnd{})
+	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
+	used := make([]bool, requests)
+	var count atomic.Int64
+	var all sync.WaitGroup
+	for worker := range 16 { // more than there are processors, so that they are interrupted anywhere
+		all.Go(func() {
+			for i := worker; i < requests; i += 16 {
+				ctx, cancel := context.WithCancel(t.Context())
+				end := func() { // the caller wakes up, and the answer arrives a moment later
+					cancel()
+					for began := time.Now(); time.Since(began) < time.Duration(i%200)*500*time.Nanosecond; {
+					}
+				}
+				d, err := g.Decide(context.WithValue(ctx, endKey{}, end), guard.Request{Endpoint: "chat", Subject: fmt.Sprintf("fp=%d", i), Receipt: "once"})
+				switch {
+				case err == nil && d.Allowed && d.Fallback == guard.FallbackNone:
+					used[i] = true
+					count.Add(1)
+				case !errors.Is(err, context.Canceled):
+					t.Errorf("request %d: %+v, %v", i, d, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := g.Close(); err != nil { // waits for what is given back
+		t.Fatal(err)
+	}
+	lost, kept := 0, 0
+	for i := range requests {
+		switch got := peekSpent(t, rdb, fmt.Sprintf("fp=%d", i)); {
+		case used[i] && got != 100_000:
+			lost++
+		case !used[i] && got != 0:
+			kept++
+		}
+	}
+	t.Logf("%d of %d answers were used", count.Load(), requests)
+	if lost > 0 || kept > 0 {
+		t.Errorf("%d answers were used and lost their hold, %d were not used and kept it", lost, kept)
+	}
+}
+
+// The third fate: a request that passed without Redis keeps what a late answer counted, and settles by a name of its own.
+func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t *testing.T) {
+	rdb, _ := inProcess(t)
+	late := slow{make(chan struct{})}
+	rdb.AddHook(late)
+	p := budgeted()
+	p.Timeout = 5 * time.Millisecond
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 10, Window: time.Minute}}
+	g := newGuard(t, rdb, p, guard.Options{})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "once"})
+	if !d.Allowed || d.Fallback != guard.FallbackOpen {
+		t.Fatalf("%+v", d)
+	}
+	close(late.gate)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := peekSpent(t, rdb, "fp=ada"); got != 0 {
+		t.Errorf("%v is held by an unknown name", got)
+	}
+	if err := d.Settle(t.Context(), 300_000); err != nil {
+		t.Fatal(err)
+	}
+	if got := peekSpent(t, rdb, "fp=ada"); got != 300_000 {
+		t.Errorf("%v is spent", got)
+	}
+	again := newGuard(t, rdb, func() *policy.Policy { p := *p; p.Timeout = 10 * time.Second; return &p }(), guard.Options{})
+	if d := decide(t, again, guard.Request{Endpoint: "chat", Subject: "fp=ada"}); d.Limits[0].Remaining != 8 {
+		t.Errorf("%d of 10 are left after a request that passed and another one", d.Limits[0].Remaining)
+	}
+}
