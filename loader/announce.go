@@ -42,6 +42,7 @@ type Client struct {
 //
 //	go loader.Announce(ctx, rdb, ratelimit.Library, loader.AnnounceOptions{})
 //
+// The sign is in database 0, over a connection of its own where the client uses another database.
 // A client of a channel announces the library of that channel ([fcall.Library.Channel]). A sign is one member of a sorted set, removed after a day. The user needs ~rlfunc:{deploy}:clients +time +zadd +zrem
 // +zremrangebyscore +expire, which `rlfunc acl service --announce` adds.
 func Announce(ctx context.Context, client fcall.Caller, lib *fcall.Library, o AnnounceOptions) {
@@ -49,7 +50,11 @@ func Announce(ctx context.Context, client fcall.Caller, lib *fcall.Library, o An
 		host, _ := os.Hostname()
 		o.Instance = cmp.Or(host, "unknown") + ":" + strconv.Itoa(os.Getpid())
 	}
-	b := book{client}
+	zero, own := inDatabase0(client)
+	if own != nil {
+		defer own.Close()
+	}
+	b := book{zero}
 	member := lib.ServerName + "@" + lib.Version + " " + strings.Join(strings.Fields(o.Instance), "_")
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
@@ -87,12 +92,17 @@ func (b book) sign(ctx context.Context, member string) error {
 // Clients lists the processes that gave a sign within the last day, by library, version and instance. Processes that do not announce
 // themselves are not among them.
 func (t *Target) Clients(ctx context.Context) ([]Client, error) {
-	b := book{t.caller}
-	now, err := b.now(ctx)
+	s, err := t.open(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	return b.clients(ctx, now.Add(-seenFor))
+	defer s.close()
+	now, err := s.book.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clients, _, err := s.clients(ctx, now.Add(-seenFor))
+	return clients, err
 }
 
 func (b book) clients(ctx context.Context, since time.Time) ([]Client, error) {
@@ -111,10 +121,12 @@ func (b book) clients(ctx context.Context, since time.Time) ([]Client, error) {
 		}
 		clients = append(clients, Client{Library: library, Version: version, Instance: instance, Seen: time.UnixMilli(millis).UTC()})
 	}
-	slices.SortFunc(clients, func(a, b Client) int {
-		return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.Version, b.Version), strings.Compare(a.Instance, b.Instance))
-	})
+	slices.SortFunc(clients, compareClients)
 	return clients, nil
+}
+
+func compareClients(a, b Client) int {
+	return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.Version, b.Version), strings.Compare(a.Instance, b.Instance))
 }
 
 // pairs reads members with scores: pairs in RESP3, a flat list in RESP2.

@@ -35,11 +35,14 @@ type ApplyOptions struct {
 // not keep the others from their end. Primaries are loaded all at once; then it waits for the replicas and reads them too. A replica that
 // does not answer or is behind is a warning in its NodeResult.
 //
-// A plan that has something to do takes a lock on every primary, which another deployer waits for or gets as ErrLocked, and which
-// expires 30 seconds after the death of its owner; it writes down what it replaces and what it loads, with the source, and what came of it
+// A plan that has something to do takes a lock on the target and one on every primary. Another deployer waits for them, or gets ErrLocked; they
+// expire 30 seconds after the death of their owner. It writes down what it replaces and what it loads, with the source, and the outcome
 // ([Target.Releases], [Target.History]). Each library is loaded in a transaction that only happens while the lock is held and the node holds what was
 // planned: a process that stood still until its lock expired gets ErrLockLost, and has loaded nothing. What another tool, which takes no
-// lock, has put there in the same moment is put back, with ErrMoved. A deploy that was cut off is finished by running it again.
+// lock, has put there in the same moment is put back, with ErrMoved. A lock that was lost meanwhile is an error, also if all is loaded.
+//
+// When ctx ends, no further load begins, a load under way has two seconds to end, and the Result says what was loaded; the steps that were not
+// tried are ErrInterrupted. To finish an interrupted deploy, run it again.
 func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 	if p == nil || len(p.libs) == 0 {
 		return nil, &Error{Op: "apply", Reason: ErrPlan, Text: "the plan has no libraries; a saved plan is read with ReadPlan"}
@@ -59,7 +62,7 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	}
 	var g *guard
 	if !o.Stateless && o.busy(now) {
-		if g, err = t.guard(ctx, s.nodes, states, p.op(), o.Lock); err != nil {
+		if g, err = s.guard(ctx, states, p.op(), o.Lock); err != nil {
 			return nil, err
 		}
 		defer g.release(ctx)
@@ -92,6 +95,9 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	})
 	s.follow(ctx, p.libs, states, r, o, done)
 	g.end(ctx, now, r)
+	if g != nil {
+		r.Problem = g.release(ctx)
+	}
 	return r, r.Err()
 }
 
@@ -139,7 +145,7 @@ func blocked(n NodePlan, s Step) *Error {
 	case Drift:
 		return &Error{
 			Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrDrifted,
-			Text: s.Reason + "; give it a new version, or replace it on purpose",
+			Text: s.Reason,
 		}
 	case Collide:
 		return &Error{
@@ -200,6 +206,8 @@ func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState
 	n.pin()
 	defer n.unpin()
 	var stop *Error
+	begun, cancel := lasting(ctx)
+	defer cancel()
 	for i, s := range plan.Steps {
 		step := StepResult{Library: s.Library, From: s.From, Found: s.From}
 		switch {
@@ -209,10 +217,12 @@ func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState
 			step.Outcome = LeftNewer
 		case !o.wants(s):
 			step.Outcome, step.Problem = NotStarted, blocked(plan, s)
+		case ctx.Err() != nil:
+			step.Outcome, step.Problem = NotStarted, interrupted(ctx, "load", s.Library, n.Addr)
 		case stop != nil:
 			step.Outcome, step.Problem = NotStarted, stop.at("load", s.Library)
 		default:
-			step = n.load(ctx, l, libs[i], s.Action != Load, compare(libs[i], state.Libraries))
+			step = n.load(begun, l, libs[i], compare(libs[i], state.Libraries))
 			if step.Problem != nil && !step.Problem.answered() {
 				stop = &Error{
 					Node: n.Addr, Reason: ErrUnreachable, Cause: step.Problem,

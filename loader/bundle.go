@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -12,31 +13,39 @@ import (
 
 const metadataMark = "-- rlfunc: "
 
-// readMetadata finds the name and the version in the comments at a bundle's head. Further fields on that line are for later versions.
-func readMetadata(code string) (name, version string) {
+// metadata is what a bundle says about itself.
+type metadata struct {
+	name, version string
+	retired       time.Time // of a tombstone
+}
+
+// readMetadata reads the comments at a bundle's head. Further fields on that line are for later versions.
+func readMetadata(code string) (m metadata) {
 	for line := range strings.Lines(code) {
 		line = strings.TrimSpace(line)
 		fields, ok := strings.CutPrefix(line, metadataMark)
 		if !ok {
 			if line != "" && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "#!") {
-				return "", ""
+				return metadata{}
 			}
 			continue
 		}
 		for field := range strings.FieldsSeq(fields) {
 			switch key, value, _ := strings.Cut(field, "="); key {
 			case "library":
-				name = value
+				m.name = value
 			case "version":
-				version = value
+				m.version = value
+			case "retired":
+				m.retired, _ = time.Parse(time.RFC3339, value) // another text is for a later version
 			}
 		}
-		if name == "" || !semver.IsValid("v"+version) {
-			return "", ""
+		if m.name == "" || !semver.IsValid("v"+m.version) {
+			return metadata{}
 		}
-		return name, version
+		return m
 	}
-	return "", ""
+	return metadata{}
 }
 
 var shebang = regexp.MustCompile(`^#!\s*\w+\s+name=(\w+)\s*$`)
@@ -76,11 +85,11 @@ func checkLibraries(op string, libs []*fcall.Library) error {
 		refuse := func(why string) error {
 			return &Error{Op: op, Library: lib.ServerName, Reason: ErrLibrary, Text: why}
 		}
-		name, version := readMetadata(lib.Code)
+		m := readMetadata(lib.Code)
 		switch {
 		case lib.ServerName == "" || shebangName(lib.Code) != lib.ServerName:
 			return refuse("the code does not begin with `#!lua name=" + lib.ServerName + "`; generate it again")
-		case name != lib.Name || version != lib.Version || name == "":
+		case m.name != lib.Name || m.version != lib.Version || m.name == "":
 			return refuse("the code's head does not say `" + metadataMark + "library=" + lib.Name + " version=" + lib.Version + "`; generate it again")
 		case seen[lib.ServerName]:
 			return refuse("the library is given twice")

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -149,6 +150,9 @@ func (s *session) openSlots(ctx context.Context, o *redis.ClusterOptions, replic
 	}
 	if len(s.nodes) == 0 {
 		return &Error{Op: "find the nodes", Reason: ErrUnsupported, Text: "the client's own list of nodes is empty"}
+	}
+	if primaries := slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.loadable() }); len(primaries) == 1 {
+		s.book = book{primaries[0].caller} // the client's own connections may be in another database
 	}
 	return nil
 }

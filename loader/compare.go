@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -21,6 +22,7 @@ const (
 	Newer   State = "newer"   // a higher version of the library
 	Drifted State = "drifted" // the same version, with other bytes
 	Foreign State = "foreign" // not ours: no metadata, or that of another library
+	Retired State = "retired" // a retire removed it, and it stays away until a deploy
 	Unknown State = "unknown" // the node could not be read
 )
 
@@ -33,7 +35,11 @@ type Finding struct {
 	Digest  string `json:"digest,omitempty"`
 	// Difference is where the bytes differ first, if they do.
 	Difference *Difference `json:"difference,omitempty"`
+	Retired    time.Time   `json:"retired,omitzero"` // when, if State is Retired
 }
+
+// replaces reports whether a load takes the place of what was found.
+func (f Finding) replaces() bool { return f.State != Missing }
 
 // A Difference is the first place at which a node's code is not the library's.
 type Difference struct {
@@ -44,13 +50,17 @@ type Difference struct {
 	Found    string `json:"found"`               // the node's
 }
 
-// String says where and what.
+// String returns the first place of the difference: the line of the author's file, or that of the bundle where rlfunc generated it.
 func (d *Difference) String() string {
-	at := fmt.Sprintf("line %d of the bundle", d.Line)
-	if d.File != "" {
-		at = fmt.Sprintf("%s:%d", d.File, d.FileLine)
+	if d.File == "" {
+		return fmt.Sprintf("line %d of what `rlfunc bundle` prints", d.Line)
 	}
-	return fmt.Sprintf("%s should be %q and is %q", at, d.Want, d.Found)
+	return fmt.Sprintf("%s:%d", d.File, d.FileLine)
+}
+
+// drift says that the node's bytes under lib's version are not lib's, and where they differ first.
+func drift(lib *fcall.Library, d *Difference) string {
+	return "the server's " + lib.ServerName + " " + lib.Version + " differs from this source, first at " + d.String()
 }
 
 // compare finds lib among the libraries of a node.
@@ -64,6 +74,10 @@ func compare(lib *fcall.Library, loaded []LoadedLibrary) Finding {
 	f.Found, f.Digest = held.Version, held.Digest
 	if held.Code == lib.Code {
 		f.State = Same
+		return f
+	}
+	if held.Name == lib.Name && !held.Retired.IsZero() {
+		f.State, f.Found, f.Retired = Retired, "", held.Retired
 		return f
 	}
 	f.Difference = difference(lib, held.Code)

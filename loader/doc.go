@@ -4,9 +4,9 @@
 // [Target.Apply] does it, and [Target.Verify] compares byte for byte what each node holds. [Ensure] is for services: at their
 // start they load what is absent and never replace anything.
 //
-// Deploys take a lock, and write down on the target what they do: [Target.Releases] holds the source of the last releases, so that
-// [Target.PlanRollback] can go back, and [Target.History] says who did what and what came of it. [Target.PlanRetire] removes a library when
-// nobody uses it any more; services that want to be seen call [Announce].
+// Deploys take a lock, and write down in database 0 of the target what they do: [Target.Releases] holds the source of the last releases, so that
+// [Target.PlanRollback] can go back, and [Target.History] says who did what. [Target.PlanRetire] removes a library that no client uses any
+// longer, and leaves a tombstone that keeps it away; services that want to be seen call [Announce].
 //
 // Results are data, by node and library; what a person or a pipeline sees of them is the caller's business. An error of one
 // node never hides what happened on another.

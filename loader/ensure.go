@@ -10,7 +10,8 @@ import (
 // can not undo a deploy. Many replicas may call it at once: one loads, and all of them find it.
 //
 // A higher version of the same major serves as well and is no error. A lower one (ErrOlder), other bytes of the same version
-// (ErrDrifted) and a name that something else holds (ErrConflict) are errors: the first is for a deploy, the others for a person. The
+// (ErrDrifted), a name that something else holds (ErrConflict) and a retired library (ErrRetired) are errors: the first is for a deploy, the
+// others for an operator. The
 // Result tells what each node holds, also beside an error; it is nil if the library or the client can not be used at all.
 //
 // It looks at primaries only. The user needs +function|list, +function|load for what is absent, and on a cluster +cluster|nodes.
@@ -38,7 +39,7 @@ func (n *node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
 	found := compare(lib, loaded)
 	r := settled(n, lib, found)
 	if found.State == Missing {
-		r = n.load(ctx, nil, lib, false, found)
+		r = n.load(ctx, nil, lib, found)
 		if r.Problem != nil && r.Problem.Reason == ErrMoved {
 			// Another replica of the service, of another version, was faster: what it loaded is what there is.
 			if loaded, err := n.list(ctx); err == nil {
@@ -71,7 +72,9 @@ func settled(n *node, lib *fcall.Library, found Finding) StepResult {
 	case Older:
 		return fail(ErrOlder, "the node has "+found.Found+", and this client was generated from "+lib.Version+"; run `rlfunc deploy`")
 	case Drifted:
-		return fail(ErrDrifted, "version "+lib.Version+" is there with other bytes: "+found.Difference.String()+"; run `rlfunc plan`")
+		return fail(ErrDrifted, drift(lib, found.Difference)+"; `rlfunc deploy --replace-drifted` replaces it")
+	case Retired:
+		return fail(ErrRetired, "it was retired at "+clockTime(found.Retired)+"; upgrade this client, or bring the library back with `rlfunc deploy` or `rlfunc rollback`")
 	case Foreign:
 		return fail(ErrConflict, Conflict{Holder: lib.ServerName}.String())
 	}

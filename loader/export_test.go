@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -23,4 +24,14 @@ func LockKey(text string) (string, error) {
 		return "", nil
 	}
 	return lockKey(number), nil
+}
+
+// EventText is what the history keeps of an event with these changes, each of another node.
+func EventText(e Event, changes []EventChange) ([]byte, error) {
+	var all []nodeChange
+	for i, c := range changes {
+		all = append(all, nodeChange{fmt.Sprintf("%0200d:6379", i), c})
+	}
+	e.Changes = grouped(all)
+	return e.text()
 }

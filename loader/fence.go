@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,20 +14,16 @@ import (
 // errAlready tells that a node holds by now what was to be loaded.
 var errAlready = errors.New("it is there already")
 
-// guarded runs commands in a transaction that only happens while the lock is this process's own. look reads over the same connection, after the
-// lock is watched, and says what to run; an error of it ends everything. An owner that slept past its lock's expiry gets ErrLockLost, and
-// nothing has run. conn defaults to a connection for this time; it must not go back to a pool, with what it may still watch.
-func (l *lock) guarded(ctx context.Context, conn *redis.Conn, look func(context.Context, *node) ([][]any, error)) ([]any, error) {
-	if conn == nil {
-		conn = l.node.client.EphemeralConn()
-		defer conn.Close()
+// guarded runs commands on the lock's node, in a transaction that only happens while the lock is this process's own. look reads over the same
+// connection, after the lock is watched, and says what to run; an error of it ends everything. An owner that slept past its lock's expiry gets
+// ErrLockLost, and nothing has run. The connection is the node's pinned one, or one for this time, as it may still watch the lock afterwards.
+func (l *lock) guarded(ctx context.Context, n *node, look func(context.Context, *node) ([][]any, error)) ([]any, error) {
+	on := n
+	if n.pinned == nil {
+		on = n.unpinned()
+		on.pin()
+		defer on.unpin()
 	}
-	on := &node{Node: l.node.Node, caller: conn, pinned: conn}
-	defer func() {
-		if on.pinned == nil && l.node.pinned == conn {
-			l.node.pinned = nil // it broke, and is closed
-		}
-	}()
 	// A renewal of the lock by this process ends a transaction as well; then nothing has run, and it is tried again.
 	for range 10 {
 		replies, err := l.transaction(ctx, on, look)
@@ -60,7 +57,9 @@ func (l *lock) transaction(ctx context.Context, on *node, look func(context.Cont
 	}
 	for _, c := range commands {
 		if _, err := on.do(ctx, true, c...); err != nil {
-			_, _ = on.do(context.WithoutCancel(ctx), true, "DISCARD")
+			if judge("", "", "", true, err).answered() {
+				_, _ = on.do(ctx, true, "DISCARD")
+			}
 			return nil, err
 		}
 	}
@@ -85,13 +84,13 @@ func (l *lock) lost() *Error {
 // put loads lib if the node still holds what was found. The server refuses a load without REPLACE where the name is taken. For a replacement
 // the same transaction lists what is there just before, so that it is known whether another tool, which takes no lock, got in between;
 // then that tool's code is put back.
-func (l *lock) put(ctx context.Context, lib *fcall.Library, replace bool, found Finding) error {
+func (l *lock) put(ctx context.Context, n *node, lib *fcall.Library, found Finding) error {
 	load := []any{"FUNCTION", "LOAD"}
-	if replace {
+	if found.replaces() {
 		load = append(load, "REPLACE")
 	}
-	replies, err := l.guarded(ctx, l.node.pinned, func(ctx context.Context, on *node) ([][]any, error) {
-		loaded, err := on.list(ctx)
+	replies, err := l.guarded(ctx, n, func(ctx context.Context, on *node) ([][]any, error) {
+		loaded, err := on.listOne(ctx, lib.ServerName)
 		if err != nil {
 			return nil, err
 		}
@@ -110,33 +109,26 @@ func (l *lock) put(ctx context.Context, lib *fcall.Library, replace bool, found 
 	if refusal, ok := replies[1].(error); ok {
 		return refusal
 	}
-	before, err := l.listed(replies[0], lib.ServerName)
+	before, err := inReply(replies[0], lib.ServerName)
 	if err != nil || before == nil || before.Digest == found.Digest || before.Digest == lib.Digest() {
 		return err
 	}
 	e := l.moved(lib.ServerName, describe(found), describe(compare(lib, []LoadedLibrary{*before})))
-	if err := l.putBack(ctx, *before, lib.Digest()); err != nil {
+	if err := l.putBack(ctx, n, *before, lib.Digest()); err != nil {
 		e.Text = fmt.Sprintf("another tool loaded it in the same moment (digest %.12s), and this load replaced that; putting it back failed: %s; plan again, and ask who else deploys",
 			before.Digest, oneLine(err.Error()))
 	}
 	return e
 }
 
-// putBack restores what another tool had loaded in the very moment in which ours replaced it, or deleted it. ours is the digest of what
-// stands in its place, or empty.
-func (l *lock) putBack(ctx context.Context, theirs LoadedLibrary, ours string) error {
-	replies, err := l.guarded(ctx, l.node.pinned, func(ctx context.Context, on *node) ([][]any, error) {
-		loaded, err := on.list(ctx)
+// putBack restores what another tool had loaded in the very moment in which ours replaced it. ours is the digest of what stands in its place.
+func (l *lock) putBack(ctx context.Context, n *node, theirs LoadedLibrary, ours string) error {
+	replies, err := l.guarded(ctx, n, func(ctx context.Context, on *node) ([][]any, error) {
+		loaded, err := on.listOne(ctx, theirs.ServerName)
 		if err != nil {
 			return nil, err
 		}
-		digest := ""
-		for _, lib := range loaded {
-			if lib.ServerName == theirs.ServerName {
-				digest = lib.Digest
-			}
-		}
-		if digest != ours {
+		if now := named(loaded, theirs.ServerName); now == nil || now.Digest != ours {
 			return nil, errors.New("it has changed once more")
 		}
 		return [][]any{{"FUNCTION", "LOAD", "REPLACE", theirs.Code}}, nil
@@ -148,41 +140,6 @@ func (l *lock) putBack(ctx context.Context, theirs LoadedLibrary, ours string) e
 		return refusal
 	}
 	return nil
-}
-
-// remove deletes a library that is still the one that was found; what another tool loaded in the same moment is put back.
-func (l *lock) remove(ctx context.Context, found LoadedLibrary) error {
-	replies, err := l.guarded(ctx, l.node.pinned, func(ctx context.Context, on *node) ([][]any, error) {
-		loaded, err := on.list(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, lib := range loaded {
-			if lib.ServerName != found.ServerName {
-				continue
-			}
-			if lib.Digest != found.Digest {
-				return nil, l.moved(found.ServerName, "digest "+found.Digest[:12], "digest "+lib.Digest[:12])
-			}
-			return [][]any{list(found.ServerName), {"FUNCTION", "DELETE", found.ServerName}}, nil
-		}
-		return nil, errAlready
-	})
-	if err != nil {
-		return err
-	}
-	if refusal, ok := replies[1].(error); ok {
-		return refusal
-	}
-	before, err := l.listed(replies[0], found.ServerName)
-	if err != nil || before == nil || before.Digest == found.Digest {
-		return err
-	}
-	e := l.moved(found.ServerName, "digest "+found.Digest[:12], "digest "+before.Digest[:12])
-	if err := l.putBack(ctx, *before, ""); err != nil {
-		e.Text += "; it was deleted and could not be put back: " + oneLine(err.Error())
-	}
-	return e
 }
 
 func (l *lock) moved(library, was, is string) *Error {
@@ -197,23 +154,22 @@ func list(serverName string) []any {
 	return []any{"FUNCTION", "LIST", "LIBRARYNAME", serverName, "WITHCODE"}
 }
 
-// listed reads the reply to list, where another library can be, in other letters.
-func (l *lock) listed(reply any, serverName string) (*LoadedLibrary, error) {
+// inReply finds a library in the reply to list, where another one can be, in other letters.
+func inReply(reply any, serverName string) (*LoadedLibrary, error) {
 	if err, ok := reply.(error); ok {
 		return nil, err
 	}
-	items, ok := reply.([]any)
-	if !ok {
-		return nil, listError(fmt.Sprintf("the list of libraries is a %T", reply))
+	libraries, err := readLibraries(reply)
+	if err != nil {
+		return nil, err
 	}
-	for _, item := range items {
-		lib, err := readLibrary(item)
-		if err != nil {
-			return nil, listError(err.Error())
-		}
-		if lib.ServerName == serverName {
-			return &lib, nil
-		}
+	return named(libraries, serverName), nil
+}
+
+func named(libraries []LoadedLibrary, serverName string) *LoadedLibrary {
+	i := slices.IndexFunc(libraries, func(l LoadedLibrary) bool { return l.ServerName == serverName })
+	if i < 0 {
+		return nil
 	}
-	return nil, nil
+	return &libraries[i]
 }

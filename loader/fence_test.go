@@ -19,7 +19,7 @@ func TestFence_aDeployerThatSleptPastItsLockLoadsNothing(t *testing.T) {
 				client := e.Client(t)
 				put(t, client, older.Code)
 				slow := interrupted(t, e, func() {
-					client.Del(t.Context(), lockOfOne) // as its expiry does
+					client.Del(t.Context(), leaseOfOne, lockOfOne) // as their expiry does
 					if _, err := apply(client, plan(t, client, newer), as("bert")); err != nil {
 						t.Error(err)
 					}

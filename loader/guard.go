@@ -11,25 +11,26 @@ import (
 // A guard is an operation under way: it holds the locks, and writes down what happens.
 type guard struct {
 	*locks
-	book  book
-	event Event
+	book    book
+	event   Event
+	changes []nodeChange
 }
 
-// guard takes the locks of the nodes that an operation changes.
-func (t *Target) guard(ctx context.Context, nodes []*node, states []NodeState, op Op, o LockOptions) (*guard, error) {
-	l, err := lockAll(ctx, nodes, states, op, o)
+// guard takes the locks of the target and of the nodes that an operation changes.
+func (s *session) guard(ctx context.Context, states []NodeState, op Op, o LockOptions) (*guard, error) {
+	l, err := lockAll(ctx, s, states, op, o)
 	if err != nil {
 		return nil, err
 	}
-	return &guard{locks: l, book: book{t.caller}, event: Event{ID: l.token, Op: op, By: l.by, Outcome: Unfinished, Changes: []EventChange{}}}, nil
+	return &guard{locks: l, book: s.book, event: Event{ID: l.token, Op: op, By: l.by, Outcome: Unfinished}}, nil
 }
 
-// on is the node's lock; nil for a caller without connections.
+// on is the node's fence; nil for a caller without connections.
 func (g *guard) on(n *node) *lock {
 	if g == nil {
 		return nil
 	}
-	return g.held[n.Addr]
+	return g.fence(n)
 }
 
 // begin writes down what is about to be replaced, what is to come, and that it begins. What can not be written down is not done.
@@ -51,7 +52,7 @@ func (g *guard) begin(ctx context.Context, p *Plan, states []NodeState, o ApplyO
 				continue
 			}
 			coming = true
-			g.event.Changes = append(g.event.Changes, EventChange{Node: n.Addr, Library: s.Library, From: s.From, To: s.To})
+			g.changes = append(g.changes, nodeChange{n.Addr, EventChange{Library: s.Library, From: s.From, To: s.To}})
 			there := held(states[j], s.Library)
 			if there == nil {
 				continue
@@ -79,6 +80,12 @@ func (g *guard) begin(ctx context.Context, p *Plan, states []NodeState, o ApplyO
 			return err
 		}
 	}
+	return g.record(ctx)
+}
+
+// record writes the event as it is now.
+func (g *guard) record(ctx context.Context) error {
+	g.event.Changes = grouped(g.changes)
 	return g.book.event(ctx, g.event)
 }
 
@@ -103,7 +110,7 @@ func (g *guard) end(ctx context.Context, p *Plan, r *Result) {
 
 // atEnd writes, also when ctx is over.
 func (g *guard) atEnd(ctx context.Context, r *Result, write func(context.Context, time.Time) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := ending(ctx)
 	defer cancel()
 	now, err := g.book.now(ctx)
 	if err == nil {
@@ -131,8 +138,10 @@ func (g *guard) conclude(ctx context.Context, p *Plan, r *Result, now time.Time)
 			if s.FromDigest != "" {
 				digests = append(digests, s.FromDigest)
 			}
-			from, ok := recorded[s.Library+"@"+releaseID(s.From, s.FromDigest)]
+			field := s.Library + "@" + releaseID(s.From, s.FromDigest)
+			from, ok := recorded[field]
 			if changed && ok && s.Action == Downgrade {
+				delete(recorded, field) // once is enough for all nodes
 				from.RolledBack = &RolledBack{At: now, By: g.by, To: lib.Version}
 				if err := g.book.keep(ctx, from, ""); err != nil {
 					return err
@@ -144,7 +153,7 @@ func (g *guard) conclude(ctx context.Context, p *Plan, r *Result, now time.Time)
 			if err := g.book.keep(ctx, release, ""); err != nil {
 				return err
 			}
-			if err := g.book.trim(ctx, lib.ServerName, append(digests, lib.Digest())); err != nil {
+			if err := g.book.trim(ctx, lib.ServerName, keptReleases, append(digests, lib.Digest())); err != nil {
 				return err
 			}
 		}
@@ -164,16 +173,16 @@ func (g *guard) finish(ctx context.Context, r *Result, now time.Time) error {
 			if s.Problem != nil {
 				bad++
 			}
-			i := slices.IndexFunc(g.event.Changes, func(c EventChange) bool { return c.Node == n.Addr && c.Library == s.Library })
+			i := slices.IndexFunc(g.changes, func(c nodeChange) bool { return c.node == n.Addr && c.Library == s.Library })
 			if i < 0 {
 				if s.Problem == nil {
 					continue
 				}
 				// The plan was carried out without this node, which holds what it held.
-				i = len(g.event.Changes)
-				g.event.Changes = append(g.event.Changes, EventChange{Node: n.Addr, Library: s.Library, From: s.From})
+				i = len(g.changes)
+				g.changes = append(g.changes, nodeChange{n.Addr, EventChange{Library: s.Library, From: s.From}})
 			}
-			c := &g.event.Changes[i]
+			c := &g.changes[i]
 			c.Outcome = s.Outcome
 			if s.Problem != nil {
 				c.Problem = oneLine(s.Problem.Text)
@@ -188,7 +197,7 @@ func (g *guard) finish(ctx context.Context, r *Result, now time.Time) error {
 	default:
 		g.event.Outcome = Fruitless
 	}
-	return g.book.event(ctx, g.event)
+	return g.record(ctx)
 }
 
 // known are the releases by the field that holds them.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// keptEvents is how many events are remembered. An operation writes two: when it begins and when it ends.
+// keptEvents is how many events are kept. An operation writes two: when it begins and when it ends.
 const keptEvents = 1000
 
 // An Op is what is done to a target.
@@ -41,23 +41,86 @@ type Event struct {
 	At      time.Time     `json:"at"`               // when it began, by the server's clock
 	Ended   time.Time     `json:"ended,omitzero"`   // when it ended
 	Outcome EventOutcome  `json:"outcome"`          //
-	Changes []EventChange `json:"changes"`          // what was to be changed, and what became of it
-	Forced  []string      `json:"forced,omitempty"` // of a retire: the clients that were seen and overruled
+	Changes []EventChange `json:"changes"`          // what was to be changed, and its outcome
+	More    int           `json:"more,omitempty"`   // how many changes were left out to keep the event small
+	Forced  []string      `json:"forced,omitempty"` // of a retire: the first clients that were seen and overruled
 }
 
-// An EventChange is one library on one node.
+// An EventChange is the same change of one library on one or more nodes.
 type EventChange struct {
-	Node    string  `json:"node"`
-	Library string  `json:"library"`
-	From    string  `json:"from,omitempty"`
-	To      string  `json:"to,omitempty"`
-	Outcome Outcome `json:"outcome,omitempty"` // empty until the end
-	Problem string  `json:"problem,omitempty"`
+	Library string   `json:"library"`
+	From    string   `json:"from,omitempty"`
+	To      string   `json:"to,omitempty"`
+	Outcome Outcome  `json:"outcome,omitempty"` // empty until the end
+	Problem string   `json:"problem,omitempty"`
+	Count   int      `json:"count"` // how many nodes
+	Nodes   []string `json:"nodes"` // the first of them, by address
+}
+
+// What an event keeps. All events together take keptEvents times maxEvent at most.
+const (
+	maxEvent   = 4 << 10 // bytes
+	keptNodes  = 3
+	keptForced = 10
+)
+
+// A nodeChange is a change on one node; Count and Nodes are of no use in it.
+type nodeChange struct {
+	node string
+	EventChange
+}
+
+// grouped puts the same changes of several nodes together.
+func grouped(changes []nodeChange) []EventChange {
+	type key struct {
+		library, from, to, problem string
+		outcome                    Outcome
+	}
+	at := map[key]int{}
+	groups := []EventChange{}
+	for _, c := range changes {
+		k := key{c.Library, c.From, c.To, shorten(c.Problem, 200), c.Outcome}
+		i, ok := at[k]
+		if !ok {
+			i = len(groups)
+			at[k] = i
+			groups = append(groups, EventChange{Library: k.library, From: k.from, To: k.to, Outcome: k.outcome, Problem: k.problem})
+		}
+		groups[i].Count++
+		if len(groups[i].Nodes) < keptNodes {
+			groups[i].Nodes = append(groups[i].Nodes, c.node)
+		}
+	}
+	return groups
+}
+
+// text is the event as JSON, of maxEvent bytes at most. What ended well is left out first.
+func (e Event) text() ([]byte, error) {
+	e.Changes = slices.Clone(e.Changes)
+	for {
+		text, err := json.Marshal(e)
+		if err != nil || len(text) <= maxEvent || len(e.Changes) == 0 {
+			return text, err
+		}
+		drop := len(e.Changes) - 1
+		for i, c := range e.Changes {
+			if c.Problem == "" {
+				drop = i
+			}
+		}
+		e.More += e.Changes[drop].Count
+		e.Changes = slices.Delete(e.Changes, drop, drop+1)
+	}
 }
 
 // History lists the last operations on the target, the newest first. An operation that found nothing to do is none.
 func (t *Target) History(ctx context.Context, last int) ([]Event, error) {
-	return book{t.caller}.events(ctx, last)
+	b, done, err := t.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return b.events(ctx, last)
 }
 
 func (b book) events(ctx context.Context, last int) ([]Event, error) {
@@ -85,9 +148,9 @@ func (b book) events(ctx context.Context, last int) ([]Event, error) {
 	return events[:min(len(events), max(last, 1))], nil
 }
 
-// write appends an event: once when it begins, and whole once more when it ends.
+// event appends an event: once when it begins, and whole once more when it ends.
 func (b book) event(ctx context.Context, e Event) error {
-	text, err := json.Marshal(e)
+	text, err := e.text()
 	if err != nil {
 		return err
 	}

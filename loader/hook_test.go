@@ -26,7 +26,7 @@ func as(name string) loader.ApplyOptions {
 // deployRules are the rules of an access list that a deploy needs beside those for FUNCTION, as the error message names them.
 func deployRules() []any {
 	return []any{
-		"~rlfunc:{deploy*", "+time", "+watch", "+multi", "+exec", "+discard", "+get", "+set", "+del", "+pttl",
+		"~rlfunc:{deploy*", "+time", "+watch", "+multi", "+exec", "+discard", "+get", "+getex", "+set", "+del", "+pttl", "+unwatch",
 		"+hset", "+hget", "+hdel", "+hgetall", "+rpush", "+ltrim", "+lrange",
 	}
 }

@@ -58,23 +58,29 @@ func judge(op, library, node string, writes bool, err error) *Error {
 		return e
 	}
 	e.Reason, e.Text = ErrUnreachable, "no answer: "+plainText(err)
-	if neverSent(err) {
-		e.Text = "no connection: " + plainText(err)
-	} else if writes {
+	switch unsent := neverSent(err); {
+	case writes && !unsent:
 		e.Reason = ErrOutcomeUnknown
+	case errors.Is(err, context.Canceled):
+		e.Reason, e.Text = ErrInterrupted, "interrupted"
+	case unsent:
+		e.Text = "no connection: " + plainText(err)
 	}
 	return e
 }
 
 // answered tells that a server took part in the failure, so that another try may have another end.
-func (e *Error) answered() bool { return e.Reason != ErrUnreachable && e.Reason != ErrOutcomeUnknown }
+func (e *Error) answered() bool {
+	return e.Reason != ErrUnreachable && e.Reason != ErrOutcomeUnknown && e.Reason != ErrInterrupted
+}
 
 // neverSent tells errors that come before a command reaches a connection.
 func neverSent(err error) bool {
 	var op *net.OpError
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
-	return errors.As(err, &op) && op.Op == "dial" ||
+	var unsent unsentError
+	return errors.As(err, &unsent) || errors.As(err, &op) && op.Op == "dial" ||
 		errors.As(err, &record) || errors.As(err, &cert) ||
 		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed)
 }
@@ -91,7 +97,7 @@ func plainText(err error) string {
 	case errors.As(err, &authority):
 		return oneLine(err.Error()) + "; in a URL ?tls_ca= is the file of its authority"
 	case errors.Is(err, context.Canceled):
-		return "cancelled"
+		return "interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "out of time (is the address right, and does the server speak TLS if the URL says rediss://?)"
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // stateCommands are what a deploy needs beside FUNCTION, on keys of keyPattern.
-const stateCommands = "+time +watch +multi +exec +discard +get +set +del +pttl +hset +hget +hdel +hgetall +rpush +ltrim +lrange"
+const stateCommands = "+time +watch +unwatch +multi +exec +discard +get +getex +set +del +pttl +hset +hget +hdel +hgetall +rpush +ltrim +lrange"
 
 // judgeState says why the lock, the records or the history could not be read or written.
 func judgeState(op, node string, err error) *Error {

@@ -7,13 +7,14 @@ import (
 )
 
 // What a deploy keeps on a target. The names are here and nowhere else. All begin with "rlfunc:{deploy", so that a pattern of an
-// access list covers them. The records have no expiry: they are an operator's, bounded by [keptReleases] and [keptEvents], and do not grow
-// with callers.
+// access list covers them, and all are in database 0. The records have no expiry: they are an operator's, bounded by [keptReleases], [keptEvents]
+// and [maxEvent], and do not grow with callers.
 const (
 	keyReleases = "rlfunc:{deploy}:releases" // hash: <server name>@<version>@<12 digits of the digest> -> Release as JSON
 	keyCode     = "rlfunc:{deploy}:code"     // hash: digest -> source text
 	keyHistory  = "rlfunc:{deploy}:history"  // list of Event as JSON, the newest at the end
 	keyClients  = "rlfunc:{deploy}:clients"  // sorted set: <server name>@<version> <instance>, by server time in ms; expires
+	keyLease    = "rlfunc:{deploy}:lease"    // string: who changes the target; expires
 	keyPattern  = "rlfunc:{deploy*"
 )
 

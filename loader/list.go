@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
@@ -15,12 +16,13 @@ import (
 type LoadedLibrary struct {
 	ServerName string `json:"server_name"` // "ratelimit_v1"
 	// Name and Version are what the bundle says about itself; both are empty if it was not made by rlfunc.
-	Name      string   `json:"name,omitempty"`    // "ratelimit"
-	Version   string   `json:"version,omitempty"` // "1.0.0"
-	Engine    string   `json:"engine"`            // "LUA"
-	Functions []string `json:"functions"`         // sorted
-	Digest    string   `json:"digest"`            // SHA-256 of Code, in hexadecimal digits
-	Code      string   `json:"-"`
+	Name      string    `json:"name,omitempty"`    // "ratelimit"
+	Version   string    `json:"version,omitempty"` // "1.0.0"
+	Retired   time.Time `json:"retired,omitzero"`  // when a retire put this in the place of the library, which serves no calls then
+	Engine    string    `json:"engine"`            // "LUA"
+	Functions []string  `json:"functions"`         // sorted
+	Digest    string    `json:"digest"`            // SHA-256 of Code, in hexadecimal digits
+	Code      string    `json:"-"`
 }
 
 // A listError is a list of libraries that is not what servers send.
@@ -31,10 +33,23 @@ func (e listError) Error() string { return string(e) }
 // list reads all libraries, sorted by name. The reply is read by hand: go-redis's own command fails on fields that it does not
 // know, and servers add fields.
 func (n *node) list(ctx context.Context) ([]LoadedLibrary, error) {
-	reply, err := n.do(ctx, false, "FUNCTION", "LIST", "WITHCODE")
+	return n.listed(ctx, "FUNCTION", "LIST", "WITHCODE")
+}
+
+// listOne reads the libraries of a name: one or none, and those that differ from it by case only.
+func (n *node) listOne(ctx context.Context, serverName string) ([]LoadedLibrary, error) {
+	return n.listed(ctx, "FUNCTION", "LIST", "WITHCODE", "LIBRARYNAME", serverName)
+}
+
+func (n *node) listed(ctx context.Context, command ...any) ([]LoadedLibrary, error) {
+	reply, err := n.do(ctx, false, command...)
 	if err != nil {
 		return nil, err
 	}
+	return readLibraries(reply)
+}
+
+func readLibraries(reply any) ([]LoadedLibrary, error) {
 	items, ok := reply.([]any)
 	if !ok {
 		return nil, listError(fmt.Sprintf("the list of libraries is a %T", reply))
@@ -72,7 +87,8 @@ func readLibrary(reply any) (LoadedLibrary, error) {
 	}
 	slices.Sort(l.Functions)
 	l.Digest = digestOf(l.Code)
-	l.Name, l.Version = readMetadata(l.Code)
+	m := readMetadata(l.Code)
+	l.Name, l.Version, l.Retired = m.name, m.version, m.retired
 	return l, nil
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// load puts a library on a node and reads it back. before is what the node held a moment ago; it is replaced only if replace is set, and under
-// a lock only if it is still there.
-func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, replace bool, before Finding) StepResult {
-	err := n.put(ctx, l, lib, replace, before)
+// load puts a library on a node, in place of what the node held a moment ago, and reads it back. Under a lock it replaces that only if it is
+// still there.
+func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, before Finding) StepResult {
+	err := n.put(ctx, l, lib, before)
 	r := StepResult{Library: lib.ServerName, Outcome: Loaded, From: before.Found}
 	fail := func(e *Error) StepResult {
 		r.Outcome, r.Problem = Failed, e
@@ -35,7 +35,11 @@ func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, replace bo
 			return fail(e) // it is sure that nothing was loaded
 		}
 	}
-	loaded, lookErr := n.list(ctx)
+	look := n.listOne
+	if refused {
+		look = func(ctx context.Context, _ string) ([]LoadedLibrary, error) { return n.list(ctx) } // any of them may be the cause
+	}
+	loaded, lookErr := look(ctx, lib.ServerName)
 	if lookErr != nil {
 		return fail(unverified(n, lib, err, refused, lookErr))
 	}
@@ -48,7 +52,7 @@ func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, replace bo
 		r.Outcome = Replaced
 	case after.State == Same && before.State == Newer:
 		r.Outcome = Downgraded
-	case after.State == Same && before.State != Missing:
+	case after.State == Same && before.State != Missing && before.State != Retired:
 		r.Outcome = Upgraded
 	case after.State == Same:
 		// Loaded, also where the reply was lost: these are the bytes.
@@ -68,12 +72,12 @@ func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, replace bo
 	return r
 }
 
-func (n *node) put(ctx context.Context, l *lock, lib *fcall.Library, replace bool, before Finding) error {
+func (n *node) put(ctx context.Context, l *lock, lib *fcall.Library, before Finding) error {
 	if l != nil {
-		return l.put(ctx, lib, replace, before)
+		return l.put(ctx, n, lib, before)
 	}
 	args := []any{"FUNCTION", "LOAD"}
-	if replace {
+	if before.replaces() {
 		args = append(args, "REPLACE")
 	}
 	_, err := n.do(ctx, true, append(args, lib.Code)...)
@@ -123,6 +127,8 @@ func describe(f Finding) string {
 	switch f.State {
 	case Missing:
 		return "absent"
+	case Retired:
+		return "retired"
 	case Foreign:
 		return "a library that is not ours"
 	case Drifted:

@@ -9,23 +9,27 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"os/user"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A lock outlives the death of its owner by less than lockTTL, and its owner may miss one renewal.
+// A lock outlives its owner by less than lockTTL, and is renewed each lockRenew: two renewals may fail before half of its life is over.
 var (
 	lockTTL   = 30 * time.Second
-	lockRenew = 10 * time.Second
+	lockRenew = 5 * time.Second
 )
 
 const lockPoll = 200 * time.Millisecond
 
 // LockOptions say who changes a target, and how long another deployer is waited for.
 type LockOptions struct {
-	// By is written into the lock, the records and the history: a person, or the address of a pipeline's run. Defaults to user@host and the
-	// number of the process.
+	// By is written into the lock, the records and the history: a person, or the address of a pipeline's run, at most 200 bytes. Defaults to
+	// user@host and the number of the process.
 	By string
 	// Wait is how long to wait for the end of another deployer. Defaults to not waiting.
 	Wait time.Duration
@@ -35,7 +39,7 @@ type LockOptions struct {
 
 func (o LockOptions) by() string {
 	if o.By != "" {
-		return oneLine(o.By)
+		return shorten(oneLine(o.By), 200)
 	}
 	name, host := "unknown", "unknown host"
 	if u, err := user.Current(); err == nil {
@@ -47,16 +51,7 @@ func (o LockOptions) by() string {
 	return fmt.Sprintf("%s@%s (pid %d)", name, host, os.Getpid())
 }
 
-// A Lock is a deployer's hold on a node. It expires unless its owner renews it, which happens every ten seconds.
-type Lock struct {
-	Node    string    `json:"node"`
-	By      string    `json:"by"`    // who holds it
-	Op      Op        `json:"op"`    // what for
-	Since   time.Time `json:"since"` // by the owner's clock
-	Expires time.Time `json:"expires"`
-}
-
-// ticket is what the lock's key holds. Its text is unique, and being equal to it is what makes a lock one's own.
+// A ticket is what a lock's key holds. Its text is unique: the lock belongs to the process that wrote the same text.
 type ticket struct {
 	By    string    `json:"by"`
 	Op    Op        `json:"op"`
@@ -64,35 +59,32 @@ type ticket struct {
 	Token string    `json:"token"`
 }
 
-// lock is a node's lock that this process holds, or a node without one.
-type lock struct {
-	node  *node
-	key   string // empty for a primary without slots, which takes no keys
-	value string
-}
-
-// locks are those of an operation, renewed until release.
+// locks are those of an operation: a lease on one key of the target, which two operations cannot hold at once wherever its slot goes, and then
+// a fence on each primary, which loads are guarded by. Each is renewed from the moment in which it is taken.
 type locks struct {
 	token string
 	by    string
-	held  map[string]*lock // by address
-	stop  context.CancelFunc
-	done  chan struct{}
+
+	mu   sync.Mutex
+	held []*lock
+	stop context.CancelFunc
 }
 
-// lockAll takes the locks of all nodes, or none. The order is the nodes', which is by address: two deployers that begin at once meet at the first.
-func lockAll(ctx context.Context, nodes []*node, states []NodeState, op Op, o LockOptions) (*locks, error) {
-	l := &locks{token: rand.Text(), by: o.by(), done: make(chan struct{})}
+// lockAll takes the lease, then all fences at once, or nothing. A caller without connections that can watch a key, as the embedded server
+// inside this process is, has no locks.
+func lockAll(ctx context.Context, s *session, states []NodeState, op Op, o LockOptions) (*locks, error) {
+	l := &locks{token: rand.Text(), by: o.by()}
 	text, err := json.Marshal(ticket{By: l.by, Op: op, Since: time.Now().UTC().Truncate(time.Second), Token: l.token})
 	if err != nil {
 		return nil, err
 	}
 	end := time.Now().Add(o.Wait)
 	for told := false; ; {
-		err := l.tryAll(ctx, nodes, states, op, string(text))
+		err := l.tryAll(ctx, s, states, op, string(text))
 		if err == nil {
-			break
+			return l, nil
 		}
+		l.release(ctx)
 		if err.Reason != ErrLocked || time.Now().After(end) {
 			return nil, err
 		}
@@ -106,163 +98,142 @@ func lockAll(ctx context.Context, nodes []*node, states []NodeState, op Op, o Lo
 		case <-time.After(lockPoll/2 + mathrand.N(lockPoll)):
 		}
 	}
-	renewal, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop = stop
-	go l.renew(renewal)
-	return l, nil
 }
 
-func (l *locks) tryAll(ctx context.Context, nodes []*node, states []NodeState, op Op, value string) *Error {
-	l.held = map[string]*lock{}
-	for i, n := range nodes {
-		if !n.loadable() || states[i].Problem != nil {
-			continue
-		}
-		one, err := n.lock(ctx, states[i].Server, op, value)
-		if err != nil {
-			l.giveBack(ctx)
+func (l *locks) tryAll(ctx context.Context, s *session, states []NodeState, op Op, value string) *Error {
+	renewal, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	if client, ok := s.book.caller.(watcher); ok {
+		lease := &lock{node: s.book.node(), client: client, key: keyLease, value: value}
+		if err := l.take(ctx, renewal, lease, op); err != nil {
 			return err
 		}
-		if one != nil {
-			l.held[n.Addr] = one
+	}
+	errs := make([]*Error, len(s.nodes))
+	onEach(s.nodes, func(i int, n *node) {
+		if n.client == nil || !n.loadable() || states[i].Problem != nil {
+			return
+		}
+		key, err := n.lockKey(ctx, states[i].Server)
+		if err != nil {
+			errs[i] = judgeState(string(op), n.Addr, err)
+			return
+		}
+		errs[i] = l.take(ctx, renewal, &lock{node: n.unpinned(), client: n.client, key: key, value: value}, op)
+	})
+	var first *Error
+	for _, err := range errs {
+		if err != nil && (first == nil || first.Reason == ErrLocked && err.Reason != ErrLocked) {
+			first = err // waiting does not help against the others
+		}
+	}
+	return first
+}
+
+// take takes a lock and renews it from then on. One that may have been taken is held, too.
+func (l *locks) take(ctx, renewal context.Context, one *lock, op Op) *Error {
+	err := one.take(ctx, op)
+	if err == nil || !err.answered() {
+		one.done = make(chan struct{})
+		go one.renew(renewal)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.held = append(l.held, one)
+	}
+	return err
+}
+
+// fence is the node's; nil for a caller without connections.
+func (l *locks) fence(n *node) *lock {
+	for _, one := range l.held {
+		if one.client == watcher(n.client) && one.key != keyLease {
+			return one
 		}
 	}
 	return nil
 }
 
-// lock takes the lock of a node. It is nil without an error where the caller has no connections of its own to watch a key on: the embedded
-// server inside this process.
-func (n *node) lock(ctx context.Context, server Server, op Op, value string) (*lock, *Error) {
-	if n.client == nil {
-		return nil, nil
+// release ends the renewal and deletes the locks, all at once, also when ctx is over. The error is ErrLockLost if one of them belonged to this
+// process no longer.
+func (l *locks) release(ctx context.Context) *Error {
+	l.stop()
+	lost := make([]bool, len(l.held))
+	var wg sync.WaitGroup
+	for i, one := range l.held {
+		wg.Go(func() { lost[i] = !one.giveBack(ctx) })
 	}
-	key, err := n.lockKey(ctx, server)
-	if err != nil {
-		return nil, judgeState(string(op), n.Addr, err)
+	wg.Wait()
+	var first *Error
+	more := 0
+	for i, one := range l.held {
+		switch {
+		case !lost[i]:
+		case first == nil:
+			first = &Error{
+				Op: "keep the lock", Node: one.node.Addr, Reason: ErrLockLost,
+				Text: "the lock expired or was removed before the operation ended, and another deployer may have been at work; see `rlfunc history`, then run `rlfunc plan`",
+			}
+		default:
+			more++
+		}
 	}
-	l := &lock{node: n, key: key, value: value}
-	if key == "" {
-		return l, nil
+	if more > 0 {
+		first.Text = fmt.Sprintf("%s (and %d more locks)", first.Text, more)
+	}
+	l.held = nil
+	return first
+}
+
+// A watcher is a client that can delete a key on condition.
+type watcher interface {
+	fcall.Caller
+	Watch(ctx context.Context, fn func(*redis.Tx) error, keys ...string) error
+}
+
+// A lock is a key that this process holds on a server, or a server that takes no keys.
+type lock struct {
+	node   *node
+	client watcher
+	key    string // empty for a primary without slots
+	value  string
+
+	done chan struct{} // closed when it is renewed no longer
+	at   time.Time     // when it was last taken or renewed
+	gone bool          // it has expired, or another has it
+}
+
+// take takes the lock, unless another holds it.
+func (l *lock) take(ctx context.Context, op Op) *Error {
+	l.at = time.Now()
+	if l.key == "" {
+		return nil
 	}
 	for range 3 {
-		_, err := n.do(ctx, true, "SET", l.key, value, "NX", "PX", lockTTL.Milliseconds())
+		_, err := l.node.do(ctx, true, "SET", l.key, l.value, "NX", "PX", lockTTL.Milliseconds())
 		if err == nil {
-			return l, nil
+			return nil
 		}
 		if !errors.Is(err, redis.Nil) {
-			e := judgeState(string(op), n.Addr, err)
-			if !e.answered() {
-				l.giveBack(ctx) // it may have been taken
-			}
-			return nil, e
+			return judgeState(string(op), l.node.Addr, err)
 		}
-		holder, err := n.holder(ctx, l.key)
+		holder, err := l.node.holder(ctx, l.key)
 		if err != nil {
-			return nil, judgeState(string(op), n.Addr, err)
+			return judgeState(string(op), l.node.Addr, err)
 		}
 		if holder != nil {
-			return nil, locked(op, l.key, holder)
+			return locked(op, l.key, holder)
 		}
 	}
-	return nil, &Error{Op: string(op), Node: n.Addr, Reason: ErrLocked, Text: "other deployers take the lock by turns; try again"}
+	return &Error{Op: string(op), Node: l.node.Addr, Reason: ErrLocked, Text: "other deployers take the lock by turns; try again"}
 }
 
-// lockKey is the lock's name on the node, or empty where it takes no keys.
-func (n *node) lockKey(ctx context.Context, server Server) (string, error) {
-	if !server.Cluster {
-		return lockKey(-1), nil
-	}
-	reply, err := n.do(ctx, false, "CLUSTER", "NODES")
-	if err != nil {
-		return "", err
-	}
-	text, _ := reply.(string)
-	owned, err := ownSlots(text)
-	if err != nil {
-		return "", err
-	}
-	number, ok := lockNumber(owned)
-	if !ok {
-		return "", nil
-	}
-	return lockKey(number), nil
-}
-
-// Locks lists who holds the target's nodes: a deployer that is at work, or one that died less than half a minute ago.
-func (t *Target) Locks(ctx context.Context) ([]Lock, error) {
-	s, err := t.WithoutReplicas().open(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	held := make([]*Lock, len(s.nodes))
-	errs := make([]error, len(s.nodes))
-	onEach(s.nodes, func(i int, n *node) {
-		if n.problem != nil {
-			return
-		}
-		key, err := n.lockKey(ctx, n.ask(ctx).server)
-		if err == nil && key != "" {
-			held[i], err = n.holder(ctx, key)
-		}
-		if err != nil {
-			errs[i] = judgeState("read the lock", n.Addr, err)
-		}
-	})
-	locks := []Lock{}
-	for _, l := range held {
-		if l != nil {
-			locks = append(locks, *l)
-		}
-	}
-	return locks, errors.Join(errs...)
-}
-
-// holder reads who has the lock, or nil.
-func (n *node) holder(ctx context.Context, key string) (*Lock, error) {
-	reply, err := n.do(ctx, false, "GET", key)
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, _ := reply.(string)
-	reply, err = n.do(ctx, false, "PTTL", key)
-	if err != nil {
-		return nil, err
-	}
-	left, _ := reply.(int64)
-	if left == -2 {
-		return nil, nil
-	}
-	var t ticket
-	if json.Unmarshal([]byte(text), &t) != nil {
-		t = ticket{By: "something that is not rlfunc"}
-	}
-	lock := &Lock{Node: n.Addr, By: t.By, Op: t.Op, Since: t.Since}
-	if left >= 0 {
-		lock.Expires = time.Now().Add(time.Duration(left) * time.Millisecond).UTC().Truncate(time.Second)
-	}
-	return lock, nil
-}
-
-func locked(op Op, key string, l *Lock) *Error {
-	e := &Error{Op: string(op), Node: l.Node, Reason: ErrLocked, Lock: l}
-	if l.Expires.IsZero() {
-		e.Text = fmt.Sprintf("%s has the lock's key, and it never expires; nothing was changed; if no deploy runs: DEL %s", l.By, key)
-		return e
-	}
-	e.Text = fmt.Sprintf("%s has held the lock since %s for a %s; it expires at %s unless it is renewed; nothing was changed",
-		l.By, clockTime(l.Since), l.Op, clockTime(l.Expires))
-	return e
-}
-
-func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
-
-// renew keeps the locks alive. A lock that is lost is not taken again: another deployer may have been there, and the fence stops this one.
-func (l *locks) renew(ctx context.Context) {
+// renew keeps the lock alive until ctx ends. A lock that is lost is not taken again: another deployer may have been there, and the fence stops
+// this one. GETEX says in one step what the key held and lets it live; to prolong the lock of another once is harmless.
+func (l *lock) renew(ctx context.Context) {
 	defer close(l.done)
+	if l.key == "" {
+		return
+	}
 	tick := time.NewTicker(lockRenew)
 	defer tick.Stop()
 	for {
@@ -271,42 +242,57 @@ func (l *locks) renew(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, one := range l.held {
-			_ = one.renew(ctx) // a lock that can not be renewed expires
+		sent := time.Now()
+		try, cancel := context.WithTimeout(ctx, lockRenew)
+		reply, err := l.node.do(try, true, "GETEX", l.key, "PX", lockTTL.Milliseconds())
+		cancel()
+		switch {
+		case err == nil && reply == l.value:
+			l.at = sent
+		case err == nil || errors.Is(err, redis.Nil):
+			l.gone = true
+			return
 		}
 	}
 }
 
-// release ends the renewal and gives the locks back, also when ctx is over.
-func (l *locks) release(ctx context.Context) {
-	l.stop()
+var errNotOwn = errors.New("the lock belongs to another process")
+
+// giveBack deletes the lock, and reports whether it was this process's own until then. A lock that cannot be deleted expires.
+func (l *lock) giveBack(ctx context.Context) bool {
 	<-l.done
-	l.giveBack(ctx)
-}
-
-func (l *locks) giveBack(ctx context.Context) {
-	for _, one := range l.held {
-		one.giveBack(ctx)
+	if l.key == "" || l.gone {
+		return !l.gone
 	}
-	l.held = nil
-}
-
-func (l *lock) renew(ctx context.Context) error {
-	if l.key == "" {
-		return nil
-	}
-	_, err := l.guarded(ctx, nil, func(context.Context, *node) ([][]any, error) {
-		return [][]any{{"SET", l.key, l.value, "XX", "PX", lockTTL.Milliseconds()}}, nil
-	})
-	return err
-}
-
-// giveBack deletes the lock if it is still one's own. If that fails the lock expires.
-func (l *lock) giveBack(ctx context.Context) {
-	if l.key == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := ending(ctx)
 	defer cancel()
-	_, _ = l.guarded(ctx, nil, func(context.Context, *node) ([][]any, error) { return [][]any{{"DEL", l.key}}, nil })
+	err := error(redis.TxFailedErr)
+	for range 3 { // a renewal whose reply was not waited for touches the key once
+		if err = l.delete(ctx); !errors.Is(err, redis.TxFailedErr) {
+			break
+		}
+	}
+	return err == nil || !errors.Is(err, errNotOwn) && time.Since(l.at) < lockTTL
+}
+
+func (l *lock) delete(ctx context.Context) error {
+	return within(ctx, func() error {
+		return l.client.Watch(ctx, func(tx *redis.Tx) error {
+			value, err := tx.Get(ctx, l.key).Result()
+			if errors.Is(err, redis.Nil) || err == nil && value != l.value {
+				return errNotOwn
+			}
+			if err == nil {
+				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Del(ctx, l.key).Err() })
+			}
+			return err
+		}, l.key)
+	})
+}
+
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }

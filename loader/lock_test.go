@@ -12,7 +12,10 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-const lockOfOne = "rlfunc:{deploy}:lock"
+const (
+	leaseOfOne = "rlfunc:{deploy}:lease" // of the target
+	lockOfOne  = "rlfunc:{deploy}:lock"  // of the node
+)
 
 func TestLock_twoDeployersAtOnceNeverInterleave(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
@@ -54,7 +57,7 @@ func TestLock_whoDoesNotWaitIsToldWhoHoldsIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, during, loader.ErrLocked, "deploy on "+e.Addr+": anna, run 812 has held the lock since 20", "for a deploy; it expires at 20", "nothing was changed")
+		says(t, during, loader.ErrLocked, "deploy: anna, run 812 has held the lock since 20", "for a deploy; it expires at 20", "nothing was changed")
 		equal(t, "result", (*loader.Result)(nil), other)
 		lock := asError(t, during).Lock
 		if lock == nil || lock.By != "anna, run 812" || lock.Op != loader.OpDeploy || !lock.Expires.After(lock.Since) {

@@ -64,11 +64,11 @@ func put(t *testing.T, client *redis.Client, code string) {
 	}
 }
 
-// held returns the code of a library on the server, or "".
+// held returns the code of a library on the server, or "", also if it is retired.
 func held(t *testing.T, client *redis.Client, serverName string) string {
 	t.Helper()
 	for _, l := range check(t, client).Libraries {
-		if l.ServerName == serverName {
+		if l.ServerName == serverName && l.Retired.IsZero() {
 			return l.Code
 		}
 	}

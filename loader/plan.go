@@ -163,8 +163,8 @@ func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error
 	states := s.check(ctx)
 	s.preflight(ctx, states, libs)
 	p := planFor(states, libs, OpDeploy)
-	p.Warnings = s.warnings
-	t.remember(ctx, p)
+	p.Warnings = append(s.warnings, retiredBefore(states, libs)...)
+	s.remember(ctx, p)
 	return p, nil
 }
 
@@ -211,13 +211,13 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 		if op == OpRollback {
 			step.Action = Downgrade
 		}
-	case Missing:
+	case Missing, Retired:
 		step.Action = Load
 	case Older:
 		step.Action = Upgrade
 	case Drifted:
 		step.Action, step.Difference = Drift, found.Difference
-		step.Reason = "version " + lib.Version + " is there with other bytes: " + found.Difference.String()
+		step.Reason = drift(lib, found.Difference) + "; give it a new version, or replace it with --replace-drifted"
 	default:
 		step.Action, step.Conflict = Collide, &Conflict{Holder: lib.ServerName}
 		step.Reason = step.Conflict.String()

@@ -35,7 +35,7 @@ func TestPlan_tellsWhatADeployWouldDo(t *testing.T) {
 		{
 			"the same version with other bytes",
 			[]string{edited(lib, "_sell'", "_sold'").Code},
-			loader.Drift, "drifted 1.2.0", "functions/shop/shop.lua:12 should be",
+			loader.Drift, "drifted 1.2.0", "the server's shop_v1 1.2.0 differs from this source, first at functions/shop/shop.lua:12; give it a new version, or replace it with --replace-drifted",
 		},
 		{
 			"a function held by another library",

@@ -44,12 +44,16 @@ const (
 	ErrMoved Reason = "moved"
 	// ErrLocked: another deployer is at work; the error's Lock says who.
 	ErrLocked Reason = "locked"
-	// ErrLockLost: this process stood still until its lock expired, and has changed nothing since.
+	// ErrLockLost: a lock expired or was removed during the operation. Nothing was changed on its node since.
 	ErrLockLost Reason = "lock_lost"
 	// ErrNoRecord: nothing is recorded to roll back to.
 	ErrNoRecord Reason = "no_record"
 	// ErrInUse: clients of the library were seen lately.
 	ErrInUse Reason = "in_use"
+	// ErrInterrupted: the context was cancelled; nothing was sent after that.
+	ErrInterrupted Reason = "interrupted"
+	// ErrRetired: the library was retired; only a deploy or a rollback brings it back.
+	ErrRetired Reason = "retired"
 	// ErrLibrary: the library that was given contradicts itself.
 	ErrLibrary Reason = "bad_library"
 	// ErrPlan: the plan can not be used.

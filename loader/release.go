@@ -63,12 +63,26 @@ func newestFirst(a, b Release) int {
 	return cmp.Or(b.latest().Compare(a.latest()), semver.Compare("v"+b.Version, "v"+a.Version), strings.Compare(a.Digest, b.Digest))
 }
 
-// book is what deploys write down on their target. Its keys share a hash slot, and go where the client sends them.
+// book is what deploys write down on their target, in database 0. Its keys share a hash slot, and go where the client sends them.
 type book struct{ caller fcall.Caller }
+
+// records opens the book of the target; the caller closes it.
+func (t *Target) records(ctx context.Context) (book, func(), error) {
+	s, err := t.open(ctx, false)
+	if err != nil {
+		return book{}, nil, err
+	}
+	return s.book, s.close, nil
+}
 
 // Releases lists what was recorded, by library and then the newest first. It is empty if nothing was deployed, and after a FLUSHALL.
 func (t *Target) Releases(ctx context.Context) ([]Release, error) {
-	all, err := book{t.caller}.releases(ctx)
+	b, done, err := t.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	all, err := b.releases(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +172,8 @@ func (b book) keep(ctx context.Context, r Release, code string) error {
 	return b.write(ctx, "HSET", keyReleases, r.Library+"@"+r.ID(), string(text))
 }
 
-// trim forgets the oldest releases of a library, but none of held, and nothing that one of held leads back to in a step.
-func (b book) trim(ctx context.Context, library string, held []string) error {
+// trim forgets all but the newest releases of a library, but none of held, and nothing that one of held leads back to in a step.
+func (b book) trim(ctx context.Context, library string, keep int, held []string) error {
 	all, err := b.releases(ctx)
 	if err != nil {
 		return err
@@ -177,7 +191,7 @@ func (b book) trim(ctx context.Context, library string, held []string) error {
 		}
 	}
 	slices.SortFunc(own, newestFirst)
-	for _, r := range own[min(len(own), keptReleases):] {
+	for _, r := range own[min(len(own), keep):] {
 		if needed[r.ID()] {
 			continue
 		}

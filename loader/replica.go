@@ -44,7 +44,7 @@ func (n *node) pin() {
 
 func (n *node) unpin() {
 	if n.pinned != nil {
-		n.pinned.Close()
+		go n.pinned.Close() // which waits for an abandoned command
 		n.pinned = nil
 	}
 }
@@ -64,7 +64,11 @@ func (n *node) barrier(ctx context.Context, r *NodeResult, o ApplyOptions) {
 		return
 	}
 	want := len(n.answer.replicas)
-	got, err := n.pinned.Wait(ctx, want, o.replicaTimeout()).Result()
+	conn, got := n.pinned, int64(0)
+	err := within(ctx, func() (err error) {
+		got, err = conn.Wait(ctx, want, o.replicaTimeout()).Result()
+		return err
+	})
 	switch {
 	case err != nil:
 		r.Warnings = append(r.Warnings, Warning{

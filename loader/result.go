@@ -3,6 +3,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,8 +18,8 @@ const (
 	Already    Outcome = "same"        // it was there, byte for byte
 	LeftNewer  Outcome = "newer"       // a higher version is there
 	Downgraded Outcome = "downgraded"  // a rollback put it in the place of a higher version
-	Deleted    Outcome = "deleted"     // a retire removed it
-	Absent     Outcome = "absent"      // a retire found nothing
+	Deleted    Outcome = "deleted"     // a retire put a tombstone in its place
+	Absent     Outcome = "absent"      // a retire found nothing to remove
 	Failed     Outcome = "failed"      // Problem says why
 	Followed   Outcome = "followed"    // a replica got it from its primary
 	Unverified Outcome = "unverified"  // a replica could not be read, or is behind; a warning says why
@@ -33,6 +34,7 @@ type Result struct {
 	Format   int          `json:"format"`
 	Op       Op           `json:"op,omitempty"`
 	Warnings []Warning    `json:"warnings,omitempty"`
+	Problem  *Error       `json:"problem,omitempty"` // of the operation as a whole: a lock that was lost
 	Nodes    []NodeResult `json:"nodes"`
 }
 
@@ -70,15 +72,34 @@ type StepResult struct {
 	Problem *Error  `json:"problem,omitempty"`
 }
 
-// Err is nil if every step came to a good end, and otherwise the error of the one that did not, or all of them joined.
+// Err is nil if every step came to a good end, and otherwise the error of the one that did not, or all of them joined. The steps that an
+// interruption kept from their beginning have one error.
 func (r *Result) Err() error {
 	var problems []error
+	var interrupted *Error
+	steps, left := 0, 0
 	for _, n := range r.Nodes {
 		for _, s := range n.Steps {
-			if s.Problem != nil {
+			if n.Follows == "" {
+				steps++
+			}
+			switch {
+			case s.Problem == nil:
+			case s.Problem.Reason == ErrInterrupted:
+				interrupted, left = s.Problem, left+1
+			default:
 				problems = append(problems, s.Problem)
 			}
 		}
+	}
+	if interrupted != nil {
+		problems = append(problems, &Error{
+			Op: string(r.Op), Reason: ErrInterrupted, Cause: interrupted.Cause,
+			Text: fmt.Sprintf("interrupted: %d of %d steps were not tried; run it again to finish", left, steps),
+		})
+	}
+	if r.Problem != nil && !slices.ContainsFunc(problems, func(err error) bool { return errors.Is(err, r.Problem.Reason) }) {
+		problems = append(problems, r.Problem)
 	}
 	if len(problems) == 1 {
 		return problems[0]

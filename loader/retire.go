@@ -2,11 +2,12 @@ package loader
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // RetirementFormat is the version of a Retirement's JSON.
@@ -17,8 +18,12 @@ type Retirement struct {
 	Format  int              `json:"format"`
 	Library string           `json:"library"` // the server name, "ratelimit_v1"
 	Nodes   []NodeRetirement `json:"nodes"`
-	// Clients gave a sign of using it within the last 15 minutes.
+	// Clients gave a sign of using it within the last 15 minutes, in any database.
 	Clients []Client `json:"clients"`
+	// Warnings say what the clients' list leaves out: databases that cannot be read, services that do not announce themselves.
+	Warnings []Warning `json:"warnings,omitempty"`
+
+	tombstone *fcall.Library // what takes its place; nil if nothing is known of it
 }
 
 // A NodeRetirement is a Retirement for one node.
@@ -36,9 +41,10 @@ type RetireAction string
 
 // The actions.
 const (
-	RetireDelete  RetireAction = "delete"
-	RetireAbsent  RetireAction = "absent"   // it is not there
-	RetireForeign RetireAction = "conflict" // something else has the name; it is left alone
+	RetireDelete  RetireAction = "delete"   // a tombstone takes its place
+	RetireBar     RetireAction = "bar"      // it is not there; a tombstone keeps clients from loading it
+	RetireAbsent  RetireAction = "absent"   // it is not there, or retired already
+	RetireForeign RetireAction = "conflict" // something else has the name, and stays
 	RetireFollow  RetireAction = "follow"   // the node is a replica
 	RetireUnfit   RetireAction = "unfit"    // the node can not be read, or written
 )
@@ -58,64 +64,100 @@ func (t *Target) PlanRetire(ctx context.Context, serverName string) (*Retirement
 		return nil, err
 	}
 	defer s.close()
-	return t.planRetire(ctx, s.check(ctx), serverName)
+	return s.planRetire(ctx, s.check(ctx), serverName)
 }
 
-func (t *Target) planRetire(ctx context.Context, states []NodeState, serverName string) (*Retirement, error) {
+func (s *session) planRetire(ctx context.Context, states []NodeState, serverName string) (*Retirement, error) {
 	if serverName == "" || strings.ContainsFunc(serverName, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	}) {
 		return nil, &Error{Op: "retire", Library: serverName, Reason: ErrLibrary, Text: "that is no name of a library on a server; ratelimit_v1 is one"}
 	}
 	r := &Retirement{Format: RetirementFormat, Library: serverName, Nodes: make([]NodeRetirement, len(states))}
+	now, err := s.book.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.tombstone, err = s.book.tombstoneFor(ctx, states, serverName, now); err != nil {
+		return nil, err
+	}
 	for i, state := range states {
-		r.Nodes[i] = retirementOf(state, serverName)
+		r.Nodes[i] = retirementOf(state, serverName, r.tombstone != nil)
 	}
-	b := book{t.caller}
-	now, err := b.now(ctx)
+	clients, warnings, err := s.clients(ctx, now.Add(-seenFor))
 	if err != nil {
 		return nil, err
 	}
-	clients, err := b.clients(ctx, now.Add(-inUse))
-	if err != nil {
-		return nil, err
+	if len(clients) == 0 {
+		warnings = append(warnings, Warning{
+			Code: "no_announcements",
+			Text: "no service has announced itself within a day (loader.Announce), so nothing is known about clients of " + serverName + ": if there are any, their calls fail",
+		})
 	}
-	r.Clients = slices.DeleteFunc(clients, func(c Client) bool { return c.Library != serverName })
+	r.Clients = slices.DeleteFunc(clients, func(c Client) bool { return c.Library != serverName || c.Seen.Before(now.Add(-inUse)) })
+	r.Warnings = warnings
 	return r, nil
 }
 
-func retirementOf(state NodeState, serverName string) NodeRetirement {
-	n := NodeRetirement{Node: state.Node, Action: RetireAbsent, Warnings: state.Warnings}
-	i := slices.IndexFunc(state.Libraries, func(l LoadedLibrary) bool { return l.ServerName == serverName })
-	if i >= 0 {
-		n.Action, n.Version, n.Digest = RetireDelete, state.Libraries[i].Version, state.Libraries[i].Digest
-		if !state.Libraries[i].ours() {
-			n.Action = RetireForeign
+// tombstoneFor is the tombstone of a library that a node holds, or that is recorded; nil of any other name, which may be a slip of the pen.
+func (b book) tombstoneFor(ctx context.Context, states []NodeState, serverName string, now time.Time) (*fcall.Library, error) {
+	if l := present(states, serverName); l != nil && l.ours() {
+		return tombstone(l.Name, serverName, l.Version, now), nil
+	}
+	for _, state := range states {
+		if l := named(state.Libraries, serverName); l != nil && l.ours() && state.Follows == "" {
+			return &fcall.Library{Name: l.Name, Version: l.Version, ServerName: serverName, Code: l.Code}, nil
 		}
+	}
+	all, err := b.releases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, newestFirst)
+	if i := slices.IndexFunc(all, func(r Release) bool { return r.Library == serverName }); i >= 0 {
+		return tombstone(all[i].Name, serverName, all[i].Version, now), nil
+	}
+	return nil, nil
+}
+
+// retirementOf is what happens to a node; with bar one without the library gets a tombstone, too.
+func retirementOf(state NodeState, serverName string, bar bool) NodeRetirement {
+	n := NodeRetirement{Node: state.Node, Action: RetireAbsent, Warnings: state.Warnings}
+	switch found := named(state.Libraries, serverName); {
+	case found == nil && bar:
+		n.Action = RetireBar
+	case found == nil || found.ours() && !found.Retired.IsZero():
+	case found.ours():
+		n.Action, n.Version, n.Digest = RetireDelete, found.Version, found.Digest
+	default:
+		n.Action, n.Version, n.Digest = RetireForeign, found.Version, found.Digest
 	}
 	switch {
 	case state.Follows != "":
-		if n.Action == RetireDelete {
+		switch n.Action {
+		case RetireDelete:
 			n.Action = RetireFollow
+		case RetireBar:
+			n.Action = RetireAbsent
 		}
 		if state.Problem != nil {
 			n.Warnings = append(slices.Clone(n.Warnings), unseen(state))
 		}
-	case !state.Readable || n.Action == RetireDelete && state.Problem != nil:
+	case !state.Readable || n.changes() && state.Problem != nil:
 		n.Action, n.Problem = RetireUnfit, state.Problem
 	}
 	return n
 }
+
+func (n NodeRetirement) changes() bool { return n.Action == RetireDelete || n.Action == RetireBar }
 
 // ours tells a library that rlfunc made for the name under which it is there.
 func (l LoadedLibrary) ours() bool {
 	return l.Name != "" && strings.HasPrefix(l.ServerName, l.Name+"_v")
 }
 
-// Changes tells whether a node holds the library.
-func (r *Retirement) Changes() bool {
-	return slices.ContainsFunc(r.Nodes, func(n NodeRetirement) bool { return n.Action == RetireDelete })
-}
+// Changes reports whether a node holds the library, or lacks its tombstone.
+func (r *Retirement) Changes() bool { return slices.ContainsFunc(r.Nodes, NodeRetirement.changes) }
 
 // Err is why the library can not be retired, whether or not it is forced, or nil.
 func (r *Retirement) Err() error {
@@ -156,7 +198,12 @@ func (r *Retirement) InUse() error {
 }
 
 // Retire removes the library from every node, as the plan says, under the lock of a deploy. It deletes nothing that rlfunc did not make, and nothing
-// that the plan has not seen: then it is ErrMoved. The source is recorded before, so that PlanRollback with To brings it back.
+// that the plan has not seen: then it is ErrMoved. The source is recorded before, so that PlanRollback with To brings it back; the records of
+// other releases go.
+//
+// A tombstone takes the library's place: a small library of the same name, which serves no calls. While it is there the server refuses every load
+// that does not replace, as those of [Ensure] and of clients are. It stays until a deploy or a rollback replaces it; FUNCTION FLUSH, FUNCTION
+// DELETE and a restart without persistence remove it as they remove every library, and retiring again puts it back.
 func (t *Target) Retire(ctx context.Context, p *Retirement, o RetireOptions) (*Result, error) {
 	if p == nil || p.Library == "" {
 		return nil, &Error{Op: "retire", Reason: ErrPlan, Text: "the plan names no library"}
@@ -172,13 +219,13 @@ func (t *Target) Retire(ctx context.Context, p *Retirement, o RetireOptions) (*R
 	states := s.check(ctx)
 	var g *guard
 	if p.Changes() {
-		if g, err = t.guard(ctx, s.nodes, states, OpRetire, o.Lock); err != nil {
+		if g, err = s.guard(ctx, states, OpRetire, o.Lock); err != nil {
 			return nil, err
 		}
 		defer g.release(ctx)
 		states = s.check(ctx)
 	}
-	now, err := t.planRetire(ctx, states, p.Library)
+	now, err := s.planRetire(ctx, states, p.Library)
 	if err == nil {
 		err = now.Err()
 	}
@@ -202,7 +249,7 @@ func (t *Target) Retire(ctx context.Context, p *Retirement, o RetireOptions) (*R
 		if n.loadable() {
 			n.pin()
 			defer n.unpin()
-			r.Nodes[i].Steps = []StepResult{n.retire(ctx, g.on(n), states[i], now.Nodes[i], p.Library)}
+			r.Nodes[i].Steps = []StepResult{n.retire(ctx, g.on(n), states[i], now.Nodes[i], now)}
 			n.barrier(ctx, &r.Nodes[i], ApplyOptions{})
 		}
 	})
@@ -211,7 +258,10 @@ func (t *Target) Retire(ctx context.Context, p *Retirement, o RetireOptions) (*R
 			n.retired(ctx, p.Library, now.Nodes[i], &r.Nodes[i])
 		}
 	})
-	g.endRetire(ctx, r)
+	g.endRetire(ctx, now, r)
+	if g != nil {
+		r.Problem = g.release(ctx)
+	}
 	return r, r.Err()
 }
 
@@ -248,36 +298,23 @@ func (n *node) retired(ctx context.Context, serverName string, p NodeRetirement,
 	r.Steps = []StepResult{step}
 }
 
-func (n *node) retire(ctx context.Context, l *lock, state NodeState, p NodeRetirement, serverName string) StepResult {
-	r := StepResult{Library: serverName, From: p.Version}
-	if p.Action != RetireDelete {
-		r.Outcome = Absent
+func (n *node) retire(ctx context.Context, l *lock, state NodeState, p NodeRetirement, all *Retirement) StepResult {
+	r := StepResult{Library: all.Library, From: p.Version, Outcome: Absent}
+	if !p.changes() {
 		return r
 	}
-	found := held(state, serverName)
-	var err error
-	if l != nil {
-		err = l.remove(ctx, *found)
-	} else {
-		_, err = n.do(ctx, true, "FUNCTION", "DELETE", serverName)
+	if ctx.Err() != nil {
+		r.Outcome, r.Problem = NotStarted, interrupted(ctx, "retire", all.Library, n.Addr)
+		return r
 	}
-	var stopped *Error
+	begun, cancel := lasting(ctx)
+	defer cancel()
+	step := n.load(begun, l, all.tombstone, compare(all.tombstone, state.Libraries))
 	switch {
-	case err == nil:
+	case step.Problem != nil:
+		r.Outcome, r.Found, r.Problem = Failed, step.Found, step.Problem.at("retire", all.Library)
+	case p.Action == RetireDelete:
 		r.Outcome = Deleted
-	case errors.Is(err, errAlready):
-		r.Outcome = Absent
-	case errors.As(err, &stopped):
-		r.Outcome, r.Found, r.Problem = Failed, p.Version, stopped.at("retire", serverName)
-	default:
-		if loaded, lookErr := n.list(ctx); lookErr == nil && held(NodeState{Libraries: loaded}, serverName) == nil {
-			r.Outcome = Deleted // the reply was lost
-			return r
-		}
-		r.Outcome, r.Problem = Failed, judge("retire", serverName, n.Addr, true, err)
-		if r.Problem.Reason == ErrNoPermission {
-			r.Problem.Text = oneLine(err.Error()) + "; a retire needs +function|delete"
-		}
 	}
 	return r
 }
@@ -294,23 +331,40 @@ func (g *guard) beginRetire(ctx context.Context, p *Retirement, states []NodeSta
 		return err
 	}
 	for i, n := range p.Nodes {
-		if n.Action != RetireDelete {
+		if !n.changes() {
 			continue
 		}
-		g.event.Changes = append(g.event.Changes, EventChange{Node: n.Addr, Library: p.Library, From: n.Version})
-		if err := g.keepFound(ctx, recorded, *held(states[i], p.Library), now); err != nil {
-			return err
+		g.changes = append(g.changes, nodeChange{n.Addr, EventChange{Library: p.Library, From: n.Version}})
+		if found := held(states[i], p.Library); found != nil {
+			if err := g.keepFound(ctx, recorded, *found, now); err != nil {
+				return err
+			}
 		}
 	}
-	for _, c := range p.Clients {
-		g.event.Forced = append(g.event.Forced, c.Instance+" ("+c.Version+")")
+	for i, c := range p.Clients {
+		if i == keptForced {
+			g.event.Forced = append(g.event.Forced, fmt.Sprintf("and %d more", len(p.Clients)-i))
+			break
+		}
+		g.event.Forced = append(g.event.Forced, shorten(c.Instance, 60)+" ("+c.Version+")")
 	}
 	return g.book.event(ctx, g.event)
 }
 
-func (g *guard) endRetire(ctx context.Context, r *Result) {
+func (g *guard) endRetire(ctx context.Context, p *Retirement, r *Result) {
 	if g == nil || g.event.At.IsZero() {
 		return
 	}
-	g.atEnd(ctx, r, func(ctx context.Context, now time.Time) error { return g.finish(ctx, r, now) })
+	g.atEnd(ctx, r, func(ctx context.Context, now time.Time) error {
+		if r.Err() == nil {
+			var digests []string
+			for _, n := range p.Nodes {
+				digests = append(digests, n.Digest)
+			}
+			if err := g.book.trim(ctx, p.Library, 1, digests); err != nil {
+				return err
+			}
+		}
+		return g.finish(ctx, r, now)
+	})
 }

@@ -31,7 +31,6 @@ func likeRing(like *redis.RingOptions) func(addr string) *redis.Client {
 			Username: like.Username, Password: like.Password, CredentialsProvider: like.CredentialsProvider,
 			CredentialsProviderContext: like.CredentialsProviderContext, StreamingCredentialsProvider: like.StreamingCredentialsProvider,
 			DialTimeout: like.DialTimeout, ReadTimeout: like.ReadTimeout, WriteTimeout: like.WriteTimeout, TLSConfig: like.TLSConfig,
-			DB: like.DB,
 		}, addr, like.NewClient)
 	}
 }

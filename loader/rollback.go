@@ -37,7 +37,7 @@ func (t *Target) PlanRollback(ctx context.Context, serverName string, o Rollback
 	states := s.check(ctx)
 	lib := o.From
 	if lib == nil {
-		if lib, err = t.earlier(ctx, states, serverName, o.To); err != nil {
+		if lib, err = s.book.earlier(ctx, states, serverName, o.To); err != nil {
 			return nil, err
 		}
 	}
@@ -51,8 +51,7 @@ func (t *Target) PlanRollback(ctx context.Context, serverName string, o Rollback
 }
 
 // earlier finds the release to go to, with its source.
-func (t *Target) earlier(ctx context.Context, states []NodeState, serverName, to string) (*fcall.Library, error) {
-	b := book{t.caller}
+func (b book) earlier(ctx context.Context, states []NodeState, serverName, to string) (*fcall.Library, error) {
 	all, err := b.releases(ctx)
 	if err != nil {
 		return nil, err
@@ -147,21 +146,20 @@ func present(states []NodeState, serverName string) *LoadedLibrary {
 	return highest
 }
 
-// held is the library that a node holds under the name, if rlfunc made it.
+// held is the library that a node holds under the name, if rlfunc made it and it is not retired.
 func held(state NodeState, serverName string) *LoadedLibrary {
-	i := slices.IndexFunc(state.Libraries, func(l LoadedLibrary) bool { return l.ServerName == serverName && l.Name != "" })
-	if i < 0 {
-		return nil
+	if l := named(state.Libraries, serverName); l != nil && l.Name != "" && l.Retired.IsZero() {
+		return l
 	}
-	return &state.Libraries[i]
+	return nil
 }
 
 // remember warns where a plan would load what was rolled back. A user who may not read the records is not told.
-func (t *Target) remember(ctx context.Context, p *Plan) {
+func (s *session) remember(ctx context.Context, p *Plan) {
 	if len(p.Changes()) == 0 {
 		return
 	}
-	known, err := book{t.caller}.known(ctx)
+	known, err := s.book.known(ctx)
 	if err != nil {
 		return
 	}

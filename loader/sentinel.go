@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -12,7 +13,8 @@ import (
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
-// openSentinel asks all sentinels who is the primary, and follows most of them: one that was cut off still names the primary of before.
+// openSentinel asks all sentinels for the primary, and follows the majority of those that the URL names: one that was cut off still names the
+// former primary, and it may be the only one that answers.
 func (s *session) openSentinel(ctx context.Context, a *Address, replicas bool) error {
 	s.connect = likeClient(a.options)
 	sentinels := &session{connect: func(addr string) *redis.Client {
@@ -29,7 +31,9 @@ func (s *session) openSentinel(ctx context.Context, a *Address, replicas bool) e
 
 	votes := map[string]int{}
 	for _, v := range views {
-		votes[v.primary]++
+		if v.err == nil {
+			votes[v.primary]++
+		}
 	}
 	best := -1
 	for i, v := range views {
@@ -41,7 +45,10 @@ func (s *session) openSentinel(ctx context.Context, a *Address, replicas bool) e
 		return noSentinel(views)
 	}
 	primary := views[best].primary
-	s.add(Node{Addr: primary, Role: Primary})
+	if 2*votes[primary] <= len(views) {
+		return noMajority(views)
+	}
+	s.book = book{s.add(Node{Addr: primary, Role: Primary}).caller}
 	for _, addr := range views[best].replicas {
 		s.add(Node{Addr: addr, Role: Replica, Follows: primary})
 	}
@@ -120,6 +127,23 @@ func noSentinel(views []sentinelView) error {
 	}
 	e.Text = strings.Join(texts, "; ")
 	return e
+}
+
+// noMajority is why the sentinels that answer do not suffice.
+func noMajority(views []sentinelView) error {
+	var texts []string
+	for _, v := range views {
+		if v.err != nil {
+			texts = append(texts, v.sentinel+" does not answer: "+oneLine(plainText(v.err)))
+		} else {
+			texts = append(texts, v.sentinel+" names "+v.primary)
+		}
+	}
+	return &Error{
+		Op: "find the nodes", Reason: ErrUnreachable,
+		Text: "no primary is named by the majority of the " + strconv.Itoa(len(views)) + " sentinels in the URL: " + strings.Join(texts, "; ") +
+			"; try again when they agree, or give the URL of a sentinel that you trust",
+	}
 }
 
 func sentinelWarnings(views []sentinelView, primary string) []Warning {

@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -136,10 +137,55 @@ func TestSentinel_whatCanNotBeFoundIsSaid(t *testing.T) {
 		says(t, err, tt.reason, "find the nodes: ", tt.part)
 	}
 
-	// One of three sentinels is enough, and the others are named.
-	p := planOf(t, open(t, "redis+sentinel://main@127.0.0.1:1,"+s.Addrs()[1]), lib)
+	// Two of three sentinels are enough, and the other one is named; one of two is not.
+	p := planOf(t, open(t, "redis+sentinel://main@127.0.0.1:1,"+s.Addrs()[1]+","+s.Addrs()[2]), lib)
 	equal(t, "nodes", []any{s.Servers[0].Addr, 1}, []any{p.Nodes[0].Addr, len(p.Nodes)})
 	equal(t, "warnings", []string{"sentinel_silent"}, codes(p.Warnings))
+}
+
+// newFakeSentinel answers that the primary is at addr.
+func newFakeSentinel(t *testing.T, addr string) *fakeServer {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newFakeServer(t, func(command string, args []string) string {
+		switch {
+		case command == "SENTINEL" && strings.EqualFold(args[1], "GET-MASTER-ADDR-BY-NAME"):
+			return "*2\r\n" + bulk(host) + bulk(port)
+		case command == "SENTINEL" && strings.EqualFold(args[1], "MASTER"):
+			return "*4\r\n" + bulk("ip") + bulk(host) + bulk("port") + bulk(port)
+		case command == "SENTINEL":
+			return "*0\r\n"
+		}
+		return "-ERR unknown command\r\n"
+	})
+}
+
+// A sentinel that was cut off, or lies, is not believed: neither about what is deployed to, nor about where the records are.
+func TestSentinel_theMajorityIsBelieved(t *testing.T) {
+	_, addrs := ringOf(t, 2, func(string) redis.Hook { return nil })
+	right, wrong := addrs[0], addrs[1]
+	liar := newFakeSentinel(t, wrong).addr
+	url := "redis+sentinel://main@" + liar
+	lib := bundle("shop", "1.0.0", "buy")
+
+	for name, others := range map[string]string{"two are silent": ",127.0.0.1:1,127.0.0.1:2", "the other one is silent": ",127.0.0.1:1", "the other one differs": "," + newFakeSentinel(t, right).addr} {
+		_, err := open(t, url+others).Plan(t.Context(), lib)
+		t.Log(name)
+		says(t, err, loader.ErrUnreachable, "no primary is named by the majority", liar+" names "+wrong)
+	}
+	target := open(t, url+","+newFakeSentinel(t, right).addr+","+newFakeSentinel(t, right).addr)
+	p := planOf(t, target, lib)
+	equal(t, "node and warnings", []any{right, []string{"sentinels_differ"}}, []any{p.Nodes[0].Addr, codes(p.Warnings)})
+	if _, err := target.Apply(t.Context(), p, loader.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	keys := func(addr string) int64 { return impatient(t, addr).DBSize(t.Context()).Val() }
+	equal(t, "keys there and elsewhere", []int64{3, 0}, []int64{keys(right), keys(wrong)})
+	events, err := target.History(t.Context(), 1)
+	equal(t, "history", []any{nil, 1}, []any{err, len(events)})
 }
 
 func open(t *testing.T, url string) *loader.Target {

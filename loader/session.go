@@ -3,6 +3,8 @@ package loader
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -17,9 +19,10 @@ type session struct {
 	nodes []*node // each primary by address, followed by its replicas
 	// connect returns a client of one more server; nil where there can be none.
 	connect  func(addr string) *redis.Client
-	opened   []*redis.Client
+	opened   []io.Closer
 	warnings []Warning   // about the target as a whole
 	view     clusterView // of a cluster
+	book     book        // what deploys write down on the target
 }
 
 func (s *session) close() {
@@ -34,7 +37,7 @@ func (t *Target) open(ctx context.Context, replicas bool) (*session, error) {
 		return nil, &Error{Op: "find the nodes", Reason: reason, Text: why, Cause: cause}
 	}
 	if err := ctx.Err(); err != nil {
-		return refuse(ErrUnreachable, plainText(err), err)
+		return nil, judge("find the nodes", "", "", false, err)
 	}
 	replicas = replicas && !t.primariesOnly
 	s := &session{}
@@ -45,8 +48,10 @@ func (t *Target) open(ctx context.Context, replicas bool) (*session, error) {
 	case redis.Pipeliner, *redis.AutoPipeliner:
 		return refuse(ErrUnsupported, "a pipeline can not be deployed to; give the client that made it", nil)
 	case *redis.ClusterClient:
+		s.book = book{c}
 		err = s.openCluster(ctx, c.Options(), replicas)
 	case *redis.Ring:
+		s.book = book{s.inDatabase0(c)}
 		s.openRing(ctx, c.Options(), replicas)
 	case *redis.Client:
 		if t.address != nil && t.address.kind == ofSentinel {
@@ -60,6 +65,7 @@ func (t *Target) open(ctx context.Context, replicas bool) (*session, error) {
 		s.openOne(ctx, c, replicas)
 	default:
 		s.nodes = []*node{{Node: Node{Addr: "embedded"}, caller: t.caller}}
+		s.book = book{t.caller}
 	}
 	if err != nil {
 		s.close()
@@ -74,8 +80,9 @@ const failoverAddr = "FailoverClient"
 
 // openOne is one server, with its replicas.
 func (s *session) openOne(ctx context.Context, c *redis.Client, replicas bool) {
-	n := &node{Node: Node{Addr: c.Options().Addr}, caller: c, client: c}
-	s.nodes = []*node{n}
+	n := &node{Node: Node{Addr: c.Options().Addr}}
+	n.setClient(s.inDatabase0(c).(*redis.Client))
+	s.nodes, s.book = []*node{n}, book{n.caller}
 	if n.Addr == failoverAddr {
 		o := *c.Options()
 		o.Dialer = nil // the client's own leads to the primary only
@@ -106,7 +113,8 @@ func (n *node) localAddr(ctx context.Context) string {
 func (s *session) add(at Node) *node {
 	c := s.connect(at.Addr)
 	s.opened = append(s.opened, c)
-	n := &node{Node: at, caller: c, client: c}
+	n := &node{Node: at}
+	n.setClient(c)
 	s.nodes = append(s.nodes, n)
 	return n
 }
@@ -166,7 +174,7 @@ func splitAddr(addr string) (string, int) {
 func likeClient(like *redis.Options) func(addr string) *redis.Client {
 	return func(addr string) *redis.Client {
 		o := *like
-		o.Network = "tcp"
+		o.Network, o.DB = "tcp", 0
 		return connectNode(&o, addr, redis.NewClient)
 	}
 }
@@ -180,5 +188,18 @@ func connectNode(o *redis.Options, addr string, open func(*redis.Options) *redis
 	o.MinIdleConns = 0
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if onConnect := o.OnConnect; onConnect != nil {
+		o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+			if err := onConnect(ctx, conn); err != nil {
+				return err
+			}
+			// It may have chosen another database. A user without the permission for SELECT is in database 0 anyway.
+			var refusal redis.Error
+			if err := conn.Select(ctx, 0).Err(); !errors.As(err, &refusal) {
+				return err
+			}
+			return nil
+		}
+	}
 	return open(o)
 }

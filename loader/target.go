@@ -81,6 +81,11 @@ type node struct {
 	slots   []slotRange
 }
 
+// unpinned is the node over any connection but the pinned one.
+func (n *node) unpinned() *node { return &node{Node: n.Node, caller: n.caller, client: n.client} }
+
+func (n *node) setClient(c *redis.Client) { n.caller, n.client = c, c }
+
 // loadable tells whether libraries are loaded here, rather than taken over from a primary.
 func (n *node) loadable() bool { return n.Follows == "" }
 
@@ -93,14 +98,15 @@ func onEach(nodes []*node, f func(i int, n *node)) {
 	wg.Wait()
 }
 
-// do runs one command. A command that writes is sent once at most: go-redis would repeat it after a lost reply.
+// do runs one command. A command that writes is sent once at most: go-redis would repeat it after a lost reply. It returns when ctx ends,
+// whatever the node does.
 func (n *node) do(ctx context.Context, writes bool, args ...any) (any, error) {
 	caller := n.caller
 	if n.pinned != nil {
 		caller = n.pinned
 	}
 	cmd := &command{Cmd: redis.NewCmd(ctx, args...), once: writes}
-	err := caller.Process(ctx, cmd)
+	err := within(ctx, func() error { return caller.Process(ctx, cmd) })
 	var reply redis.Error
 	if err != nil && !errors.As(err, &reply) {
 		n.unpin() // what comes next may have more luck with a new connection
@@ -109,6 +115,26 @@ func (n *node) do(ctx context.Context, writes bool, args ...any) (any, error) {
 		return nil, err
 	}
 	return cmd.Result()
+}
+
+// An unsentError is a command that was not sent because its context had ended.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
+
+// within runs f until ctx ends. go-redis ends a command that waits for its reply at a deadline, but not when a context is cancelled.
+func within(ctx context.Context, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return unsentError{err}
+	}
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 type command struct {

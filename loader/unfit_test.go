@@ -138,7 +138,7 @@ func TestPermission_aUserWhoMayOnlyReadIsToldWhatIsMissing(t *testing.T) {
 			t.Errorf("node is %+v", p.Nodes[0])
 		}
 		_, err = apply(loading, p, loader.ApplyOptions{})
-		says(t, err, loader.ErrNoPermission, "deploy on "+e.Addr, "'set'", "~rlfunc:{deploy*", "+rpush", "--stateless")
+		says(t, err, loader.ErrNoPermission, "deploy: NOPERM", "'set'", "~rlfunc:{deploy*", "+rpush", "--stateless")
 		equal(t, "code", "", held(t, client, "shop_v1"))
 		if _, err := apply(loading, p, loader.ApplyOptions{Stateless: true}); err != nil {
 			t.Error(err)

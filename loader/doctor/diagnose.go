@@ -91,7 +91,7 @@ func (d *Diagnosis) node(n loader.NodePlan) {
 			finding.Text, finding.Fix = s.Library+" is there in version "+s.From+", and this is "+s.To, "rlfunc deploy"
 		case loader.Drift:
 			finding.ID, finding.Severity = "drifted", Problem
-			finding.Text, finding.Fix = s.Library+": "+s.Reason, "find out who changed it; rlfunc deploy --replace-drifted puts ours back"
+			finding.Text, finding.Fix = s.Reason, "find out who changed it"
 		case loader.Collide:
 			finding.ID, finding.Severity = "conflict", Problem
 			finding.Text, finding.Fix = s.Library+": "+s.Reason, "delete that library or rename this one"

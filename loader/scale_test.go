@@ -1,0 +1,139 @@
+package loader_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// late passes on what it reads after a delay, in order and without bounding the rate.
+func late(to io.WriteCloser, from io.Reader, delay time.Duration) {
+	type piece struct {
+		due  time.Time
+		text []byte
+	}
+	pieces := make(chan piece, 1000)
+	go func() {
+		defer close(pieces)
+		for {
+			buffer := make([]byte, 1<<16)
+			n, err := from.Read(buffer)
+			if err != nil {
+				return
+			}
+			pieces <- piece{time.Now().Add(delay), buffer[:n]}
+		}
+	}()
+	defer to.Close()
+	for p := range pieces {
+		time.Sleep(time.Until(p.due)) // this is the network, not a test that waits
+		if _, err := to.Write(p.text); err != nil {
+			return
+		}
+	}
+}
+
+// far is an address at which a server is reached with the round trip.
+func far(t *testing.T, upstream string, trip time.Duration) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", upstream)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go late(server, client, trip/2)
+			go late(client, server, trip/2)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A hundred primaries at 50 ms: the locks of the first live as those of the last. The time is in the log; docs/faults.md has it.
+func TestScale_aHundredFarPrimaries(t *testing.T) {
+	const nodes, trip, half = 100, 50 * time.Millisecond, 15 * time.Second
+	var mu sync.Mutex
+	touched, lives, least := map[string]time.Time{}, 0, 2*half
+	hook := func(addr string) redis.Hook {
+		return watch{func(words string) {
+			fields := strings.Fields(words)
+			if len(fields) < 2 || !strings.HasPrefix(fields[1], "rlfunc:{deploy}:l") {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			key := addr + fields[1]
+			if last, ok := touched[key]; ok {
+				least = min(least, 2*half-time.Since(last))
+				lives++
+			}
+			switch fields[0] {
+			case "SET", "GETEX":
+				touched[key] = time.Now()
+			}
+		}}
+	}
+	shards := map[string]string{}
+	for range nodes {
+		s := embedded.New(embedded.Options{})
+		t.Cleanup(func() { s.Close() })
+		addr, err := s.Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := far(t, addr.String(), trip)
+		shards[at] = at
+	}
+	ring := redis.NewRing(&redis.RingOptions{Addrs: shards, DialTimeout: time.Minute, ReadTimeout: time.Minute, NewClient: func(o *redis.Options) *redis.Client {
+		c := redis.NewClient(o)
+		c.AddHook(hook(o.Addr))
+		return c
+	}})
+	defer ring.Close()
+	target := loader.NewTarget(ring)
+
+	began := time.Now()
+	var libs []*fcall.Library
+	for _, name := range []string{"shop", "other", "more", "much", "most"} {
+		lib := bundle(name, "1.0.0", "buy")
+		lib.Code += "-- " + strings.Repeat("x", 30<<10) + "\n" // about what the libraries of this module have
+		libs = append(libs, lib)
+	}
+	p := planOf(t, target, libs...)
+	planned := time.Since(began)
+	r, err := target.Apply(context.Background(), p, as("anna"))
+	took := time.Since(began)
+	equal(t, "error and loads", []any{nil, 5 * nodes}, []any{err, r.Changed()})
+	t.Logf("%d primaries at %s: plan %.1f s, plan and deploy %.1f s; the lock that came closest to its end had %.1f of %s left", nodes, trip, planned.Seconds(), took.Seconds(), least.Seconds(), 2*half)
+	if least < half || lives < nodes {
+		t.Errorf("a lock had %s left; %d uses of locks seen", least, lives)
+	}
+	size := 0
+	for _, event := range ring.LRange(t.Context(), "rlfunc:{deploy}:history", 0, -1).Val() {
+		size += len(event)
+	}
+	if size == 0 || size > 2*4096 {
+		t.Errorf("the history of one operation takes %d bytes", size)
+	}
+	t.Logf("history of one deploy: %d bytes", size)
+}
