@@ -1,23 +1,28 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/codegen/acl"
+	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
 // aclOptions are the flags of acl.
 type aclOptions struct {
-	user       string
-	namespaces []string
-	heal       bool
-	cluster    bool
-	announce   bool
+	user        string
+	namespaces  []string
+	heal        bool
+	cluster     bool
+	announce    bool
+	scripts     bool
+	anyFunction bool
 }
 
 func (a *app) aclCommand() *cobra.Command {
@@ -31,6 +36,14 @@ func (a *app) aclCommand() *cobra.Command {
   deployer   plan, deploy, verify, status, rollback, retire; no one's limits
   operator   calls the functions, sees what is loaded, ends a script that blocks the server, and does what inspect, top, block,
              unblock, reset and audit do to the subjects of a guard; loads nothing
+
+A service and an operator may call the named functions only (+fcall|ratelimit_v1_gcra): print the line again when a new version has
+new functions, and give the user the lines of both majors while two run. Redis also asks for the commands inside the functions, so the
+user may run those by themselves on the keys of its namespaces: a namespace for each service keeps services apart.
+
+With --scripts (for servers without functions) the user may run any Lua with those commands and keys. Before Redis 7.0 leave out
++eval_ro and +evalsha_ro, which the server does not know. For a server that does not take +fcall|NAME there is --any-function: the user
+may then call every library's functions on its keys.
 
 The user has no password, so nobody can use it until you give it one: ACL SETUSER NAME >PASSWORD.`,
 		Example: "  rlfunc acl service ratelimit --user api\n  rlfunc acl deployer",
@@ -47,6 +60,9 @@ The user has no password, so nobody can use it until you give it one: ACL SETUSE
 	cmd.Flags().BoolVar(&o.heal, "heal", false, "let the service load its library where a node has lost it: who may load may run any Lua")
 	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "let the service find the nodes of a cluster")
 	cmd.Flags().BoolVar(&o.announce, "announce", false, "let the service say that it uses its libraries (loader.Announce), so that retire waits for it")
+	cmd.Flags().BoolVar(&o.scripts, "scripts", false, "functions as scripts, for a client that sends them so: any Lua")
+	cmd.Flags().BoolVar(&o.anyFunction, "any-function", false, "every function of the server, for one that does not take +fcall|NAME")
+	cmd.Flags().StringVar(&a.channel, "channel", "", "channel whose functions the user may call besides (default none)")
 	return cmd
 }
 
@@ -68,6 +84,9 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 	if role != "service" && (o.heal || o.cluster || o.announce || role == "deployer" && len(o.namespaces) > 0) {
 		return fmt.Errorf("--heal, --cluster and --announce are for a service, --namespace for a service and an operator, not for %s", article(role))
 	}
+	if role == "deployer" && (o.scripts || o.anyFunction || a.channel != "") {
+		return errors.New("--scripts, --any-function and --channel are for a service and an operator, not for a deployer")
+	}
 	var rule acl.Rule
 	switch role {
 	case "deployer":
@@ -80,8 +99,14 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		if err != nil {
 			return err
 		}
-		if rule, err = callers(tree, names, o.namespaces); err != nil {
+		if rule, err = a.callers(tree, names, o.namespaces); err != nil {
 			return err
+		}
+		if o.anyFunction {
+			rule = rule.AnyFunction()
+		}
+		if o.scripts {
+			rule = rule.Scripts()
 		}
 		if role == "operator" {
 			rule = rule.And(acl.Watching).And(acl.Operating)
@@ -109,13 +134,13 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 }
 
 // callers may call every function of the named libraries, or of all.
-func callers(tree *source.Tree, names, namespaces []string) (acl.Rule, error) {
+func (a *app) callers(tree *source.Tree, names, namespaces []string) (acl.Rule, error) {
 	var rule acl.Rule
 	libs := tree.Libraries
 	if len(names) > 0 {
 		libs = nil
 		for _, name := range names {
-			lib, err := library(tree, name)
+			lib, err := a.library(tree, name)
 			if err != nil {
 				return rule, err
 			}
@@ -126,8 +151,15 @@ func callers(tree *source.Tree, names, namespaces []string) (acl.Rule, error) {
 		namespaces = []string{""}
 	}
 	for _, lib := range libs {
+		channel, err := runtime.Library(lib).Channel(a.channel)
+		if err != nil {
+			return rule, err
+		}
 		for _, ns := range namespaces {
-			rule = rule.And(acl.Library(&lib.Spec, ns))
+			rule = rule.And(acl.Library(&lib.Spec, ns)).And(acl.Library(acl.InChannel(&lib.Spec, channel.ServerName), ns))
+		}
+		if lib.Spec.Name == guard.Library.Name {
+			rule = rule.And(acl.Reporting)
 		}
 	}
 	return rule, nil

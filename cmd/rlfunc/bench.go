@@ -56,7 +56,7 @@ meanwhile: on a server that others use too it is theirs as well. It is work for 
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.bench(cmd.Context(), args, f) },
 	}
-	cmd.Flags().DurationVar(&f.span, "for", f.span, "how long, up to 60s")
+	addDuration(cmd, &f.span, "for", "how long, up to 60s")
 	cmd.Flags().IntVarP(&f.workers, "workers", "c", f.workers, "from so many workers at once")
 	cmd.Flags().IntVar(&f.subjects, "subjects", f.subjects, "for so many subjects in turn")
 	return a.withRedis(a.withChannel(cmd))

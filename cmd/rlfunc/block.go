@@ -58,7 +58,7 @@ which is exit code 2: unblock first to shorten one.
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&hold, "for", 0, "how long, 1ms to 87600h: 90m, 24h (required)")
+	addDuration(cmd, &hold, "for", "time of the block, 1ms to 3650d, such as 90m or 1d (required)")
 	return a.withAct(cmd, &act)
 }
 

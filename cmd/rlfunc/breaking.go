@@ -179,7 +179,7 @@ func (a *app) held(ctx context.Context, now *breaking.Snapshot, url string) (*br
 		}
 		for _, loaded := range node.Libraries {
 			ours := slices.ContainsFunc(now.Libraries, func(l breaking.Library) bool { return l.Spec.Name == loaded.Name })
-			if !ours || seen[loaded.Digest] {
+			if !ours || seen[loaded.Digest] || !loaded.Retired.IsZero() {
 				continue
 			}
 			seen[loaded.Digest] = true
@@ -251,6 +251,11 @@ func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, foun
 		a.talk("%d found: undo what breaks callers, or raise the major of %s", len(found)-notes, strings.Join(broken, ", "))
 	case breaking.Breaks(found):
 		a.talk("%d found", len(found)-notes)
+	case c.against == "" && (now.Released == nil || len(now.Released.Lines) == 0):
+		if !c.record {
+			a.talk("nothing was compared: %s/%s lists no released version; give --against FOLDER, GIT-REVISION or SERVER-URL, or list these versions with --record",
+				now.Root, breaking.ReleasedFile)
+		}
 	case c.against == "":
 		a.talk("no released version has changed; --against compares with another version")
 	default:

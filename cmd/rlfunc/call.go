@@ -30,7 +30,7 @@ window=1m receipt=abc refresh=true; rows of a group are written limits.0.limit=1
 is told before anything is sent.
 
 Results are printed by their header names; with --json as one object, durations in seconds. The exit code is 2 when the
-call was refused. With -n many calls are made, and counted by outcome.`,
+call was refused, by the result that the function's header names (@refused, or a bool named allowed). With -n many calls are made, and counted by outcome.`,
 		Example: `  rlfunc call ratelimit.sliding_log --redis embedded bucket=user42 limit=10 window=1m
   rlfunc call ratelimit.gcra --redis redis://127.0.0.1:6379 bucket=user42 limit=100 period=1m cost=3 --json
   rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 bucket=u1 limit=10 window=1m -n 50 -c 50`,
@@ -62,7 +62,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 	}
 	result, err := call.Do(ctx)
 	if err != nil {
-		return err
+		return conn.explain(ctx, err)
 	}
 	if a.json {
 		err = a.printJSON(result)
@@ -81,7 +81,7 @@ func (a *app) prepare(ctx context.Context, args []string, namespace string) (*co
 	if err != nil {
 		return nil, nil, err
 	}
-	lib, fn, err := findFunction(tree, args[0])
+	lib, fn, err := a.findFunction(tree, args[0])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,12 +124,12 @@ func (a *app) callMany(ctx context.Context, call *dyncall.Call, f callFlags) err
 	return nil
 }
 
-func findFunction(tree *source.Tree, name string) (*source.Library, *spec.Function, error) {
+func (a *app) findFunction(tree *source.Tree, name string) (*source.Library, *spec.Function, error) {
 	libName, fnName, ok := strings.Cut(name, ".")
 	if !ok {
 		return nil, nil, fmt.Errorf("%q is not LIBRARY.FUNCTION", name)
 	}
-	lib, err := library(tree, libName)
+	lib, err := a.library(tree, libName)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,7 +19,7 @@ import (
 // libraries are those that the words name, or all of the tree, in the channel that --channel names.
 func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
 	for _, name := range names {
-		if _, err := library(tree, name); err != nil {
+		if _, err := a.library(tree, name); err != nil {
 			return nil, err
 		}
 	}
@@ -134,14 +134,18 @@ func (a *app) warnPlan(plan *loader.Plan) {
 	}
 }
 
-// warn says what does not stand in the way.
+// warn prints each warning once in a command: a plan and its result carry the same ones.
 func (a *app) warn(node string, warnings []loader.Warning) {
 	for _, w := range warnings {
-		if node == "" {
-			a.talk("warning: %s", w.Text)
-		} else {
-			a.talk("warning: %s: %s", node, w.Text)
+		text := w.Text
+		if node != "" {
+			text = node + ": " + text
 		}
+		if slices.Contains(a.warned, text) {
+			continue
+		}
+		a.warned = append(a.warned, text)
+		a.talk("warning: %s", text)
 	}
 }
 
@@ -153,11 +157,12 @@ func (a *app) deployCommand() *cobra.Command {
 		Short: "Put the libraries on every primary and prove that they are there",
 		Long: `Loads what is absent, upgrades what is older, leaves alone what is newer, and reads every library back byte for byte, on
 all primaries at once; then it waits for the replicas and reads them too. It never goes down a version, and never touches
-a library that is not its own. A node that fails does not keep the others from their end: the table says what each
-holds, and running it again finishes.
+a library that is not its own. If one node fails, the others still finish: the table says what each holds, and running it
+again finishes. SIGINT stops it between two loads, with exit code 130; a second one ends it at once.
 
-Two deploys at once are kept apart by a lock on every primary, which expires 30 seconds after the death of its owner. What
-was there and what comes is recorded on the server with its source, for rollback, and ` + "`rlfunc history`" + ` says who did what.`,
+Two deploys at once are kept apart by a lock on the target and one on every primary, which expire 30 seconds after the death
+of their owner. What was there and what comes is recorded on the server with its source, for rollback, and
+` + "`rlfunc history`" + ` says who did what.`,
 		Example: "  rlfunc deploy --redis redis://127.0.0.1:6379\n  rlfunc deploy --redis redis+sentinel://main@10.0.0.1,10.0.0.2 --plan plan.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file != "" && len(args) > 0 {
@@ -210,8 +215,8 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 }
 
 func (a *app) printResult(result *loader.Result) error {
-	a.warn("", result.Warnings)
 	if a.json {
+		a.warn("", result.Warnings)
 		return a.printJSON(result)
 	}
 	var rows [][]string

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/codegen/bundle"
+	"github.com/rlfunc/rlfunc/codegen/diag"
 	"github.com/rlfunc/rlfunc/codegen/reference"
 	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -27,7 +29,7 @@ tool.`,
 			if err != nil {
 				return err
 			}
-			lib, err := library(tree, args[0])
+			lib, err := a.library(tree, args[0])
 			if err != nil {
 				return err
 			}
@@ -63,7 +65,7 @@ func (a *app) describe(tree *source.Tree, name string) error {
 	libs := tree.Libraries
 	if name != "" {
 		libName, fnName, one := strings.Cut(name, ".")
-		lib, err := library(tree, libName)
+		lib, err := a.library(tree, libName)
 		if err != nil {
 			return err
 		}
@@ -92,8 +94,8 @@ func (a *app) describe(tree *source.Tree, name string) error {
 	return nil
 }
 
-// library finds a library by its name; the error names what there is.
-func library(tree *source.Tree, name string) (*source.Library, error) {
+// library finds a library by its name; the error names the project, the libraries that it has, and where the named one is.
+func (a *app) library(tree *source.Tree, name string) (*source.Library, error) {
 	if lib, ok := tree.Library(name); ok {
 		return lib, nil
 	}
@@ -101,7 +103,10 @@ func library(tree *source.Tree, name string) (*source.Library, error) {
 	for _, lib := range tree.Libraries {
 		names = append(names, lib.Spec.Name)
 	}
-	return nil, fmt.Errorf("no library %q (libraries: %s)", name, strings.Join(names, ", "))
+	if p, err := project.Find(a.dir); err == nil {
+		return nil, p.Lacks(name, names)
+	}
+	return nil, fmt.Errorf("no library %q is built in%s (libraries: %s)", name, diag.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 func function(lib *source.Library, name string) (*spec.Function, error) {

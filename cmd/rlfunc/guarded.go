@@ -23,25 +23,30 @@ func (a *app) withPolicy(cmd *cobra.Command) *cobra.Command {
 
 // rules is the policy that --policy names, complete. Without any, only what does not need its limits can be told.
 func (a *app) rules() (*policy.Policy, error) {
-	names := []string{a.policy}
-	if a.policy == "" {
-		names = []string{filepath.Join(a.dir, "policy.yaml"), filepath.Join(a.dir, "limits.yaml")}
+	name := a.policy
+	if name == "" {
+		if name = a.policyInFolder(); name == "" {
+			a.talk("no policy: namespace guard, and limits are not known; give --policy FILE")
+			return (&policy.Policy{}).Complete()
+		}
+		a.talk("by the policy in %s", name)
 	}
-	for _, name := range names {
-		p, err := policy.Load(name)
-		if a.policy == "" && errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if a.policy == "" {
-			a.talk("by the policy in %s", name)
-		}
-		return p.Complete()
+	p, err := policy.Load(name)
+	if err != nil {
+		return nil, err
 	}
-	a.talk("no policy: namespace guard, and limits are not known; give --policy FILE")
-	return (&policy.Policy{}).Complete()
+	return p.Complete()
+}
+
+// policyInFolder is the policy that is used where no flag names one, or "".
+func (a *app) policyInFolder() string {
+	for _, name := range []string{"policy.yaml", "limits.yaml"} {
+		name = filepath.Join(a.dir, name)
+		if _, err := os.Stat(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+	}
+	return ""
 }
 
 // subject is whom the text names, as the guard does. A bare address is told to be one.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,41 +52,23 @@ func (a *app) history(ctx context.Context, last int) error {
 	var rows [][]string
 	for _, e := range events {
 		who := []string{stamp(e.At), string(e.Op), string(e.Outcome), e.By}
-		for _, c := range grouped(e.Changes) {
-			rows = append(rows, append(who, c...))
+		for _, c := range e.Changes {
+			nodes := strings.Join(c.Nodes, ", ")
+			if c.Count > len(c.Nodes) {
+				nodes += fmt.Sprintf(" and %d more", c.Count-len(c.Nodes))
+			}
+			rows = append(rows, append(who, c.Library, nodes, changeText(c)))
 			who = []string{"", "", "", ""}
 		}
+		if e.More > 0 {
+			rows = append(rows, append(who, "", "", fmt.Sprintf("and %d more changes", e.More)))
+		}
 		if len(e.Forced) > 0 {
-			rows = append(rows, append(who, "", "", fmt.Sprintf("forced, although %d clients were seen", len(e.Forced))))
+			rows = append(rows, append(who, "", "", "forced, although clients were seen: "+strings.Join(e.Forced, ", ")))
 		}
 	}
 	printTable(a.out, []string{"when", "what", "outcome", "by", "library", "nodes", "change"}, rows)
 	return nil
-}
-
-// grouped puts the nodes with the same change on one row: library, nodes, change.
-func grouped(changes []loader.EventChange) [][]string {
-	count := map[loader.EventChange]int{}
-	for _, c := range changes {
-		c.Node = ""
-		count[c]++
-	}
-	var rows [][]string
-	for _, c := range changes {
-		key := c
-		key.Node = ""
-		n := count[key]
-		if n == 0 {
-			continue // it is on a row already
-		}
-		delete(count, key)
-		nodes := c.Node
-		if n > 1 {
-			nodes = fmt.Sprintf("%d nodes", n)
-		}
-		rows = append(rows, []string{c.Library, nodes, changeText(c)})
-	}
-	return rows
 }
 
 func changeText(c loader.EventChange) string {

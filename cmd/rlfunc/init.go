@@ -25,15 +25,19 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Make a project: a first annotated function, its test, a Makefile and a CI workflow",
 		Long: `Makes a project in DIR, or here: rlfunc.yaml, a first annotated function with its generated client, a step-table test that
-runs on the embedded engine, a Makefile and a CI workflow. Files that are there already are never overwritten.
+runs on the embedded engine, a Makefile and a CI workflow. In a repository that has a go.mod, Makefile, .gitignore or
+.github/workflows/ci.yml, they stay: go.mod gains the requirement of rlfunc, and what to add to the others is printed. Any
+other file that is there already is a refusal.
 
 It ends with go mod tidy, so that go test ./... passes at once.`,
 		Example: "  rlfunc init mylimits\n  cd mylimits && go test ./...",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := "."
-			if len(args) == 1 {
+			dir := a.dir
+			if len(args) == 1 && filepath.IsAbs(args[0]) {
 				dir = args[0]
+			} else if len(args) == 1 {
+				dir = filepath.Join(a.dir, args[0])
 			}
 			o := scaffold.Options{Dir: dir, Module: module, Replace: replace}
 			return a.init(cmd.Context(), o, noTidy)
@@ -56,11 +60,11 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 			return fmt.Errorf("this rlfunc is no released version, and its source is not where it was built: name it with --replace DIR")
 		}
 	}
-	content, err := scaffold.Plan(o)
+	plan, err := scaffold.New(o)
 	if err != nil {
 		return err
 	}
-	if err := scaffold.Write(o.Dir, content); err != nil {
+	if err := plan.Write(o.Dir); err != nil {
 		return err
 	}
 	p, err := project.Find(o.Dir)
@@ -82,7 +86,10 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if err := p.Write(differences); err != nil {
 		return err
 	}
-	a.talk("made %d files in %s", len(content)+len(differences), o.Dir)
+	a.talk("wrote %d files in %s", len(plan.Files)+len(differences), o.Dir)
+	for _, kept := range plan.Kept {
+		a.talk("%s", kept)
+	}
 	if !noTidy {
 		if err := tidy(ctx, o.Dir); err != nil {
 			return err

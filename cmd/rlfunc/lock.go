@@ -18,12 +18,21 @@ import (
 
 // withLock adds the flags of commands that change a server.
 func (a *app) withLock(cmd *cobra.Command, o *loader.LockOptions) *cobra.Command {
-	cmd.Flags().DurationVar(&o.Wait, "lock-wait", 30*time.Second, "how long to wait for another deployer to end")
+	o.Wait = 30 * time.Second
+	addDuration(cmd, &o.Wait, "lock-wait", "how long to wait for another deployer to end")
 	cmd.Flags().StringVar(&o.By, "by", "", "who does it, for the lock and the history: a run's address (default user@host)")
 	o.OnWait = func(locked *loader.Error) {
-		a.talk("waiting up to %s: %s has held the lock on %s since %s", o.Wait, locked.Lock.By, locked.Node, stamp(locked.Lock.Since))
+		a.talk("waiting up to %s: %s has held the lock%s since %s", o.Wait, locked.Lock.By, onNode(locked.Node), stamp(locked.Lock.Since))
 	}
 	return cmd
+}
+
+// onNode is " on" and the node, or nothing for the target as a whole.
+func onNode(node string) string {
+	if node == "" {
+		return ""
+	}
+	return " on " + node
 }
 
 // sure asks on a terminal whether to do it. Where nobody can be asked it says what is missing.
@@ -33,8 +42,17 @@ func (a *app) sure(question string) bool {
 		return false
 	}
 	fmt.Fprintf(a.err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(a.in).ReadString('\n')
-	if err != nil {
+	answers := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(a.in).ReadString('\n') // what came before an error is the answer
+		answers <- answer
+	}()
+	answer := ""
+	select {
+	case answer = <-answers:
+	case <-a.interrupted:
+	}
+	if !strings.HasSuffix(answer, "\n") {
 		fmt.Fprintln(a.err)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
@@ -85,7 +103,7 @@ func (a *app) serverName(ctx context.Context, target *loader.Target, word string
 			unread = node.Problem
 		}
 		for _, lib := range node.Libraries {
-			if lib.Name == word && onServer.MatchString(lib.ServerName) {
+			if lib.Name == word && onServer.MatchString(lib.ServerName) && lib.Retired.IsZero() {
 				names = append(names, lib.ServerName)
 			}
 		}

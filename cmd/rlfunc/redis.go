@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/codegen/bundle"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/loader"
@@ -69,6 +70,27 @@ func (c *connection) close() {
 	if c.embedded != nil {
 		c.embedded.Close()
 	}
+}
+
+// explain says of a function that a server lacks whether the whole library is missing or an older version of it is there.
+func (c *connection) explain(ctx context.Context, err error) error {
+	var lost *fcall.NotLoadedError
+	if !errors.As(err, &lost) || lost.Found != "" {
+		return err
+	}
+	libs, listErr := c.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: lost.Library, WithCode: true}).Result()
+	switch {
+	case listErr != nil:
+		return err
+	case len(libs) == 0:
+		lost.Absent = true
+	default:
+		lost.Found = "of an unknown version"
+		if source, err := bundle.Read(libs[0].Code); err == nil {
+			lost.Found = source.Version
+		}
+	}
+	return lost
 }
 
 // ensure loads a library into the embedded server, which begins empty; a real server is left as it is.

@@ -45,19 +45,22 @@ Exit code 0 when nothing would have been refused, 2 when something would have be
 			return a.replay(cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy's file (required)")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy's file (default policy.yaml or limits.yaml in the folder)")
 	cmd.Flags().StringVar(&f.format, "format", "auto", "of the lines: auto, common, combined or json")
 	cmd.Flags().StringVar(&f.fields, "json-fields", "", "names of fields: time=ts,ip=remote_ip,method=..,path=..,request=..,user=..,status=..,id=..")
 	cmd.Flags().StringVar(&f.subject, "subject", "ip", "who a request is: ip, or user, who is taken as an API key")
 	cmd.Flags().StringVar(&f.o.Endpoint, "endpoint", "", "the endpoint of every line (default what the policy's patterns match)")
-	cmd.Flags().DurationVar(&f.o.Late, "late", 0, "how much earlier than one before it a line may be (default 1m)")
+	addDuration(cmd, &f.o.Late, "late", "how much earlier than one before it a line may be (default 1m)")
 	cmd.Flags().StringVar(&f.html, "html", "", "write a page with charts to this file")
 	return cmd
 }
 
 func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
 	if f.policy == "" {
-		return errors.New("by which policy? give --policy FILE")
+		if f.policy = a.policyInFolder(); f.policy == "" {
+			return errors.New("by which policy? give --policy FILE")
+		}
+		a.talk("by the policy in %s", f.policy)
 	}
 	rules, err := policy.Load(f.policy)
 	if err != nil {

@@ -17,12 +17,14 @@ func (a *app) retireCommand() *cobra.Command {
 		Use:   "retire LIBRARY_vN",
 		Short: "Remove a major version of a library from the server",
 		Long: `Removes a library from every node when nobody uses it any more: the old major, some time after the new one is out. It
-refuses, with exit code 2, while services that announce themselves (loader.Announce) were seen within 15 minutes; services
-that do not are not seen. It shows what it will do and asks; where nobody can be asked it needs --yes, and without it prints
-the plan, changes nothing, and exits 2.
+refuses, with exit code 2, while services that announce themselves (loader.Announce) were seen within 15 minutes, in any
+database; services that do not are not seen. It shows what it will do and asks; without a terminal it needs --yes,
+and without it prints the plan, changes nothing, and exits 2.
 
-A library that rlfunc did not make is never removed. Keys stay until they expire. The source is recorded first, so that
-` + "`rlfunc rollback LIBRARY_vN --to VERSION`" + ` brings the library back.`,
+A tombstone takes the library's place, so that old clients cannot load it again. ` + "`rlfunc deploy`" + ` and
+` + "`rlfunc rollback LIBRARY_vN --to VERSION`" + ` replace the tombstone: the source is recorded first, and older releases are
+forgotten. A server that loses its functions loses the tombstone too; then retire again. A library that rlfunc did not make
+is never removed. Keys stay until they expire.`,
 		Example: `  rlfunc retire ratelimit_v1 --redis redis://127.0.0.1:6379
   rlfunc retire ratelimit_v1 --force --yes --redis redis://127.0.0.1:6379`,
 		Args: cobra.ExactArgs(1),
@@ -53,7 +55,7 @@ func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, y
 		return err
 	}
 	if !plan.Changes() {
-		a.talk("no node holds %s: nothing to do", name)
+		a.talk("%s is on no node, or retired: nothing to do", name)
 		if a.json {
 			return a.printJSON(plan)
 		}
@@ -73,6 +75,7 @@ func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, y
 			a.warn(node.Addr, node.Warnings)
 		}
 	}
+	a.warn("", plan.Warnings)
 	if refusal := plan.InUse(); refusal != nil && !o.Force {
 		a.talk("rlfunc: %v", refusal)
 		return exitCode(exitDifferences)

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -41,31 +39,42 @@ type app struct {
 	redis    string
 	channel  string
 	policy   string
+	warned   []string // the warnings that were printed
 
-	noReplicas bool
+	noReplicas  bool
+	interrupted <-chan struct{} // closed by the first signal
 }
 
 // run runs one command line and returns its exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
+	return runUntil(ctx, args, in, out, errOut)
+}
+
+// runUntil is run until ctx ends.
+func runUntil(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	redis.SetLogger(&logging.VoidLogger{}) // what it would log comes back as an error as well
-	a := &app{in: in, out: out, err: errOut}
+	a := &app{in: in, out: out, err: errOut, interrupted: ctx.Done()}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
-	var code exitCode
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitFine
-	case errors.As(err, &code):
-		return int(code)
 	}
-	fmt.Fprintf(errOut, "rlfunc: %v\n", err)
-	return exitError
+	var code exitCode
+	if !errors.As(err, &code) {
+		fmt.Fprintf(errOut, "rlfunc: %v\n", err)
+		code = exitError
+	}
+	var s signalError
+	if errors.As(context.Cause(ctx), &s) {
+		return s.exitCode()
+	}
+	return int(code)
 }
 
 func (a *app) root() *cobra.Command {
@@ -75,7 +84,8 @@ func (a *app) root() *cobra.Command {
 		Long: `rlfunc turns annotated Lua into a versioned Redis Functions library and a typed Go client, puts the library on a
 server, proves that it is there, and calls it.
 
-Data goes to standard output and talk to standard error. Exit codes: 0 fine, 1 error, 2 differences or refusals.
+Data goes to standard output and talk to standard error. Exit codes: 0 fine, 1 error, 2 differences or refusals,
+130 interrupted.
 Outside a project the libraries that rlfunc was built with stand in.`,
 		Example: `  rlfunc demo
   rlfunc init mylimits

@@ -59,7 +59,7 @@ func (a *app) status(ctx context.Context) error {
 		a.printReleases(releases)
 		a.printClients(clients)
 		for _, l := range locks {
-			a.talk("%s: %s has held the lock since %s for a %s; it expires at %s unless it is renewed", l.Node, l.By, stamp(l.Since), l.Op, stamp(l.Expires))
+			a.talk("%s has held the lock%s since %s for a %s; it expires at %s unless it is renewed", l.By, onNode(l.Node), stamp(l.Since), l.Op, stamp(l.Expires))
 		}
 	}
 	if slices.ContainsFunc(nodes, func(n loader.NodeState) bool { return n.Readable }) {
@@ -87,11 +87,14 @@ func (a *app) printStatus(nodes []loader.NodeState) {
 			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), "none", "", "", ""})
 		}
 		for _, lib := range node.Libraries {
-			version := lib.Version
-			if lib.Name == "" {
+			version, functions := lib.Version, shortNames(lib)
+			switch {
+			case lib.Name == "":
 				version = "not ours"
+			case !lib.Retired.IsZero():
+				version, functions = "retired", "since "+stamp(lib.Retired)
 			}
-			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), lib.ServerName, version, lib.Digest[:12], shortNames(lib)})
+			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), lib.ServerName, version, lib.Digest[:12], functions})
 		}
 	}
 	printTable(a.out, []string{"node", "role", "server", "library", "version", "digest", "functions"}, rows)

@@ -39,7 +39,8 @@ printed each interval. --json prints an object each interval. --once prints one 
 			return a.top(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often to look: as often as the guards report")
+	f.every = 5 * time.Second
+	addDuration(cmd, &f.every, "every", "how often to look: as often as the guards report")
 	cmd.Flags().IntVar(&f.rows, "rows", 10, "rows of each table where it is no full screen")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "print tables, also on a terminal")
 	cmd.Flags().BoolVar(&f.once, "once", false, "print one table and end")

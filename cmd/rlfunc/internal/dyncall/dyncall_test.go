@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -57,7 +58,7 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 		{
 			"echo", "bucket=u number=3 price=1500000 window=1h30m since=2026-01-02T03:04:05.000006Z on=true note=hello kind=log",
 			`{"bucket":"ns:{u}:state","second":"ns:{u}:more","number":3,"cost":7,"bonus":0,"level":0,"price":1500000,"tip":0,` +
-				`"window":5400,"grace":5,"since":"2026-01-02T03:04:05.000006Z","later":"1970-01-01T00:00:00Z","on":true,"off":false,` +
+				`"window":5400,"grace":5,"since":"2026-01-02T03:04:05.000006Z","later":null,"on":true,"off":false,` +
 				`"note":"hello","receipt":"","kind":"log","mode":"closed"}`,
 		},
 		{
@@ -103,6 +104,9 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 			`since must be a time as 2026-01-31T12:00:00Z, got "now"`,
 			`on must be true or false, got "maybe"`,
 		}},
+		{"echo", "bucket=u number=1 price=0 window=4294967295d since=2026-01-01T00:00:00Z note=x kind=log", []string{
+			`window must be a duration with its unit (us, ms, s, m, h, d), got "4294967295d"`,
+		}},
 		{"rows", "bucket=u before=1 limits.1.name=x limits.1.form=sum limits.1.window=1m limits.01.name=y limits.name=z", []string{
 			`unknown argument "limits.01.name" (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
 			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
@@ -121,6 +125,86 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 	_, err := dyncall.New(client, find(t, lib, "echo"), strings.Fields("bucket=u number=0 price=0 window=31d since=2026-01-01T00:00:00Z note=x kind=wrong"))
 	if !errors.Is(err, fcall.ErrArgument) {
 		t.Errorf("values outside the bounds: got %v, want ErrArgument", err)
+	}
+}
+
+// Which result means refused is in the header; what is counted and what call exits with go by it.
+func TestRefused_isWhatTheHeaderSays(t *testing.T) {
+	tree, found := source.Load(fstest.MapFS{
+		"seats/library.lua": {Data: []byte("--- Seats.\n--- @library seats 1.0.0\n")},
+		"seats/take.lua": {Data: []byte(`--- Takes a seat.
+--- @flags  no-writes
+--- @key    room     string[room]           the room
+--- @arg    how      enum(free,full,closed) what to answer
+--- @result left     count                  seats left
+--- @result reserved bool                   whether the seat is taken
+--- @result state    enum(free,full,closed) the room's state
+--- @result since    time                   0
+--- @refused reserved
+local function take(room, how)
+  return 0, how == 'free', how, redis.call('EXISTS', room)
+end
+`)},
+		"seats/look.lua": {Data: []byte(`--- Looks at the room.
+--- @flags  no-writes
+--- @key    room     string[room]           the room
+--- @arg    how      enum(free,full,closed) what to answer
+--- @result reserved bool                   whether the seat is taken: no refusal 
+--- @result state    enum(free,full,closed) the room's state
+--- @refused state   full closed
+local function look(room, how)
+  return redis.call('EXISTS', room) == 1, how
+end
+`)},
+		"seats/peek.lua": {Data: []byte(`--- Looks, and refuses nothing.
+--- @flags  no-writes
+--- @key    room     string[room]           the room
+--- @arg    how      enum(free,full,closed) what to answer
+--- @result reserved bool                   whether it is free
+local function peek(room, how)
+  return how == 'free'
+end
+`)},
+	}, "functions", source.Options{})
+	if len(found) > 0 {
+		t.Fatal(found.Error())
+	}
+	lib := tree.Libraries[0]
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	rdb := server.Client()
+	defer rdb.Close()
+	bundle := runtime.Library(lib)
+	if err := rdb.FunctionLoad(t.Context(), bundle.Code).Err(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := fcall.NewClient(rdb, bundle, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, want := range map[string]struct {
+		refused bool
+		outcome string
+	}{
+		"take free": {false, "reserved"}, "take full": {true, "refused"},
+		"look free": {false, "free"}, "look full": {true, "full"}, "look closed": {true, "closed"},
+		"peek free": {false, "reserved"}, "peek full": {false, "not_reserved"},
+	} {
+		function, how, _ := strings.Cut(call, " ")
+		c, err := dyncall.New(client, find(t, &lib.Spec, function), []string{"room=r", "how=" + how})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.Do(t.Context())
+		if err != nil || got.Refused() != want.refused || got.Outcome() != want.outcome {
+			t.Errorf("%s: refused %v, outcome %s, %v, want %+v", call, got.Refused(), got.Outcome(), err, want)
+		}
+		if s := c.Many(t.Context(), 2, 1); s.Outcomes[want.outcome] != 2 {
+			t.Errorf("%s: counted %v, want %s", call, s.Outcomes, want.outcome)
+		}
+		if text, err := json.Marshal(got); function == "take" && (err != nil || !strings.Contains(string(text), `"since":null`)) {
+			t.Errorf("a time of 0: %s, %v", text, err)
+		}
 	}
 }
 

@@ -3,13 +3,13 @@ package dyncall
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // values are the arguments of one call by name: "limit", or "limits.0.limit" in a group.
@@ -138,13 +138,13 @@ func number(f spec.Field, text string) (int64, error) {
 func duration(text string) (int64, error) {
 	bad := fmt.Errorf("must be a duration with its unit (us, ms, s, m, h, d), got %q", text)
 	days, rest, ok := strings.Cut(text, "d")
-	total := 0.0
+	total := int64(0)
 	if ok {
-		n, err := strconv.ParseUint(days, 10, 32)
+		n, err := strconv.ParseUint(days, 10, 26) // 180,000 years, which fit into 64 bits of microseconds
 		if err != nil {
 			return 0, bad
 		}
-		total = float64(n) * 86400e6
+		total = int64(n) * 86400e6
 	} else {
 		rest = text
 	}
@@ -153,9 +153,9 @@ func duration(text string) (int64, error) {
 		if err != nil || rest == "0" && ok {
 			return 0, bad
 		}
-		total += math.Ceil(float64(d) / 1e3)
+		total += fcall.ArgDuration(d)
 	}
-	return int64(total), nil
+	return total, nil
 }
 
 func boolean(text string) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,8 @@ import (
 
 // A Result is the answer of a call, in header order.
 type Result struct {
-	Fields []Value
+	Fields  []Value
+	refused *spec.Refused
 }
 
 // A Value is one result. In a group, Rows holds its rows.
@@ -27,7 +29,7 @@ type Value struct {
 }
 
 func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
-	r := Result{Fields: make([]Value, len(fn.Results))}
+	r := Result{Fields: make([]Value, len(fn.Results)), refused: fn.Refused}
 	for i, f := range fn.Results {
 		if f.Kind != spec.KindGroup {
 			r.Fields[i] = read(reply, f)
@@ -61,27 +63,43 @@ func read(reply *fcall.Reply, f spec.Field) Value {
 	return v
 }
 
-// Outcome is the word that a call is counted under: for an enum its value, for the bool allowed "allowed" or "refused",
-// for another bool its name or "not_" and its name; "done" when the first result is neither.
+// Outcome is the word that a call is counted under, by the result that says whether it was refused, else by the first one: for an
+// enum its value; for a bool its name, or "refused" where false refuses and "not_" and its name where it does not; "done" for
+// others.
 func (r Result) Outcome() string {
-	first := r.Fields[0]
+	v := r.deciding()
 	switch {
-	case first.Field.Kind == spec.KindEnum:
-		return first.Text
-	case first.Field.Kind != spec.KindBool:
+	case v.Field.Kind == spec.KindEnum:
+		return v.Text
+	case v.Field.Kind != spec.KindBool:
 		return "done"
-	case first.Bool:
-		return first.Field.Name
-	case first.Field.Name == "allowed":
+	case v.Bool:
+		return v.Field.Name
+	case r.refused != nil:
 		return "refused"
 	}
-	return "not_" + first.Field.Name
+	return "not_" + v.Field.Name
 }
 
-// Refused tells whether the function said no.
-func (r Result) Refused() bool { return r.Outcome() == "refused" }
+// Refused reports whether the function refused the call, by its header.
+func (r Result) Refused() bool {
+	if r.refused == nil {
+		return false
+	}
+	v := r.deciding()
+	return v.Field.Kind == spec.KindBool && !v.Bool || slices.Contains(r.refused.Values, v.Text)
+}
 
-// MarshalJSON writes one object in header order: durations as decimal seconds, times as RFC 3339, enums by name.
+func (r Result) deciding() Value {
+	for _, v := range r.Fields {
+		if r.refused != nil && v.Field.Name == r.refused.Result {
+			return v
+		}
+	}
+	return r.Fields[0]
+}
+
+// MarshalJSON writes one object in header order: durations as decimal seconds, times as RFC 3339 and null for 0, enums by name.
 func (r Result) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -109,6 +127,9 @@ func (v Value) json() ([]byte, error) {
 	case spec.KindDuration:
 		return []byte(Seconds(v.Int)), nil
 	case spec.KindTime:
+		if v.Int == 0 {
+			return []byte("null"), nil
+		}
 		return json.Marshal(v.time())
 	case spec.KindGroup:
 		if len(v.Rows) == 0 {
@@ -158,6 +179,9 @@ func (v Value) String() string {
 	case spec.KindDuration:
 		return Seconds(v.Int) + "s"
 	case spec.KindTime:
+		if v.Int == 0 {
+			return "none"
+		}
 		return v.time()
 	}
 	return strconv.FormatInt(v.Int, 10)

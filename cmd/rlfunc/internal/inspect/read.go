@@ -155,7 +155,7 @@ func (r *Reader) block(ctx context.Context, rep *Report) error {
 		var longest time.Duration
 		for _, t := range a.Tiers {
 			longest = max(longest, t.Window)
-			p.Tiers = append(p.Tiers, abuse.StatusTiers{Window: t.Window})
+			p.Tiers = append(p.Tiers, abuse.StatusTiers{Threshold: t.Threshold, Window: t.Window})
 			rep.Tiers = append(rep.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
 		}
 		// Attempts are kept as long as strikes are. Those that no tier counts hold nobody back.

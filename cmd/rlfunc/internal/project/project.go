@@ -114,5 +114,14 @@ func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, d
 	return tree, found.Err()
 }
 
+// Lacks returns the error for a library that the project does not have; has are those that it has.
+func (p *Project) Lacks(name string, has []string) error {
+	text := fmt.Sprintf("the project in %s has no library %q%s (it has: %s)", p.Dir, name, diag.DidYouMean(name, has), strings.Join(has, ", "))
+	if _, err := fs.Stat(functions.FS, name+"/"+source.LibraryFile); err == nil {
+		text += fmt.Sprintf("; %s is built into rlfunc: to use it, run rlfunc outside the project, or with -C FOLDER", name)
+	}
+	return errors.New(text)
+}
+
 // GenDir is where the generated packages stand.
 func (p *Project) GenDir() string { return filepath.Join(p.Dir, p.Config.Gen) }

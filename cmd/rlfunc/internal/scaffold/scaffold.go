@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,63 +31,75 @@ var files = map[string]string{
 // shared are the lib files of this module that the first function uses.
 var shared = []string{"lib/clock.lua", "lib/refusal.lua"}
 
+// shareable are the files that a repository has for itself: they are kept, with advice on what to add.
+var shareable = map[string]string{
+	"Makefile":                 "add `go tool rlfunc generate --check` before its `go test ./...`",
+	".github/workflows/ci.yml": "let it run `go tool rlfunc generate --check` and `go test ./...`",
+	".gitignore":               "commit functions/ and gen/, so it must name neither",
+}
+
 // Options of a new project.
 type Options struct {
 	Dir     string
-	Module  string // the project's Go module path. Defaults to the folder's name.
+	Module  string // the project's Go module path. Defaults to that of Dir's go.mod, or else to the folder's name.
 	Version string // of this module, "v1.2.3"
 	Replace string // a folder with this module's source, where Version is not published; "" for none
 }
 
-var moduleForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$`)
+// A Plan is what a new project changes in its folder.
+type Plan struct {
+	Files map[string][]byte // new files, and a go.mod that is extended, by their slash-separated path
+	Kept  []string          // a sentence for each file of a repository that was there already
+}
 
-// Plan returns the new project's files by their slash-separated path. It touches no disk but to learn the folder's name.
-func Plan(o Options) (map[string][]byte, error) {
-	if o.Module == "" {
-		abs, err := filepath.Abs(o.Dir)
+// New returns the plan of a project in o.Dir. It writes nothing.
+func New(o Options) (*Plan, error) {
+	p := &Plan{Files: map[string][]byte{}}
+	if err := p.goMod(&o); err != nil {
+		return nil, err
+	}
+	name, err := packageOf(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	fill := strings.NewReplacer("{{.Module}}", o.Module, "{{.Package}}", name)
+	for from, to := range files {
+		advice, common := shareable[to]
+		there, err := exists(filepath.Join(o.Dir, filepath.FromSlash(to)))
 		if err != nil {
 			return nil, err
 		}
-		o.Module = filepath.Base(abs)
-	}
-	if !moduleForm.MatchString(o.Module) {
-		return nil, fmt.Errorf("%q is no Go module path: give one with --module example.com/limits", o.Module)
-	}
-	out := map[string][]byte{}
-	for from, to := range files {
+		if there && common {
+			p.Kept = append(p.Kept, "kept "+to+": "+advice)
+			continue
+		}
 		text, err := templates.ReadFile("template/" + from)
 		if err != nil {
 			return nil, err
 		}
-		out[to] = []byte(strings.ReplaceAll(string(text), "{{.Module}}", o.Module))
+		p.Files[to] = []byte(fill.Replace(string(text)))
 	}
 	for _, name := range shared {
 		text, err := functions.FS.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		out["functions/"+name] = text
+		p.Files["functions/"+name] = text
 	}
-	out["go.mod"] = []byte(goMod(o))
-	return out, nil
+	slices.Sort(p.Kept)
+	return p, nil
 }
 
-func goMod(o Options) string {
-	text := fmt.Sprintf("module %s\n\ngo 1.26\n\nrequire github.com/rlfunc/rlfunc %s\n\ntool github.com/rlfunc/rlfunc/cmd/rlfunc\n", o.Module, o.Version)
-	if o.Replace != "" {
-		text += fmt.Sprintf("\nreplace github.com/rlfunc/rlfunc => %s\n", o.Replace)
-	}
-	return text
-}
-
-// Write puts the files into dir, and refuses before the first one when any of them is there already.
-func Write(dir string, content map[string][]byte) error {
+// Write puts the files into dir, and refuses before the first one when any but go.mod is there already.
+func (p *Plan) Write(dir string) error {
 	var taken []string
-	for name := range content {
-		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
-			taken = append(taken, name)
-		} else if !errors.Is(err, fs.ErrNotExist) {
+	for name := range p.Files {
+		there, err := exists(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
 			return err
+		}
+		if there && name != "go.mod" {
+			taken = append(taken, name)
 		}
 	}
 	if len(taken) > 0 {
@@ -97,9 +108,9 @@ func Write(dir string, content map[string][]byte) error {
 		if len(taken) > 3 {
 			names += fmt.Sprintf(" and %d more", len(taken)-3)
 		}
-		return fmt.Errorf("%s holds %s already: nothing was written; choose an empty folder", dir, names)
+		return fmt.Errorf("%s holds %s already: nothing was written; choose another folder", dir, names)
 	}
-	for name, text := range content {
+	for name, text := range p.Files {
 		to := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
@@ -109,4 +120,12 @@ func Write(dir string, content map[string][]byte) error {
 		}
 	}
 	return nil
+}
+
+func exists(name string) (bool, error) {
+	_, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -42,6 +42,7 @@ func TestScreen_sortsPausesAndQuits(t *testing.T) {
 	m, _ = m.Update(m.Init()())
 	view(t, m, "shop  3 processes, 03:04:00 to 03:04:05 UTC", "\x1b")
 	view(t, m, "200 requests/s   50 refused/s (25.0 %)")
+	view(t, m, "REFUSALS  PER SEC", "REFUSED A SECOND")
 	view(t, m, "key=z")
 	view(t, m, "~      50     10.0 ####")
 	if a, z := strings.Index(m.View(), "key=a"), strings.Index(m.View(), "key=z"); a < z {

@@ -28,10 +28,19 @@ func Lines(in report.Interval, namespace string, rows, width int, s Style) []str
 		in.At.Add(-time.Duration(seconds*float64(time.Second))).UTC().Format("15:04:05"), in.At.UTC().Format("15:04:05 UTC"))
 	lines := []string{
 		s.bold(head),
-		fmt.Sprintf("%.0f requests/s   %s   %d failed", float64(in.Requests)/seconds, s.red(fmt.Sprintf("%.0f refused/s (%.1f %%)", float64(in.Refused)/seconds, share)), in.Failed),
+		fmt.Sprintf("%s requests/s   %s   %d failed", rate(in.Requests, seconds), s.red(fmt.Sprintf("%s refused/s (%.1f %%)", rate(in.Refused, seconds), share)), in.Failed),
 	}
 	lines = append(lines, section("refused most", in.Subjects, rows, width, in.Refused, seconds, s)...)
 	return append(lines, section("what refuses", in.Limits, rows, width, in.Refused, seconds, s)...)
+}
+
+// rate is n in a second, with a decimal where it is small.
+func rate(n int64, seconds float64) string {
+	perSecond := float64(n) / seconds
+	if perSecond < 10 {
+		return fmt.Sprintf("%.1f", perSecond)
+	}
+	return fmt.Sprintf("%.0f", perSecond)
 }
 
 // A Style is what a terminal shows.
@@ -51,7 +60,7 @@ const barWidth = 20
 
 func section(title string, counts []report.Count, rows, width int, all int64, seconds float64, s Style) []string {
 	name := max(width-barWidth-22, 16)
-	lines := []string{"", s.bold(fmt.Sprintf("%-*s %9s %8s", name, strings.ToUpper(title), "REFUSED", "A SECOND"))}
+	lines := []string{"", s.bold(fmt.Sprintf("%-*s %9s %8s", name, strings.ToUpper(title), "REFUSALS", "PER SEC"))}
 	if len(counts) == 0 {
 		return append(lines, "nobody")
 	}

@@ -1,0 +1,143 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+// relay stands before an embedded server and calls atExec before it passes on an EXEC.
+func relay(t *testing.T, atExec func()) (url string) {
+	t.Helper()
+	s := embedded.New(embedded.Options{})
+	t.Cleanup(func() { s.Close() })
+	upstream, err := s.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", upstream.String())
+			if err != nil {
+				return
+			}
+			go func() {
+				defer client.Close()
+				_, _ = io.Copy(client, server)
+			}()
+			go func() {
+				defer server.Close()
+				buffer := make([]byte, 1<<16)
+				for {
+					n, err := client.Read(buffer)
+					if err != nil {
+						return
+					}
+					if bytes.HasSuffix(bytes.ToUpper(buffer[:n]), []byte("EXEC\r\n")) {
+						atExec()
+					}
+					if _, err := server.Write(buffer[:n]); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return "redis://" + l.Addr().String()
+}
+
+func TestDeploy_anInterruptionSaysWhatWasLoaded(t *testing.T) {
+	t.Setenv("REDIS_URL", "")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	loads := 0
+	url := relay(t, func() {
+		if loads++; loads == 2 {
+			cancel(signalError{os.Interrupt})
+		}
+	})
+	var out, errOut bytes.Buffer
+	code := runUntil(ctx, []string{"deploy", "--redis", url, "-C", t.TempDir()}, strings.NewReader(""), &out, &errOut)
+	if code != 130 {
+		t.Errorf("exit code %d\n%s", code, errOut.String())
+	}
+	if loaded, left := strings.Count(out.String(), " loaded "), strings.Count(out.String(), " not_started"); loaded != 2 || left < 1 {
+		t.Errorf("%d loaded, %d not tried:\n%s", loaded, left, out.String())
+	}
+	if !strings.Contains(errOut.String(), "steps were not tried; run it again to finish") {
+		t.Errorf("standard error: %s", errOut.String())
+	}
+	if code := run([]string{"deploy", "--redis", url, "-C", t.TempDir()}, strings.NewReader(""), &out, &errOut); code != 0 {
+		t.Errorf("the next run exits %d: %s", code, errOut.String())
+	}
+}
+
+// A node that does not answer delays no exit: the first SIGINT ends the deploy with 130, a second one the process itself.
+func TestDeploy_signals(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		signals int
+	}{{"one", 1}, {"two", 2}} {
+		t.Run(tt.name, func(t *testing.T) {
+			stuck, end := make(chan struct{}, 10), make(chan struct{})
+			defer close(end)
+			url := relay(t, func() {
+				stuck <- struct{}{}
+				<-end
+			})
+			process := exec.Command("rlfunc", "deploy", "--redis", url, "-C", t.TempDir())
+			process.Env = append(os.Environ(), "REDIS_URL=")
+			output := &bytes.Buffer{}
+			process.Stdout, process.Stderr = output, output
+			if err := process.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = process.Wait()
+			}()
+			select {
+			case <-stuck:
+			case <-ended:
+				t.Fatalf("it has ended: %s", output.String())
+			}
+			for sent := 0; sent < tt.signals || tt.signals > 1; sent++ {
+				if process.Process.Signal(syscall.SIGINT) != nil {
+					break // it has ended
+				}
+				select {
+				case <-ended:
+				case <-time.After(10 * time.Millisecond): // the first one may not be seen yet
+				}
+			}
+			<-ended
+			status := process.ProcessState.Sys().(syscall.WaitStatus)
+			if killed := status.Signaled() && status.Signal() == syscall.SIGINT; killed != (tt.signals > 1) {
+				t.Errorf("ended by the signal: %v; output:\n%s", killed, output.String())
+			}
+			if tt.signals == 1 && status.ExitStatus() != 130 {
+				t.Errorf("exit code %d; output:\n%s", status.ExitStatus(), output.String())
+			}
+		})
+	}
+}
