@@ -25,9 +25,9 @@ type way struct {
 // The rounds of all ways are interleaved.
 func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	const subjects = 10_000
-	piped, err := srv.client.AutoPipeline()
+	piped, err := fcall.NewAutoPipeliner(srv.client, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make the auto-pipeliner: %w", err)
+		return nil, err
 	}
 	defer piped.Close()
 	all, err := ways(srv.client, piped)
@@ -67,7 +67,7 @@ func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	return rows, nil
 }
 
-func ways(plain *redis.Client, piped *redis.AutoPipeliner) ([]way, error) {
+func ways(plain *redis.Client, piped *fcall.AutoPipeliner) ([]way, error) {
 	var out []way
 	for _, c := range []struct {
 		name   string

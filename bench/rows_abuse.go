@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -16,6 +19,54 @@ func attempt(p abuse.AttemptParams) command {
 	})
 }
 
+// attemptsIn are the commands that give a subject n attempts in the last half hour of an hour's window, as attempt keeps them.
+func attemptsIn(s fcall.Subject, threshold, attempts int, now time.Time) (commands [][]any) {
+	const page = 12
+	log, pages := fcall.Key(abuse.Library.Name, s, "attempts"), fcall.Key(abuse.Library.Name, s, "attempt_pages")
+	var times []string
+	for i := range attempts {
+		times = append(times, fmt.Sprintf("%016d", now.Add(30*time.Minute*time.Duration(i-attempts)/time.Duration(attempts)).UnixMicro()))
+	}
+	head, full := "n", 0
+	zadd := []any{"ZADD", pages}
+	for ; len(times) > page; times = times[page:] {
+		zadd = append(zadd, times[page-1], fmt.Sprintf("%010d", full)+strings.Join(times[:page], ""))
+		full++
+	}
+	need := fmt.Sprintf("%05d%015d%015d", threshold, time.Hour.Microseconds(), 30*24*time.Hour.Microseconds())
+	if full > 0 {
+		commands = append(commands, zadd, []any{"PEXPIRE", pages, time.Hour.Milliseconds()})
+		head, need = "h", need+fmt.Sprintf("%05d%04d%010d0000", attempts, full, full)
+	}
+	return append(commands, []any{"SET", log, head + need + strings.Join(times, ""), "PX", time.Hour.Milliseconds()})
+}
+
+// nearThreshold are the paths of an attempt near its threshold, of which none may depend on how high that is.
+func nearThreshold(name string, threshold, subjects, room int) []workload {
+	tiers := []abuse.AttemptTiers{{Threshold: int64(threshold), Window: time.Hour, Block: time.Hour}}
+	call := attempt(abuse.AttemptParams{Tiers: tiers})
+	status := of(abuse.New, (*abuse.Client).Status, func(s fcall.Subject) abuse.StatusParams {
+		return abuse.StatusParams{Bucket: s, Tiers: []abuse.StatusTiers{{Threshold: int64(threshold), Window: time.Hour}}}
+	})
+	filled := func(attempts int, then ...command) func(fcall.Subject, time.Time) [][]any {
+		return func(s fcall.Subject, now time.Time) [][]any {
+			return append(attemptsIn(s, threshold, attempts, now), after(then...)(s, now)...)
+		}
+	}
+	row := func(what string) string { return "abuse.attempt " + what + ", threshold " + name }
+	rows := []workload{
+		{name: row("allowed"), subjects: subjects, prepare: filled(threshold - room), call: call, expect: "*8\r\n:1\r\n"},
+		{name: row("refused: blocked"), subjects: subjects, prepare: filled(threshold-1, call), call: call, expect: "*8\r\n:0\r\n$7\r\n"},
+		{name: "abuse.status, threshold " + name, subjects: subjects, prepare: filled(threshold - room), call: status, expect: "*7\r\n:0\r\n"},
+	}
+	if threshold > 10 {
+		for i := range rows {
+			rows[i].rival, rows[i].share = strings.TrimSuffix(rows[i].name, name)+"10", 2
+		}
+	}
+	return rows
+}
+
 func abuseWorkloads() []workload {
 	minute := []abuse.AttemptTiers{{Threshold: 5, Window: time.Minute, Block: 10 * time.Minute}}
 	both := []abuse.AttemptTiers{minute[0], {Threshold: 50, Window: 24 * time.Hour, Block: 24 * time.Hour}}
@@ -27,7 +78,7 @@ func abuseWorkloads() []workload {
 	unblock := of(abuse.New, (*abuse.Client).Unblock, func(s fcall.Subject) abuse.UnblockParams { return abuse.UnblockParams{Bucket: s} })
 	forgive := of(abuse.New, (*abuse.Client).Forgive, func(s fcall.Subject) abuse.ForgiveParams { return abuse.ForgiveParams{Bucket: s} })
 	status := of(abuse.New, (*abuse.Client).Status, func(s fcall.Subject) abuse.StatusParams {
-		return abuse.StatusParams{Bucket: s, Tiers: []abuse.StatusTiers{{Window: time.Minute}, {Window: 24 * time.Hour}}}
+		return abuse.StatusParams{Bucket: s, Tiers: []abuse.StatusTiers{{Threshold: 5, Window: time.Minute}, {Threshold: 50, Window: 24 * time.Hour}}}
 	})
 	// allowed, reason, tier, retry_after, strikes, the number of rows, and two fields a row.
 	const (
@@ -36,7 +87,8 @@ func abuseWorkloads() []workload {
 		startsOne  = "*10\r\n:0\r\n$4\r\ntier\r\n:1\r\n"
 		blockedTwo = "*10\r\n:0\r\n$7\r\nblocked\r\n"
 	)
-	return []workload{
+	near := slices.Concat(nearThreshold("10", 10, 0, 2), nearThreshold("1,000", 1000, 500, 200), nearThreshold("10,000", 10_000, 200, 400))
+	return append([]workload{
 		{name: "abuse.attempt allowed, 1 tier", prepare: after(times(3, one)...), call: one, expect: allowedOne, most: attemptGoal},
 		{name: "abuse.attempt allowed, 2 tiers", prepare: after(times(3, two)...), call: two, expect: allowedTwo, most: attemptGoal},
 		{name: "abuse.attempt allowed, first use", call: two, expect: allowedTwo, most: attemptGoal},
@@ -47,5 +99,5 @@ func abuseWorkloads() []workload {
 		{name: "abuse.block", call: block, expect: "*2\r\n:1\r\n"},
 		{name: "abuse.unblock", prepare: after(block), call: unblock, expect: existed},
 		{name: "abuse.forgive", prepare: after(times(3, two)...), call: forgive, expect: existed},
-	}
+	}, near...)
 }

@@ -36,7 +36,7 @@ func checkWorkloads() []workload {
 		var commands [][]any
 		for _, limit := range logs {
 			key := fcall.KeyOf(ratelimit.Library.Name, fcall.Tag(s), string(limit.Kind), limit.Name)
-			commands = append(commands, logIn(key, 100, 0, limit.Window, now)...)
+			commands = append(commands, logIn(key, int(limit.Limit), 100, 0, limit.Window, now)...)
 		}
 		return commands
 	}

@@ -52,7 +52,7 @@ func costWorkloads() []workload {
 		duplicate  = "*11\r\n:1\r\n:1\r\n$4\r\nnone\r\n"
 		overBudget = "*11\r\n:0\r\n:0\r\n$6\r\nbudget\r\n"
 	)
-	return []workload{
+	return append([]workload{
 		{name: "cost.reserve allowed, 10 charges", prepare: after(ten...), call: reserve(one), expect: allowedOne, most: reserveGoal},
 		{name: "cost.reserve allowed, first use", call: reserve(one), expect: allowedOne, most: reserveGoal},
 		{name: "cost.reserve allowed, 2 budgets", prepare: after(charged(two)...), call: reserve(two), expect: allowedTwo, most: reserveGoal},
@@ -64,5 +64,29 @@ func costWorkloads() []workload {
 		{name: "cost.cancel", prepare: after(reserved...), call: cancel, expect: "*2\r\n$9\r\ncancelled\r\n"},
 		{name: "cost.peek", prepare: after(reserved...), call: peek, expect: "*11\r\n:1\r\n$4\r\nnone\r\n$8\r\nreserved\r\n"},
 		{name: "cost.reset", prepare: after(reserved...), call: reset, expect: existed},
+	}, heldWorkloads(overBudget)...)
+}
+
+// heldWorkloads are refusals of which half of all that is held has to leave first, beside more and more open holds.
+func heldWorkloads(expect string) (rows []workload) {
+	const growth = 2
+	for _, n := range []int{10, 1000, 100_000} {
+		sum := fcall.Micros(10 * n)
+		held := cost.ReserveParams{Estimate: 10, Limits: []cost.ReserveLimits{{Budget: sum, Window: 2 * time.Hour}}, Hold: time.Hour}
+		prepare := func(s fcall.Subject, _ time.Time) [][]any {
+			calls := make([][]any, n)
+			for i := range calls {
+				held.Receipt = fmt.Sprintf("fp:5f0c7a1e:%020d", i)
+				calls[i] = reserve(held)(s)
+			}
+			return calls
+		}
+		refused := cost.ReserveParams{Receipt: receipt, Estimate: sum / 2, Limits: held.Limits}
+		w := workload{name: fmt.Sprintf("cost.reserve refused, %d open holds", n), subjects: max(1, 1000/n), prepare: prepare, call: reserve(refused), expect: expect}
+		if n > 10 {
+			w.rival, w.share = rows[0].name, growth
+		}
+		rows = append(rows, w)
 	}
+	return rows
 }

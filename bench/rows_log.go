@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -42,14 +43,14 @@ func slidingLog(p ratelimit.SlidingLogParams) command {
 
 // logged prepares a log of n admissions in the last tenth of the window, so that none leaves it while a row is measured,
 // and before them of so many that have left it.
-func logged(n, expired int, window time.Duration) func(fcall.Subject, time.Time) [][]any {
+func logged(limit, n, expired int, window time.Duration) func(fcall.Subject, time.Time) [][]any {
 	return func(s fcall.Subject, now time.Time) [][]any {
-		return logIn(fcall.Key(ratelimit.Library.Name, s, "log"), n, expired, window, now)
+		return logIn(fcall.Key(ratelimit.Library.Name, s, "log"), limit, n, expired, window, now)
 	}
 }
 
-func logIn(key string, n, expired int, window time.Duration, now time.Time) [][]any {
-	push := []any{"RPUSH", key}
+func logIn(key string, limit, n, expired int, window time.Duration, now time.Time) [][]any {
+	push := []any{"RPUSH", key, fmt.Sprintf("%d %d", window.Microseconds(), limit)}
 	for e := range expired {
 		push = append(push, now.Add(-window-time.Hour).UnixMicro()+int64(e))
 	}
@@ -77,16 +78,16 @@ func logWorkloads() []workload {
 	})
 	return []workload{
 		{name: slidingLogFirst, call: wide, expect: admitted6, most: slidingLogGoal},
-		{name: slidingLogOne, prepare: logged(1, 0, window), call: wide, expect: admitted6, most: slidingLogGoal},
-		{name: slidingLogHundred, rival: slidingLogOne, prepare: logged(100, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
-		{name: "sliding_log allowed, 1,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(1000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
-		{name: "sliding_log allowed, 10,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(10_000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
-		{name: "sliding_log sliding, 1 of 100 expires", prepare: logged(99, 1, window), call: hundred, expect: admitted6, most: slidingLogGoal},
-		{name: slidingLogFull, prepare: logged(100, 0, window), call: hundred, expect: refused6, most: slidingLogGoal},
+		{name: slidingLogOne, prepare: logged(20_000, 1, 0, window), call: wide, expect: admitted6, most: slidingLogGoal},
+		{name: slidingLogHundred, rival: slidingLogOne, prepare: logged(20_000, 100, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log allowed, 1,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(20_000, 1000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log allowed, 10,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(20_000, 10_000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log sliding, 1 of 100 expires", prepare: logged(100, 99, 1, window), call: hundred, expect: admitted6, most: slidingLogGoal},
+		{name: slidingLogFull, prepare: logged(100, 100, 0, window), call: hundred, expect: refused6, most: slidingLogGoal},
 		{name: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted6},
 		{name: "sliding_log duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate6},
-		{name: "sliding_log_peek, 100 in window", prepare: logged(100, 0, window), call: peek, expect: "*5\r\n:1\r\n:100\r\n"},
+		{name: "sliding_log_peek, 100 in window", prepare: logged(20_000, 100, 0, window), call: peek, expect: "*5\r\n:1\r\n:100\r\n"},
 		{name: "sliding_log_refund", prepare: after(withOther, withReceipt), call: refund, expect: existed},
-		{name: "sliding_log_reset, 100 in window", prepare: logged(100, 0, window), call: reset, expect: existed},
+		{name: "sliding_log_reset, 100 in window", prepare: logged(20_000, 100, 0, window), call: reset, expect: existed},
 	}
 }

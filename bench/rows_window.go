@@ -48,7 +48,7 @@ func counted(before, current int, gone time.Duration) func(fcall.Subject, time.T
 	return func(s fcall.Subject, _ time.Time) [][]any {
 		key := fcall.Key(ratelimit.Library.Name, s, "counter")
 		_, exponent := math.Frexp(float64(time.Hour.Milliseconds()))
-		return [][]any{{"SET", key, exponent*100_000_000_000_000 + before*10_000_000 + current, "PX", (2*time.Hour - gone).Milliseconds()}}
+		return [][]any{{"SET", key, int64(exponent)*100_000_000_000_000 + int64(before*10_000_000+current), "PX", (2*time.Hour - gone).Milliseconds()}}
 	}
 }
 

@@ -26,9 +26,9 @@ func main() {
 		log.Fatal(err)
 	}
 
-	// 10 a minute for each user. The receipt is the request's own ID: a double click or a retry costs one.
+	// 10 a minute for each user. The receipt is the request's own ID, here a new one for each run: a retry that brings the same one costs nothing.
 	answer, err := limits.SlidingLog(ctx, ratelimit.SlidingLogParams{
-		Bucket: "user42", Limit: 10, Window: time.Minute, Receipt: "request-7f3a",
+		Bucket: "user42", Limit: 10, Window: time.Minute, Receipt: fcall.NewToken(),
 	})
 	switch {
 	case err != nil:
