@@ -50,8 +50,8 @@ func (g *Guard) decideAndTell(ctx context.Context, d *Decision, r Request) error
 	}
 	g.hooks.decided(ctx, e)
 	if g.shadow != nil && !errors.Is(err, ErrEndpoint) {
-		if e.Decision = nil; err == nil {
-			e.Decision = d.Clone()
+		if err == nil {
+			e.Decision = d.Clone() // hooks may have kept theirs
 		}
 		g.shadow.follow(ctx, e)
 	}

@@ -14,17 +14,7 @@ func SetLockTimes(t *testing.T, ttl, renew time.Duration) {
 }
 
 // LockKey is the key of the lock on a node whose CLUSTER NODES has this text.
-func LockKey(text string) (string, error) {
-	owned, err := ownSlots(text)
-	if err != nil {
-		return "", err
-	}
-	number, ok := lockNumber(owned)
-	if !ok {
-		return "", nil
-	}
-	return lockKey(number), nil
-}
+var LockKey = memberLockKey
 
 // EventText is what the history keeps of an event with these changes, each of another node.
 func EventText(e Event, changes []EventChange) ([]byte, error) {

@@ -31,7 +31,12 @@ func (n *node) lockKey(ctx context.Context, server Server) (string, error) {
 		return "", err
 	}
 	text, _ := reply.(string)
-	owned, err := ownSlots(text)
+	return memberLockKey(text)
+}
+
+// memberLockKey is the lock's name on the node whose CLUSTER NODES has this text, or empty where it owns no slot.
+func memberLockKey(nodes string) (string, error) {
+	owned, err := ownSlots(nodes)
 	if err != nil {
 		return "", err
 	}
