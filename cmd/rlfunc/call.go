@@ -127,7 +127,7 @@ func (a *app) callMany(ctx context.Context, call *dyncall.Call, f callFlags) err
 func (a *app) findFunction(tree *source.Tree, name string) (*source.Library, *spec.Function, error) {
 	libName, fnName, ok := strings.Cut(name, ".")
 	if !ok {
-		return nil, nil, fmt.Errorf("%q is not LIBRARY.FUNCTION", name)
+		return nil, nil, fmt.Errorf("%q is not LIBRARY.FUNCTION%s", name, ofALibrary(tree, name))
 	}
 	lib, err := a.library(tree, libName)
 	if err != nil {
@@ -135,4 +135,18 @@ func (a *app) findFunction(tree *source.Tree, name string) (*source.Library, *sp
 	}
 	fn, err := function(lib, fnName)
 	return lib, fn, err
+}
+
+// ofALibrary is the end of a message about a function's name without its library's.
+func ofALibrary(tree *source.Tree, name string) string {
+	var found []string
+	for _, lib := range tree.Libraries {
+		if _, err := function(lib, name); err == nil {
+			found = append(found, lib.Spec.Name+"."+name)
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return "; did you mean " + strings.Join(found, " or ") + "?"
 }
