@@ -227,3 +227,20 @@ func TestAttempt_twoGenerationsOnOneBucket(t *testing.T) {
 		abuseStep{Name: "each is held to its own", Advance: time.Minute, Call: older, Writes: true, Want: may(2, row(1, 3))},
 	)
 }
+
+// Pages end with their newest time, also where what is not in them lives on for a strike; what the head said of them is then no more.
+func TestAttempt_pagesThatExpiredAreNotCounted(t *testing.T) {
+	try := attempts(attemptTier{Threshold: 20, Window: time.Hour, Block: time.Millisecond})
+	var steps []abuseStep
+	made := func(name string, advance time.Duration, strikes, from, to int64) {
+		for n := from; n <= to; n++ {
+			steps = append(steps, abuseStep{Name: name, Advance: advance, Call: try, Writes: true, Want: may(strikes, row(n, 19-n))})
+			advance = 0
+		}
+	}
+	made("at once", 0, 0, 1, 19)
+	steps = append(steps, abuseStep{Call: try, Writes: true, Want: starts(1, time.Millisecond, 1, row(20, 0))})
+	made("after the block", time.Millisecond, 1, 1, 4)
+	made("as the first page ends", time.Hour-time.Microsecond, 1, 5, 19)
+	abusers.Run(t, steps...)
+}

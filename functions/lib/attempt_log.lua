@@ -161,8 +161,8 @@ local function turn_pages(key, log, clock_us)
     if pages.count == 0 then
       attempt_pages.clear(key)
     end
-    attempt_pages.push(key, pages.number, log.times, ttl_us)
-    log.pages = {count = pages.count + 1, number = pages.number + 1, widened = false}
+    local count = attempt_pages.push(key, pages.number, log.times, ttl_us)
+    log.pages = {count = count, number = pages.number + 1, widened = false}
     log.times = ''
     return
   end

@@ -36,10 +36,11 @@ function attempt_pages.newest(key, pages)
   return times
 end
 
--- Adds a page, for as long as its newest time may count.
+-- Adds a page, for as long as its newest time may count. Returns how many there are: those before may have expired.
 function attempt_pages.push(key, number, times, ttl_us)
   redis.call('ZADD', key, string.sub(times, -16), string.format('%010.0f', number) .. times)
   clock.expire(key, ttl_us)
+  return redis.call('ZCARD', key)
 end
 
 -- Removes the oldest pages, two at most: a call adds one at most, and must not pay for all that a quiet time left.

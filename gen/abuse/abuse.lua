@@ -340,7 +340,7 @@ end
 return packed_times
 end)()
 
-local attempt_pages = (function() -- rlfunc: lines=57 file=functions/lib/attempt_pages.lua
+local attempt_pages = (function() -- rlfunc: lines=58 file=functions/lib/attempt_pages.lua
 --- The older attempts of a subject that has many: pages of 12 times in a sorted set, by the newest time of each.
 ---
 --- A count in a window is one command, however many there are, as pages have consecutive numbers. A page takes about 300 bytes.
@@ -379,10 +379,11 @@ function attempt_pages.newest(key, pages)
   return times
 end
 
--- Adds a page, for as long as its newest time may count.
+-- Adds a page, for as long as its newest time may count. Returns how many there are: those before may have expired.
 function attempt_pages.push(key, number, times, ttl_us)
   redis.call('ZADD', key, string.sub(times, -16), string.format('%010.0f', number) .. times)
   clock.expire(key, ttl_us)
+  return redis.call('ZCARD', key)
 end
 
 -- Removes the oldest pages, two at most: a call adds one at most, and must not pay for all that a quiet time left.
@@ -633,8 +634,8 @@ local function turn_pages(key, log, clock_us)
     if pages.count == 0 then
       attempt_pages.clear(key)
     end
-    attempt_pages.push(key, pages.number, log.times, ttl_us)
-    log.pages = {count = pages.count + 1, number = pages.number + 1, widened = false}
+    local count = attempt_pages.push(key, pages.number, log.times, ttl_us)
+    log.pages = {count = count, number = pages.number + 1, widened = false}
     log.times = ''
     return
   end
