@@ -124,3 +124,22 @@ func TestAdmit_refusesArguments(t *testing.T) {
 		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passes()},
 	)
 }
+
+// A charge is known for twice the longest window; a duplicate that comes later has no reservation to settle, whether the charge is
+// still stored or not.
+func TestAdmit_duplicateOfAForgottenChargeHasNoReservation(t *testing.T) {
+	first := admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Second}}, Estimate: 10}
+	other := first
+	other.Receipt = "s"
+	fits := func(id string, spent fcall.Micros) admitResult {
+		return admitResult{Allowed: true, Reason: "none", Challenge: "none", Reservation: id, Limits: []admitRow{}, Tiers: []admitTier{}, Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}}
+	}
+	known := fits("", 10)
+	known.Duplicate = true
+	guards.Run(
+		t,
+		guardStep{Call: admit(first), Writes: true, Want: fits(admittedAt("r", 0), 10)},
+		guardStep{Name: "keeps the key", Advance: 1500 * time.Millisecond, Call: admit(other), Writes: true, Want: fits(admittedAt("s", 1500*time.Millisecond), 10)},
+		guardStep{Name: "twice the window later", Advance: 500 * time.Millisecond, Call: admit(first), Want: known},
+	)
+}

@@ -304,3 +304,32 @@ func TestFixedWindowRefund_ofSeveralLengths(t *testing.T) {
 		back(time.Minute, 9, result{Refunded: 3, Remaining: 10}, ttls{}),
 	)
 }
+
+// A refund gives back what it took, and nothing that a log no longer holds: of 5 in an hour and 2 in a second, the calls of the second
+// push those of the hour out of the log.
+func TestSharedBucket_aRefundDoesNotFreeWhatWasDropped(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+		take := func(limit int64, window time.Duration, receipt string) bool {
+			r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: limit, Window: window, Receipt: receipt})
+			return passed(t, r.Allowed, err)
+		}
+		for range 5 {
+			if !take(5, time.Hour, "") {
+				t.Fatal("5 in an hour are refused")
+			}
+		}
+		for i := range 20 {
+			receipt := fmt.Sprint("r", i)
+			s.Advance(t, time.Second)
+			if !take(2, time.Second, receipt) {
+				t.Fatal("2 in a second are refused")
+			}
+			if _, err := c.SlidingLogRefund(t.Context(), ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: receipt}); err != nil {
+				t.Fatal(err)
+			}
+			if take(5, time.Hour, "") {
+				t.Fatalf("after %d refunds the sixth in an hour is admitted", i+1)
+			}
+		}
+	})
+}

@@ -24,7 +24,7 @@ local function judge_cost(bucket, charges, receipt, known, reservation, estimate
   if not state then
     return nil, rows
   end
-  if known and not charge then
+  if known and (not charge or charge.status == 'unknown') then
     id = ''
   end
   if reason == 'held' then

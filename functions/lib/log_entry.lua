@@ -19,8 +19,8 @@ end
 function log_entry.append(key, limit, window_us, clock_us, entry_us, need, length, expired, oldest)
   if need and limit <= need.limit and window_us <= need.window_us then
     local drop = expired
-    if length - drop >= need.limit then
-      drop = length + 1 - need.limit
+    if length - drop > need.limit then
+      drop = length - need.limit
     end
     if drop == 1 then
       redis.call('LREM', key, '1', oldest)
@@ -30,7 +30,7 @@ function log_entry.append(key, limit, window_us, clock_us, entry_us, need, lengt
     redis.call('RPUSH', key, clock.text(entry_us))
   elseif need then
     need = window_need.of(math.max(limit, need.limit), math.max(window_us, need.window_us))
-    trim(key, math.max(expired, length + 1 - need.limit), need.text)
+    trim(key, math.max(expired, length - need.limit), need.text)
     redis.call('RPUSH', key, clock.text(entry_us))
   else
     need = window_need.of(limit, window_us)
@@ -54,12 +54,21 @@ function log_entry.remove(key, entry_us)
   if found_us ~= entry_us then
     return
   end
+  local need = window_need.parse(redis.call('LINDEX', key, '0') or '')
+  local stands_for = need and length > need.limit and redis.call('LINDEX', key, '1')
+  if stands_for and place == 1 then
+    return
+  end
   -- From the end that is nearer.
   local nearer = '1'
   if place > length / 2 then
     nearer = '-1'
   end
   redis.call('LREM', key, nearer, string.format('%.0f', entry_us))
+  if stands_for then
+    -- One that was dropped may count again: it was no later than the oldest.
+    redis.call('LINSERT', key, 'BEFORE', stands_for, stands_for)
+  end
 end
 
 return log_entry

@@ -1,8 +1,9 @@
 --- A log of admission times in a list, oldest first: exact in any window, also of callers whose windows differ.
 ---
 --- A list holds each time once, also when two are equal, in about 10 bytes. Before the times stands what the callers need that
---- were admitted since the key is there: an admission is kept for the longest of their windows, and no more are kept than the
---- highest of their limits, as no caller's newest `limit` are among older ones. The need lives as long as the key.
+--- were admitted since the key is there: an admission is kept for the longest of their windows, and one more than the highest of
+--- their limits are, as no caller's newest `limit` are among older ones. With one more, the oldest stands for what was dropped: a
+--- refund then leaves it twice. The need lives as long as the key.
 --- @use clock log_search refusal window_need
 --- @lib window_log
 --- @state window_log 1 '<longest window in microseconds> <highest limit>' of the callers, then admission times in microseconds, oldest first

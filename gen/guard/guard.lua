@@ -433,7 +433,7 @@ end
 return window_need
 end)()
 
-local log_entry = (function() -- rlfunc: lines=65 file=functions/lib/log_entry.lua
+local log_entry = (function() -- rlfunc: lines=74 file=functions/lib/log_entry.lua
 --- Adds and takes out entries of a log that window_log reads.
 --- @use clock log_search window_need
 --- @lib log_entry
@@ -455,8 +455,8 @@ end
 function log_entry.append(key, limit, window_us, clock_us, entry_us, need, length, expired, oldest)
   if need and limit <= need.limit and window_us <= need.window_us then
     local drop = expired
-    if length - drop >= need.limit then
-      drop = length + 1 - need.limit
+    if length - drop > need.limit then
+      drop = length - need.limit
     end
     if drop == 1 then
       redis.call('LREM', key, '1', oldest)
@@ -466,7 +466,7 @@ function log_entry.append(key, limit, window_us, clock_us, entry_us, need, lengt
     redis.call('RPUSH', key, clock.text(entry_us))
   elseif need then
     need = window_need.of(math.max(limit, need.limit), math.max(window_us, need.window_us))
-    trim(key, math.max(expired, length + 1 - need.limit), need.text)
+    trim(key, math.max(expired, length - need.limit), need.text)
     redis.call('RPUSH', key, clock.text(entry_us))
   else
     need = window_need.of(limit, window_us)
@@ -490,12 +490,21 @@ function log_entry.remove(key, entry_us)
   if found_us ~= entry_us then
     return
   end
+  local need = window_need.parse(redis.call('LINDEX', key, '0') or '')
+  local stands_for = need and length > need.limit and redis.call('LINDEX', key, '1')
+  if stands_for and place == 1 then
+    return
+  end
   -- From the end that is nearer.
   local nearer = '1'
   if place > length / 2 then
     nearer = '-1'
   end
   redis.call('LREM', key, nearer, string.format('%.0f', entry_us))
+  if stands_for then
+    -- One that was dropped may count again: it was no later than the oldest.
+    redis.call('LINSERT', key, 'BEFORE', stands_for, stands_for)
+  end
 end
 
 return log_entry
@@ -1147,12 +1156,13 @@ end
 return window_count
 end)()
 
-local window_log = (function() -- rlfunc: lines=86 file=functions/lib/window_log.lua
+local window_log = (function() -- rlfunc: lines=87 file=functions/lib/window_log.lua
 --- A log of admission times in a list, oldest first: exact in any window, also of callers whose windows differ.
 ---
 --- A list holds each time once, also when two are equal, in about 10 bytes. Before the times stands what the callers need that
---- were admitted since the key is there: an admission is kept for the longest of their windows, and no more are kept than the
---- highest of their limits, as no caller's newest `limit` are among older ones. The need lives as long as the key.
+--- were admitted since the key is there: an admission is kept for the longest of their windows, and one more than the highest of
+--- their limits are, as no caller's newest `limit` are among older ones. With one more, the oldest stands for what was dropped: a
+--- refund then leaves it twice. The need lives as long as the key.
 --- @use clock log_search refusal window_need
 --- @lib window_log
 --- @state window_log 1 '<longest window in microseconds> <highest limit>' of the callers, then admission times in microseconds, oldest first
@@ -3176,7 +3186,7 @@ local function judge_cost(bucket, charges, receipt, known, reservation, estimate
   if not state then
     return nil, rows
   end
-  if known and not charge then
+  if known and (not charge or charge.status == 'unknown') then
     id = ''
   end
   if reason == 'held' then

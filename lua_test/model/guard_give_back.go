@@ -70,14 +70,19 @@ func (m *Guard) giveBackLimit(subject string, l GiveBackLimit) (changed bool) {
 	return changed
 }
 
-// remove takes an admission of that time out of the log.
+// remove takes an admission of that time out of the log. Where more are kept than any caller's limit, the oldest stands for those that
+// were not kept: it stays, and takes the place of what goes.
 func (m *SlidingLog) remove(subject string, at int64) (removed bool) {
 	s := m.subjects[subject]
 	i := slices.Index(s.admissions, at)
-	if i < 0 {
+	more := int64(len(s.admissions)) > s.limit
+	if i < 0 || more && i == 0 {
 		return false
 	}
 	s.admissions = slices.Delete(slices.Clone(s.admissions), i, i+1)
+	if more {
+		s.admissions = slices.Insert(s.admissions, 0, s.admissions[0])
+	}
 	m.subjects[subject] = s
 	return true
 }

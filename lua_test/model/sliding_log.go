@@ -16,8 +16,8 @@ type SlidingLog struct {
 // A logSubject is what is known of one subject.
 type logSubject struct {
 	admissions []int64 // ascending
-	// window is the longest and limit the highest of the calls that were admitted since the key is there, 0 without it: no more
-	// is kept.
+	// window is the longest and limit the highest of the calls that were admitted since the key is there, 0 without it: only one
+	// admission more is kept.
 	window, limit int64
 	endMS         int64 // the millisecond in which the log expires
 	receipts      receipts
@@ -79,7 +79,7 @@ func (m *SlidingLog) Take(subject string, c SlidingLogCall) (r SlidingLogResult,
 
 	s.window, s.limit = max(s.window, window), max(s.limit, c.Limit)
 	s.admissions = append(slices.Clone(needed), now)
-	s.admissions = s.admissions[max(int64(len(s.admissions))-s.limit, 0):]
+	s.admissions = s.admissions[max(int64(len(s.admissions))-s.limit-1, 0):]
 	s.endMS = expiry(m.clock, s.window+now-m.clock)
 	if c.Receipt != "" {
 		s.receipts = s.receipts.count(c.Receipt, now, dedup, m.clock)
