@@ -150,8 +150,8 @@ func TestSharedBucket_needOutlastsTheCallersOwnAdmission(t *testing.T) {
 	})
 }
 
-// What is kept for the longer window is no more than the highest limit, whatever the busy caller takes.
-func TestSharedBucket_logKeepsNoMoreThanTheHighestLimit(t *testing.T) {
+// What is kept for the longer window is one more than the highest limit, whatever the busy caller takes: that one stands for what was dropped.
+func TestSharedBucket_logKeepsOneMoreThanTheHighestLimit(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		take := func(limit int64, window time.Duration) logResult {
 			r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: limit, Window: window})
@@ -167,10 +167,10 @@ func TestSharedBucket_logKeepsNoMoreThanTheHighestLimit(t *testing.T) {
 			}
 			s.Advance(t, 60*time.Millisecond)
 		}
-		if n := s.Redis.LLen(t.Context(), key("u1", "log")).Val() - 1; n != 20 {
-			t.Errorf("%d admissions are kept, want 20", n)
+		if n := s.Redis.LLen(t.Context(), key("u1", "log")).Val() - 1; n != 21 {
+			t.Errorf("%d admissions are kept, want 21", n)
 		}
-		want := logResult{Count: 20, RetryAfter: time.Hour - 5*60*time.Millisecond, ResetAfter: time.Hour - 60*time.Millisecond}
+		want := logResult{Count: 21, RetryAfter: time.Hour - 5*60*time.Millisecond, ResetAfter: time.Hour - 60*time.Millisecond}
 		if got := take(5, time.Hour); got != want {
 			t.Errorf("5 an hour: %+v, want %+v", got, want)
 		}
