@@ -19,7 +19,7 @@
 --- @arg    refresh     bool?               whether a duplicate renews its receipt: one receipt could then pass for ever
 --- @result allowed     bool                whether the request may pass
 --- @result duplicate   bool                whether its receipt was known, so that it was not counted
---- @result count       count               admissions inside the window after the call: 3 after the third request; at most the highest limit of the callers
+--- @result count       count               admissions inside the window after the call: 3 after the third request; at most one more than the highest limit of the callers
 --- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when refused
 --- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @result reset_after duration            wait until the window is empty: the whole window right after an admission; 0 when empty

@@ -5,7 +5,7 @@
 --- @arg    limit       count[1..1000000]   most admissions in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @result allowed     bool                whether a request would pass now
---- @result count       count               admissions inside the window now; at most the highest limit of the bucket's callers
+--- @result count       count               admissions inside the window now; at most one more than the highest limit of the bucket's callers
 --- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when full
 --- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @result reset_after duration            wait until the window is empty; 0 when empty

@@ -42,8 +42,8 @@ type SlidingLogResult struct {
 	Allowed bool
 	// Duplicate: whether its receipt was known, so that it was not counted.
 	Duplicate bool
-	// Count: admissions inside the window after the call: 3 after the third request; at most the highest limit of
-	// the callers.
+	// Count: admissions inside the window after the call: 3 after the third request; at most one more than the
+	// highest limit of the callers.
 	Count int64
 	// Remaining: admissions left in the window: 7 when 3 of 10 are used; 0 when refused.
 	Remaining int64

@@ -33,7 +33,7 @@ type SlidingLogPeekParams struct {
 type SlidingLogPeekResult struct {
 	// Allowed: whether a request would pass now.
 	Allowed bool
-	// Count: admissions inside the window now; at most the highest limit of the bucket's callers.
+	// Count: admissions inside the window now; at most one more than the highest limit of the bucket's callers.
 	Count int64
 	// Remaining: admissions left in the window: 7 when 3 of 10 are used; 0 when full.
 	Remaining int64
