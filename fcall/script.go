@@ -45,7 +45,8 @@ func scriptOf(fn *Function) string {
 }
 
 // opening is the line with which a bundle opens what comes from one of the author's files.
-var opening = regexp.MustCompile(`^(?:do|local (\w+) = \(function\(\)) -- rlfunc: lines=(\d+) file=`)
+// What is generated for several of them and not needed by all stands in shared blocks.
+var opening = regexp.MustCompile(`^(?:do|local (\w+) = \(function\(\)) -- rlfunc: (?:lines=(\d+) file=|shared lines=(\d+)$)`)
 
 // A block is what a bundle holds of one of the author's files, from line first to line last.
 type block struct {
@@ -58,11 +59,11 @@ type block struct {
 func keep(lines []string, fn *Function) {
 	var blocks []*block
 	for i := 0; i < len(lines); i++ {
-		m := opening.FindStringSubmatch(lines[i])
+		m := opening.FindStringSubmatch(strings.TrimSuffix(lines[i], "\n"))
 		if m == nil {
 			continue
 		}
-		count, _ := strconv.Atoi(m[2])
+		count, _ := strconv.Atoi(m[2] + m[3])
 		b := &block{name: m[1], first: i, last: i + 1 + count}
 		closing := "end)()\n"
 		if b.name == "" {

@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,8 @@ import (
 type fieldReader struct {
 	path  string
 	found *diag.List
+	libs  map[string]*Lib // by name: what declares rows for several functions
+	lib   bool            // the fields are a lib file's: those of a row
 }
 
 func (r *fieldReader) add(line, col int, rule, format string, args ...any) {
@@ -29,12 +32,16 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 	if !inGroup {
 		field = group
 	}
+	if inGroup && r.lib {
+		r.add(rw.line, nameCol, RuleGroup, "a lib file declares the fields of one row, without the group's name: call it %s", field)
+		return fields
+	}
 	if !r.checkName(rw, field, nameCol) || inGroup && !r.checkName(rw, group, nameCol) {
 		return fields
 	}
 	f := spec.Field{Name: field, Line: rw.line, Col: nameCol}
 	w, doc, typeCol, _ := word(rest, restCol)
-	if !r.readType(rw, w, typeCol, inGroup, &f) {
+	if !r.readType(rw, w, typeCol, inGroup || r.lib, &f) {
 		return fields
 	}
 	f.Doc = rw.doc(doc)
@@ -42,25 +49,53 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 		r.add(rw.line, typeCol, RuleRow, "@%s %s has no text: say what it is, in its unit", rw.tag, name)
 	}
 	f.Lua = luaName(f)
+	if f.Kind.Group() && (inGroup || r.lib) {
+		r.add(rw.line, typeCol, RuleGroup, "groups do not nest")
+		return fields
+	}
+	if r.lib {
+		f.File = r.path
+	}
+	if f.Rows != "" && !r.rowsOf(rw, typeCol, &f) {
+		return fields
+	}
 	if !inGroup {
 		return r.insert(rw, fields, f, nameCol)
 	}
-	i := slices.IndexFunc(fields, func(g spec.Field) bool { return g.Name == group && g.Kind == spec.KindGroup })
+	i := slices.IndexFunc(fields, func(g spec.Field) bool { return g.Name == group && g.Kind.Group() })
 	if i < 0 {
 		r.add(rw.line, nameCol, RuleGroup, "no group %s stands above: declare it with @%s %s group[1..16] text", group, strings.Replace(rw.tag, tagKey, tagArg, 1), group)
 		return fields
 	}
-	if f.Kind == spec.KindGroup {
-		r.add(rw.line, typeCol, RuleGroup, "groups do not nest")
+	if fields[i].Rows != "" {
+		r.add(rw.line, nameCol, RuleGroup, "the rows of %s are declared in the lib file %s: declare %s there", group, fields[i].Rows, field)
 		return fields
 	}
 	fields[i].Fields = r.insert(rw, fields[i].Fields, f, nameCol)
 	return fields
 }
 
+// rowsOf gives a group the rows that a lib file declares.
+func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
+	lib, ok := r.libs[f.Rows]
+	if !ok {
+		r.add(rw.line, col, RuleGroup, "%s has the rows of %s, and there is no such lib file%s", f.Name, f.Rows, diag.DidYouMean(f.Rows, slices.Sorted(maps.Keys(r.libs))))
+		return false
+	}
+	f.Fields, f.Prepare = lib.Row, lib.Prepares && f.Kind == spec.KindPacked
+	if rw.tag == tagResult {
+		f.Fields = lib.Answer
+	}
+	if len(f.Fields) == 0 {
+		r.add(rw.line, col, RuleGroup, "the lib file %s declares no @%s rows", f.Rows, rw.tag)
+		return false
+	}
+	return true
+}
+
 func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.Field) bool {
 	if w == "" || rw.tag != tagKey && !looksLikeType(w) {
-		example := "count, micros, duration, time, bool, text[256], enum(a,b) or group[1..16]"
+		example := "count, micros, duration, time, bool, text[256], enum(a,b), group[1..16] or packed[1..16]"
 		if rw.tag == tagKey {
 			example = "string[state], list[log], zset[seen], ..."
 		}
@@ -95,7 +130,7 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindText && f.Min == 0 {
 		r.add(rw.line, col, RuleOptional, "an absent text is the empty one: give %s a lower bound of 1", f.Name)
 	}
-	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindGroup {
+	if rw.tag == tagArg && f.Optional && f.Kind.Group() {
 		r.add(rw.line, col, RuleOptional, "a group is optional when its lower bound is 0")
 	}
 	return true
@@ -150,7 +185,9 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 			if p.Name != q.Name {
 				continue
 			}
-			r.checkEnums(p.Fields, q.Fields)
+			if p.Rows == q.Rows { // else they are of two types
+				r.checkEnums(p.Fields, q.Fields)
+			}
 			if p.Kind == spec.KindEnum && q.Kind == spec.KindEnum && !slices.Equal(p.Values, q.Values) {
 				r.add(q.Line, q.Col, RuleDuplicate, "%s is an argument with other values on line %d: give both the same, or another name", q.Name, p.Line)
 			}
@@ -161,17 +198,33 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 // checkGroups finds groups without fields and suffixes that name no text field.
 func (r *fieldReader) checkGroups(fields []spec.Field) {
 	for _, g := range fields {
-		if g.Kind != spec.KindGroup {
+		if !g.Kind.Group() || g.Rows != "" {
 			continue
 		}
 		if len(g.Fields) == 0 {
 			r.add(g.Line, g.Col, RuleGroup, "group %s has no fields: add rows named %s.<field>", g.Name, g.Name)
 		}
-		for _, key := range g.Keys() {
-			r.checkSuffix(g, key, key.SuffixOf, spec.KindText)
-			if key.SuffixKind != "" {
-				r.checkSuffix(g, key, key.SuffixKind, spec.KindEnum)
-			}
+		r.checkRow(g.Name, g.Fields)
+		if g.Kind == spec.KindPacked {
+			r.checkCells(g)
+		}
+	}
+}
+
+// checkCells finds a packed group without a cell.
+func (r *fieldReader) checkCells(g spec.Field) {
+	if cells, _ := g.Cells(); len(cells) == 0 && len(g.Fields) > 0 {
+		r.add(g.Line, g.Col, RuleGroup, "group %s has only keys, and nothing to pack: write group", g.Name)
+	}
+}
+
+// checkRow finds suffixes that name no text field of the row.
+func (r *fieldReader) checkRow(name string, row []spec.Field) {
+	g := spec.Field{Name: name, Fields: row}
+	for _, key := range g.Keys() {
+		r.checkSuffix(g, key, key.SuffixOf, spec.KindText)
+		if key.SuffixKind != "" {
+			r.checkSuffix(g, key, key.SuffixKind, spec.KindEnum)
 		}
 	}
 }

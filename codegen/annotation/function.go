@@ -16,8 +16,9 @@ import (
 // keys of a call share their tag.
 var redisFlags = []string{"no-writes", "allow-oom", "allow-stale", "no-cluster"}
 
-// Function reads the contract of the public function of a file. The spec is usable only when nothing was found.
-func Function(f *luasrc.File) (spec.Function, diag.List) {
+// Function reads the contract of the public function of a file; libs are the lib files by name. The spec is usable only when nothing
+// was found.
+func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	var found diag.List
 	name := strings.TrimSuffix(path.Base(f.Path), ".lua")
 	fn := spec.Function{Name: name, File: f.Path, Flags: []string{}, Errors: []spec.Error{}, Uses: []string{}, States: []spec.State{}}
@@ -46,7 +47,7 @@ func Function(f *luasrc.File) (spec.Function, diag.List) {
 	} else if !strings.HasSuffix(h.summary, ".") {
 		found.Add(f.Path, h.first, 1, RuleHeader, "the first paragraph is a sentence and ends with a period")
 	}
-	r := &fieldReader{path: f.Path, found: &found}
+	r := &fieldReader{path: f.Path, found: &found, libs: libs}
 	for _, rw := range h.rows {
 		readFunctionRow(r, rw, &fn)
 	}
@@ -54,6 +55,7 @@ func Function(f *luasrc.File) (spec.Function, diag.List) {
 	r.checkGroups(fn.Results)
 	r.checkEnums(fn.Params, fn.Results)
 	allowedRefuses(&fn)
+	useRows(&fn)
 	before := len(found)
 	if !slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindKey }) && before == 0 {
 		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleKeys, "%s has no @key: every function works on a subject's key", name)
@@ -65,6 +67,15 @@ func Function(f *luasrc.File) (spec.Function, diag.List) {
 		checkParams(f, fn, body.ParList, &found)
 	}
 	return fn, found
+}
+
+// useRows adds the lib files that declare rows of the function to those that it uses.
+func useRows(fn *spec.Function) {
+	for _, f := range slices.Concat(fn.Params, fn.Results) {
+		if f.Rows != "" && !slices.Contains(fn.Uses, f.Rows) {
+			fn.Uses = append(fn.Uses, f.Rows)
+		}
+	}
 }
 
 func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
@@ -175,7 +186,8 @@ func checkParams(f *luasrc.File, fn spec.Function, list *ast.ParList, found *dia
 	if list.HasVargs {
 		found.Add(f.Path, fn.Line, f.Column(fn.Line, "...", 0), RuleParams, "%s takes named parameters, not ...", fn.Name)
 	}
-	for i, p := range fn.Params {
+	params := luaParams(fn)
+	for i, p := range params {
 		if i >= len(got) {
 			found.Add(f.Path, p.Line, p.Col, RuleParams, "%s is in the header and not among the parameters: add %s as parameter %d", p.Name, p.Lua, i+1)
 			continue
@@ -185,9 +197,24 @@ func checkParams(f *luasrc.File, fn spec.Function, list *ast.ParList, found *dia
 				"parameter %d is %s, and the header's row %d is %s: order is position, so call it %s", i+1, got[i], i+1, p.Name, p.Lua)
 		}
 	}
-	for _, extra := range got[min(len(got), len(fn.Params)):] {
+	for _, extra := range got[min(len(got), len(params)):] {
 		found.Add(f.Path, fn.Line, f.Column(fn.Line, extra, 0), RuleParams, "parameter %s has no line in the header%s", extra, asUnit(extra))
 	}
+}
+
+// luaParams are the parameters of the Lua function: the header's keys, arguments and groups, and behind a packed group the keys of its
+// rows, as rows that are kept hold none.
+func luaParams(fn spec.Function) (params []spec.Field) {
+	for _, p := range fn.Params {
+		params = append(params, p)
+		if p.Kind != spec.KindPacked {
+			continue
+		}
+		for _, k := range p.Keys() {
+			params = append(params, spec.Field{Name: p.Name + "." + k.Name, Lua: p.KeyName(k), Line: p.Line, Col: p.Col})
+		}
+	}
+	return params
 }
 
 func asUnit(lua string) string {

@@ -3,6 +3,7 @@ package annotation
 import (
 	"go/token"
 	"path"
+	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 
@@ -86,6 +87,10 @@ type Lib struct {
 	Uses []string
 	// States are what the file itself stores.
 	States []spec.State
+	// Row are the fields of an argument group's row, and Answer those of a result group's, that several functions share.
+	Row, Answer []spec.Field
+	// Prepares reports whether the file has a function prepare, for rows of packed groups that were decoded.
+	Prepares bool
 }
 
 // LibFile reads a file of lib/.
@@ -94,7 +99,7 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 	lib := Lib{Name: name, File: f, Uses: []string{}}
 	h := firstHeader(f, &found)
 	stray(f, h, &found)
-	r := &fieldReader{path: f.Path, found: &found}
+	r := &fieldReader{path: f.Path, found: &found, lib: true}
 	declared := false
 	if h != nil {
 		lib.Doc = h.summary
@@ -104,6 +109,10 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 				readUse(r, rw, &lib.Uses)
 			case rw.tag == tagState:
 				readState(r, rw, &lib.States)
+			case rw.tag == tagKey || rw.tag == tagArg:
+				lib.Row = r.read(rw, lib.Row)
+			case rw.tag == tagResult:
+				lib.Answer = r.read(rw, lib.Answer)
 			case rw.tag == tagLib:
 				declared = true
 				got, _, col, _ := word(rw.text, rw.textCol)
@@ -117,6 +126,9 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 			}
 		}
 	}
+	r.checkRow(name, lib.Row)
+	r.checkEnums(lib.Row, lib.Answer)
+	lib.Prepares = prepares(f.Chunk)
 	if !declared {
 		found.Add(f.Path, 1, 1, RuleHeader, "a lib file begins with a header: a sentence, and `--- @lib %s`", name)
 	}
@@ -133,6 +145,36 @@ func endsInReturn(chunk []ast.Stmt) bool {
 	}
 	ret, ok := chunk[len(chunk)-1].(*ast.ReturnStmt)
 	return ok && len(ret.Exprs) == 1
+}
+
+// prepares reports whether a lib file gives the table that it returns a function prepare.
+func prepares(chunk []ast.Stmt) bool {
+	if !endsInReturn(chunk) {
+		return false
+	}
+	table, ok := chunk[len(chunk)-1].(*ast.ReturnStmt).Exprs[0].(*ast.IdentExpr)
+	names := func(e ast.Expr) bool {
+		attr, isAttr := e.(*ast.AttrGetExpr)
+		if !ok || !isAttr {
+			return false
+		}
+		object, isName := attr.Object.(*ast.IdentExpr)
+		key, isText := attr.Key.(*ast.StringExpr)
+		return isName && isText && object.Value == table.Value && key.Value == "prepare"
+	}
+	for _, stmt := range chunk {
+		switch stmt := stmt.(type) {
+		case *ast.FuncDefStmt:
+			if stmt.Name.Func != nil && names(stmt.Name.Func) {
+				return true
+			}
+		case *ast.AssignStmt:
+			if slices.ContainsFunc(stmt.Lhs, names) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func isTag(tag string) bool {

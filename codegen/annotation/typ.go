@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-var kinds = []string{"count", "micros", "duration", "time", "bool", "text", "enum", "group"}
+var kinds = []string{"count", "micros", "duration", "time", "bool", "text", "enum", "group", "packed"}
 
 var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 
@@ -60,6 +60,11 @@ func readType(text string, result bool, f *spec.Field) *typeError {
 	f.Kind = spec.Kind(base)
 	at := end
 	var err *typeError
+	if f.Kind.Group() {
+		if at, err = readRowsOf(text, at, result, f); err != nil {
+			return err
+		}
+	}
 	if at, err = readBracket(text, at, result, f); err != nil {
 		return err
 	}
@@ -90,8 +95,12 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 		return readEnum(text, at, f)
 	}
 	if at >= len(text) || text[at] != '[' {
-		if !result && (f.Kind == spec.KindText || f.Kind == spec.KindGroup) {
-			return at, badType(0, RuleBounds, "%s needs a bound: %s[%s]", f.Kind, f.Kind, map[spec.Kind]string{spec.KindText: "256", spec.KindGroup: "1..16"}[f.Kind])
+		if !result && (f.Kind == spec.KindText || f.Kind.Group()) {
+			example := "1..16"
+			if f.Kind == spec.KindText {
+				example = "256"
+			}
+			return at, badType(0, RuleBounds, "%s needs a bound: %s[%s]", f.Kind, text[:at], example)
 		}
 		if at < len(text) && text[at] == '(' {
 			return at, badType(at, RuleBounds, "bounds stand in square brackets: %s[1..100]", f.Kind)
@@ -129,14 +138,38 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 			return at, badType(at+end-len(high), RuleBounds, "%s is above %d, the greatest %s that stays exact", high, f.Max, f.Kind)
 		}
 		f.Max = n
-	} else if f.Kind == spec.KindText || f.Kind == spec.KindGroup {
+	} else if f.Kind == spec.KindText || f.Kind.Group() {
 		return at, badType(at+1, RuleBounds, "%s needs an upper bound", f.Kind)
 	}
 	if f.Min > f.Max {
 		return at, badType(at+1, RuleBounds, "the lower bound %s is above the upper bound %s", low, high)
 	}
-	if f.Kind == spec.KindGroup && f.Max < 1 {
+	if f.Kind.Group() && f.Max < 1 {
 		return at, badType(at+1, RuleBounds, "a group that may hold no row is none: its upper bound is 0")
+	}
+	return at + end + 1, nil
+}
+
+// readRowsOf reads the lib file in parentheses that declares a group's rows, if one is named.
+func readRowsOf(text string, at int, result bool, f *spec.Field) (int, *typeError) {
+	if result && f.Kind == spec.KindPacked {
+		return at, badType(0, RuleGroup, "only arguments are packed: a result is a group")
+	}
+	if at >= len(text) || text[at] != '(' {
+		return at, nil
+	}
+	end := strings.IndexByte(text[at:], ')')
+	if end < 0 {
+		return at, badType(at, RuleGroup, "the parenthesis is not closed")
+	}
+	f.Rows = text[at+1 : at+end]
+	switch {
+	case strings.Contains(f.Rows, ".."):
+		return at, badType(at, RuleBounds, "bounds stand in square brackets: %s[1..16]", f.Kind)
+	case !nameForm.MatchString(f.Rows):
+		return at, badType(at+1, RuleGroup, "%q is not the name of a lib file that declares rows", f.Rows)
+	case !result && f.Kind == spec.KindGroup:
+		return at, badType(at, RuleGroup, "an argument group with the rows of a lib file is packed: packed(%s)[1..16]", f.Rows)
 	}
 	return at + end + 1, nil
 }

@@ -18,10 +18,16 @@ type entryWriter struct {
 	fn     *spec.Function
 	indent string
 	row    bool // inside a group
+	packed bool // inside a row of a packed group
 }
 
 func writeEntry(w *writer, fn *spec.Function) {
 	e := &entryWriter{writer: w, fn: fn, indent: "  "}
+	for _, p := range fn.Params {
+		if p.Kind == spec.KindPacked {
+			e.decoder(p)
+		}
+	}
 	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
 	w.printf("local function %s(keys, args)\n", fn.Server)
 	e.arity()
@@ -56,16 +62,24 @@ func (e *entryWriter) keyParts() string {
 }
 
 func (e *entryWriter) arity() {
-	keys, args, groups := len(e.fn.Keys()), 0, 0
+	keys, args, groups, keyed := len(e.fn.Keys()), 0, 0, false
 	for _, p := range e.fn.Params {
 		switch p.Kind {
 		case spec.KindKey:
+		case spec.KindPacked:
+			args++
+			keyed = keyed || len(p.Keys()) > 0
 		case spec.KindGroup:
 			args++
 			groups++
 		default:
 			args++
 		}
+	}
+	if groups == 0 && keyed {
+		e.printf("  if #keys < %d or #args ~= %d then\n", keys, args)
+		e.printf("    return {err = 'RLARG %s must be called with at least %s and %s'}\n  end\n", e.fn.Name, plural(keys, "key"), plural(args, "argument"))
+		return
 	}
 	if groups == 0 {
 		e.printf("  if #keys ~= %d or #args ~= %d then\n", keys, args)
@@ -94,16 +108,33 @@ func (e *entryWriter) params() []string {
 	var call []string
 	key, arg := 1, 1
 	grouped := false // from the first group on, positions are known at run time only
+	keyed := false   // so are those of keys, from the first group on that has some
 	for _, p := range e.fn.Params {
 		switch {
+		case p.Kind == spec.KindPacked:
+			from := fmt.Sprintf("args[%d]", arg)
+			if grouped {
+				from = "args[rlfunc_arg]"
+				e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
+				e.missing()
+			}
+			if len(p.Keys()) > 0 && !grouped && !keyed {
+				e.printf("  local rlfunc_key = %d\n", len(e.fn.Keys()))
+				keyed = true
+			}
+			call = append(call, e.unpack(p, from)...)
+			arg++
 		case p.Kind == spec.KindKey:
 			call = append(call, fmt.Sprintf("keys[%d]", key))
 			key++
 		case p.Kind == spec.KindGroup:
-			if !grouped {
+			switch {
+			case !grouped && keyed:
+				e.printf("  local rlfunc_arg = %d\n", arg-1)
+			case !grouped:
 				e.printf("  local rlfunc_key, rlfunc_arg = %d, %d\n", len(e.fn.Keys()), arg-1)
-				grouped = true
 			}
+			grouped = true
 			e.group(p)
 			call = append(call, p.Lua)
 		case grouped:
@@ -117,8 +148,12 @@ func (e *entryWriter) params() []string {
 			arg++
 		}
 	}
-	if grouped {
+	switch {
+	case grouped:
 		e.printf("  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then\n")
+		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
+	case keyed:
+		e.printf("  if #keys ~= rlfunc_key then\n")
 		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
 	}
 	return call
@@ -133,6 +168,10 @@ func (e *entryWriter) missing() {
 func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 	in := e.indent
 	refuse := func(condition string) {
+		if e.packed {
+			e.printf("%sif %s then\n%s  return nil, %s\n%send\n", in, condition, in, refusal, in)
+			return
+		}
 		e.printf("%sif %s then\n%s  return {err = %s}\n%send\n", in, condition, in, refusal, in)
 	}
 	name := strings.TrimPrefix(target, "local ")
@@ -152,6 +191,11 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 		e.printf("%s%s = %s == '1'\n", in, target, from)
 		refuse(fmt.Sprintf("not %s and %s ~= '0'", name, from))
 	case spec.KindText:
+		if e.packed {
+			e.printf("%s%s = rlfunc_pack.text(%s)\n", in, target, from)
+			refuse(fmt.Sprintf("not %s or #%s < %d or #%s > %d", name, name, p.Min, name, p.Max))
+			return
+		}
 		e.printf("%s%s = %s\n", in, target, from)
 		refuse(fmt.Sprintf("#%s < %d or #%s > %d", name, p.Min, name, p.Max))
 	case spec.KindEnum:
@@ -162,7 +206,11 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 		}
 		refuse(strings.Join(tests, " and "))
 	default:
-		e.printf("%s%s = %s\n", in, target, integer(p, from, e.row))
+		number := integer(p, from, e.row)
+		if e.packed { // the rows are kept, so the numbers need not be
+			number = fmt.Sprintf("rlfunc_whole(%s)", from)
+		}
+		e.printf("%s%s = %s\n", in, target, number)
 		refuse(outside(name, p))
 	}
 }
@@ -251,7 +299,7 @@ func Must(p spec.Field) string {
 		return fmt.Sprintf("be %d to %d bytes", p.Min, p.Max)
 	case spec.KindEnum:
 		return "be one of " + strings.Join(p.Values, ", ")
-	case spec.KindGroup:
+	case spec.KindGroup, spec.KindPacked:
 		return fmt.Sprintf("have %d to %d rows", p.Min, p.Max)
 	}
 	return "be a key"

@@ -36,18 +36,6 @@ func rowFields(g spec.Field) []spec.Field {
 	return out
 }
 
-func groups(fields []spec.Field) []spec.Field {
-	var out []spec.Field
-	for _, f := range fields {
-		if f.Kind == spec.KindGroup {
-			g := f
-			g.Fields = rowFields(f)
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
 // Pointer tells whether the Go field of an argument is a pointer: absent needs a nil, because the zero value is a legal argument
 // that says something else.
 func Pointer(f spec.Field) bool {
@@ -63,7 +51,10 @@ func goType(owner string, f spec.Field) string {
 		return "fcall.Subject"
 	}
 	if f.Kind == spec.KindGroup {
-		return "[]" + owner + goName(f.Name)
+		return "[]" + rowName(owner, f)
+	}
+	if f.Kind == spec.KindPacked {
+		return rowName(owner, f) + "Pack"
 	}
 	t := resultType(owner, f)
 	if Pointer(f) {
@@ -88,7 +79,7 @@ func resultType(owner string, f spec.Field) string {
 	case spec.KindEnum:
 		return owner + goName(f.Name)
 	case spec.KindGroup:
-		return "[]" + owner + goName(f.Name) + "Result"
+		return "[]" + rowName(owner, f) + "Result"
 	}
 	return "string"
 }
@@ -109,7 +100,7 @@ func fieldDoc(f spec.Field, param bool) string {
 		text += fmt.Sprintf(" From %s to %s, rounded up to a microsecond.", number(f, f.Min), number(f, f.Max))
 	case spec.KindText:
 		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
-	case spec.KindGroup:
+	case spec.KindGroup, spec.KindPacked:
 		text += fmt.Sprintf(" %d to %d of them.", f.Min, f.Max)
 	}
 	switch {
@@ -148,20 +139,21 @@ type enum struct {
 
 // enums are the enum types of a function, those of its groups included. An argument and a result of one name share a type.
 func enums(d data) []enum {
-	var out []enum
 	seen := map[string]bool{}
-	var visit func(owner string, fields []spec.Field)
-	visit = func(owner string, fields []spec.Field) {
-		for _, f := range fields {
-			name := owner + goName(f.Name)
-			if f.Kind == spec.KindEnum && !seen[name] {
-				seen[name] = true
-				out = append(out, enum{name, f.Name, f.Values})
-			}
-			visit(name, f.Fields)
+	return append(enumsOf(d.Go, d.Params, seen), enumsOf(d.Go, d.Results, seen)...)
+}
+
+// enumsOf are the enum types of fields that are not seen yet, without those of rows that a lib file declares.
+func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enum) {
+	for _, f := range fields {
+		name := owner + goName(f.Name)
+		if f.Kind == spec.KindEnum && !seen[name] {
+			seen[name] = true
+			out = append(out, enum{name, f.Name, f.Values})
+		}
+		if f.Rows == "" {
+			out = append(out, enumsOf(name, f.Fields, seen)...)
 		}
 	}
-	visit(d.Go, d.Params)
-	visit(d.Go, d.Results)
 	return out
 }

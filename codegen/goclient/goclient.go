@@ -32,6 +32,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"groups":       groups,
 	"enums":        enums,
 	"returnValues": returnValues,
+	"packCells":    packCells,
 }).ParseFS(files, "*.tmpl"))
 
 // Files returns the Go files of a library's package by name, formatted.
@@ -42,6 +43,11 @@ func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if shared := rowsOf(lib); shared != nil {
+		if err := render(out, "rows.go", "rows", shared); err != nil {
+			return nil, err
+		}
 	}
 	for i := range lib.Spec.Functions {
 		fn := &lib.Spec.Functions[i]
@@ -88,10 +94,16 @@ func functionData(fn *spec.Function) data {
 func walk(fn *spec.Function, visit func(spec.Field)) {
 	for _, list := range [][]spec.Field{fn.Params, fn.Results} {
 		for _, f := range list {
-			visit(f)
-			for _, inner := range f.Fields {
-				visit(inner)
+			if f.Rows == "" {
+				walkField(f, visit)
 			}
 		}
+	}
+}
+
+func walkField(f spec.Field, visit func(spec.Field)) {
+	visit(f)
+	for _, inner := range f.Fields {
+		visit(inner)
 	}
 }

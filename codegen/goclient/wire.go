@@ -16,6 +16,8 @@ func countKeys(fields []spec.Field) string {
 			n++
 		case f.Kind == spec.KindGroup && len(f.Keys()) > 0:
 			rows += fmt.Sprintf(" + %d*len(p.%s)", len(f.Keys()), goName(f.Name))
+		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:
+			rows += fmt.Sprintf(" + p.%s.pack.Keys()", goName(f.Name))
 		}
 	}
 	return fmt.Sprint(n) + rows
@@ -50,6 +52,9 @@ func keyFields(fields []spec.Field) string {
 		}
 	}
 	for _, g := range fields {
+		if g.Kind == spec.KindPacked && len(g.Keys()) > 0 {
+			fmt.Fprintf(&b, "a.PackKeys(%q, p.%s.pack, %s, p.%sOf)\n", g.Name, goName(g.Name), subject, goName(g.Name))
+		}
 		if g.Kind != spec.KindGroup || len(g.Keys()) == 0 {
 			continue
 		}
@@ -92,6 +97,8 @@ func encode(from string, f spec.Field) string {
 		return fmt.Sprintf("a.%sDuration%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
 	case spec.KindTime:
 		return fmt.Sprintf("a.%sTime(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
+	case spec.KindPacked:
+		return fmt.Sprintf("a.Pack(%q, %s.pack, %d, %d)", f.Name, value, f.Min, f.Max)
 	case spec.KindGroup:
 		var b strings.Builder
 		fmt.Fprintf(&b, "a.Rows(%q, len(%s), %d, %d)\n", f.Name, value, f.Min, f.Max)
@@ -132,7 +139,7 @@ func returnValues(owner string, fields []spec.Field) string {
 			fmt.Fprintf(&b, "r.%s = %s\n", goName(f.Name), decode(owner, f))
 			continue
 		}
-		row := owner + goName(f.Name)
+		row := rowName(owner, f)
 		fmt.Fprintf(&b, "r.%s = make([]%sResult, reply.Rows(%q, %d))\n", goName(f.Name), row, f.Name, len(f.Fields))
 		fmt.Fprintf(&b, "for i := range r.%s {\nreply.Row(i)\n", goName(f.Name))
 		for _, inner := range f.Fields {

@@ -198,7 +198,7 @@ func (l *loader) function(lib *Library, name string) {
 	if f == nil {
 		return
 	}
-	fn, found := annotation.Function(f)
+	fn, found := annotation.Function(f, l.tree.Libs)
 	l.found = append(l.found, found...)
 	fn.Server = lib.Spec.Server + "_" + fn.Name
 	lib.Spec.Functions = append(lib.Spec.Functions, fn)
@@ -248,20 +248,22 @@ func usePlace(f *luasrc.File, name string) (line, col int) {
 func (l *loader) unusedLibs() {
 	for _, lib := range l.tree.Libraries {
 		for i, f := range lib.Files {
-			l.checkUses(f, lib.Spec.Functions[i].Uses)
+			fn := &lib.Spec.Functions[i]
+			l.checkUses(f, fn.Uses, slices.Concat(fn.Params, fn.Results))
 		}
 	}
 	for _, lib := range l.tree.Libs {
-		l.checkUses(lib.File, lib.Uses)
+		l.checkUses(lib.File, lib.Uses, nil)
 	}
 }
 
-func (l *loader) checkUses(f *luasrc.File, uses []string) {
+func (l *loader) checkUses(f *luasrc.File, uses []string, fields []spec.Field) {
 	for _, name := range uses {
 		if _, exists := l.tree.Libs[name]; !exists {
 			continue // said already
 		}
-		used := slices.ContainsFunc(f.Tokens, func(t ast.Token) bool { return t.Str == name })
+		used := slices.ContainsFunc(f.Tokens, func(t ast.Token) bool { return t.Str == name }) ||
+			slices.ContainsFunc(fields, func(g spec.Field) bool { return g.Rows == name })
 		if !used {
 			line, col := usePlace(f, name)
 			l.found.Add(f.Path, line, col, annotation.RuleUse, "%s is named and never used: drop it from @use", name)

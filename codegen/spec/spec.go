@@ -59,10 +59,11 @@ func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }
 // A Kind is what a field carries, with its unit.
 type Kind string
 
-// The kinds. Only params have keys; only groups have fields.
+// The kinds. Only params have keys and packed groups; only groups, packed or not, have fields.
 const (
 	KindKey      Kind = "key"
 	KindGroup    Kind = "group"
+	KindPacked   Kind = "packed"   // a group of arguments whose rows travel as one argument
 	KindCount    Kind = "count"    // a whole number
 	KindMicros   Kind = "micros"   // millionths of a currency
 	KindDuration Kind = "duration" // microseconds
@@ -71,6 +72,9 @@ const (
 	KindText     Kind = "text" // bytes
 	KindEnum     Kind = "enum"
 )
+
+// Group reports whether fields of the kind have rows.
+func (k Kind) Group() bool { return k == KindGroup || k == KindPacked }
 
 // Integer tells whether the kind is a whole number on the wire.
 func (k Kind) Integer() bool {
@@ -83,6 +87,7 @@ type Field struct {
 	Lua  string `json:"lua"`  // "retry_after_us": the Lua name, with the unit as suffix
 	Kind Kind   `json:"kind"`
 	Doc  string `json:"doc"`
+	File string `json:"file,omitempty"` // where it is declared; absent where that is the function's file
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 
@@ -95,7 +100,27 @@ type Field struct {
 	Suffix     string   `json:"suffix,omitempty"`      // key: what stands behind the tag, "log"
 	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key in a group: the text field whose value ends the suffix
+	Rows       string   `json:"rows,omitempty"`        // group: the lib file that declares its rows; absent where the function does
+	Prepare    bool     `json:"prepare,omitempty"`     // packed group: the lib file prepares each row once it is decoded
 	Fields     []Field  `json:"fields,omitempty"`      // group: one row
+}
+
+// KeyName is the Lua name of the array that holds one key of a packed group for all rows.
+func (f *Field) KeyName(key Field) string { return f.Name + "_" + key.Lua }
+
+// Cells returns the fields of a packed group's row that its pack holds: all but keys. The first least of them must be there; those
+// behind are optional and may be missing.
+func (f *Field) Cells() (cells []Field, least int) {
+	for _, c := range f.Fields {
+		if c.Kind == KindKey {
+			continue
+		}
+		cells = append(cells, c)
+		if !c.Optional {
+			least = len(cells)
+		}
+	}
+	return cells, least
 }
 
 // Keys are the keys of a group's row.

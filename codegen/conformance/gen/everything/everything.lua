@@ -77,6 +77,79 @@ local function rlfunc_failed(failure, keys, parts)
   return nil, rlfunc_line(text)
 end
 
+-- Decodes packed groups.
+local rlfunc_pack = (function() -- rlfunc: shared lines=69
+  local pack = {}
+
+  -- The text of a cell, where bytes that are not plain are written %hh; nil when the cell is none.
+  function pack.text(cell)
+    if not string.find(cell, '[^A-Za-z0-9_.@+/=-]') then
+      return cell
+    end
+    local plain = string.gsub(cell, '%%[0-9a-f][0-9a-f]', '')
+    if string.find(plain, '[^A-Za-z0-9_.@+/=-]') then
+      return nil
+    end
+    return (string.gsub(cell, '%%(..)', function(digits)
+      return string.char(tonumber(digits, 16))
+    end))
+  end
+
+  -- An error that says what a row must be; place counts rows from 0, as the names of arguments do.
+  function pack.refusal(group, place, text)
+    return {err = string.format('RLARG %s.%d', group, place) .. text}
+  end
+
+  -- The error of a row that was refused when it was prepared, with the row's place.
+  function pack.unprepared(group, place, refusal)
+    if string.find(refusal.err, '^RLARG ') then
+      return pack.refusal(group, place, '.' .. string.sub(refusal.err, 7))
+    end
+    return refusal
+  end
+
+  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells.
+  -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
+  function pack.rows(text, shape)
+    local rows, at = {nil, nil}, 1
+    while at <= #text do
+      local place = #rows
+      if place == shape.most then
+        return nil, {err = shape.count}
+      end
+      local stop = string.find(text, ';', at, true)
+      if not stop or stop - at > shape.bytes then
+        return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
+      end
+      local cells, count = {}, 0
+      if stop > at then
+        for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
+          count = count + 1
+          cells[count] = cell
+        end
+      end
+      if count < shape.required or count > shape.cells then
+        return nil, pack.refusal(shape.group, place, string.format(' must have %d to %d cells, and has %d', shape.required, shape.cells, count))
+      end
+      for i = count + 1, shape.cells do
+        cells[i] = ''
+      end
+      local row, refusal = shape.row(cells, place, rows)
+      if refusal then
+        return nil, refusal
+      end
+      rows[place + 1] = row
+      at = stop + 1
+    end
+    if #rows < shape.least then
+      return nil, {err = shape.count}
+    end
+    return rows
+  end
+
+  return pack
+end)()
+
 local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
@@ -115,6 +188,71 @@ function clock.expire(key, ttl_us)
 end
 
 return clock
+end)()
+
+local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
+--- Error replies: a code of ours, then one line that is safe to send.
+--- @lib refusal
+local refusal = {}
+
+-- An argument that its own bounds do not rule out, but another argument does.
+function refusal.argument(text)
+  return {err = 'RLARG ' .. text}
+end
+
+-- A key whose content is not what this library writes. A key may hold any byte: only printable ones go into a reply.
+function refusal.state(key, text)
+  local line = string.gsub(string.sub(key, 1, 200), '[^\32-\126]', '?')
+  return {err = 'RLSTATE ' .. line .. ': ' .. text}
+end
+
+return refusal
+end)()
+
+local item = (function() -- rlfunc: lines=43 file=functions/lib/item.lua
+--- One row of a packed group: what a plan says of an item.
+--- @use refusal
+--- @lib item
+--- @arg    name    text[32]                 the item's name; it ends its keys
+--- @arg    kind    enum(sum,last)           a word that names a key
+--- @key    state   any[<kind>:<name>]       a key whose type and suffix go by kind
+--- @key    seen    zset[seen:<name>]        another key
+--- @arg    window  duration[1us..1d]        a duration
+--- @arg    cost    count[0..9]=1            a number whose zero is legal
+--- @arg    budget  micros[0..]?             money that may be absent
+--- @arg    since   time?                    a time that may be absent
+--- @arg    on      bool                     a bool
+--- @arg    note    text[0..64]              any bytes
+--- @arg    shadow  bool?                    a bool that may be absent
+--- @arg    mode    enum(open,closed)=closed a word with a default
+--- @result name    text                     its name
+--- @result kind    enum(sum,last)           its kind
+--- @result state   text                     its first key
+--- @result seen    text                     its second key
+--- @result window  duration                 its window, and its budget if it has one
+--- @result cost    count                    its cost
+--- @result since   time                     its time, 0 when absent
+--- @result on      bool                     on
+--- @result note    text                     its note
+--- @result shadow  bool                     shadow
+--- @result mode    enum(open,closed)        its mode
+local item = {}
+
+-- Adds whole milliseconds, and refuses a last item that costs, and one that is there already.
+function item.prepare(row, above)
+  if row.kind == 'last' and row.cost > 1 then
+    return nil, refusal.argument('cost must be 0 or 1 in a last item')
+  end
+  for i = 1, #above do
+    if above[i].name == row.name and above[i].kind == row.kind then
+      return nil, refusal.argument('name must differ from that of another row of its kind')
+    end
+  end
+  row.window_ms = math.ceil(row.window_us / 1000)
+  return row
+end
+
+return item
 end)()
 
 do -- rlfunc: lines=42 file=functions/everything/echo.lua
@@ -492,6 +630,311 @@ local function everything_v2_groups(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'everything_v2_groups', callback = everything_v2_groups, description = 'Reads the keys of two groups.', flags = {'no-writes'}}
+end
+
+do -- rlfunc: lines=34 file=functions/everything/packs.lua
+--- Answers with its own rows, of two packed groups.
+--- @key    bucket         string[state]            the subject's key
+--- @arg    before         count                    an argument before the groups
+--- @arg    items          packed(item)[0..4]       rows of several subjects, prepared by a lib file
+--- @arg    between        text[16]?                an argument between the groups
+--- @arg    pairs_of       packed[1..2]             rows that this file declares
+--- @arg    pairs_of.left  text[64]                 a text
+--- @arg    pairs_of.right count                    a number
+--- @arg    pairs_of.third count[1..9]?             a number that may be absent
+--- @arg    after          count[1..9]=3            an argument behind the groups
+--- @result total          count                    how many rows came in, and before and after
+--- @result items          group(item)              a row for each item
+--- @result whole          count                    milliseconds of all items, each window rounded up
+--- @result pairs_of       group                    a row for each pair
+--- @result pairs_of.left  text                     its text
+--- @result pairs_of.right count                    its number
+--- @result pairs_of.third count                    its third cell, 0 when absent
+--- @result between        text                     between, the key when absent
+local function packs(bucket, before, items, items_state, items_seen, between, pairs_of, after)
+  local out, whole = {}, 0
+  for i = 1, #items do
+    local row = items[i]
+    whole = whole + row.window_ms
+    out[i] = {
+      name = row.name, kind = row.kind, state = items_state[i], seen = items_seen[i], window_us = row.window_us + (row.budget_micros or 0),
+      cost = row.cost, since_us = row.since_us or 0, on = row.on, note = row.note, shadow = row.shadow, mode = row.mode,
+    }
+  end
+  local both = {}
+  for i = 1, #pairs_of do
+    both[i] = {left = pairs_of[i].left, right = pairs_of[i].right, third = pairs_of[i].third or 0}
+  end
+  return before + #items + #pairs_of + after, out, whole, both, between or bucket
+end
+
+-- A row of items from the cells of its text; or nil and a refusal.
+local function rlfunc_items_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 32 then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.name must be 1 to 32 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sum' and in_kind ~= 'last' then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.kind must be one of sum, last')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[3])
+  if not in_window_us or in_window_us < 1 or in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.window must be from 1 to 86400000000 microseconds')
+  end
+  local in_cost = 1
+  if rlfunc_cells[4] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[4])
+    if not in_cost or in_cost < 0 or in_cost > 9 then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.cost must be a whole number from 0 to 9')
+    end
+  end
+  local in_budget_micros
+  if rlfunc_cells[5] ~= '' then
+    in_budget_micros = rlfunc_whole(rlfunc_cells[5])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.budget must be from 0 to 9007199254740992 micros')
+    end
+  end
+  local in_since_us
+  if rlfunc_cells[6] ~= '' then
+    in_since_us = rlfunc_whole(rlfunc_cells[6])
+    if not in_since_us or in_since_us < 0 or in_since_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.since must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_on = rlfunc_cells[7] == '1'
+  if not in_on and rlfunc_cells[7] ~= '0' then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.on must be 1 or 0')
+  end
+  local in_note = rlfunc_pack.text(rlfunc_cells[8])
+  if not in_note or #in_note < 0 or #in_note > 64 then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.note must be 0 to 64 bytes')
+  end
+  local in_shadow = false
+  if rlfunc_cells[9] ~= '' then
+    in_shadow = rlfunc_cells[9] == '1'
+    if not in_shadow and rlfunc_cells[9] ~= '0' then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_mode = 'closed'
+  if rlfunc_cells[10] ~= '' then
+    in_mode = rlfunc_cells[10]
+    if in_mode ~= 'open' and in_mode ~= 'closed' then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.mode must be one of open, closed')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, window_us = in_window_us, cost = in_cost, budget_micros = in_budget_micros, since_us = in_since_us, on = in_on, note = in_note, shadow = in_shadow, mode = in_mode}
+  local _, rlfunc_refusal = item.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('items', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of items by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_items_young, rlfunc_items_old, rlfunc_items_kept = {}, {}, 0
+local function rlfunc_items_rows(text)
+  local rows = rlfunc_items_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'items', count = 'RLARG items must have 0 to 4 rows', least = 0, most = 4,
+      required = 8, cells = 10, bytes = 353, row = rlfunc_items_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_items_kept == 64 then
+    rlfunc_items_old = rlfunc_items_young
+    rlfunc_items_young = {}
+    rlfunc_items_kept = 0
+  end
+  rlfunc_items_young[text] = rows
+  rlfunc_items_kept = rlfunc_items_kept + 1
+  return rows
+end
+
+-- A row of pairs_of from the cells of its text; or nil and a refusal.
+local function rlfunc_pairs_of_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_left = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_left or #in_left < 1 or #in_left > 64 then
+    return nil, rlfunc_pack.refusal('pairs_of', rlfunc_place, '.left must be 1 to 64 bytes')
+  end
+  local in_right = rlfunc_whole(rlfunc_cells[2])
+  if not in_right or in_right < 0 or in_right > 9007199254740992 then
+    return nil, rlfunc_pack.refusal('pairs_of', rlfunc_place, '.right must be a whole number from 0 to 9007199254740992')
+  end
+  local in_third
+  if rlfunc_cells[3] ~= '' then
+    in_third = rlfunc_whole(rlfunc_cells[3])
+    if not in_third or in_third < 1 or in_third > 9 then
+      return nil, rlfunc_pack.refusal('pairs_of', rlfunc_place, '.third must be a whole number from 1 to 9')
+    end
+  end
+  return {left = in_left, right = in_right, third = in_third}
+end
+
+-- The rows of pairs_of by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_pairs_of_young, rlfunc_pairs_of_old, rlfunc_pairs_of_kept = {}, {}, 0
+local function rlfunc_pairs_of_rows(text)
+  local rows = rlfunc_pairs_of_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'pairs_of', count = 'RLARG pairs_of must have 1 to 2 rows', least = 1, most = 2,
+      required = 2, cells = 3, bytes = 211, row = rlfunc_pairs_of_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_pairs_of_kept == 64 then
+    rlfunc_pairs_of_old = rlfunc_pairs_of_young
+    rlfunc_pairs_of_young = {}
+    rlfunc_pairs_of_kept = 0
+  end
+  rlfunc_pairs_of_young[text] = rows
+  rlfunc_pairs_of_kept = rlfunc_pairs_of_kept + 1
+  return rows
+end
+
+-- Joins packs to Redis.
+local function everything_v2_packs(keys, args)
+  if #keys < 1 or #args ~= 5 then
+    return {err = 'RLARG packs must be called with at least 1 key and 5 arguments'}
+  end
+  if string.find(keys[1], '{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local before = rlfunc_whole(args[1])
+  if not before or before < 0 or before > 9007199254740992 then
+    return {err = 'RLARG before must be a whole number from 0 to 9007199254740992'}
+  end
+  local rlfunc_key = 1
+  local items = rlfunc_items_young[args[2]]
+  if not items then
+    local rlfunc_refusal
+    items, rlfunc_refusal = rlfunc_items_rows(args[2])
+    if not items then
+      return rlfunc_refusal
+    end
+  end
+  if #keys < rlfunc_key + #items * 2 then
+    return {err = 'RLARG packs must be called with as many keys and arguments as its groups have rows'}
+  end
+  local items_state = {nil, nil}
+  local items_seen = {nil, nil}
+  for rlfunc_row = 1, #items do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('items', rlfunc_row - 1, '.of must not be empty')
+    end
+    items_state[rlfunc_row] = keys[rlfunc_key + 1]
+    items_seen[rlfunc_row] = keys[rlfunc_key + 2]
+    rlfunc_key = rlfunc_key + 2
+  end
+  local between
+  if args[3] ~= '' then
+    between = args[3]
+    if #between < 1 or #between > 16 then
+      return {err = 'RLARG between must be 1 to 16 bytes'}
+    end
+  end
+  local pairs_of = rlfunc_pairs_of_young[args[4]]
+  if not pairs_of then
+    local rlfunc_refusal
+    pairs_of, rlfunc_refusal = rlfunc_pairs_of_rows(args[4])
+    if not pairs_of then
+      return rlfunc_refusal
+    end
+  end
+  local after = 3
+  if args[5] ~= '' then
+    after = rlfunc_recent[args[5]] or rlfunc_known(args[5])
+    if not after or after < 1 or after > 9 then
+      return {err = 'RLARG after must be a whole number from 1 to 9'}
+    end
+  end
+  if #keys ~= rlfunc_key then
+    return {err = 'RLARG packs must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_total, out_items, out_whole, out_pairs_of, out_between = pcall(packs, keys[1], before, items, items_state, items_seen, between, pairs_of, after)
+  if rlfunc_ok then
+    if out_total == nil then
+      return out_items
+    end
+    local rlfunc_wrong
+    if not (out_total >= 0 and out_total <= 9007199254740992) then
+      rlfunc_wrong = 'result total'
+    end
+    if not (out_whole >= 0 and out_whole <= 9007199254740992) then
+      rlfunc_wrong = 'result whole'
+    end
+    local reply, rlfunc_at = {out_total, #out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 2
+    for i = 1, #out_items do
+      local row = out_items[i]
+      reply[rlfunc_at + 1] = row.name
+      reply[rlfunc_at + 2] = row.kind
+      reply[rlfunc_at + 3] = row.state
+      reply[rlfunc_at + 4] = row.seen
+      local out_window_us = row.window_us
+      if not (out_window_us >= 0 and out_window_us <= 9007199254740992) then
+        rlfunc_wrong = 'result items.window'
+      end
+      reply[rlfunc_at + 5] = out_window_us
+      local out_cost = row.cost
+      if not (out_cost >= 0 and out_cost <= 9007199254740992) then
+        rlfunc_wrong = 'result items.cost'
+      end
+      reply[rlfunc_at + 6] = out_cost
+      local out_since_us = row.since_us
+      if not (out_since_us >= 0 and out_since_us <= 9007199254740992) then
+        rlfunc_wrong = 'result items.since'
+      end
+      reply[rlfunc_at + 7] = out_since_us
+      reply[rlfunc_at + 8] = row.on and 1 or 0
+      reply[rlfunc_at + 9] = row.note
+      reply[rlfunc_at + 10] = row.shadow and 1 or 0
+      reply[rlfunc_at + 11] = row.mode
+      rlfunc_at = rlfunc_at + 11
+    end
+    rlfunc_at = rlfunc_at + 1
+    reply[rlfunc_at] = out_whole
+    rlfunc_at = rlfunc_at + 1
+    reply[rlfunc_at] = #out_pairs_of
+    for i = 1, #out_pairs_of do
+      local row = out_pairs_of[i]
+      reply[rlfunc_at + 1] = row.left
+      local out_right = row.right
+      if not (out_right >= 0 and out_right <= 9007199254740992) then
+        rlfunc_wrong = 'result pairs_of.right'
+      end
+      reply[rlfunc_at + 2] = out_right
+      local out_third = row.third
+      if not (out_third >= 0 and out_third <= 9007199254740992) then
+        rlfunc_wrong = 'result pairs_of.third'
+      end
+      reply[rlfunc_at + 3] = out_third
+      rlfunc_at = rlfunc_at + 3
+    end
+    rlfunc_at = rlfunc_at + 1
+    reply[rlfunc_at] = out_between
+    if not rlfunc_wrong then
+      return reply
+    end
+    out_total = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+  end
+  local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #items, 'any', 'zset'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_packs', callback = everything_v2_packs, description = 'Answers with its own rows, of two packed groups.'}
 end
 
 do -- rlfunc: lines=42 file=functions/everything/rows.lua

@@ -1,0 +1,125 @@
+package bundle
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// packs is the Lua that decodes packed groups, in a block of its own that scripts without one leave out.
+//
+//go:embed pack.lua
+var packs string
+
+const (
+	sharedMark = " -- rlfunc: shared lines="
+	// packsKept is how many decoded packs a generation holds; there are two generations.
+	packsKept = 64
+	// maxPack is the length in bytes of the longest pack that is kept.
+	maxPack = 4096
+)
+
+func writePacks(w *writer, lib *source.Library) {
+	packed := slices.ContainsFunc(lib.Spec.Functions, func(fn spec.Function) bool {
+		return slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindPacked })
+	})
+	if packed {
+		w.printf("\n-- Decodes packed groups.\nlocal rlfunc_pack = (function()%s%d\n%send)()\n", sharedMark, strings.Count(packs, "\n"), packs)
+	}
+}
+
+// decoder writes what makes rows of a pack and keeps them: in front of the entry, as kept rows outlive the call.
+func (e *entryWriter) decoder(g spec.Field) {
+	cells, least := g.Cells()
+	e.printf("\n-- A row of %s from the cells of its text; or nil and a refusal.\n", g.Name)
+	e.printf("local function %s(rlfunc_cells, rlfunc_place, rlfunc_above)\n", rowMaker(g))
+	e.packed = true
+	fields := make([]string, len(cells))
+	for i, c := range cells {
+		refusal := fmt.Sprintf("rlfunc_pack.refusal('%s', rlfunc_place, %s)", g.Name, quote("."+must(c, c.Name)))
+		e.value(c, "local in_"+c.Lua, fmt.Sprintf("rlfunc_cells[%d]", i+1), refusal)
+		fields[i] = fmt.Sprintf("%s = in_%s", c.Lua, c.Lua)
+	}
+	e.packed = false
+	row := "{" + strings.Join(fields, ", ") + "}"
+	if g.Prepare {
+		e.printf("  local rlfunc_row = %s\n", row)
+		e.printf("  local _, rlfunc_refusal = %s.prepare(rlfunc_row, rlfunc_above)\n", g.Rows)
+		e.printf("  if rlfunc_refusal then\n    return nil, rlfunc_pack.unprepared('%s', rlfunc_place, rlfunc_refusal)\n  end\n", g.Name)
+		row = "rlfunc_row"
+	}
+	e.printf("  return %s\nend\n\n", row)
+	young, old, kept := generations(g)
+	e.printf("-- The rows of %s by the text that they come as, for every call: nothing may write to them. When the young generation\n", g.Name)
+	e.printf("-- holds %d texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.\n", packsKept)
+	e.printf("local %s, %s, %s = {}, {}, 0\n", young, old, kept)
+	e.printf("local function %s(text)\n", rowsOf(g))
+	e.printf("  local rows = %s[text]\n", old)
+	e.printf("  if not rows then\n    local refusal\n    rows, refusal = rlfunc_pack.rows(text, {\n")
+	e.printf("      group = '%s', count = %s, least = %d, most = %d,\n", g.Name, quote("RLARG "+must(g, g.Name)), g.Min, g.Max)
+	e.printf("      required = %d, cells = %d, bytes = %d, row = %s,\n    })\n", least, len(cells), rowBytes(cells), rowMaker(g))
+	e.printf("    if not rows or #text > %d then\n      return rows, refusal\n    end\n  end\n", maxPack)
+	e.printf("  if %s == %d then\n    %s = %s\n    %s = {}\n    %s = 0\n  end\n", kept, packsKept, old, young, young, kept)
+	e.printf("  %s[text] = rows\n  %s = %s + 1\n  return rows\nend\n", young, kept, kept)
+}
+
+func rowMaker(g spec.Field) string { return "rlfunc_" + g.Lua + "_row" }
+func rowsOf(g spec.Field) string   { return "rlfunc_" + g.Lua + "_rows" }
+
+func generations(g spec.Field) (young, old, kept string) {
+	return "rlfunc_" + g.Lua + "_young", "rlfunc_" + g.Lua + "_old", "rlfunc_" + g.Lua + "_kept"
+}
+
+// rowBytes is the length of the longest text of a row.
+func rowBytes(cells []spec.Field) int64 {
+	n := int64(len(cells) - 1)
+	for _, c := range cells {
+		switch c.Kind {
+		case spec.KindText:
+			n += 3 * c.Max
+		case spec.KindEnum:
+			longest := 0
+			for _, v := range c.Values {
+				longest = max(longest, len(v))
+			}
+			n += int64(longest)
+		case spec.KindBool:
+			n++
+		default:
+			n += int64(len(fmt.Sprint(c.Max)))
+		}
+	}
+	return n
+}
+
+// unpack writes the lookup of a pack's rows, and of their keys.
+func (e *entryWriter) unpack(g spec.Field, from string) (call []string) {
+	young, _, _ := generations(g)
+	e.printf("  local %s = %s[%s]\n", g.Lua, young, from)
+	e.printf("  if not %s then\n    local rlfunc_refusal\n    %s, rlfunc_refusal = %s(%s)\n", g.Lua, g.Lua, rowsOf(g), from)
+	e.printf("    if not %s then\n      return rlfunc_refusal\n    end\n  end\n", g.Lua)
+	call = []string{g.Lua}
+	keys := g.Keys()
+	if len(keys) == 0 {
+		return call
+	}
+	e.printf("  if #keys < rlfunc_key + #%s * %d then\n", g.Lua, len(keys))
+	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
+	room := strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", ")
+	for _, k := range keys {
+		call = append(call, g.KeyName(k))
+		e.printf("  local %s = {%s}\n", g.KeyName(k), room)
+	}
+	e.printf("  for rlfunc_row = 1, #%s do\n", g.Lua)
+	e.printf("    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then\n")
+	e.printf("      return rlfunc_pack.refusal('%s', rlfunc_row - 1, '.of must not be empty')\n    end\n", g.Name)
+	for i, k := range keys {
+		e.printf("    %s[rlfunc_row] = keys[rlfunc_key + %d]\n", g.KeyName(k), i+1)
+	}
+	e.printf("    rlfunc_key = rlfunc_key + %d\n  end\n", len(keys))
+	return call
+}
