@@ -204,12 +204,15 @@ func (r *fieldReader) checkGroups(fields []spec.Field) {
 		if len(g.Fields) == 0 {
 			r.add(g.Line, g.Col, RuleGroup, "group %s has no fields: add rows named %s.<field>", g.Name, g.Name)
 		}
-		r.checkRow(g.Name, g.Fields)
+		r.checkRow(g.Name, g.Kind == spec.KindPacked, g.Fields)
 		if g.Kind == spec.KindPacked {
 			r.checkCells(g)
 		}
 	}
 }
+
+// subjectOf is how callers name the subject of a packed group's row: limits.1.of.
+const subjectOf = "of"
 
 // checkCells finds a packed group without a cell.
 func (r *fieldReader) checkCells(g spec.Field) {
@@ -218,9 +221,14 @@ func (r *fieldReader) checkCells(g spec.Field) {
 	}
 }
 
-// checkRow finds suffixes that name no text field of the row.
-func (r *fieldReader) checkRow(name string, row []spec.Field) {
+// checkRow finds suffixes that name no text field of the row, and a field of the name by which a row's own subject is given.
+func (r *fieldReader) checkRow(name string, packed bool, row []spec.Field) {
 	g := spec.Field{Name: name, Fields: row}
+	for _, f := range row {
+		if f.Name == subjectOf && packed && len(g.Keys()) > 0 {
+			r.add(f.Line, f.Col, RuleName, "%s names the subject of a row that has keys: call the field something else", f.Name)
+		}
+	}
 	for _, key := range g.Keys() {
 		r.checkSuffix(g, key, key.SuffixOf, spec.KindText)
 		if key.SuffixKind != "" {

@@ -188,6 +188,12 @@ func checkParams(f *luasrc.File, fn spec.Function, list *ast.ParList, found *dia
 	}
 	params := luaParams(fn)
 	for i, p := range params {
+		if slices.ContainsFunc(params[:i], func(q spec.Field) bool { return p.Lua == q.Lua }) {
+			found.Add(f.Path, p.Line, p.Col, RuleDuplicate, "%s would be the name of two parameters, as the keys of a packed group's rows are parameters behind it: rename one", p.Lua)
+			return
+		}
+	}
+	for i, p := range params {
 		if i >= len(got) {
 			found.Add(f.Path, p.Line, p.Col, RuleParams, "%s is in the header and not among the parameters: add %s as parameter %d", p.Name, p.Lua, i+1)
 			continue

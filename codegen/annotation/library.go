@@ -126,7 +126,7 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 			}
 		}
 	}
-	r.checkRow(name, lib.Row)
+	r.checkRow(name, true, lib.Row)
 	r.checkEnums(lib.Row, lib.Answer)
 	lib.Prepares = prepares(f.Chunk)
 	if !declared {

@@ -1,6 +1,7 @@
 package breaking
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -20,7 +21,9 @@ func (p *pass) functions(visit func(old, new *spec.Function)) {
 type match struct {
 	fn      *spec.Function // of the new version
 	prefix  string         // "limits." in a group
+	packed  bool           // in a packed group
 	pairs   []fieldPair    // in the new order
+	list    []spec.Field   // of the new version
 	removed []spec.Field   // of the old version
 	added   []spec.Field   // of the new version
 }
@@ -30,7 +33,7 @@ type fieldPair struct{ old, new spec.Field }
 
 // fields pairs by name; where a name is gone and another one of the same kind is new in its place, the field was renamed.
 func fields(fn *spec.Function, prefix string, old, new []spec.Field) match {
-	m := match{fn: fn, prefix: prefix}
+	m := match{fn: fn, prefix: prefix, list: new}
 	named := func(list []spec.Field, name string) int {
 		return slices.IndexFunc(list, func(f spec.Field) bool { return f.Name == name })
 	}
@@ -67,6 +70,12 @@ func (m *match) moved(old []spec.Field) *fieldPair {
 	return nil
 }
 
+// appended reports whether the i-th of the new fields stands behind all of the old ones.
+func (m *match) appended(i int, old []spec.Field) bool {
+	place := slices.IndexFunc(m.list, func(f spec.Field) bool { return f.Name == m.added[i].Name })
+	return place >= len(old)
+}
+
 // args are what a call carries beside its keys.
 func args(list []spec.Field) []spec.Field {
 	return slices.DeleteFunc(slices.Clone(list), func(f spec.Field) bool { return f.Kind == spec.KindKey })
@@ -81,8 +90,10 @@ func lists(fn *spec.Function, old, new []spec.Field, pick func([]spec.Field) []s
 	visit(fields(fn, "", pick(old), pick(new)), pick(old))
 	groups := fields(fn, "", args(old), args(new))
 	for _, g := range groups.pairs {
-		if g.old.Kind == spec.KindGroup && g.new.Kind == spec.KindGroup {
-			visit(fields(fn, g.new.Name+".", pick(g.old.Fields), pick(g.new.Fields)), pick(g.old.Fields))
+		if g.old.Kind.Group() && g.old.Kind == g.new.Kind {
+			m := fields(fn, g.new.Name+".", pick(g.old.Fields), pick(g.new.Fields))
+			m.packed = g.new.Kind == spec.KindPacked
+			visit(m, pick(g.old.Fields))
 		}
 	}
 }
@@ -113,7 +124,7 @@ func (p *pass) keyLists(visit func(m match, old []spec.Field)) {
 
 // at reports a finding at a field of the new version.
 func (p *pass) at(m match, f spec.Field, format string, args ...any) {
-	p.add(m.fn.File, f.Line, f.Col, format, args...)
+	p.add(cmp.Or(f.File, m.fn.File), f.Line, f.Col, format, args...)
 }
 
 // gone reports a finding at the function, for what it has no more.

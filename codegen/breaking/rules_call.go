@@ -38,8 +38,8 @@ var callRules = []Rule{
 	},
 	{
 		ID: "argument-added", Category: Call, check: argumentAdded,
-		Checks: "Checks that no argument is new, not even an optional one.",
-		Why:    "A call carries exactly the header's arguments, an absent one as an empty text: RLARG. A new function beside the old one breaks nobody.",
+		Checks: "Checks that no argument is new, not even an optional one. An optional one at the end of a packed group's row may be.",
+		Why:    "A call carries exactly the header's arguments, an absent one as an empty text: RLARG. A new function beside the old one breaks nobody. The row of a packed group may end early, and an older library refuses the rows that use the new argument: deploy first.",
 	},
 	{
 		ID: "argument-order", Category: Call, check: argumentOrder,
@@ -48,7 +48,7 @@ var callRules = []Rule{
 	},
 	{
 		ID: "argument-type", Category: Call, check: argumentType,
-		Checks: "Checks that an argument keeps its type, and with it its unit.",
+		Checks: "Checks that an argument keeps its type, and with it its unit; a group stays packed, or not packed.",
 		Why:    "RLARG, or worse: 60 seconds' worth of microseconds are taken as a count.",
 	},
 	{
@@ -126,8 +126,15 @@ func argumentRemoved(p *pass) {
 }
 
 func argumentAdded(p *pass) {
-	p.arguments(func(m match, _ []spec.Field) {
-		for _, f := range m.added {
+	p.arguments(func(m match, old []spec.Field) {
+		for i, f := range m.added {
+			if m.packed && f.Optional && m.appended(i, old) {
+				continue
+			}
+			if m.packed {
+				p.at(m, f, "argument %s%s of %s is new: rows that old clients have packed lack it; append it, as an optional one", m.prefix, f.Name, m.fn.Name)
+				continue
+			}
 			p.at(m, f, "argument %s%s of %s is new: old clients do not send it, and the number of arguments is fixed; write a function beside %s",
 				m.prefix, f.Name, m.fn.Name, m.fn.Name)
 		}
@@ -170,7 +177,7 @@ func bound(f spec.Field, n int64) string {
 		return (time.Duration(n) * time.Microsecond).String()
 	case spec.KindText:
 		return plural(n, "byte")
-	case spec.KindGroup:
+	case spec.KindGroup, spec.KindPacked:
 		return plural(n, "row")
 	}
 	return strconv.FormatInt(n, 10)

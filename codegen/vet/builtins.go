@@ -179,14 +179,19 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		added := valueAt(args, len(args)-1)
 		for _, id := range first.objects {
 			o := s.object(id)
-			if o.top != "" && !r.loading {
-				r.report(r.at(e), RuleLibraryState, "%s belongs to the library and not to this call: it keeps its content on this node and is not replicated; use a local, or a key", exprText(argument(e, 0)))
-			}
+			r.written(o, e, argument(e, 0))
 			r.append(o, added)
 		}
 		s.forgetField("")
 		return of(isNil)
+	case "table.sort":
+		for _, id := range first.objects {
+			r.written(s.object(id), e, argument(e, 0))
+		}
 	case "table.remove":
+		for _, id := range first.objects {
+			r.written(s.object(id), e, argument(e, 0))
+		}
 		v := r.elements(s, first)
 		v.kinds |= isNil
 		return v

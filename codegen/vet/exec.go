@@ -178,9 +178,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 	}
 	for _, id := range table.objects {
 		o := s.object(id)
-		if o.top != "" && !r.loading {
-			r.report(r.at(lhs), RuleLibraryState, "%s belongs to the library and not to this call: it keeps its content on this node and is not replicated; use a local, or a key", exprText(lhs.Object))
-		}
+		r.written(o, lhs, lhs.Object)
 		switch {
 		case byName && len(table.objects) == 1:
 			o.fields[name.Value] = val

@@ -13,6 +13,10 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	if len(args) == 0 || r.loading {
 		return gives(s, unknown())
 	}
+	if r.preparing != "" {
+		r.report(r.at(e), RuleLibraryState, "%s.prepare asks Redis here, and the row that it makes is kept for other calls: read the clock and keys in the function", r.preparing)
+		return gives(s, unknown())
+	}
 	r.callArguments(e, args)
 	if args[0].literal == nil {
 		if !args[0].lenient || r.spec != nil {

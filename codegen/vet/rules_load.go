@@ -45,8 +45,8 @@ var loadRules = []Rule{
 	},
 	{
 		ID:     RuleLibraryState,
-		Checks: "Checks that no function changes a local or a table of the library.",
-		Why:    "It keeps its value between calls on that node, is lost with a restart, and no replica has it: after a failover the answer is another.",
+		Checks: "Checks that no function changes a local or a table of the library, or a row of a packed group, and that no prepare asks Redis.",
+		Why:    "It keeps its value between calls on that node, is lost with a restart, and no replica has it: after a failover the answer is another. Rows of a packed group are kept and handed to every call that sends the same pack.",
 		Bad:    "local calls = 0\n" + look("calls = calls + 1", "return redis.call('EXISTS', counter) + calls"),
 		Good:   look("local calls = 1", "return redis.call('EXISTS', counter) + calls"),
 	},

@@ -35,6 +35,7 @@ type run struct {
 	modules   map[string]value
 	frames    []*frame
 	loading   bool
+	preparing string // the lib file whose prepare runs
 	steps     int
 	place     int
 	places    map[place]int
@@ -170,10 +171,24 @@ func (r *run) public(fn *function, contract *spec.Function) {
 	r.use(s, contract.Uses)
 	r.load(s, r.file)
 	s.base, s.heap = s.heap, map[int]*object{}
+	prepared := map[string]value{}
+	for _, p := range contract.Params {
+		if p.Kind == spec.KindPacked {
+			s, prepared[p.Name] = r.prepare(s, p)
+		}
+	}
 	r.spec = contract
-	args := make([]value, len(contract.Params))
-	for i, p := range contract.Params {
-		args[i] = r.argument(s, p, p.Lua)
+	var args []value
+	for _, p := range contract.Params {
+		if p.Kind != spec.KindPacked {
+			args = append(args, r.argument(s, p, p.Lua))
+			continue
+		}
+		args = append(args, prepared[p.Name])
+		for _, k := range p.Keys() {
+			key := r.argument(s, k, p.Lua+"."+k.Lua)
+			args = append(args, r.newObject(s, p.KeyName(k), &object{elem: &key, atLeast: int(p.Min)}))
+		}
 	}
 	outcomes := r.invoke(s, &closure{fn: fn}, args, nil, nil)
 	for _, o := range outcomes {

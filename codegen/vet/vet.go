@@ -112,7 +112,13 @@ func (c *checker) function(lib *source.Library, i int) []string {
 		r := newRun(c, f)
 		r.lib = lib
 		r.public(fn, &contract)
-		c.reach(fn, map[*function]bool{})
+		seen := map[*function]bool{}
+		c.reach(fn, seen)
+		for _, p := range contract.Params {
+			if p.Prepare {
+				c.reach(c.libs[p.Rows].members["prepare"], seen)
+			}
+		}
 	}
 	return slices.Sorted(maps.Keys(c.ran))
 }
