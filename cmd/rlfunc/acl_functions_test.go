@@ -28,7 +28,7 @@ func legal(fn *spec.Function) []string {
 			name := prefix + f.Name + "="
 			switch {
 			case f.Kind == spec.KindKey || f.Optional:
-			case f.Kind == spec.KindGroup:
+			case f.Kind.Group():
 				if f.Min == 0 {
 					continue
 				}

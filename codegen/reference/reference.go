@@ -90,8 +90,14 @@ func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 		case f.Optional:
 			bounds += "; optional"
 		}
+		if f.Kind == spec.KindPacked {
+			bounds += ", in one argument"
+		}
 		fmt.Fprintf(b, "| %s%s | %s | %s | %s |\n", prefix, f.Name, f.Kind, bounds, cell(f.Doc))
 		arguments(b, f.Name+".", f.Fields)
+		if f.Kind == spec.KindPacked && len(f.Keys()) > 0 {
+			fmt.Fprintf(b, "| %s.of | subject | none, or one for each row | the subject of the row's keys; without one, the call's |\n", f.Name)
+		}
 	}
 }
 
@@ -116,7 +122,7 @@ func example(fn *spec.Function) string {
 			subject = true
 			fmt.Fprintf(&b, " %s=user42", f.Name)
 		case f.Kind == spec.KindKey || f.Optional:
-		case f.Kind == spec.KindGroup:
+		case f.Kind.Group():
 			for _, inner := range f.Fields {
 				if inner.Kind != spec.KindKey && !inner.Optional {
 					fmt.Fprintf(&b, " %s.0.%s=%s", f.Name, inner.Name, sample(inner))

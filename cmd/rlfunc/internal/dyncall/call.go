@@ -34,11 +34,11 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 	for _, name := range c.missing() {
 		bad = append(bad, fmt.Sprintf("%s is missing: %s", name, c.doc(name)))
 	}
-	a, unreadable := c.args()
+	a, unreadable, err := c.args()
 	if bad = append(bad, unreadable...); len(bad) > 0 {
 		return nil, bad
 	}
-	if err := a.Err(); err != nil {
+	if err = errors.Join(err, a.Err()); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -60,7 +60,7 @@ func (c *Call) missing() []string {
 				need(p.Name, p)
 			}
 			subject = true
-		case spec.KindGroup:
+		case spec.KindGroup, spec.KindPacked:
 			for i := range max(c.rows[p.Name], int(p.Min)) {
 				for _, f := range p.Fields {
 					if f.Kind != spec.KindKey {
@@ -92,7 +92,7 @@ func (c *Call) doc(name string) string {
 
 // Do sends the call once.
 func (c *Call) Do(ctx context.Context) (Result, error) {
-	a, _ := c.args()
+	a, _, _ := c.args()
 	reply, err := a.Call(ctx)
 	if err != nil {
 		return Result{}, err
@@ -100,12 +100,14 @@ func (c *Call) Do(ctx context.Context) (Result, error) {
 	return decode(reply, c.spec)
 }
 
-// args builds keys and arguments as a generated client does.
-func (c *Call) args() (*fcall.Args, Problems) {
+// args builds keys and arguments as a generated client does. It returns the words that cannot be read, and what is wrong with the rows
+// of packed groups.
+func (c *Call) args() (*fcall.Args, Problems, error) {
 	a := c.client.Args(c.fn, 0, 0)
 	var bad Problems
+	var wrong []error
 	c.eachKey(a.Key, a.RowKey)
-	add := func(name string, f spec.Field) {
+	add := func(a *fcall.Args, name string, f spec.Field) {
 		if err := c.add(a, name, f); err != nil {
 			bad = append(bad, fmt.Sprintf("%s %v", name, err))
 		}
@@ -119,16 +121,36 @@ func (c *Call) args() (*fcall.Args, Problems) {
 				a.Row(i)
 				for _, f := range p.Fields {
 					if f.Kind != spec.KindKey {
-						add(fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
+						add(a, fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
 					}
 				}
 			}
 			a.EndRows()
+		case spec.KindPacked:
+			cells, least := p.Cells()
+			packer := fcall.NewPacker(c.fn.String(), p.Name, least)
+			for i := range c.rows[p.Name] {
+				row := packer.Row()
+				for _, f := range cells {
+					name := fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name)
+					if _, given := c.values[name]; given || !f.Optional {
+						add(row, name, f)
+					} else {
+						row.OptText(f.Name, "", 0, 0)
+					}
+				}
+			}
+			pack, err := packer.Pack()
+			if err != nil {
+				wrong = append(wrong, err)
+				continue
+			}
+			a.Pack(p.Name, pack, p.Min, p.Max)
 		default:
-			add(p.Name, p)
+			add(a, p.Name, p)
 		}
 	}
-	return a, bad
+	return a, bad, errors.Join(wrong...)
 }
 
 // eachKey calls own with each key outside groups, and of with each row's.
@@ -139,12 +161,16 @@ func (c *Call) eachKey(own func(name string, who fcall.Subject, suffix string), 
 	}
 	for _, g := range c.spec.Params {
 		for i := range c.rows[g.Name] {
+			owner := who
+			if own, given := c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, rowSubject)]; given && ownSubjects(g) {
+				owner = fcall.Subject(own)
+			}
 			for _, k := range g.Keys() {
 				suffix := k.Suffix
 				if k.SuffixKind != "" {
 					suffix = c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixKind)]
 				}
-				of(k.Name, who, suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
+				of(k.Name, owner, suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
 			}
 		}
 	}

@@ -67,6 +67,12 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 				`{"name":"day","log":"ns:{u}:log:day","seen":"ns:{u}:seen:day","state":"ns:{u}:last:day","kind":"bucket","window":86400,"cost":0,"ok":true}],` +
 				`"tiers":[{"block":2.5}],"after":"ns:{u}:state"}`,
 		},
+		{
+			"packs", "bucket=u before=1 items.0.name=a:b items.0.kind=sum items.0.window=1s items.0.note= items.1.name=b items.1.kind=last items.1.window=1m items.1.note=x,;% items.1.cost=0 items.1.shadow=true items.1.of=203.0.113.7 pairs_of.0.left=l pairs_of.0.right=7",
+			`{"total":7,"items":[{"name":"a:b","kind":"sum","state":"ns:{u}:sum:~6783a31eabf68ccc0660f935c0826282","seen":"ns:{u}:seen:~6783a31eabf68ccc0660f935c0826282","window":1,"cost":1,"since":null,"on":false,"note":"","shadow":false,"mode":"closed"},` +
+				`{"name":"b","kind":"last","state":"ns:{203.0.113.7}:last:b","seen":"ns:{203.0.113.7}:seen:b","window":60,"cost":0,"since":null,"on":false,"note":"x,;%","shadow":true,"mode":"closed"}],` +
+				`"whole":61000,"pairs_of":[{"left":"l","right":7,"third":0}],"between":"ns:{u}:state"}`,
+		},
 	} {
 		call, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		if err != nil {
@@ -112,6 +118,12 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
 			"limits.0.name is missing: the limit's name; it ends its keys", "limits.0.form is missing: a word that names a key", "limits.0.window is missing: a duration",
 		}},
+		{"packs", "bucket=u before=1 items.1.name=x items.1.kind=sum items.1.window=1 items.1.note=n pairs_of.0.of=x", []string{
+			`unknown argument "pairs_of.0.of" (arguments: bucket, before, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of, between, pairs_of.N.left, pairs_of.N.right, pairs_of.N.third, after)`,
+			"items.0.name is missing: the item's name; it ends its keys", "items.0.kind is missing: a word that names a key", "items.0.window is missing: a duration",
+			"items.0.note is missing: any bytes", "pairs_of.0.left is missing: a text", "pairs_of.0.right is missing: a number",
+			`items.1.window must be a duration with its unit (us, ms, s, m, h, d), got "1"`,
+		}},
 	} {
 		_, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		var got dyncall.Problems
@@ -125,6 +137,10 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 	_, err := dyncall.New(client, find(t, lib, "echo"), strings.Fields("bucket=u number=0 price=0 window=31d since=2026-01-01T00:00:00Z note=x kind=wrong"))
 	if !errors.Is(err, fcall.ErrArgument) {
 		t.Errorf("values outside the bounds: got %v, want ErrArgument", err)
+	}
+	_, err = dyncall.New(client, find(t, lib, "packs"), strings.Fields("bucket=u before=1 pairs_of.0.left=x pairs_of.0.right=1 pairs_of.1.left=x pairs_of.1.right=1 pairs_of.1.third=10"))
+	if !errors.Is(err, fcall.ErrArgument) || err.Error() != "everything.packs: pairs_of.1.third must be a whole number from 1 to 9, got 10" {
+		t.Errorf("a row outside the bounds: got %v, want ErrArgument", err)
 	}
 }
 

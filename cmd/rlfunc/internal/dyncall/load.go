@@ -36,7 +36,7 @@ func (c *Call) For(ctx context.Context, span time.Duration, workers, subjects in
 			p := part{outcomes: map[string]int{}}
 			for time.Since(began) < span && ctx.Err() == nil {
 				call := calls[(next.Add(1)-1)%int64(subjects)]
-				args, _ := call.args()
+				args, _, _ := call.args()
 				sent := time.Now()
 				reply, err := args.Call(ctx)
 				p.took = append(p.took, time.Since(sent))

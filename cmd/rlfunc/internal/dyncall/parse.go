@@ -73,11 +73,14 @@ func argumentNames(fn *spec.Function) []string {
 				out = append(out, p.Name)
 			}
 			subject = true
-		case spec.KindGroup:
+		case spec.KindGroup, spec.KindPacked:
 			for _, f := range p.Fields {
 				if f.Kind != spec.KindKey {
 					out = append(out, p.Name+".N."+f.Name)
 				}
+			}
+			if ownSubjects(p) {
+				out = append(out, p.Name+".N."+rowSubject)
 			}
 		default:
 			out = append(out, p.Name)
@@ -85,6 +88,11 @@ func argumentNames(fn *spec.Function) []string {
 	}
 	return out
 }
+
+// rowSubject names the subject of a packed group's row, where that is not the call's: limits.1.of.
+const rowSubject = "of"
+
+func ownSubjects(g spec.Field) bool { return g.Kind == spec.KindPacked && len(g.Keys()) > 0 }
 
 func near(name string, known []string) string {
 	for _, k := range known {
