@@ -127,6 +127,9 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	for file, content := range map[string]string{
 		"functions/quota/acquire.lua": blocks(t, page, "lua")[0],
 		"acquire_test.go":             blocks(t, page, "go")[0],
+		"functions/lib/tier.lua":      blocks(t, page, "lua")[1],
+		"functions/quota/spend.lua":   blocks(t, page, "lua")[2],
+		"spend_test.go":               blocks(t, page, "go")[1],
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
