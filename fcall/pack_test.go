@@ -133,7 +133,7 @@ func BenchmarkArgs_pack(b *testing.B) {
 	}
 }
 
-// What decodes packs is in the scripts of functions that take some, and in no other.
+// The decoder of packs is in the scripts of functions that take packs, and in no other.
 func TestScript_decodesOnlyWhereThereArePacks(t *testing.T) {
 	for name, want := range map[string]bool{"packs": true, "rows": false} {
 		text := fcall.ScriptOf(&fcall.Function{Library: everything.Library, Name: name, ServerName: "everything_v2_" + name})

@@ -45,7 +45,7 @@ func scriptOf(fn *Function) string {
 }
 
 // opening is the line with which a bundle opens what comes from one of the author's files.
-// What is generated for several of them and not needed by all stands in shared blocks.
+// Generated code that only some functions need stands in shared blocks.
 var opening = regexp.MustCompile(`^(?:do|local (\w+) = \(function\(\)) -- rlfunc: (?:lines=(\d+) file=|shared lines=(\d+)$)`)
 
 // A block is what a bundle holds of one of the author's files, from line first to line last.

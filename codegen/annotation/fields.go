@@ -79,7 +79,7 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
 	lib, ok := r.libs[f.Rows]
 	if !ok {
-		r.add(rw.line, col, RuleGroup, "%s has the rows of %s, and there is no such lib file%s", f.Name, f.Rows, diag.DidYouMean(f.Rows, slices.Sorted(maps.Keys(r.libs))))
+		r.add(rw.line, col, RuleGroup, "no lib file %s declares the rows of %s%s", f.Rows, f.Name, diag.DidYouMean(f.Rows, slices.Sorted(maps.Keys(r.libs))))
 		return false
 	}
 	f.Fields, f.Prepare = lib.Row, lib.Prepares && f.Kind == spec.KindPacked

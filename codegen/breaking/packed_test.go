@@ -19,7 +19,7 @@ import (
 )
 
 // TestCompare_knowsPackedRows changes one thing of a packed group's rows at a time, and calls the library that this makes with packs
-// that the client of the unchanged one has made. What no rule speaks of, that client does not notice.
+// that the client of the unchanged one has made. That client does not notice a change that no rule reports.
 func TestCompare_knowsPackedRows(t *testing.T) {
 	pack, err := everything.PackItem(
 		everything.Item{Name: "a", Kind: "sum", Window: time.Second},

@@ -39,7 +39,7 @@ var callRules = []Rule{
 	{
 		ID: "argument-added", Category: Call, check: argumentAdded,
 		Checks: "Checks that no argument is new, not even an optional one. An optional one at the end of a packed group's row may be.",
-		Why:    "A call carries exactly the header's arguments, an absent one as an empty text: RLARG. A new function beside the old one breaks nobody. The row of a packed group may end early, and an older library refuses the rows that use the new argument: deploy first.",
+		Why:    "A call carries exactly the header's arguments, an absent one as an empty text: RLARG. A new function beside the old one breaks no client. The row of a packed group may end early, and an older library refuses rows that use the new argument: deploy first.",
 	},
 	{
 		ID: "argument-order", Category: Call, check: argumentOrder,

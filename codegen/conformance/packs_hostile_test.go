@@ -79,7 +79,7 @@ func TestPacks_refusesWhatIsNoPack(t *testing.T) {
 		}
 		err := rdb.FCall(t.Context(), "everything_v2_packs", []string{"ns:{u}:state", "ns:{}:sum:a", "ns:{}:seen:a"}, "0", goodRow, "", "x,1;", "").Err()
 		if err == nil || err.Error() != "RLARG items.0.of must not be empty" {
-			t.Errorf("a row of nobody: got %v, want RLARG", err)
+			t.Errorf("a row with an empty subject: got %v, want RLARG", err)
 		}
 		if n := rdb.DBSize(t.Context()).Val(); n != 0 {
 			t.Errorf("%d keys were written", n)

@@ -137,3 +137,60 @@ func TestPacks_rowsOfSeveralSubjects(t *testing.T) {
 		}
 	})
 }
+
+// Packed groups and groups that are not packed stand in one call.
+func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
+	item := func(names ...string) everything.ItemPack {
+		var rows []everything.Item
+		for _, name := range names {
+			rows = append(rows, everything.Item{Name: name, Kind: "last", Window: 1000})
+		}
+		return packItem(t, rows...)
+	}
+	last, err := everything.PackMixedLast(everything.MixedLast{N: new(int64(0))}, everything.MixedLast{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		params everything.MixedParams
+		want   everything.MixedResult
+	}{
+		{
+			"all", everything.MixedParams{
+				Bucket: "u", First: item("a", "b"), FirstOf: []fcall.Subject{"x", "y"}, Plain: []everything.MixedPlain{{Name: "p"}, {Name: "q"}},
+				Second: item("a", "c"), Last: last, After: 1000,
+			},
+			everything.MixedResult{Keys: []everything.MixedKeysResult{
+				{Name: "ns:{u}:state"},
+				{Name: "ns:{x}:last:a"},
+				{Name: "ns:{x}:seen:a"},
+				{Name: "ns:{y}:last:b"},
+				{Name: "ns:{y}:seen:b"},
+				{Name: "ns:{u}:list:p"},
+				{Name: "ns:{u}:list:q"},
+				{Name: "ns:{u}:last:a"},
+				{Name: "ns:{u}:seen:a"},
+				{Name: "ns:{u}:last:c"},
+				{Name: "ns:{u}:seen:c"},
+			}, Sum: 1010},
+		},
+		{
+			"least", everything.MixedParams{Bucket: "u", Second: item("a"), SecondOf: []fcall.Subject{"x"}},
+			everything.MixedResult{Keys: []everything.MixedKeysResult{{Name: "ns:{u}:state"}, {Name: "ns:{x}:last:a"}, {Name: "ns:{x}:seen:a"}}},
+		},
+	}
+	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
+		for name, client := range modes(t, rdb, c) {
+			for _, test := range tests {
+				got, err := client.Mixed(t.Context(), test.params)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("%s, %s (-want +got):\n%s", test.name, name, diff)
+				}
+			}
+		}
+	})
+}

@@ -20,6 +20,21 @@ func Clashes(lib *source.Library) (diag.List, error) {
 	}
 	var found diag.List
 	first := map[string]string{} // by Go name: the function that it is made of
+	for _, file := range []string{libraryFile, rowsFile} {
+		if files[file] == nil {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), "", files[file], parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range declared(parsed) {
+			if _, taken := first[name]; taken {
+				found.Add(lib.Spec.File, lib.Spec.Line, 1, annotation.RuleDuplicate, "two names of rows that lib files declare would both be %s in the Go client: rename one", name)
+			}
+			first[name] = ""
+		}
+	}
 	for i := range lib.Spec.Functions {
 		fn := &lib.Spec.Functions[i]
 		parsed, err := parser.ParseFile(token.NewFileSet(), "", files[fileOf(fn)], parser.SkipObjectResolution)
@@ -37,6 +52,11 @@ func Clashes(lib *source.Library) (diag.List, error) {
 				continue
 			}
 			told[other] = true
+			if other == "" {
+				found.Add(lib.Files[i].Path, fn.Line, 1, annotation.RuleDuplicate,
+					"%s would stand in the Go client twice, for %s and for rows that a lib file declares: rename the function or the lib file", name, fn.Name)
+				continue
+			}
 			if other == fn.Name {
 				found.Add(lib.Files[i].Path, fn.Line, 1, annotation.RuleDuplicate, "two names would both be %s in the Go client: rename one", name)
 			} else {

@@ -38,14 +38,14 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // Files returns the Go files of a library's package by name, formatted.
 func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := render(out, "library.go", "library.go.tmpl", map[string]any{
+	err := render(out, libraryFile, "library.go.tmpl", map[string]any{
 		"Lib": lib.Spec, "Root": lib.Root, "Sections": b.Sections,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if shared := rowsOf(lib); shared != nil {
-		if err := render(out, "rows.go", "rows", shared); err != nil {
+		if err := render(out, rowsFile, "rows", shared); err != nil {
 			return nil, err
 		}
 	}
@@ -57,6 +57,12 @@ func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
 	}
 	return out, nil
 }
+
+// The files that are not of one function: the library and its client, and the rows that lib files declare.
+const (
+	libraryFile = "library.go"
+	rowsFile    = "rows.go"
+)
 
 // fileOf names a function's file. The ending keeps names such as x_test and x_linux from meaning something to the go tool.
 func fileOf(fn *spec.Function) string { return fn.Name + "_gen.go" }

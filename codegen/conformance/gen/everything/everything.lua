@@ -632,6 +632,387 @@ end
 redis.register_function{function_name = 'everything_v2_groups', callback = everything_v2_groups, description = 'Reads the keys of two groups.', flags = {'no-writes'}}
 end
 
+do -- rlfunc: lines=32 file=functions/everything/mixed.lua
+--- Answers with the keys of groups that are packed and groups that are not.
+--- @flags  no-writes
+--- @key    bucket         string[state]            the subject's key
+--- @arg    first          packed(item)[0..2]       packed rows with keys
+--- @arg    plain          group[0..2]              rows that are not packed
+--- @arg    plain.name     text[8]                  the row's name
+--- @key    plain.list     list[list:<name>]        its key
+--- @arg    second         packed(item)[1..2]       packed rows of the same kind
+--- @arg    last           packed[0..2]             packed rows without keys
+--- @arg    last.n         count[0..9]?             a number that may be absent
+--- @arg    after          count                    an argument behind the groups
+--- @result keys           group                    every key, in order
+--- @result keys.name      text                     the key
+--- @result sum            count                    the numbers of last, 10 for an absent one, and after
+local function mixed(bucket, first, first_state, first_seen, plain, second, second_state, second_seen, last, after)
+  local out, sum = {{name = bucket}}, after
+  for i = 1, #first do
+    out[#out + 1] = {name = first_state[i]}
+    out[#out + 1] = {name = first_seen[i]}
+  end
+  for i = 1, #plain do
+    out[#out + 1] = {name = plain[i].list}
+  end
+  for i = 1, #second do
+    out[#out + 1] = {name = second_state[i]}
+    out[#out + 1] = {name = second_seen[i]}
+  end
+  for i = 1, #last do
+    sum = sum + (last[i].n or 10)
+  end
+  return out, sum
+end
+
+-- A row of first from the cells of its text; or nil and a refusal.
+local function rlfunc_first_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 32 then
+    return nil, rlfunc_pack.refusal('first', rlfunc_place, '.name must be 1 to 32 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sum' and in_kind ~= 'last' then
+    return nil, rlfunc_pack.refusal('first', rlfunc_place, '.kind must be one of sum, last')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[3])
+  if not in_window_us or in_window_us < 1 or in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('first', rlfunc_place, '.window must be from 1 to 86400000000 microseconds')
+  end
+  local in_cost = 1
+  if rlfunc_cells[4] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[4])
+    if not in_cost or in_cost < 0 or in_cost > 9 then
+      return nil, rlfunc_pack.refusal('first', rlfunc_place, '.cost must be a whole number from 0 to 9')
+    end
+  end
+  local in_budget_micros
+  if rlfunc_cells[5] ~= '' then
+    in_budget_micros = rlfunc_whole(rlfunc_cells[5])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('first', rlfunc_place, '.budget must be from 0 to 9007199254740992 micros')
+    end
+  end
+  local in_since_us
+  if rlfunc_cells[6] ~= '' then
+    in_since_us = rlfunc_whole(rlfunc_cells[6])
+    if not in_since_us or in_since_us < 0 or in_since_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('first', rlfunc_place, '.since must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_on = rlfunc_cells[7] == '1'
+  if not in_on and rlfunc_cells[7] ~= '0' then
+    return nil, rlfunc_pack.refusal('first', rlfunc_place, '.on must be 1 or 0')
+  end
+  local in_note = rlfunc_pack.text(rlfunc_cells[8])
+  if not in_note or #in_note < 0 or #in_note > 64 then
+    return nil, rlfunc_pack.refusal('first', rlfunc_place, '.note must be 0 to 64 bytes')
+  end
+  local in_shadow = false
+  if rlfunc_cells[9] ~= '' then
+    in_shadow = rlfunc_cells[9] == '1'
+    if not in_shadow and rlfunc_cells[9] ~= '0' then
+      return nil, rlfunc_pack.refusal('first', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_mode = 'closed'
+  if rlfunc_cells[10] ~= '' then
+    in_mode = rlfunc_cells[10]
+    if in_mode ~= 'open' and in_mode ~= 'closed' then
+      return nil, rlfunc_pack.refusal('first', rlfunc_place, '.mode must be one of open, closed')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, window_us = in_window_us, cost = in_cost, budget_micros = in_budget_micros, since_us = in_since_us, on = in_on, note = in_note, shadow = in_shadow, mode = in_mode}
+  local _, rlfunc_refusal = item.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('first', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of first by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_first_young, rlfunc_first_old, rlfunc_first_kept = {}, {}, 0
+local function rlfunc_first_rows(text)
+  local rows = rlfunc_first_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'first', count = 'RLARG first must have 0 to 2 rows', least = 0, most = 2,
+      required = 8, cells = 10, bytes = 353, row = rlfunc_first_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_first_kept == 64 then
+    rlfunc_first_old = rlfunc_first_young
+    rlfunc_first_young = {}
+    rlfunc_first_kept = 0
+  end
+  rlfunc_first_young[text] = rows
+  rlfunc_first_kept = rlfunc_first_kept + 1
+  return rows
+end
+
+-- A row of second from the cells of its text; or nil and a refusal.
+local function rlfunc_second_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 32 then
+    return nil, rlfunc_pack.refusal('second', rlfunc_place, '.name must be 1 to 32 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sum' and in_kind ~= 'last' then
+    return nil, rlfunc_pack.refusal('second', rlfunc_place, '.kind must be one of sum, last')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[3])
+  if not in_window_us or in_window_us < 1 or in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('second', rlfunc_place, '.window must be from 1 to 86400000000 microseconds')
+  end
+  local in_cost = 1
+  if rlfunc_cells[4] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[4])
+    if not in_cost or in_cost < 0 or in_cost > 9 then
+      return nil, rlfunc_pack.refusal('second', rlfunc_place, '.cost must be a whole number from 0 to 9')
+    end
+  end
+  local in_budget_micros
+  if rlfunc_cells[5] ~= '' then
+    in_budget_micros = rlfunc_whole(rlfunc_cells[5])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('second', rlfunc_place, '.budget must be from 0 to 9007199254740992 micros')
+    end
+  end
+  local in_since_us
+  if rlfunc_cells[6] ~= '' then
+    in_since_us = rlfunc_whole(rlfunc_cells[6])
+    if not in_since_us or in_since_us < 0 or in_since_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('second', rlfunc_place, '.since must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_on = rlfunc_cells[7] == '1'
+  if not in_on and rlfunc_cells[7] ~= '0' then
+    return nil, rlfunc_pack.refusal('second', rlfunc_place, '.on must be 1 or 0')
+  end
+  local in_note = rlfunc_pack.text(rlfunc_cells[8])
+  if not in_note or #in_note < 0 or #in_note > 64 then
+    return nil, rlfunc_pack.refusal('second', rlfunc_place, '.note must be 0 to 64 bytes')
+  end
+  local in_shadow = false
+  if rlfunc_cells[9] ~= '' then
+    in_shadow = rlfunc_cells[9] == '1'
+    if not in_shadow and rlfunc_cells[9] ~= '0' then
+      return nil, rlfunc_pack.refusal('second', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_mode = 'closed'
+  if rlfunc_cells[10] ~= '' then
+    in_mode = rlfunc_cells[10]
+    if in_mode ~= 'open' and in_mode ~= 'closed' then
+      return nil, rlfunc_pack.refusal('second', rlfunc_place, '.mode must be one of open, closed')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, window_us = in_window_us, cost = in_cost, budget_micros = in_budget_micros, since_us = in_since_us, on = in_on, note = in_note, shadow = in_shadow, mode = in_mode}
+  local _, rlfunc_refusal = item.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('second', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of second by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_second_young, rlfunc_second_old, rlfunc_second_kept = {}, {}, 0
+local function rlfunc_second_rows(text)
+  local rows = rlfunc_second_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'second', count = 'RLARG second must have 1 to 2 rows', least = 1, most = 2,
+      required = 8, cells = 10, bytes = 353, row = rlfunc_second_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_second_kept == 64 then
+    rlfunc_second_old = rlfunc_second_young
+    rlfunc_second_young = {}
+    rlfunc_second_kept = 0
+  end
+  rlfunc_second_young[text] = rows
+  rlfunc_second_kept = rlfunc_second_kept + 1
+  return rows
+end
+
+-- A row of last from the cells of its text; or nil and a refusal.
+local function rlfunc_last_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_n
+  if rlfunc_cells[1] ~= '' then
+    in_n = rlfunc_whole(rlfunc_cells[1])
+    if not in_n or in_n < 0 or in_n > 9 then
+      return nil, rlfunc_pack.refusal('last', rlfunc_place, '.n must be a whole number from 0 to 9')
+    end
+  end
+  return {n = in_n}
+end
+
+-- The rows of last by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_last_young, rlfunc_last_old, rlfunc_last_kept = {}, {}, 0
+local function rlfunc_last_rows(text)
+  local rows = rlfunc_last_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'last', count = 'RLARG last must have 0 to 2 rows', least = 0, most = 2,
+      required = 0, cells = 1, bytes = 1, row = rlfunc_last_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_last_kept == 64 then
+    rlfunc_last_old = rlfunc_last_young
+    rlfunc_last_young = {}
+    rlfunc_last_kept = 0
+  end
+  rlfunc_last_young[text] = rows
+  rlfunc_last_kept = rlfunc_last_kept + 1
+  return rows
+end
+
+-- Joins mixed to Redis.
+local function everything_v2_mixed(keys, args)
+  if #keys < 1 or #args < 5 then
+    return {err = 'RLARG mixed must be called with at least 1 key and 5 arguments'}
+  end
+  if string.find(keys[1], '{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local rlfunc_key = 1
+  local first = rlfunc_first_young[args[1]]
+  if not first then
+    local rlfunc_refusal
+    first, rlfunc_refusal = rlfunc_first_rows(args[1])
+    if not first then
+      return rlfunc_refusal
+    end
+  end
+  if #keys < rlfunc_key + #first * 2 then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local first_state = {nil, nil}
+  local first_seen = {nil, nil}
+  for rlfunc_row = 1, #first do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('first', rlfunc_row - 1, '.of must not be empty')
+    end
+    first_state[rlfunc_row] = keys[rlfunc_key + 1]
+    first_seen[rlfunc_row] = keys[rlfunc_key + 2]
+    rlfunc_key = rlfunc_key + 2
+  end
+  local rlfunc_arg = 1
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 2 then
+    return {err = 'RLARG plain must have 0 to 2 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 1 then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local plain = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 8 then
+      return {err = string.format('RLARG plain.%d.%s', rlfunc_row - 1, 'name must be 1 to 8 bytes')}
+    end
+    plain[rlfunc_row] = {name = in_name, list = keys[rlfunc_key + 1]}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 1
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local second = rlfunc_second_young[args[rlfunc_arg]]
+  if not second then
+    local rlfunc_refusal
+    second, rlfunc_refusal = rlfunc_second_rows(args[rlfunc_arg])
+    if not second then
+      return rlfunc_refusal
+    end
+  end
+  if #keys < rlfunc_key + #second * 2 then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local second_state = {nil, nil}
+  local second_seen = {nil, nil}
+  for rlfunc_row = 1, #second do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('second', rlfunc_row - 1, '.of must not be empty')
+    end
+    second_state[rlfunc_row] = keys[rlfunc_key + 1]
+    second_seen[rlfunc_row] = keys[rlfunc_key + 2]
+    rlfunc_key = rlfunc_key + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local last = rlfunc_last_young[args[rlfunc_arg]]
+  if not last then
+    local rlfunc_refusal
+    last, rlfunc_refusal = rlfunc_last_rows(args[rlfunc_arg])
+    if not last then
+      return rlfunc_refusal
+    end
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local after = rlfunc_whole(args[rlfunc_arg])
+  if not after or after < 0 or after > 9007199254740992 then
+    return {err = 'RLARG after must be a whole number from 0 to 9007199254740992'}
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_keys, out_sum = pcall(mixed, keys[1], first, first_state, first_seen, plain, second, second_state, second_seen, last, after)
+  if rlfunc_ok then
+    if out_keys == nil then
+      return out_sum
+    end
+    local rlfunc_wrong
+    if not (out_sum >= 0 and out_sum <= 9007199254740992) then
+      rlfunc_wrong = 'result sum'
+    end
+    local reply, rlfunc_at = {#out_keys, nil, nil}, 1
+    for i = 1, #out_keys do
+      local row = out_keys[i]
+      reply[rlfunc_at + 1] = row.name
+      rlfunc_at = rlfunc_at + 1
+    end
+    rlfunc_at = rlfunc_at + 1
+    reply[rlfunc_at] = out_sum
+    if not rlfunc_wrong then
+      return reply
+    end
+    out_keys = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+  end
+  local reply, raise = rlfunc_failed(out_keys, keys, {{rows = 1, 'string'}, {rows = #first, 'any', 'zset'}, {rows = #plain, 'list'}, {rows = #second, 'any', 'zset'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_mixed', callback = everything_v2_mixed, description = 'Answers with the keys of groups that are packed and groups that are not.', flags = {'no-writes'}}
+end
+
 do -- rlfunc: lines=34 file=functions/everything/packs.lua
 --- Answers with its own rows, of two packed groups.
 --- @key    bucket         string[state]            the subject's key
