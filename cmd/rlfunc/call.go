@@ -26,8 +26,8 @@ func (a *app) callCommand() *cobra.Command {
 		Use:   "call LIBRARY.FUNCTION name=value ...",
 		Short: "Call a function by its argument names and units",
 		Long: `Calls a function as a generated client does. Arguments go by their header names and carry their units: limit=10
-window=1m receipt=abc refresh=true; rows of a group are written limits.0.limit=10. A wrong, missing or repeated argument
-is told before anything is sent.
+window=1m receipt=abc refresh=true; rows of a group are written limits.0.limit=10, and
+a packed row's own subject limits.0.of=user42. rlfunc rejects wrong, missing and repeated arguments before it sends anything.
 
 Results are printed by their header names; with --json as one object, durations in seconds. The exit code is 2 when the
 call was refused, by the result that the function's header names (@refused, or a bool named allowed). With -n many calls are made, and counted by outcome.`,

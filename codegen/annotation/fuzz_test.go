@@ -30,6 +30,9 @@ func FuzzHeaders(f *testing.F) {
 	}
 	f.Add("--- Examples.\n--- @library x 1.0.0\n", "--- Shared.\n--- @lib shared\nlocal shared = {}\nreturn shared\n",
 		"--- Looks.\n--- @use shared\n--- @key a string[b] c\n--- @arg d group[1..3] e\n--- @arg d.f duration[1us..2d]=3ms? g\n--- @result h enum(i,j) k\nlocal function f(a, d)\n  return 'i'\nend\n")
+	f.Add("--- Examples.\n--- @library x 1.0.0\n",
+		"--- Rows.\n--- @lib shared\n--- @arg n text[8] a\n--- @key k list[l:<n>] b\n--- @result r bool c\nlocal shared = {}\nfunction shared.prepare(row)\nend\nreturn shared\n",
+		"--- Looks.\n--- @key a string[b] c\n--- @arg d packed(shared)[1..3] e\n--- @arg f packed[0..2] g\n--- @arg f.i count? j\n--- @result h group(shared) k\nlocal function f(a, d, d_k, f)\n  return d\nend\n")
 	f.Fuzz(func(t *testing.T, library, lib, function string) {
 		fsys := fstest.MapFS{
 			"lib/shared.lua": {Data: []byte(lib)},

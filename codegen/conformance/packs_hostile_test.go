@@ -107,8 +107,13 @@ func TestPacks_refusesWhatIsNoPack(t *testing.T) {
 	})
 }
 
-// serials is the library with an item.prepare that numbers the rows it prepares: packs tells a row's number as its milliseconds.
+// serials is the library with an item.prepare that numbers the rows it prepares: packs returns a row's number as its milliseconds.
 func serials(t *testing.T) string {
+	return prepared(t, "  made = made + 1\n  row.window_ms = made\n  return refusal and row\n")
+}
+
+// prepared is the library with another body of item.prepare.
+func prepared(t *testing.T, body string) string {
 	t.Helper()
 	text, err := os.ReadFile("functions/lib/item.lua")
 	if err != nil {
@@ -116,7 +121,7 @@ func serials(t *testing.T) string {
 	}
 	head, _, _ := strings.Cut(string(text), "local item = {}")
 	tree, found := source.Load(os.DirFS("functions"), "functions", source.Options{Replace: map[string]string{
-		"item": head + "local item, made = {}, 0\nfunction item.prepare(row)\n  made = made + 1\n  row.window_ms = made\n  return refusal and row\nend\nreturn item\n",
+		"item": head + "local item, made = {}, 0\nfunction item.prepare(row)\n" + body + "end\nreturn item\n",
 	}})
 	if len(found) > 0 {
 		t.Fatal(found.Error())
@@ -193,4 +198,31 @@ func vm(t *testing.T, rdb *redis.Client) int64 {
 		}
 	}
 	return 0
+}
+
+// A prepare that fails is the author's error: nothing is kept, and the error names the line.
+func TestPacks_aPrepareThatFails(t *testing.T) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			code := prepared(t, "  made = made + 1\n  if made < 3 then\n    return refusal.no.such\n  end\n  row.window_ms = made\n")
+			if err := rdb.FunctionLoad(t.Context(), code).Err(); err != nil {
+				t.Fatal(err)
+			}
+			c, err := everything.New(rdb, fcall.Options{Namespace: "ns"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			params := everything.PacksParams{Bucket: "u", Items: packItem(t, everything.Item{Name: "a", Kind: "sum", Window: 1000}), PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"})}
+			for range 2 {
+				var script *fcall.ScriptError
+				if _, err := c.Packs(t.Context(), params); !errors.As(err, &script) || script.File != "functions/lib/item.lua" || script.Line != 31 {
+					t.Errorf("got %v (%+v), want a ScriptError of functions/lib/item.lua:31", err, script)
+				}
+			}
+			if got, err := c.Packs(t.Context(), params); err != nil || got.Whole != 3 {
+				t.Errorf("got %+v, %v, want the row that was prepared third", got, err)
+			}
+		})
+	}
 }
