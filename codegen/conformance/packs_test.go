@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -138,7 +139,7 @@ func TestPacks_rowsOfSeveralSubjects(t *testing.T) {
 	})
 }
 
-// Packed groups and groups that are not packed stand in one call.
+// Packed groups and groups that are not packed stand in one call, and a key of the wrong type is named as itself.
 func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
 	item := func(names ...string) everything.ItemPack {
 		var rows []everything.Item
@@ -157,7 +158,8 @@ func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
 		want   everything.MixedResult
 	}{
 		{
-			"all", everything.MixedParams{
+			"all",
+			everything.MixedParams{
 				Bucket: "u", First: item("a", "b"), FirstOf: []fcall.Subject{"x", "y"}, Plain: []everything.MixedPlain{{Name: "p"}, {Name: "q"}},
 				Second: item("a", "c"), Last: last, After: 1000,
 			},
@@ -176,7 +178,8 @@ func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
 			}, Sum: 1010},
 		},
 		{
-			"least", everything.MixedParams{Bucket: "u", Second: item("a"), SecondOf: []fcall.Subject{"x"}},
+			"least",
+			everything.MixedParams{Bucket: "u", Second: item("a"), SecondOf: []fcall.Subject{"x"}},
 			everything.MixedResult{Keys: []everything.MixedKeysResult{{Name: "ns:{u}:state"}, {Name: "ns:{x}:last:a"}, {Name: "ns:{x}:seen:a"}}},
 		},
 	}
@@ -191,6 +194,15 @@ func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
 					t.Errorf("%s, %s (-want +got):\n%s", test.name, name, diff)
 				}
 			}
+		}
+		// The keys of b are those of its own subject.
+		if err := rdb.RPush(t.Context(), "ns:{y}:seen:b", "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Mixed(t.Context(), everything.MixedParams{Bucket: "u", First: item("b"), Second: item("a", "b"), SecondOf: []fcall.Subject{"x", "y"}})
+		var state *fcall.StateError
+		if !errors.As(err, &state) || state.Key != "ns:{y}:seen:b" || state.Problem != "holds a list, not a zset" {
+			t.Errorf("a list in place of a zset: got %v (%+v)", err, state)
 		}
 	})
 }

@@ -11,7 +11,7 @@
 --- @arg    after          count                    an argument behind the groups
 --- @result keys           group                    every key, in order
 --- @result keys.name      text                     the key
---- @result sum            count                    the numbers of last, 10 for an absent one, and after
+--- @result sum            count                    the numbers of last, 10 for an absent one, after, and the entries of second's seen
 local function mixed(bucket, first, first_state, first_seen, plain, second, second_state, second_seen, last, after)
   local out, sum = {{name = bucket}}, after
   for i = 1, #first do
@@ -24,6 +24,7 @@ local function mixed(bucket, first, first_state, first_seen, plain, second, seco
   for i = 1, #second do
     out[#out + 1] = {name = second_state[i]}
     out[#out + 1] = {name = second_seen[i]}
+    sum = sum + redis.call('ZCARD', second_seen[i])
   end
   for i = 1, #last do
     sum = sum + (last[i].n or 10)

@@ -73,7 +73,7 @@ func PackMixedLast(rows ...MixedLast) (MixedLastPack, error) {
 type MixedResult struct {
 	// Keys: every key, in order.
 	Keys []MixedKeysResult
-	// Sum: the numbers of last, 10 for an absent one, and after.
+	// Sum: the numbers of last, 10 for an absent one, after, and the entries of second's seen.
 	Sum int64
 }
 
