@@ -151,6 +151,7 @@ func TestCompare_knowsTheGoAPI(t *testing.T) {
 						now.Spec = clone(t, was.Spec)
 						fields := list(&now.Spec.Functions[0])
 						*fields = c.edit(*fields, at)
+						share(&now.Spec.Functions[0], fields)
 						if *fields == nil || !legal(&now.Spec.Functions[0]) {
 							continue
 						}
@@ -207,6 +208,22 @@ func legal(fn *spec.Function) bool {
 	}
 	visit(fn.Params, fn.Results)
 	return same
+}
+
+// share changes the rows of a lib file for every group that has them.
+func share(fn *spec.Function, changed *[]spec.Field) {
+	for _, list := range [][]spec.Field{fn.Params, fn.Results} {
+		for i := range list {
+			if &list[i].Fields != changed || list[i].Rows == "" {
+				continue
+			}
+			for j := range list {
+				if list[j].Rows == list[i].Rows {
+					list[j].Fields = *changed
+				}
+			}
+		}
+	}
 }
 
 // everywhere visits each field of a function, those of groups included.
