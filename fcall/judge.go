@@ -52,7 +52,7 @@ const notFound = "ERR Function not found"
 func judge(fn *Function, cmd *command, err error, attempt int) (error, bool) {
 	var reply redis.Error
 	if errors.Is(err, redis.Nil) {
-		return &ReplyError{Function: fn.String(), Must: "be an array", Got: "nothing"}, false
+		return &ReplyError{Function: fn.String(), Must: "be an array or a whole number", Got: "nothing"}, false
 	}
 	if errors.As(err, &reply) {
 		return judgeReply(fn, cmd, err, reply.Error(), attempt)

@@ -143,10 +143,10 @@ func TestCall_whatAReplyProves(t *testing.T) {
 
 func TestCall_otherRepliesAreUnreadable(t *testing.T) {
 	steps := []struct{ name, raw, text string }{
-		{"null", "$-1\r\n", "fcalltest.hit: the reply must be an array, got nothing"},
-		{"null array", "*-1\r\n", "fcalltest.hit: the reply must be an array, got nothing"},
-		{"integer", ":1\r\n", "fcalltest.hit: the reply must be an array, got 1"},
-		{"text", "$3\r\nabc\r\n", "fcalltest.hit: the reply must be an array, got text of 3 bytes"},
+		{"null", "$-1\r\n", "fcalltest.hit: the reply must be an array or a whole number, got nothing"},
+		{"null array", "*-1\r\n", "fcalltest.hit: the reply must be an array or a whole number, got nothing"},
+		{"negative", ":-1\r\n", "fcalltest.hit: element 1 must be a whole number from 0 to 9007199254740992, got -1"},
+		{"text", "$3\r\nabc\r\n", "fcalltest.hit: the reply must be an array or a whole number, got text of 3 bytes"},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {

@@ -57,7 +57,7 @@ var countLibrary = &fcall.Library{
 }
 
 func countFunction(name string) *fcall.Function {
-	return &fcall.Function{Library: countLibrary, Name: name, ServerName: "fcalltest_v1_" + name, ReadOnly: name == "look", Codes: []string{"QUOTA"}}
+	return &fcall.Function{Library: countLibrary, Name: name, ServerName: "fcalltest_v1_" + name, ReadOnly: name == "look", Codes: []string{"QUOTA"}, Results: []fcall.Result{{}}}
 }
 
 // startRedis runs a redis-server of its own on a free loopback port with the counting library, and returns its address.

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A Reply reads a function's flat reply from first to last. After the first problem every method returns a zero, and Err
+// A Reply reads a function's results in the header's order. After the first problem every method returns a zero, and Err
 // and Close return the problem; nothing panics, whatever the server sent. Not safe for concurrent use.
 type Reply struct {
 	fn    *Function
-	vals  []any
-	next  int
+	ints  []int64 // numbers that nobody has read
+	texts []string
 	group string
 	row   int
 	err   error
+	space [12]int64 // for short replies
 }
 
 func newReply(fn *Function, val any) (*Reply, error) {
-	vals, ok := val.([]any)
-	if !ok {
-		return nil, &ReplyError{Function: fn.String(), Must: "be an array", Got: describe(val)}
-	}
-	return &Reply{fn: fn, vals: vals}, nil
+	r := &Reply{fn: fn}
+	r.ints = r.space[:0]
+	r.unpack(val, fn.Results)
+	return r, r.err
 }
 
 // Bool reads 1 or 0.
@@ -73,43 +73,37 @@ func (r *Reply) Time(field string) time.Time {
 
 // Text reads bytes.
 func (r *Reply) Text(field string) string {
-	v, ok := r.take(field)
-	if !ok {
+	if r.err != nil {
 		return ""
 	}
-	s, ok := v.(string)
-	if !ok {
-		r.fail(field, "be text", describe(v))
+	if len(r.texts) == 0 {
+		r.fail(field, "be a result of the function", "a reply without it")
+		return ""
 	}
+	s := r.texts[0]
+	r.texts = r.texts[1:]
 	return s
 }
 
-// Enum reads one of the values.
+// Enum reads one of the values, which travels as its place among them.
 func (r *Reply) Enum(field string, values ...string) string {
-	s := r.Text(field)
-	if r.err != nil {
+	n, ok := r.int(field)
+	if !ok {
 		return ""
 	}
-	for _, v := range values {
-		if s == v {
-			return s
-		}
+	if n >= int64(len(values)) {
+		r.fail(field, mustEnum(values), "number "+strconv.FormatInt(n, 10))
+		return ""
 	}
-	r.fail(field, mustEnum(values), quote(s))
-	return ""
+	return values[n]
 }
 
-// Rows reads how many rows of a result group follow, each of so many fields. It is never more than the reply can hold.
-func (r *Reply) Rows(name string, fields int) int {
-	n := r.Int(name, 0, MaxInt)
-	if r.err != nil {
-		return 0
+// Rows reads how many rows of a result group follow.
+func (r *Reply) Rows(name string) int {
+	n := r.Int(name, 0, mostRows)
+	if r.err == nil {
+		r.group, r.row = name, 0
 	}
-	if left := len(r.vals) - r.next; fields < 1 || n > int64(left/fields) {
-		r.fail(name, fmt.Sprintf("be followed by its rows of %d fields", fields), fmt.Sprintf("%d rows and %d elements", n, left))
-		return 0
-	}
-	r.group, r.row = name, 0
 	return int(n)
 }
 
@@ -122,41 +116,32 @@ func (r *Reply) EndRows() { r.group = "" }
 // Err returns the first problem so far.
 func (r *Reply) Err() error { return r.err }
 
-// Close returns the first problem, elements that nobody read among them.
+// Close returns the first problem, results that nobody read among them.
 func (r *Reply) Close() error {
-	if r.err == nil && r.next != len(r.vals) {
+	if left := len(r.ints) + len(r.texts); r.err == nil && left > 0 {
 		r.group = ""
-		r.fail("", fmt.Sprintf("have %d elements", r.next), strconv.Itoa(len(r.vals)))
+		r.fail("", "be read to its end", strconv.Itoa(left)+" results more")
 	}
 	return r.err
 }
 
 func (r *Reply) int(field string) (int64, bool) {
-	v, ok := r.take(field)
-	if !ok {
+	if r.err != nil {
 		return 0, false
 	}
-	n, ok := v.(int64)
-	if !ok {
-		r.fail(field, "be a whole number", describe(v))
+	if len(r.ints) == 0 {
+		r.fail(field, "be a result of the function", "a reply without it")
+		return 0, false
 	}
-	return n, ok
-}
-
-func (r *Reply) take(field string) (any, bool) {
-	if r.err != nil {
-		return nil, false
-	}
-	if r.next >= len(r.vals) {
-		r.fail(field, "be element "+strconv.Itoa(r.next+1), fmt.Sprintf("a reply of %d elements", len(r.vals)))
-		return nil, false
-	}
-	v := r.vals[r.next]
-	r.next++
-	return v, true
+	n := r.ints[0]
+	r.ints = r.ints[1:]
+	return n, true
 }
 
 func (r *Reply) fail(field, must, got string) {
+	if r.err != nil {
+		return
+	}
 	if r.group != "" {
 		field = r.group + "." + strconv.Itoa(r.row) + "." + field
 	}

@@ -25,26 +25,23 @@ func (a answer) Process(_ context.Context, cmd redis.Cmder) error {
 	return nil
 }
 
-func reply(t testing.TB, vals ...any) *fcall.Reply {
+// answered are the results that decode reads.
+var answered = []fcall.Result{{Values: 2}, {}, {}, {}, {}, {Text: true}, {Values: 3}, {Rows: []fcall.Result{{Values: 2}, {}, {Text: true}}}}
+
+func reply(t testing.TB, val any) (*fcall.Reply, error) {
 	t.Helper()
-	c, err := fcall.NewClient(answer{vals}, countLibrary, fcall.Options{})
+	c, err := fcall.NewClient(answer{val}, countLibrary, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if vals == nil {
-		c, _ = fcall.NewClient(answer{[]any{}}, countLibrary, fcall.Options{})
-	}
-	r, err := c.Call(context.Background(), countFunction("hit"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	fn := countFunction("hit")
+	fn.Results = answered
+	return c.Call(context.Background(), fn, nil, nil)
 }
 
 type decoded struct {
 	Allowed bool
 	Count   int64
-	Signed  int64
 	Price   fcall.Micros
 	Wait    time.Duration
 	At      time.Time
@@ -56,24 +53,27 @@ type decoded struct {
 type row struct {
 	Allowed bool
 	Left    int64
+	Note    string
 }
 
-func decode(r *fcall.Reply) (decoded, error) {
+func decode(r *fcall.Reply, err error) (decoded, error) {
+	if err != nil {
+		return decoded{}, err
+	}
 	out := decoded{
 		Allowed: r.Bool("allowed"),
 		Count:   r.Count("count"),
-		Signed:  r.Int("signed", -5, 5),
 		Price:   r.Micros("price"),
 		Wait:    r.Duration("wait"),
 		At:      r.Time("at"),
 		Name:    r.Text("name"),
 		Reason:  r.Enum("reason", "none", "blocked"),
 	}
-	if n := r.Rows("rows", 2); n > 0 {
+	if n := r.Rows("rows"); n > 0 {
 		out.Rows = make([]row, n)
 		for i := range out.Rows {
 			r.Row(i)
-			out.Rows[i] = row{Allowed: r.Bool("allowed"), Left: r.Count("left")}
+			out.Rows[i] = row{Allowed: r.Bool("allowed"), Left: r.Count("left"), Note: r.Text("note")}
 		}
 	}
 	r.EndRows()
@@ -83,21 +83,69 @@ func decode(r *fcall.Reply) (decoded, error) {
 	return out, nil
 }
 
+// good is allowed, blocked, with three rows: 1 + 1*2 + 3*6.
 func good() []any {
-	return []any{int64(1), int64(3), int64(-5), int64(7), int64(5_987_654), int64(1_700_000_000_000_001), "n\r\n", "blocked", int64(2), int64(1), int64(4), int64(0), int64(0)}
+	return []any{
+		int64(21), int64(1), int64(0), int64(1), int64(4), int64(0), int64(5), "a", "", "c",
+		int64(3), int64(7), int64(5_987_654), int64(1_700_000_000_000_001), "n\r\n",
+	}
 }
 
 func TestReply_decodes(t *testing.T) {
-	got, err := decode(reply(t, good()...))
-	if err != nil {
-		t.Fatal(err)
+	at := time.UnixMicro(1_700_000_000_000_001)
+	rows := []row{{true, 4, "a"}, {false, 0, ""}, {true, 5, "c"}}
+	whole := decoded{Allowed: true, Count: 3, Price: 7, Wait: 5_987_654 * time.Microsecond, At: at, Name: "n\r\n", Reason: "blocked", Rows: rows}
+	for _, s := range []struct {
+		name string
+		val  any
+		want decoded
+	}{
+		{"all of it", good(), whole},
+		{"without a name", good()[:14], func() decoded { d := whole; d.Name = ""; return d }()},
+		{"all zero behind the rows", good()[:10], decoded{Allowed: true, Reason: "blocked", Rows: rows}},
+		{"rows without texts", good()[:7], decoded{Allowed: true, Reason: "blocked", Rows: []row{{true, 4, ""}, {false, 0, ""}, {true, 5, ""}}}},
+		{"rows of zeros", []any{int64(18)}, decoded{Reason: "none", Rows: make([]row, 3)}},
+		{"no rows", []any{int64(0), int64(9)}, decoded{Reason: "none", Count: 9}},
+		{"one number", int64(1), decoded{Allowed: true, Reason: "none"}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			got, err := decode(reply(t, s.val))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(s.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
-	want := decoded{
-		Allowed: true, Count: 3, Signed: -5, Price: 7, Wait: 5_987_654 * time.Microsecond, At: time.UnixMicro(1_700_000_000_000_001),
-		Name: "n\r\n", Reason: "blocked", Rows: []row{{true, 4}, {false, 0}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+}
+
+// Without groups, the first number may stand above the digits of a reply that is one number.
+func TestReply_oneNumberHoldsTheFirst(t *testing.T) {
+	for _, s := range []struct {
+		val              any
+		allowed          bool
+		left             int64
+		reset, retryback time.Duration
+	}{
+		{int64(1 + 2*7), true, 7, 0, 0},
+		{int64(1 + 2*7 + 20*60_000_000), true, 7, time.Minute, 0},
+		{[]any{int64(1 + 2*7), int64(1 << 53)}, true, 7, 1 << 53 * time.Microsecond, 0},
+		{[]any{int64(0), int64(60_000_000), int64(1)}, false, 0, time.Minute, time.Microsecond},
+	} {
+		c, err := fcall.NewClient(answer{s.val}, countLibrary, fcall.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fn := countFunction("hit")
+		fn.Results = []fcall.Result{{Values: 2}, {Values: 10}, {}, {}}
+		r, err := c.Call(t.Context(), fn, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, l, x, y := r.Bool("allowed"), r.Count("left"), r.Duration("reset"), r.Duration("retry"); a != s.allowed || l != s.left || x != s.reset || y != s.retryback || r.Close() != nil {
+			t.Errorf("%v is read as %v %v %v %v, %v", s.val, a, l, x, y, r.Close())
+		}
 	}
 }
 
@@ -107,38 +155,37 @@ func TestReply_problems(t *testing.T) {
 		vals[i] = v
 		return vals
 	}
+	const number = " must be a whole number from 0 to 9007199254740992, got "
 	steps := []struct {
 		name string
-		vals []any
+		val  any
 		want string
 	}{
-		{"no elements", nil, "allowed must be element 1, got a reply of 0 elements"},
-		{"too few", good()[:12], "rows must be followed by its rows of 2 fields, got 2 rows and 3 elements"},
-		{"too few before the rows", good()[:8], "rows must be element 9, got a reply of 8 elements"},
-		{"too many", append(good(), int64(1)), "the reply must have 13 elements, got 14"},
-		{"a bool of 2", with(0, int64(2)), "allowed must be 0 or 1, got 2"},
-		{"a bool of true", with(0, true), "allowed must be a whole number, got a bool"},
-		{"a count as text", with(1, "3"), "count must be a whole number, got text of 1 bytes"},
-		{"a negative count", with(1, int64(-1)), "count must be a whole number from 0 to 9007199254740992, got -1"},
-		{"a count above 2^53", with(1, int64(fcall.MaxInt+1)), "count must be a whole number from 0 to 9007199254740992, got 9007199254740993"},
-		{"below its own bounds", with(2, int64(-6)), "signed must be a whole number from -5 to 5, got -6"},
-		{"a double", with(1, 3.5), "count must be a whole number, got a float64"},
-		{"nothing", with(1, nil), "count must be a whole number, got nothing"},
-		{"an array", with(1, []any{int64(1)}), "count must be a whole number, got an array of 1 elements"},
-		{"a nested error", with(1, errors.New("RLARG hidden\r\n")), `count must be a whole number, got the error "RLARG hidden\r\n"`},
-		{"a nested error for text", with(6, errors.New("ERR x")), `name must be text, got the error "ERR x"`},
-		{"a negative duration", with(4, int64(-1)), "wait must be a whole number from 0 to 9007199254740992, got -1"},
-		{"a duration above 2^53", with(4, int64(math.MaxInt64)), "wait must be a whole number from 0 to 9007199254740992, got 9223372036854775807"},
-		{"text as a number", with(6, int64(1)), "name must be text, got 1"},
-		{"an unknown enum", with(7, "tier9"), `reason must be one of none, blocked, got "tier9"`},
-		{"negative rows", with(8, int64(-1)), "rows must be a whole number from 0 to 9007199254740992, got -1"},
-		{"more rows than elements", with(8, int64(1)<<53), "rows must be followed by its rows of 2 fields, got 9007199254740992 rows and 4 elements"},
-		{"fewer rows than elements", with(8, int64(1)), "the reply must have 11 elements, got 13"},
-		{"in a row", with(12, "x"), "rows.1.left must be a whole number, got text of 1 bytes"},
+		{"text", "OK", "the reply must be an array or a whole number, got text of 2 bytes"},
+		{"a double alone", 3.5, "the reply must be an array or a whole number, got a float64"},
+		{"too many", append(good(), int64(1)), "the reply must have at most 15 elements, got 16"},
+		{"a head of true", with(0, true), "element 1" + number + "a bool"},
+		{"a negative head", with(0, int64(-1)), "element 1" + number + "-1"},
+		{"a negative number", int64(-1), "element 1" + number + "-1"},
+		{"a place that no value has", with(0, int64(23)), "reason must be one of none, blocked, got number 2"},
+		{"a row's number above its digits", with(2, int64(2)), "element 3 must have nothing above its digits, got 2"},
+		{"a count as text", with(10, "3"), "element 11" + number + "text of 1 bytes"},
+		{"a negative count", with(10, int64(-1)), "element 11" + number + "-1"},
+		{"a count above 2^53", with(10, int64(fcall.MaxInt+1)), "element 11" + number + "9007199254740993"},
+		{"a double", with(10, 3.5), "element 11" + number + "a float64"},
+		{"nothing", with(10, nil), "element 11" + number + "nothing"},
+		{"an array", with(10, []any{int64(1)}), "element 11" + number + "an array of 1 elements"},
+		{"a nested error", with(10, errors.New("RLARG hidden\r\n")), "element 11" + number + `the error "RLARG hidden\r\n"`},
+		{"a nested error for text", with(14, errors.New("ERR x")), `element 15 must be text, got the error "ERR x"`},
+		{"a duration above 2^53", with(12, int64(math.MaxInt64)), "element 13" + number + "9223372036854775807"},
+		{"a number as text", with(14, int64(1)), "element 15 must be text, got 1"},
+		{"more rows than any reply has", []any{int64(1) << 53}, "element 1 must tell of at most 65536 rows, got 1501199875790165"},
+		{"in a row", with(6, "x"), "element 7" + number + "text of 1 bytes"},
+		{"in a row's text", with(7, int64(1)), "element 8 must be text, got 1"},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {
-			got, err := decode(reply(t, s.vals...))
+			got, err := decode(reply(t, s.val))
 			want := "fcalltest.hit: " + s.want + "; does the server hold the library that this client was generated from?"
 			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -155,14 +202,25 @@ func TestReply_problems(t *testing.T) {
 }
 
 func TestReply_keepsTheFirstProblem(t *testing.T) {
-	r := reply(t, "x")
-	_ = r.Bool("first")
-	if r.Bool("second") || r.Count("n") != 0 || r.Text("t") != "" || r.Enum("e", "a") != "" || r.Rows("rows", 1) != 0 ||
+	r, err := reply(t, []any{int64(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Text("name") != "" || r.Text("second") != "" || r.Err() == nil {
+		t.Error("a text that is not there is read")
+	}
+	if r.Bool("second") || r.Count("n") != 0 || r.Enum("e", "a") != "" || r.Rows("rows") != 0 ||
 		r.Duration("d") != 0 || r.Micros("m") != 0 || !r.Time("at").IsZero() {
 		t.Error("a method after a problem returned more than a zero")
 	}
-	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "first must be") || !errors.Is(r.Err(), fcall.ErrReply) {
+	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "second must be") || !errors.Is(r.Err(), fcall.ErrReply) {
 		t.Errorf("Close is %v, want the first problem", err)
+	}
+	if r, err = reply(t, []any{int64(0)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "read to its end") {
+		t.Errorf("Close of what nobody read is %v", err)
 	}
 }
 
@@ -172,14 +230,14 @@ func FuzzReply(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5})
 	f.Add([]byte(strings.Repeat("\x00\x01\x00\x00\x00\x00\x00\x00\x00", 14)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decode(reply(t, anyValues(data)...))
+		got, err := decode(reply(t, anyValues(data)))
 		if err != nil {
 			if !errors.Is(err, fcall.ErrReply) || strings.ContainsAny(err.Error(), "\r\n") {
 				t.Errorf("error is %v", err)
 			}
 			return
 		}
-		if got.Count < 0 || got.Price < 0 || got.Wait < 0 || got.Signed < -5 || got.Signed > 5 {
+		if got.Count < 0 || got.Price < 0 || got.Wait < 0 {
 			t.Errorf("accepted %+v", got)
 		}
 	})

@@ -30,8 +30,13 @@ var replyRules = []Rule{
 	},
 	{
 		ID: "result-values", Category: Reply, check: resultValues,
-		Checks: "Checks that an enum result has no value that is new.",
-		Why:    "An old client does not know it: an unreadable reply.",
+		Checks: "Checks that an enum result has the same values in the same order.",
+		Why:    "A value travels as its place among them, in a number that other results share: an old client reads others.",
+	},
+	{
+		ID: "result-bounds", Category: Reply, check: resultBounds,
+		Checks: "Checks that a small count keeps its upper bound.",
+		Why:    "It shares a number with other results, each of which is where the bounds before it say.",
 	},
 	{
 		ID: "error-added", Category: Reply, check: errorAdded,
@@ -80,6 +85,18 @@ func resultValues(p *pass) {
 		for _, f := range m.pairs {
 			if values := lost(f.new, f.old); len(values) > 0 {
 				p.at(m, f.new, "result %s%s of %s may be %s now: old clients do not know that", m.prefix, f.new.Name, m.fn.Name, strings.Join(values, " or "))
+			} else if !slices.Equal(f.old.Values, f.new.Values) {
+				p.at(m, f.new, "result %s%s of %s had the values %s: they are read by place", m.prefix, f.new.Name, m.fn.Name, strings.Join(f.old.Values, ", "))
+			}
+		}
+	})
+}
+
+func resultBounds(p *pass) {
+	p.results(func(m match, _ []spec.Field) {
+		for _, f := range m.pairs {
+			if f.old.Kind == spec.KindCount && f.new.Kind == spec.KindCount && f.old.Digit() != f.new.Digit() {
+				p.at(m, f.new, "result %s%s of %s is at most %d and was at most %d: what stands above it in its number moves", m.prefix, f.new.Name, m.fn.Name, f.new.Max, f.old.Max)
 			}
 		}
 	})

@@ -28,6 +28,7 @@ func writeEntry(w *writer, fn *spec.Function) {
 			e.decoder(p)
 		}
 	}
+	e.enums(fn.Results, "")
 	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
 	w.printf("local function %s(keys, args)\n", fn.Server)
 	e.arity()

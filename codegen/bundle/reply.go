@@ -33,82 +33,243 @@ func (e *entryWriter) call(args []string) {
 // result is the local that holds a result; the prefix keeps it apart from the parameters.
 func result(f spec.Field) string { return "out_" + f.Lua }
 
-// reply writes the flat array that the client decodes, unless a number in it is one that a reply cannot carry.
+// reply writes what the client unpacks, as fcall.Result says, unless a result is one that a reply cannot carry.
 func (e *entryWriter) reply() {
-	first := slices.IndexFunc(e.fn.Results, func(f spec.Field) bool { return f.Kind == spec.KindGroup })
-	e.printf("    local rlfunc_wrong\n")
-	for _, r := range e.fn.Results {
-		e.bounds(r, result(r), r.Name, "    ")
+	w := replyWriter{e, "    "}
+	w.printf("local rlfunc_wrong")
+	var groups, behind, texts []spec.Field
+	digits := spec.Digits(e.fn.Results)
+	for i, r := range e.fn.Results {
+		w.check(r, result(r), r.Name, digits[i] > 0)
+		switch {
+		case r.Kind == spec.KindGroup:
+			groups = append(groups, r)
+		case r.Kind == spec.KindText:
+			texts = append(texts, r)
+		case digits[i] == 0:
+			behind = append(behind, r)
+		}
 	}
-	reply := "reply"
-	if first >= 0 {
-		e.groupedReply(first)
+	numbers := len(behind)
+	behind = append(behind, texts...)
+	w.printf("if not rlfunc_wrong then")
+	w.indent += "  "
+	if groups != nil {
+		w.columns(groups, behind)
 	} else {
-		values := make([]string, len(e.fn.Results))
-		for i, r := range e.fn.Results {
-			values[i] = encode(r, result(r))
-		}
-		reply = "{" + strings.Join(values, ", ") + "}"
+		w.plain(behind, numbers)
 	}
-	e.printf("    if not rlfunc_wrong then\n      return %s\n    end\n", reply)
-	e.printf("    %s = rlfunc_wrong .. ' must be a whole number from 0 to %s'\n", result(e.fn.Results[0]), maxInt)
+	w.indent = w.indent[2:]
+	w.printf("end")
+	w.printf("%s = rlfunc_wrong", result(e.fn.Results[0]))
 }
 
-// spareRows is for how many rows of a group there is room from the start: a table that grows costs more than one that is
-// large.
-const spareRows = 2
+// A replyWriter writes lines of Lua.
+type replyWriter struct {
+	*entryWriter
+	indent string
+}
 
-// groupedReply writes a reply with groups, each a count and the fields of that many rows.
-func (e *entryWriter) groupedReply(first int) {
-	var head []string
-	for _, r := range e.fn.Results[:first] {
-		head = append(head, encode(r, result(r)))
+func (w *replyWriter) printf(format string, args ...any) {
+	w.entryWriter.printf("%s", w.indent+fmt.Sprintf(format, args...)+"\n")
+}
+
+// check writes the check of one result: Redis would send NaN, infinities and what is above 2^53 as some other number, and a digit that
+// is too great is another one's. What is wrong becomes 0.
+func (w *replyWriter) check(f spec.Field, value, name string, digit bool) {
+	switch {
+	case f.Kind.Integer():
+		most := int64(spec.MaxInt)
+		if digit {
+			most = f.Max
+		}
+		w.printf("if not (%s >= 0 and %s <= %d and %s %% 1 == 0) then", value, value, most, value)
+		w.printf("  rlfunc_wrong = 'result %s must be a whole number from 0 to %d'", name, most)
+		w.printf("end")
+	case digit && f.Kind == spec.KindEnum:
+		w.printf("local %s = %s[%s]", place(f), places(name), value)
+		w.printf("if not %s then", place(f))
+		w.printf("  rlfunc_wrong, %s = 'result %s must be one of %s', 0", place(f), name, strings.Join(f.Values, ", "))
+		w.printf("end")
 	}
-	head = append(head, "#"+result(e.fn.Results[first]))
-	at := len(head)
-	for range spareRows * len(e.fn.Results[first].Fields) {
-		head = append(head, "nil")
-	}
-	e.printf("    local reply, rlfunc_at = {%s}, %d\n", strings.Join(head, ", "), at)
-	for i, r := range e.fn.Results[first:] {
-		if i > 0 {
-			value := "#" + result(r)
-			if r.Kind != spec.KindGroup {
-				value = encode(r, result(r))
+}
+
+// place is the local that holds which of its values an enum has.
+func place(f spec.Field) string { return "place_" + f.Lua }
+
+// places is the table that says which of its values an enum has.
+func places(name string) string { return "rlfunc_places_" + strings.ReplaceAll(name, ".", "_") }
+
+// enums writes those tables.
+func (e *entryWriter) enums(fields []spec.Field, group string) {
+	for _, f := range fields {
+		switch f.Kind {
+		case spec.KindGroup:
+			e.enums(f.Fields, f.Name+".")
+		case spec.KindEnum:
+			values := make([]string, len(f.Values))
+			for i, v := range f.Values {
+				values[i] = fmt.Sprintf("['%s'] = %d", v, i)
 			}
-			e.printf("    rlfunc_at = rlfunc_at + 1\n    reply[rlfunc_at] = %s\n", value)
-		}
-		if r.Kind == spec.KindGroup {
-			e.rows(r)
+			e.printf("local %s = {%s}\n", places(group+f.Name), strings.Join(values, ", "))
 		}
 	}
 }
 
-// rows writes the rows of one group into the reply.
-func (e *entryWriter) rows(g spec.Field) {
-	e.printf("    for i = 1, #%s do\n      local row = %s[i]\n", result(g), result(g))
+// word is the Lua expression of the number that small results share, empty without any, and what stands above them is worth.
+func word(fields []spec.Field, value func(spec.Field) string) (expression string, above int64) {
+	var terms []string
+	above = 1
+	for i, values := range spec.Digits(fields) {
+		if values == 0 {
+			continue
+		}
+		f, term := fields[i], ""
+		switch {
+		case f.Kind == spec.KindBool:
+			term = fmt.Sprintf("(%s and %d or 0)", value(f), above)
+		case f.Kind == spec.KindEnum:
+			term = times(place(f), above)
+		default:
+			term = times(value(f), above)
+		}
+		terms = append(terms, term)
+		above *= values
+	}
+	return strings.Join(terms, " + "), above
+}
+
+func times(value string, n int64) string {
+	if n == 1 {
+		return value
+	}
+	return fmt.Sprintf("%s * %d", value, n)
+}
+
+// sum adds to an expression, which may be empty.
+func sum(expression, more string) string {
+	if expression == "" {
+		return more
+	}
+	return expression + " + " + more
+}
+
+// plain writes the replies of a function without groups, the longest first.
+func (w *replyWriter) plain(behind []spec.Field, numbers int) {
+	head, above := word(w.fn.Results, result)
+	if head == "" {
+		head = "0"
+	}
+	if len(behind) == 0 {
+		w.printf("return %s", head)
+		return
+	}
+	w.printf("local rlfunc_head = %s", head)
+	sent := "rlfunc_head"
+	var all []string
+	for _, f := range behind {
+		sent += ", " + result(f)
+		all = append(all, sent)
+	}
+	for n := len(behind) - 1; n > 0 || n == 0 && numbers == 0; n-- {
+		w.printf("if %s then", present(behind[n]))
+		w.printf("  return {%s}", all[n])
+		w.printf("end")
+	}
+	if numbers == 0 {
+		w.printf("return rlfunc_head")
+		return
+	}
+	w.printf("local rlfunc_one = rlfunc_head + %s", times(result(behind[0]), above))
+	w.printf("if rlfunc_one <= %s then", maxInt)
+	w.printf("  return rlfunc_one")
+	w.printf("end")
+	w.printf("return {%s}", all[0])
+}
+
+// present is the Lua condition that a result is sent where nothing behind it is.
+func present(f spec.Field) string {
+	if f.Kind == spec.KindText {
+		return result(f) + " ~= ''"
+	}
+	return result(f) + " ~= 0"
+}
+
+const (
+	// spareRows is for how many rows of a group there is room from the start: a table that grows costs more than one that is large.
+	spareRows = 2
+	// mostRows is how many rows of a group a client reads.
+	mostRows = 1 << 16
+)
+
+// columns writes the reply of a function with groups.
+func (w *replyWriter) columns(groups, behind []spec.Field) {
+	head, above := word(w.fn.Results, result)
+	head = sum(head, times("#"+result(groups[0]), above))
+	w.printf("local reply, rlfunc_at = {%s%s}, 1", head, strings.Repeat(", nil", spareRows*len(groups[0].Fields)))
+	for i, g := range groups {
+		if i > 0 {
+			w.put("#" + result(g))
+		}
+		w.rows(g)
+	}
+	for _, f := range behind {
+		w.put(result(f))
+	}
+	absent := "reply[rlfunc_at] == 0"
+	if slices.ContainsFunc(append(slices.Clone(behind), last(groups).Fields...), func(f spec.Field) bool { return f.Kind == spec.KindText }) {
+		absent = "(reply[rlfunc_at] == 0 or reply[rlfunc_at] == '')"
+	}
+	w.printf("while rlfunc_at > 1 and %s do", absent)
+	w.printf("  reply[rlfunc_at] = nil")
+	w.printf("  rlfunc_at = rlfunc_at - 1")
+	w.printf("end")
+	w.printf("if not rlfunc_wrong then")
+	w.printf("  return reply")
+	w.printf("end")
+}
+
+func last(groups []spec.Field) spec.Field { return groups[len(groups)-1] }
+
+// put writes the next element.
+func (w *replyWriter) put(value string) {
+	w.printf("rlfunc_at = rlfunc_at + 1")
+	w.printf("reply[rlfunc_at] = %s", value)
+}
+
+// rows writes the columns of one group: the small fields' number, the other numbers, the texts.
+func (w *replyWriter) rows(g spec.Field) {
+	rows := "rlfunc_" + g.Lua
+	w.printf("local %s = #%s", rows, result(g))
+	w.printf("if %s > %d then", rows, mostRows)
+	w.printf("  rlfunc_wrong, %s = 'result %s must have at most %d rows', 0", rows, g.Name, mostRows)
+	w.printf("end")
+	w.printf("for i = 1, %s do", rows)
+	w.indent += "  "
+	w.printf("local row = %s[i]", result(g))
+	digits := spec.Digits(g.Fields)
+	var cells []string
+	if head, _ := word(g.Fields, result); head != "" {
+		cells = append(cells, head)
+	}
+	var texts []string
 	for i, f := range g.Fields {
-		value := "row." + f.Lua
-		if f.Kind.Integer() {
-			value = result(f)
-			e.printf("      local %s = row.%s\n", value, f.Lua)
-			e.bounds(f, value, g.Name+"."+f.Name, "      ")
+		w.printf("local %s = row.%s", result(f), f.Lua)
+		w.check(f, result(f), g.Name+"."+f.Name, digits[i] > 0)
+		switch {
+		case f.Kind == spec.KindText:
+			texts = append(texts, result(f))
+		case digits[i] == 0:
+			cells = append(cells, result(f))
 		}
-		e.printf("      reply[rlfunc_at + %d] = %s\n", i+1, encode(f, value))
 	}
-	e.printf("      rlfunc_at = rlfunc_at + %d\n    end\n", len(g.Fields))
-}
-
-// bounds writes the check of one number: Redis would send NaN, infinities and what is above 2^53 as some other number.
-func (e *entryWriter) bounds(f spec.Field, value, name, indent string) {
-	if f.Kind.Integer() {
-		e.printf("%sif not (%s >= 0 and %s <= %s) then\n%s  rlfunc_wrong = 'result %s'\n%send\n", indent, value, value, maxInt, indent, name, indent)
+	cells = append(cells, texts...)
+	at := "rlfunc_at + i"
+	for i, cell := range cells {
+		w.printf("reply[%s] = %s", at, cell)
+		at = fmt.Sprintf("rlfunc_at + i + %s", times(rows, int64(i+1)))
 	}
-}
-
-func encode(f spec.Field, name string) string {
-	if f.Kind == spec.KindBool {
-		return fmt.Sprintf("%s and 1 or 0", name)
-	}
-	return name
+	w.indent = w.indent[2:]
+	w.printf("end")
+	w.printf("rlfunc_at = rlfunc_at + %s", times(rows, int64(len(cells))))
 }

@@ -63,10 +63,10 @@ func FuzzPacks(f *testing.F) {
 			}
 		}
 
-		var reply []any
+		var reply any
 		for rows := range 5 {
 			var err error
-			if reply, err = callPacks(t, rdb, text, rows).Slice(); err == nil {
+			if reply, err = callPacks(t, rdb, text, rows).Result(); err == nil {
 				break
 			}
 			if !strings.HasPrefix(err.Error(), "RLARG items") && !strings.HasPrefix(err.Error(), "RLARG packs must be called with") || strings.ContainsAny(err.Error(), "\r\n\x00") {
@@ -77,14 +77,11 @@ func FuzzPacks(f *testing.F) {
 			return
 		}
 		var again []everything.Item
-		cells := reply[2:]
-		for range reply[1].(int64) {
+		for _, row := range readPacks(t, reply).Items {
 			again = append(again, everything.Item{
-				Name: cells[0].(string), Kind: everything.ItemKind(cells[1].(string)), Window: time.Duration(cells[4].(int64)) * time.Microsecond,
-				Cost: new(cells[5].(int64)), Since: unix(cells[6].(int64)), On: cells[7] == int64(1), Note: cells[8].(string), Shadow: cells[9] == int64(1),
-				Mode: everything.ItemMode(cells[10].(string)),
+				Name: row.Name, Kind: row.Kind, Window: row.Window, Cost: new(row.Cost), Since: row.Since, On: row.On, Note: row.Note, Shadow: row.Shadow,
+				Mode: row.Mode,
 			})
-			cells = cells[11:]
 		}
 		got, ok := answer(t, again...)
 		if !ok {
@@ -98,11 +95,4 @@ func FuzzPacks(f *testing.F) {
 			}
 		}
 	})
-}
-
-func unix(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us)
 }

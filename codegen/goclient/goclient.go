@@ -31,6 +31,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"keyFields":    keyFields,
 	"groups":       groups,
 	"enums":        enums,
+	"results":      results,
 	"returnValues": returnValues,
 	"packCells":    packCells,
 }).ParseFS(files, "*.tmpl"))

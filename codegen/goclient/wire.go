@@ -140,7 +140,7 @@ func returnValues(owner string, fields []spec.Field) string {
 			continue
 		}
 		row := rowName(owner, f)
-		fmt.Fprintf(&b, "r.%s = make([]%sResult, reply.Rows(%q, %d))\n", goName(f.Name), row, f.Name, len(f.Fields))
+		fmt.Fprintf(&b, "r.%s = make([]%sResult, reply.Rows(%q))\n", goName(f.Name), row, f.Name)
 		fmt.Fprintf(&b, "for i := range r.%s {\nreply.Row(i)\n", goName(f.Name))
 		for _, inner := range f.Fields {
 			fmt.Fprintf(&b, "r.%s[i].%s = %s\n", goName(f.Name), goName(inner.Name), decode(row, inner))
@@ -156,4 +156,23 @@ func quoted(values []string) string {
 		out[i] = fmt.Sprintf("%q", v)
 	}
 	return strings.Join(out, ", ")
+}
+
+// results is the Go literal of how results travel.
+func results(fields []spec.Field) string {
+	digits := spec.Digits(fields)
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		switch {
+		case f.Kind == spec.KindGroup:
+			out[i] = fmt.Sprintf("{Rows: []fcall.Result%s}", results(f.Fields))
+		case f.Kind == spec.KindText:
+			out[i] = "{Text: true}"
+		case digits[i] > 0:
+			out[i] = fmt.Sprintf("{Values: %d}", digits[i])
+		default:
+			out[i] = "{}"
+		}
+	}
+	return "{" + strings.Join(out, ", ") + "}"
 }

@@ -25,12 +25,12 @@
 --- @arg    strike_memory   duration[1ms..3650d]=30d how long a block is remembered, from its beginning
 --- @result allowed         bool                 whether the attempt may be made
 --- @result reason          enum(none,blocked,tier) why not: a block that held, or a tier that starts one now; none when allowed
---- @result tier            count                the tier that started the block: 2; 0 when allowed or blocked by hand
+--- @result tier            count[0..8]          the tier that started the block: 2; 0 when allowed or blocked by hand
 --- @result retry_after     duration             what the block has left, exact to the millisecond; 0 when allowed
---- @result strikes         count                blocks within the strike memory, this one included: 0 to 64
+--- @result strikes         count[0..64]         blocks within the strike memory, this one included: 0 to 64
 --- @result tiers           group                a row for each tier
---- @result tiers.count     count                attempts in the tier's window, with this one if it was recorded: 3
---- @result tiers.remaining count                attempts that may still be made: 1 when 3 are counted and the 5th is refused
+--- @result tiers.count     count[0..1000000]    attempts in the tier's window, with this one if it was recorded: 3
+--- @result tiers.remaining count[0..10000]      attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLSTATE                              a key holds what this library does not write, or a block that never ends
 local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory_us)
   local left_ms, blocked_by = block_state.read(bucket)

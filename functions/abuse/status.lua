@@ -9,12 +9,12 @@
 --- @arg    tiers.window    duration[1us..3650d] time in which attempts are counted
 --- @arg    strike_memory   duration[1ms..3650d]=30d how long a block is remembered, from its beginning
 --- @result blocked         bool                 whether a block holds
---- @result tier            count                the tier that started it: 2; 0 when not blocked, or by hand
+--- @result tier            count[0..8]          the tier that started it: 2; 0 when not blocked, or by hand
 --- @result reason          text[0..256]         the reason given to block; empty without one
 --- @result retry_after     duration             what the block has left, exact to the millisecond; 0 when not blocked
---- @result strikes         count                blocks within the strike memory: 0 to 64
+--- @result strikes         count[0..64]         blocks within the strike memory: 0 to 64
 --- @result tiers           group                a row for each tier
---- @result tiers.count     count                attempts in the tier's window: 3
+--- @result tiers.count     count[0..1000000]    attempts in the tier's window: 3
 --- @error  RLSTATE                              a key holds what this library does not write, or a block that never ends
 local function status(bucket, attempts, pages, tiers, strike_memory_us)
   local left_ms, tier, reason = block_state.read(bucket)

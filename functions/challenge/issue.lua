@@ -17,7 +17,7 @@
 --- @result token           text[128]            the challenge to use: token, or the one that is returned instead
 --- @result reused          bool                 whether it had been issued before
 --- @result expires_after   duration             how long it can be consumed: 5 minutes for a new one with such a ttl
---- @result outstanding     count                unused challenges of the subject, with this one: 1 to 64
+--- @result outstanding     count[0..1000]       unused challenges of the subject, with this one: 1 to 64
 --- @error  RLARG                                token is known for another payload, or was consumed
 --- @error  RLSTATE                              the key holds what is no challenge
 local function issue(bucket, token, ttl_us, payload, reuse_within_us, max_outstanding)

@@ -46,17 +46,17 @@
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why not; none when allowed
---- @result tier           count                    the tier that started the block; 0 when none did, and when blocked by hand
---- @result strikes        count                    blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
+--- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
+--- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
 --- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) what became of it. unused: it is
 ---     fine, and stays as something else refuses. none: not asked for, and when blocked or a duplicate
 --- @result reservation    text[0..256]             to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when nothing is reserved
 --- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
 --- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
---- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
 --- @result budgets        group                    an answer for each budget; none when blocked
 --- @result budgets.allowed bool                    whether the estimate fits this budget, or is in it
@@ -64,8 +64,8 @@
 --- @result budgets.remaining micros                what is left of the budget: 700000; 0 when it is exceeded
 --- @result budgets.retry_after duration            wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @result tiers          group                    an answer for each tier; none when blocked
---- @result tiers.count    count                    attempts in the tier's window, with this one if it was recorded: 3
---- @result tiers.remaining count                   attempts that may still be made: 1 when 3 are counted and the 5th is refused
+--- @result tiers.count    count[0..1000000]        attempts in the tier's window, with this one if it was recorded: 3
+--- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
 local function admit(bucket, block, attempts, pages, challenges, charges, receipt, dedup_us, limits, budgets, estimate_micros,

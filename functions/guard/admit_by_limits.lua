@@ -23,13 +23,13 @@
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
 --- @result reason         enum(none,blocked,limit) why not; none when allowed
---- @result tier           count                    the tier that started the block; 0 when none did, and when blocked by hand
+--- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
 --- @result retry_after    duration                 the longest wait of all that refuse; 0 when allowed
 --- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
 --- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
---- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 a key holds what its library does not write

@@ -13,7 +13,7 @@
 --- @key    limits.state   list[sliding_log:<name>] what the limit keeps
 --- @result now            time                     when it was looked
 --- @result admissions     group                    what the limits' logs hold
---- @result admissions.limit count                  which limit of the call, from 1
+--- @result admissions.limit count[1..16]           which limit of the call, from 1
 --- @result admissions.at  time                     when it was admitted
 --- @result attempts       group                    the attempts
 --- @result attempts.at    time                     when it was made

@@ -32,8 +32,8 @@ function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
--- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the wait until cost is
--- allowed, and the time until the bucket is full; or nil and a refusal.
+-- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the time until the bucket
+-- is full, and the wait until cost is allowed; or nil and a refusal.
 function token_bucket.take(key, limit, period_us, burst, cost)
   local limit_ms = limit * 1000
   if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
@@ -48,9 +48,9 @@ function token_bucket.take(key, limit, period_us, burst, cost)
   end
   if allowed and cost > 0 then
     token_bucket.store(key, next_full_us, value)
-    return true, left, 0, next_full_us
+    return true, left, next_full_us, 0
   end
-  return allowed, left, wait_us, full_us
+  return allowed, left, full_us, wait_us
 end
 
 -- Stores what judge returned for an allowed call.

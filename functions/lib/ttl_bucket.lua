@@ -88,7 +88,7 @@ end
 -- Judges a call that costs something, and stores what an allowed one leaves. Most calls come this way, so most are two
 -- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. A
 -- value that is this call's own capacity needs no reading. The rest is left to judge.
--- Returns allowed, the tokens left after the call, the wait until cost is allowed, and the time until the bucket is full; or
+-- Returns allowed, the tokens left after the call, the time until the bucket is full, and the wait until cost is allowed; or
 -- nil and a refusal.
 function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
   local left_ms = clock.left_ms(key)
@@ -101,14 +101,14 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
     else
       clock.store(key, own, next_ms)
     end
-    return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+    return true, (room_ms - room_ms % interval_ms) / interval_ms, next_ms * 1000, 0
   end
   next_ms = next_ms + left_ms
   local room_ms = capacity_ms - next_ms
   if left_ms > 0 and room_ms >= 0 then
     local value = clock.read_until(key, next_ms)
     if value == own or capacity_in(value) >= next_ms then
-      return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+      return true, (room_ms - room_ms % interval_ms) / interval_ms, next_ms * 1000, 0
     end
     clock.expire(key, left_ms * 1000)
   elseif left_ms > 0 then
@@ -121,7 +121,7 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
       if capacity_ms > left_ms then
         free_ms = capacity_ms - left_ms
       end
-      return false, (free_ms - free_ms % interval_ms) / interval_ms, -room_ms * 1000, left_ms * 1000
+      return false, (free_ms - free_ms % interval_ms) / interval_ms, left_ms * 1000, -room_ms * 1000
     end
   end
   local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
@@ -129,14 +129,14 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
     return nil, left
   end
   if not allowed then
-    return false, left, wait_us, full_us
+    return false, left, full_us, wait_us
   end
   if value then
     clock.store(key, value, math.ceil(next_full_us / 1000))
   else
     clock.expire(key, next_full_us)
   end
-  return true, left, 0, next_full_us
+  return true, left, next_full_us, 0
 end
 
 return ttl_bucket

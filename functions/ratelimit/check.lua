@@ -20,13 +20,13 @@
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
 --- @result allowed        bool                     whether every limit allowed, so that every cost was taken
 --- @result duplicate      bool                     whether the receipt was known, so that nothing was taken
---- @result refused        count                    how many limits refused: 1 of 2; 0 when allowed
+--- @result refused        count[0..16]             how many limits refused: 1 of 2; 0 when allowed
 --- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
 --- @result limits         group                    an answer for each limit, in the order of the call
 --- @result limits.allowed bool                     whether this limit allowed; another one may have refused the call
---- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check(bucket, limits, receipt, dedup_us)

@@ -14,13 +14,13 @@
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
 --- @result allowed        bool                     whether every limit would allow
 --- @result duplicate      bool                     whether the receipt is known
---- @result refused        count                    how many limits would refuse: 1 of 2; 0 when allowed
+--- @result refused        count[0..16]             how many limits would refuse: 1 of 2; 0 when allowed
 --- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
 --- @result limits         group                    an answer for each limit, in the order of the call
 --- @result limits.allowed bool                     whether this limit would allow
---- @result limits.remaining count                  what is left now: 10 of 10 before the first call
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left now: 10 of 10 before the first call
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check_peek(bucket, limits, receipt, dedup_us)

@@ -8,8 +8,8 @@
 --- @arg    limit       count[1..1000000]   most that is taken in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[1..1000000]=1 how much to give back
---- @result refunded    count               how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
---- @result remaining   count               what is left after the call: 8 when 2 of 10 are taken still
+--- @result refunded    count[0..1000000]   how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
+--- @result remaining   count[0..1000000]   what is left after the call: 8 when 2 of 10 are taken still
 --- @result reset_after duration            wait until the window ends; 0 when none is going on
 --- @error  RLSTATE                         the key holds no count, or never expires
 local function fixed_window_refund(bucket, limit, window_us, cost)

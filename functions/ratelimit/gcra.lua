@@ -12,9 +12,9 @@
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
 --- @arg    cost        count[0..1000000]=1 tokens to take; 0 only looks
 --- @result allowed     bool                whether cost was taken
---- @result remaining   count               whole tokens left after the call: 7 when 3 of 10 are taken
---- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
+--- @result remaining   count[0..1000000]   whole tokens left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra(bucket, limit, period_us, burst, cost)

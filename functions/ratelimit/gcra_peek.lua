@@ -7,9 +7,9 @@
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
 --- @arg    cost        count[0..1000000]=1 tokens that would be taken
 --- @result allowed     bool                whether cost would be taken
---- @result remaining   count               whole tokens in the bucket now: 10 in an untouched bucket of 10
---- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
+--- @result remaining   count[0..1000000]   whole tokens in the bucket now: 10 in an untouched bucket of 10
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra_peek(bucket, limit, period_us, burst, cost)
@@ -18,7 +18,7 @@ local function gcra_peek(bucket, limit, period_us, burst, cost)
     return nil, left
   end
   if allowed then
-    return true, left + cost, 0, full_us
+    return true, left + cost, full_us, 0
   end
-  return false, left, wait_us, full_us
+  return false, left, full_us, wait_us
 end

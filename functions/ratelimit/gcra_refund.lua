@@ -8,7 +8,7 @@
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
 --- @arg    cost        count[1..1000000]=1 tokens to give back
 --- @result refunded    bool                whether the bucket was not full, so that there was room for some
---- @result remaining   count               whole tokens left after the call: 8 when 2 of 10 are taken still
+--- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are taken still
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires

@@ -14,9 +14,9 @@
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[0..1000000]=1 how much to take; 0 only looks
 --- @result allowed     bool                whether cost was taken
---- @result remaining   count               what is left after the call: 7 when 3 of 10 are taken
---- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until all is forgotten: two windows right after the first call; 0 when nothing is kept
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds no pair of counts, or never expires
 local function sliding_counter(bucket, limit, window_us, cost)
@@ -26,7 +26,7 @@ local function sliding_counter(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, 0, window_pair.charge(bucket, cost, window_ms, gone_ms, moved)
+    return true, left, window_pair.charge(bucket, cost, window_ms, gone_ms, moved), 0
   end
-  return allowed, left, wait_us, reset_us
+  return allowed, left, reset_us, wait_us
 end

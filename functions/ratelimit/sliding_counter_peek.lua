@@ -6,9 +6,9 @@
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[0..1000000]=1 how much would be taken
 --- @result allowed     bool                whether cost would be taken
---- @result remaining   count               what is left now: 10 of 10 before the first call
---- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until all is forgotten; 0 when nothing is kept
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds no pair of counts, or never expires
 local function sliding_counter_peek(bucket, limit, window_us, cost)
@@ -17,7 +17,7 @@ local function sliding_counter_peek(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed then
-    return true, left + cost, 0, reset_us
+    return true, left + cost, reset_us, 0
   end
-  return false, left, wait_us, reset_us
+  return false, left, reset_us, wait_us
 end

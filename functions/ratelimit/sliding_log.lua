@@ -19,10 +19,10 @@
 --- @arg    refresh     bool?               whether a duplicate renews its receipt: one receipt could then pass for ever
 --- @result allowed     bool                whether the request may pass
 --- @result duplicate   bool                whether its receipt was known, so that it was not counted
---- @result count       count               admissions inside the window after the call: 3 after the third request; at most one more than the highest limit of the callers
---- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when refused
---- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
+--- @result count       count[0..1000001]   admissions inside the window after the call: 3 after the third request; at most one more than the highest limit of the callers
+--- @result remaining   count[0..1000000]   admissions left in the window: 7 when 3 of 10 are used; 0 when refused
 --- @result reset_after duration            wait until the window is empty: the whole window right after an admission; 0 when empty
+--- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us, refresh)
   local known_us = dedup_us or window_us
@@ -41,7 +41,7 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     if refresh then
       receipt_set.renew(receipts, receipt, now_us, known_us, ahead_us)
     end
-    return true, true, count, math.max(limit - count, 0), 0, reset_us
+    return true, true, count, math.max(limit - count, 0), reset_us, 0
   end
 
   if count >= limit then
@@ -49,12 +49,12 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     if not room_us then
       return nil, unreadable
     end
-    return false, false, count, 0, room_us - clock_us, reset_us
+    return false, false, count, 0, reset_us, room_us - clock_us
   end
 
   log_entry.append(bucket, limit, window_us, clock_us, now_us, need, length, expired, oldest)
   if receipt then
     receipt_set.add(receipts, receipt, now_us, known_us, ahead_us)
   end
-  return true, false, count + 1, limit - count - 1, 0, window_us + ahead_us
+  return true, false, count + 1, limit - count - 1, window_us + ahead_us, 0
 end

@@ -5,10 +5,10 @@
 --- @arg    limit       count[1..1000000]   most admissions in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @result allowed     bool                whether a request would pass now
---- @result count       count               admissions inside the window now; at most one more than the highest limit of the bucket's callers
---- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when full
---- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
+--- @result count       count[0..1000001]   admissions inside the window now; at most one more than the highest limit of the bucket's callers
+--- @result remaining   count[0..1000000]   admissions left in the window: 7 when 3 of 10 are used; 0 when full
 --- @result reset_after duration            wait until the window is empty; 0 when empty
+--- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log_peek(bucket, limit, window_us)
   local clock_us = clock.now_us()
@@ -21,11 +21,11 @@ local function sliding_log_peek(bucket, limit, window_us)
   end
   local reset_us = newest_us + window_us - clock_us
   if count < limit then
-    return true, count, limit - count, 0, reset_us
+    return true, count, limit - count, reset_us, 0
   end
   local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, oldest_us)
   if not room_us then
     return nil, unreadable
   end
-  return false, count, 0, room_us - clock_us, reset_us
+  return false, count, 0, reset_us, room_us - clock_us
 end

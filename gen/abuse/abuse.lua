@@ -890,12 +890,12 @@ do -- rlfunc: lines=53 file=functions/abuse/attempt.lua
 --- @arg    strike_memory   duration[1ms..3650d]=30d how long a block is remembered, from its beginning
 --- @result allowed         bool                 whether the attempt may be made
 --- @result reason          enum(none,blocked,tier) why not: a block that held, or a tier that starts one now; none when allowed
---- @result tier            count                the tier that started the block: 2; 0 when allowed or blocked by hand
+--- @result tier            count[0..8]          the tier that started the block: 2; 0 when allowed or blocked by hand
 --- @result retry_after     duration             what the block has left, exact to the millisecond; 0 when allowed
---- @result strikes         count                blocks within the strike memory, this one included: 0 to 64
+--- @result strikes         count[0..64]         blocks within the strike memory, this one included: 0 to 64
 --- @result tiers           group                a row for each tier
---- @result tiers.count     count                attempts in the tier's window, with this one if it was recorded: 3
---- @result tiers.remaining count                attempts that may still be made: 1 when 3 are counted and the 5th is refused
+--- @result tiers.count     count[0..1000000]    attempts in the tier's window, with this one if it was recorded: 3
+--- @result tiers.remaining count[0..10000]      attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLSTATE                              a key holds what this library does not write, or a block that never ends
 local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory_us)
   local left_ms, blocked_by = block_state.read(bucket)
@@ -916,6 +916,7 @@ local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory
   end
   return false, 'tier', judged.tier, block_us, judged.strikes, judged.rows
 end
+local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2}
 
 -- Joins attempt to Redis.
 local function abuse_v1_attempt(keys, args)
@@ -994,34 +995,50 @@ local function abuse_v1_attempt(keys, args)
       return out_reason
     end
     local rlfunc_wrong
-    if not (out_tier >= 0 and out_tier <= 9007199254740992) then
-      rlfunc_wrong = 'result tier'
+    local place_reason = rlfunc_places_reason[out_reason]
+    if not place_reason then
+      rlfunc_wrong, place_reason = 'result reason must be one of none, blocked, tier', 0
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
+      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
     end
-    if not (out_strikes >= 0 and out_strikes <= 9007199254740992) then
-      rlfunc_wrong = 'result strikes'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {out_allowed and 1 or 0, out_reason, out_tier, out_retry_after_us, out_strikes, #out_tiers, nil, nil, nil, nil}, 6
-    for i = 1, #out_tiers do
-      local row = out_tiers[i]
-      local out_count = row.count
-      if not (out_count >= 0 and out_count <= 9007199254740992) then
-        rlfunc_wrong = 'result tiers.count'
-      end
-      reply[rlfunc_at + 1] = out_count
-      local out_remaining = row.remaining
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-        rlfunc_wrong = 'result tiers.remaining'
-      end
-      reply[rlfunc_at + 2] = out_remaining
-      rlfunc_at = rlfunc_at + 2
+    if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
+      rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + place_reason * 2 + out_tier * 6 + out_strikes * 54 + #out_tiers * 3510, nil, nil, nil, nil}, 1
+      local rlfunc_tiers = #out_tiers
+      if rlfunc_tiers > 65536 then
+        rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_tiers do
+        local row = out_tiers[i]
+        local out_count = row.count
+        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
+          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        end
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_count
+        reply[rlfunc_at + i + rlfunc_tiers] = out_remaining
+      end
+      rlfunc_at = rlfunc_at + rlfunc_tiers * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string', 'string', 'zset'}})
   if reply then
@@ -1083,13 +1100,18 @@ local function abuse_v1_block(keys, args)
       return out_retry_after_us
     end
     local rlfunc_wrong
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_applied and 1 or 0, out_retry_after_us}
+      local rlfunc_head = (out_applied and 1 or 0)
+      local rlfunc_one = rlfunc_head + out_retry_after_us * 2
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_retry_after_us}
     end
-    out_applied = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_applied = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_applied, keys, {{rows = 1, 'string'}})
   if reply then
@@ -1126,9 +1148,9 @@ local function abuse_v1_forgive(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string', 'zset'}})
   if reply then
@@ -1151,12 +1173,12 @@ do -- rlfunc: lines=43 file=functions/abuse/status.lua
 --- @arg    tiers.window    duration[1us..3650d] time in which attempts are counted
 --- @arg    strike_memory   duration[1ms..3650d]=30d how long a block is remembered, from its beginning
 --- @result blocked         bool                 whether a block holds
---- @result tier            count                the tier that started it: 2; 0 when not blocked, or by hand
+--- @result tier            count[0..8]          the tier that started it: 2; 0 when not blocked, or by hand
 --- @result reason          text[0..256]         the reason given to block; empty without one
 --- @result retry_after     duration             what the block has left, exact to the millisecond; 0 when not blocked
---- @result strikes         count                blocks within the strike memory: 0 to 64
+--- @result strikes         count[0..64]         blocks within the strike memory: 0 to 64
 --- @result tiers           group                a row for each tier
---- @result tiers.count     count                attempts in the tier's window: 3
+--- @result tiers.count     count[0..1000000]    attempts in the tier's window: 3
 --- @error  RLSTATE                              a key holds what this library does not write, or a block that never ends
 local function status(bucket, attempts, pages, tiers, strike_memory_us)
   local left_ms, tier, reason = block_state.read(bucket)
@@ -1237,29 +1259,43 @@ local function abuse_v1_status(keys, args)
       return out_tier
     end
     local rlfunc_wrong
-    if not (out_tier >= 0 and out_tier <= 9007199254740992) then
-      rlfunc_wrong = 'result tier'
+    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
+      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_strikes >= 0 and out_strikes <= 9007199254740992) then
-      rlfunc_wrong = 'result strikes'
-    end
-    local reply, rlfunc_at = {out_blocked and 1 or 0, out_tier, out_reason, out_retry_after_us, out_strikes, #out_tiers, nil, nil}, 6
-    for i = 1, #out_tiers do
-      local row = out_tiers[i]
-      local out_count = row.count
-      if not (out_count >= 0 and out_count <= 9007199254740992) then
-        rlfunc_wrong = 'result tiers.count'
-      end
-      reply[rlfunc_at + 1] = out_count
-      rlfunc_at = rlfunc_at + 1
+    if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
+      rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_blocked and 1 or 0) + out_tier * 2 + out_strikes * 18 + #out_tiers * 1170, nil, nil}, 1
+      local rlfunc_tiers = #out_tiers
+      if rlfunc_tiers > 65536 then
+        rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_tiers do
+        local row = out_tiers[i]
+        local out_count = row.count
+        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
+          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        end
+        reply[rlfunc_at + i] = out_count
+      end
+      rlfunc_at = rlfunc_at + rlfunc_tiers
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_reason
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_blocked = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_blocked = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_blocked, keys, {{rows = 1, 'string', 'string', 'zset'}})
   if reply then
@@ -1308,9 +1344,9 @@ local function abuse_v1_unblock(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string', 'string', 'zset'}})
   if reply then

@@ -16,6 +16,7 @@ var attemptFunction = &fcall.Function{
 	Name:       "attempt",
 	ServerName: "abuse_v1_attempt",
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 3}, {Values: 9}, {}, {Values: 65}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
 }
 
 // AttemptParams are the arguments of Attempt.
@@ -159,7 +160,7 @@ func decodeAttempt(reply *fcall.Reply) (AttemptResult, error) {
 	r.Tier = reply.Count("tier")
 	r.RetryAfter = reply.Duration("retry_after")
 	r.Strikes = reply.Count("strikes")
-	r.Tiers = make([]AttemptTiersResult, reply.Rows("tiers", 2))
+	r.Tiers = make([]AttemptTiersResult, reply.Rows("tiers"))
 	for i := range r.Tiers {
 		reply.Row(i)
 		r.Tiers[i].Count = reply.Count("count")

@@ -15,6 +15,7 @@ var forgiveFunction = &fcall.Function{
 	Name:       "forgive",
 	ServerName: "abuse_v1_forgive",
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // ForgiveParams are the arguments of Forgive.

@@ -17,6 +17,7 @@ var statusFunction = &fcall.Function{
 	ServerName: "abuse_v1_status",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 9}, {Text: true}, {}, {Values: 65}, {Rows: []fcall.Result{{Values: 1000001}}}},
 }
 
 // StatusParams are the arguments of Status.
@@ -116,7 +117,7 @@ func decodeStatus(reply *fcall.Reply) (StatusResult, error) {
 	r.Reason = reply.Text("reason")
 	r.RetryAfter = reply.Duration("retry_after")
 	r.Strikes = reply.Count("strikes")
-	r.Tiers = make([]StatusTiersResult, reply.Rows("tiers", 1))
+	r.Tiers = make([]StatusTiersResult, reply.Rows("tiers"))
 	for i := range r.Tiers {
 		reply.Row(i)
 		r.Tiers[i].Count = reply.Count("count")

@@ -14,6 +14,7 @@ var unblockFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "unblock",
 	ServerName: "abuse_v1_unblock",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // UnblockParams are the arguments of Unblock.

@@ -386,6 +386,7 @@ local function consume(bucket, token, payload)
   end
   return outcome
 end
+local rlfunc_places_outcome = {['consumed'] = 0, ['replayed'] = 1, ['expired_or_unknown'] = 2, ['mismatch'] = 3}
 
 -- Joins consume to Redis.
 local function challenge_v1_consume(keys, args)
@@ -412,10 +413,14 @@ local function challenge_v1_consume(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
-    if not rlfunc_wrong then
-      return {out_outcome}
+    local place_outcome = rlfunc_places_outcome[out_outcome]
+    if not place_outcome then
+      rlfunc_wrong, place_outcome = 'result outcome must be one of consumed, replayed, expired_or_unknown, mismatch', 0
     end
-    out_outcome = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    if not rlfunc_wrong then
+      return place_outcome
+    end
+    out_outcome = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
   if reply then
@@ -446,7 +451,7 @@ do -- rlfunc: lines=56 file=functions/challenge/issue.lua
 --- @result token           text[128]            the challenge to use: token, or the one that is returned instead
 --- @result reused          bool                 whether it had been issued before
 --- @result expires_after   duration             how long it can be consumed: 5 minutes for a new one with such a ttl
---- @result outstanding     count                unused challenges of the subject, with this one: 1 to 64
+--- @result outstanding     count[0..1000]       unused challenges of the subject, with this one: 1 to 64
 --- @error  RLARG                                token is known for another payload, or was consumed
 --- @error  RLSTATE                              the key holds what is no challenge
 local function issue(bucket, token, ttl_us, payload, reuse_within_us, max_outstanding)
@@ -527,16 +532,24 @@ local function challenge_v1_issue(keys, args)
       return out_reused
     end
     local rlfunc_wrong
-    if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result expires_after'
+    if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992 and out_expires_after_us % 1 == 0) then
+      rlfunc_wrong = 'result expires_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_outstanding >= 0 and out_outstanding <= 9007199254740992) then
-      rlfunc_wrong = 'result outstanding'
+    if not (out_outstanding >= 0 and out_outstanding <= 1000 and out_outstanding % 1 == 0) then
+      rlfunc_wrong = 'result outstanding must be a whole number from 0 to 1000'
     end
     if not rlfunc_wrong then
-      return {out_token, out_reused and 1 or 0, out_expires_after_us, out_outstanding}
+      local rlfunc_head = (out_reused and 1 or 0) + out_outstanding * 2
+      if out_token ~= '' then
+        return {rlfunc_head, out_expires_after_us, out_token}
+      end
+      local rlfunc_one = rlfunc_head + out_expires_after_us * 2002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_expires_after_us}
     end
-    out_token = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_token = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_token, keys, {{rows = 1, 'hash'}})
   if reply then
@@ -575,6 +588,7 @@ local function peek(bucket, token)
   end
   return 'unused', challenge_record.payload(text), expires_us - clock_us
 end
+local rlfunc_places_state = {['unused'] = 0, ['consumed'] = 1, ['expired_or_unknown'] = 2}
 
 -- Joins peek to Redis.
 local function challenge_v1_peek(keys, args)
@@ -594,13 +608,25 @@ local function challenge_v1_peek(keys, args)
       return out_payload
     end
     local rlfunc_wrong
-    if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result expires_after'
+    local place_state = rlfunc_places_state[out_state]
+    if not place_state then
+      rlfunc_wrong, place_state = 'result state must be one of unused, consumed, expired_or_unknown', 0
+    end
+    if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992 and out_expires_after_us % 1 == 0) then
+      rlfunc_wrong = 'result expires_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_state, out_payload, out_expires_after_us}
+      local rlfunc_head = place_state
+      if out_payload ~= '' then
+        return {rlfunc_head, out_expires_after_us, out_payload}
+      end
+      local rlfunc_one = rlfunc_head + out_expires_after_us * 3
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_expires_after_us}
     end
-    out_state = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_state = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_state, keys, {{rows = 1, 'hash'}})
   if reply then

@@ -17,6 +17,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "challenge_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 3}, {Text: true}, {}},
 }
 
 // PeekParams are the arguments of Peek.

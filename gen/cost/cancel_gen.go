@@ -15,6 +15,7 @@ var cancelFunction = &fcall.Function{
 	Name:       "cancel",
 	ServerName: "cost_v1_cancel",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 4}, {}},
 }
 
 // CancelParams are the arguments of Cancel.

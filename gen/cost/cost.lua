@@ -1589,6 +1589,7 @@ do -- rlfunc: lines=15 file=functions/cost/cancel.lua
 local function cancel(bucket, receipt)
   return reserving.cancel(bucket, receipt, clock.now_us())
 end
+local rlfunc_places_outcome = {['cancelled'] = 0, ['settled'] = 1, ['lapsed'] = 2, ['unknown'] = 3}
 
 -- Joins cancel to Redis.
 local function cost_v1_cancel(keys, args)
@@ -1608,13 +1609,22 @@ local function cost_v1_cancel(keys, args)
       return out_given_back_micros
     end
     local rlfunc_wrong
-    if not (out_given_back_micros >= 0 and out_given_back_micros <= 9007199254740992) then
-      rlfunc_wrong = 'result given_back'
+    local place_outcome = rlfunc_places_outcome[out_outcome]
+    if not place_outcome then
+      rlfunc_wrong, place_outcome = 'result outcome must be one of cancelled, settled, lapsed, unknown', 0
+    end
+    if not (out_given_back_micros >= 0 and out_given_back_micros <= 9007199254740992 and out_given_back_micros % 1 == 0) then
+      rlfunc_wrong = 'result given_back must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_outcome, out_given_back_micros}
+      local rlfunc_head = place_outcome
+      local rlfunc_one = rlfunc_head + out_given_back_micros * 4
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_given_back_micros}
     end
-    out_outcome = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_outcome = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
   if reply then
@@ -1672,6 +1682,8 @@ local function peek(bucket, limits, estimate_micros, receipt)
   end
   return reason == 'none', reason, status, charged_micros, retry_us, reset_us, rows
 end
+local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
+local rlfunc_places_status = {['unknown'] = 0, ['reserved'] = 1, ['settled'] = 2, ['lapsed'] = 3}
 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
@@ -1737,40 +1749,65 @@ local function cost_v1_peek(keys, args)
       return out_reason
     end
     local rlfunc_wrong
-    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992) then
-      rlfunc_wrong = 'result charged'
+    local place_reason = rlfunc_places_reason[out_reason]
+    if not place_reason then
+      rlfunc_wrong, place_reason = 'result reason must be one of none, budget, penalty, too_large', 0
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    local place_status = rlfunc_places_status[out_status]
+    if not place_status then
+      rlfunc_wrong, place_status = 'result status must be one of unknown, reserved, settled, lapsed', 0
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
+      rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {out_allowed and 1 or 0, out_reason, out_status, out_charged_micros, out_retry_after_us, out_reset_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 7
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      reply[rlfunc_at + 1] = row.allowed and 1 or 0
-      local out_spent_micros = row.spent_micros
-      if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.spent'
-      end
-      reply[rlfunc_at + 2] = out_spent_micros
-      local out_remaining_micros = row.remaining_micros
-      if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.remaining'
-      end
-      reply[rlfunc_at + 3] = out_remaining_micros
-      local out_retry_after_us = row.retry_after_us
-      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.retry_after'
-      end
-      reply[rlfunc_at + 4] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 4
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    end
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + place_reason * 2 + place_status * 8 + #out_limits * 32, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_allowed = row.allowed
+        local out_spent_micros = row.spent_micros
+        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        end
+        local out_remaining_micros = row.remaining_micros
+        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = (out_allowed and 1 or 0)
+        reply[rlfunc_at + i + rlfunc_limits] = out_spent_micros
+        reply[rlfunc_at + i + rlfunc_limits * 2] = out_remaining_micros
+        reply[rlfunc_at + i + rlfunc_limits * 3] = out_retry_after_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 4
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_charged_micros
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_reset_after_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
   if reply then
@@ -1840,6 +1877,7 @@ local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalt
   end
   return true, false, 'none', estimate_micros, 0, reset_us, rows
 end
+local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
@@ -1913,40 +1951,61 @@ local function cost_v1_reserve(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992) then
-      rlfunc_wrong = 'result charged'
+    local place_reason = rlfunc_places_reason[out_reason]
+    if not place_reason then
+      rlfunc_wrong, place_reason = 'result reason must be one of none, budget, penalty, too_large', 0
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
+      rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 7
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      reply[rlfunc_at + 1] = row.allowed and 1 or 0
-      local out_spent_micros = row.spent_micros
-      if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.spent'
-      end
-      reply[rlfunc_at + 2] = out_spent_micros
-      local out_remaining_micros = row.remaining_micros
-      if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.remaining'
-      end
-      reply[rlfunc_at + 3] = out_remaining_micros
-      local out_retry_after_us = row.retry_after_us
-      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.retry_after'
-      end
-      reply[rlfunc_at + 4] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 4
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_allowed = row.allowed
+        local out_spent_micros = row.spent_micros
+        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        end
+        local out_remaining_micros = row.remaining_micros
+        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = (out_allowed and 1 or 0)
+        reply[rlfunc_at + i + rlfunc_limits] = out_spent_micros
+        reply[rlfunc_at + i + rlfunc_limits * 2] = out_remaining_micros
+        reply[rlfunc_at + i + rlfunc_limits * 3] = out_retry_after_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 4
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_charged_micros
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_reset_after_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
   if reply then
@@ -1982,9 +2041,9 @@ local function cost_v1_reset(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'hash'}})
   if reply then
@@ -2053,6 +2112,7 @@ local function settle(bucket, receipt, actual_micros, limits)
   end
   return outcome, charged_micros, charging.exceeded(state), penalty_us, budget.rows(windows, limits)
 end
+local rlfunc_places_outcome = {['settled'] = 0, ['repeated'] = 1, ['late'] = 2, ['unknown'] = 3}
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
@@ -2104,31 +2164,49 @@ local function cost_v1_settle(keys, args)
       return out_charged_micros
     end
     local rlfunc_wrong
-    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992) then
-      rlfunc_wrong = 'result charged'
+    local place_outcome = rlfunc_places_outcome[out_outcome]
+    if not place_outcome then
+      rlfunc_wrong, place_outcome = 'result outcome must be one of settled, repeated, late, unknown', 0
     end
-    if not (out_penalty_us >= 0 and out_penalty_us <= 9007199254740992) then
-      rlfunc_wrong = 'result penalty'
+    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
+      rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {out_outcome, out_charged_micros, out_exceeded and 1 or 0, out_penalty_us, #out_limits, nil, nil, nil, nil}, 5
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      local out_spent_micros = row.spent_micros
-      if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.spent'
-      end
-      reply[rlfunc_at + 1] = out_spent_micros
-      local out_remaining_micros = row.remaining_micros
-      if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.remaining'
-      end
-      reply[rlfunc_at + 2] = out_remaining_micros
-      rlfunc_at = rlfunc_at + 2
+    if not (out_penalty_us >= 0 and out_penalty_us <= 9007199254740992 and out_penalty_us % 1 == 0) then
+      rlfunc_wrong = 'result penalty must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {place_outcome + (out_exceeded and 4 or 0) + #out_limits * 8, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_spent_micros = row.spent_micros
+        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        end
+        local out_remaining_micros = row.remaining_micros
+        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_spent_micros
+        reply[rlfunc_at + i + rlfunc_limits] = out_remaining_micros
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_charged_micros
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_penalty_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_outcome = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_outcome = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash'}})
   if reply then

@@ -17,6 +17,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "cost_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 4}, {Values: 4}, {}, {}, {}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}},
 }
 
 // PeekParams are the arguments of Peek.
@@ -147,7 +148,7 @@ func decodePeek(reply *fcall.Reply) (PeekResult, error) {
 	r.Charged = reply.Micros("charged")
 	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
-	r.Limits = make([]PeekLimitsResult, reply.Rows("limits", 4))
+	r.Limits = make([]PeekLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")

@@ -16,6 +16,7 @@ var reserveFunction = &fcall.Function{
 	Name:       "reserve",
 	ServerName: "cost_v1_reserve",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 4}, {}, {}, {}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}},
 }
 
 // ReserveParams are the arguments of Reserve.
@@ -152,7 +153,7 @@ func decodeReserve(reply *fcall.Reply) (ReserveResult, error) {
 	r.Charged = reply.Micros("charged")
 	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
-	r.Limits = make([]ReserveLimitsResult, reply.Rows("limits", 4))
+	r.Limits = make([]ReserveLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")

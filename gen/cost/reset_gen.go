@@ -14,6 +14,7 @@ var resetFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "reset",
 	ServerName: "cost_v1_reset",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // ResetParams are the arguments of Reset.

@@ -16,6 +16,7 @@ var settleFunction = &fcall.Function{
 	Name:       "settle",
 	ServerName: "cost_v1_settle",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 4}, {}, {Values: 2}, {}, {Rows: []fcall.Result{{}, {}}}},
 }
 
 // SettleParams are the arguments of Settle.
@@ -133,7 +134,7 @@ func decodeSettle(reply *fcall.Reply) (SettleResult, error) {
 	r.Charged = reply.Micros("charged")
 	r.Exceeded = reply.Bool("exceeded")
 	r.Penalty = reply.Duration("penalty")
-	r.Limits = make([]SettleLimitsResult, reply.Rows("limits", 2))
+	r.Limits = make([]SettleLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Spent = reply.Micros("spent")

@@ -16,6 +16,7 @@ var admitByLimitsFunction = &fcall.Function{
 	Name:       "admit_by_limits",
 	ServerName: "guard_v1_admit_by_limits",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 3}, {Values: 9}, {}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}}}},
 }
 
 // AdmitByLimitsParams are the arguments of AdmitByLimits.
@@ -74,10 +75,10 @@ type AdmitByLimitsLimitsResult struct {
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
-	// RetryAfter: wait until this limit allows; 0 when it does.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the limit is as new; 0 when it is.
 	ResetAfter time.Duration
+	// RetryAfter: wait until this limit allows; 0 when it does.
+	RetryAfter time.Duration
 	// Mark: what give_back needs to find what was taken; 0 when nothing was.
 	Mark int64
 }
@@ -175,13 +176,13 @@ func decodeAdmitByLimits(reply *fcall.Reply) (AdmitByLimitsResult, error) {
 	r.Reason = AdmitByLimitsReason(reply.Enum("reason", "none", "blocked", "limit"))
 	r.Tier = reply.Count("tier")
 	r.RetryAfter = reply.Duration("retry_after")
-	r.Limits = make([]AdmitByLimitsLimitsResult, reply.Rows("limits", 5))
+	r.Limits = make([]AdmitByLimitsLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")
 		r.Limits[i].Remaining = reply.Count("remaining")
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 		r.Limits[i].ResetAfter = reply.Duration("reset_after")
+		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 		r.Limits[i].Mark = reply.Count("mark")
 	}
 	reply.EndRows()

@@ -16,6 +16,7 @@ var admitFunction = &fcall.Function{
 	Name:       "admit",
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 8}, {Values: 9}, {Values: 65}, {}, {Values: 7}, {Text: true}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
 }
 
 // AdmitParams are the arguments of Admit.
@@ -141,10 +142,10 @@ type AdmitLimitsResult struct {
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
-	// RetryAfter: wait until this limit allows; 0 when it does.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the limit is as new; 0 when it is.
 	ResetAfter time.Duration
+	// RetryAfter: wait until this limit allows; 0 when it does.
+	RetryAfter time.Duration
 	// Mark: what give_back needs to find what was taken; 0 when nothing was.
 	Mark int64
 }
@@ -320,17 +321,17 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 	r.RetryAfter = reply.Duration("retry_after")
 	r.Challenge = AdmitChallenge(reply.Enum("challenge", "none", "absent", "consumed", "unused", "replayed", "expired_or_unknown", "mismatch"))
 	r.Reservation = reply.Text("reservation")
-	r.Limits = make([]AdmitLimitsResult, reply.Rows("limits", 5))
+	r.Limits = make([]AdmitLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")
 		r.Limits[i].Remaining = reply.Count("remaining")
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 		r.Limits[i].ResetAfter = reply.Duration("reset_after")
+		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 		r.Limits[i].Mark = reply.Count("mark")
 	}
 	reply.EndRows()
-	r.Budgets = make([]AdmitBudgetsResult, reply.Rows("budgets", 4))
+	r.Budgets = make([]AdmitBudgetsResult, reply.Rows("budgets"))
 	for i := range r.Budgets {
 		reply.Row(i)
 		r.Budgets[i].Allowed = reply.Bool("allowed")
@@ -339,7 +340,7 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 		r.Budgets[i].RetryAfter = reply.Duration("retry_after")
 	}
 	reply.EndRows()
-	r.Tiers = make([]AdmitTiersResult, reply.Rows("tiers", 2))
+	r.Tiers = make([]AdmitTiersResult, reply.Rows("tiers"))
 	for i := range r.Tiers {
 		reply.Row(i)
 		r.Tiers[i].Count = reply.Count("count")

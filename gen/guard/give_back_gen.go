@@ -16,6 +16,7 @@ var giveBackFunction = &fcall.Function{
 	Name:       "give_back",
 	ServerName: "guard_v1_give_back",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // GiveBackParams are the arguments of GiveBack.

@@ -601,7 +601,7 @@ end
 -- Judges a call that costs something, and stores what an allowed one leaves. Most calls come this way, so most are two
 -- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. A
 -- value that is this call's own capacity needs no reading. The rest is left to judge.
--- Returns allowed, the tokens left after the call, the wait until cost is allowed, and the time until the bucket is full; or
+-- Returns allowed, the tokens left after the call, the time until the bucket is full, and the wait until cost is allowed; or
 -- nil and a refusal.
 function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
   local left_ms = clock.left_ms(key)
@@ -614,14 +614,14 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
     else
       clock.store(key, own, next_ms)
     end
-    return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+    return true, (room_ms - room_ms % interval_ms) / interval_ms, next_ms * 1000, 0
   end
   next_ms = next_ms + left_ms
   local room_ms = capacity_ms - next_ms
   if left_ms > 0 and room_ms >= 0 then
     local value = clock.read_until(key, next_ms)
     if value == own or capacity_in(value) >= next_ms then
-      return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+      return true, (room_ms - room_ms % interval_ms) / interval_ms, next_ms * 1000, 0
     end
     clock.expire(key, left_ms * 1000)
   elseif left_ms > 0 then
@@ -634,7 +634,7 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
       if capacity_ms > left_ms then
         free_ms = capacity_ms - left_ms
       end
-      return false, (free_ms - free_ms % interval_ms) / interval_ms, -room_ms * 1000, left_ms * 1000
+      return false, (free_ms - free_ms % interval_ms) / interval_ms, left_ms * 1000, -room_ms * 1000
     end
   end
   local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
@@ -642,14 +642,14 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
     return nil, left
   end
   if not allowed then
-    return false, left, wait_us, full_us
+    return false, left, full_us, wait_us
   end
   if value then
     clock.store(key, value, math.ceil(next_full_us / 1000))
   else
     clock.expire(key, next_full_us)
   end
-  return true, left, 0, next_full_us
+  return true, left, next_full_us, 0
 end
 
 return ttl_bucket
@@ -826,8 +826,8 @@ function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
--- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the wait until cost is
--- allowed, and the time until the bucket is full; or nil and a refusal.
+-- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the time until the bucket
+-- is full, and the wait until cost is allowed; or nil and a refusal.
 function token_bucket.take(key, limit, period_us, burst, cost)
   local limit_ms = limit * 1000
   if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
@@ -842,9 +842,9 @@ function token_bucket.take(key, limit, period_us, burst, cost)
   end
   if allowed and cost > 0 then
     token_bucket.store(key, next_full_us, value)
-    return true, left, 0, next_full_us
+    return true, left, next_full_us, 0
   end
-  return allowed, left, wait_us, full_us
+  return allowed, left, full_us, wait_us
 end
 
 -- Stores what judge returned for an allowed call.
@@ -4034,17 +4034,17 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why not; none when allowed
---- @result tier           count                    the tier that started the block; 0 when none did, and when blocked by hand
---- @result strikes        count                    blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
+--- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
+--- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
 --- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) what became of it. unused: it is
 ---     fine, and stays as something else refuses. none: not asked for, and when blocked or a duplicate
 --- @result reservation    text[0..256]             to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when nothing is reserved
 --- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
 --- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
---- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
 --- @result budgets        group                    an answer for each budget; none when blocked
 --- @result budgets.allowed bool                    whether the estimate fits this budget, or is in it
@@ -4052,8 +4052,8 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @result budgets.remaining micros                what is left of the budget: 700000; 0 when it is exceeded
 --- @result budgets.retry_after duration            wait until the estimate fits this budget; 0 when it does, and when it never will
 --- @result tiers          group                    an answer for each tier; none when blocked
---- @result tiers.count    count                    attempts in the tier's window, with this one if it was recorded: 3
---- @result tiers.remaining count                   attempts that may still be made: 1 when 3 are counted and the 5th is refused
+--- @result tiers.count    count[0..1000000]        attempts in the tier's window, with this one if it was recorded: 3
+--- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
 local function admit(bucket, block, attempts, pages, challenges, charges, receipt, dedup_us, limits, budgets, estimate_micros,
@@ -4105,6 +4105,8 @@ local function admit(bucket, block, attempts, pages, challenges, charges, receip
   end
   return false, false, reason, tried.tier, tried.strikes, wait_us, outcome, '', rows, costs, tried.rows
 end
+local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2, ['limit'] = 3, ['penalty'] = 4, ['budget'] = 5, ['too_large'] = 6, ['challenge'] = 7}
+local rlfunc_places_challenge = {['none'] = 0, ['absent'] = 1, ['consumed'] = 2, ['unused'] = 3, ['replayed'] = 4, ['expired_or_unknown'] = 5, ['mismatch'] = 6}
 
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
@@ -4362,83 +4364,114 @@ local function guard_v1_admit(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_tier >= 0 and out_tier <= 9007199254740992) then
-      rlfunc_wrong = 'result tier'
+    local place_reason = rlfunc_places_reason[out_reason]
+    if not place_reason then
+      rlfunc_wrong, place_reason = 'result reason must be one of none, blocked, tier, limit, penalty, budget, too_large, challenge', 0
     end
-    if not (out_strikes >= 0 and out_strikes <= 9007199254740992) then
-      rlfunc_wrong = 'result strikes'
+    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
+      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
+      rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
     end
-    local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_tier, out_strikes, out_retry_after_us, out_challenge, out_reservation, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 9
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      reply[rlfunc_at + 1] = row.allowed and 1 or 0
-      local out_remaining = row.remaining
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.remaining'
-      end
-      reply[rlfunc_at + 2] = out_remaining
-      local out_retry_after_us = row.retry_after_us
-      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.retry_after'
-      end
-      reply[rlfunc_at + 3] = out_retry_after_us
-      local out_reset_after_us = row.reset_after_us
-      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.reset_after'
-      end
-      reply[rlfunc_at + 4] = out_reset_after_us
-      local out_mark = row.mark
-      if not (out_mark >= 0 and out_mark <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.mark'
-      end
-      reply[rlfunc_at + 5] = out_mark
-      rlfunc_at = rlfunc_at + 5
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_budgets
-    for i = 1, #out_budgets do
-      local row = out_budgets[i]
-      reply[rlfunc_at + 1] = row.allowed and 1 or 0
-      local out_spent_micros = row.spent_micros
-      if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result budgets.spent'
-      end
-      reply[rlfunc_at + 2] = out_spent_micros
-      local out_remaining_micros = row.remaining_micros
-      if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result budgets.remaining'
-      end
-      reply[rlfunc_at + 3] = out_remaining_micros
-      local out_retry_after_us = row.retry_after_us
-      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result budgets.retry_after'
-      end
-      reply[rlfunc_at + 4] = out_retry_after_us
-      rlfunc_at = rlfunc_at + 4
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_tiers
-    for i = 1, #out_tiers do
-      local row = out_tiers[i]
-      local out_count = row.count
-      if not (out_count >= 0 and out_count <= 9007199254740992) then
-        rlfunc_wrong = 'result tiers.count'
-      end
-      reply[rlfunc_at + 1] = out_count
-      local out_remaining = row.remaining
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-        rlfunc_wrong = 'result tiers.remaining'
-      end
-      reply[rlfunc_at + 2] = out_remaining
-      rlfunc_at = rlfunc_at + 2
+    local place_challenge = rlfunc_places_challenge[out_challenge]
+    if not place_challenge then
+      rlfunc_wrong, place_challenge = 'result challenge must be one of none, absent, consumed, unused, replayed, expired_or_unknown, mismatch', 0
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_strikes * 288 + place_challenge * 18720 + #out_limits * 131040, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_allowed = row.allowed
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        end
+        local out_reset_after_us = row.reset_after_us
+        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_mark = row.mark
+        if not (out_mark >= 0 and out_mark <= 9007199254740992 and out_mark % 1 == 0) then
+          rlfunc_wrong = 'result limits.mark must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
+        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 3] = out_mark
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 4
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_budgets
+      local rlfunc_budgets = #out_budgets
+      if rlfunc_budgets > 65536 then
+        rlfunc_wrong, rlfunc_budgets = 'result budgets must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_budgets do
+        local row = out_budgets[i]
+        local out_allowed = row.allowed
+        local out_spent_micros = row.spent_micros
+        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
+          rlfunc_wrong = 'result budgets.spent must be a whole number from 0 to 9007199254740992'
+        end
+        local out_remaining_micros = row.remaining_micros
+        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
+          rlfunc_wrong = 'result budgets.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result budgets.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = (out_allowed and 1 or 0)
+        reply[rlfunc_at + i + rlfunc_budgets] = out_spent_micros
+        reply[rlfunc_at + i + rlfunc_budgets * 2] = out_remaining_micros
+        reply[rlfunc_at + i + rlfunc_budgets * 3] = out_retry_after_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_budgets * 4
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_tiers
+      local rlfunc_tiers = #out_tiers
+      if rlfunc_tiers > 65536 then
+        rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_tiers do
+        local row = out_tiers[i]
+        local out_count = row.count
+        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
+          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        end
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_count
+        reply[rlfunc_at + i + rlfunc_tiers] = out_remaining
+      end
+      rlfunc_at = rlfunc_at + rlfunc_tiers * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_reservation
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset', 'string', 'string', 'zset', 'hash', 'hash'}, {rows = #limits, 'any'}})
   if reply then
@@ -4475,13 +4508,13 @@ do -- rlfunc: lines=62 file=functions/guard/admit_by_limits.lua
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
 --- @result reason         enum(none,blocked,limit) why not; none when allowed
---- @result tier           count                    the tier that started the block; 0 when none did, and when blocked by hand
+--- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
 --- @result retry_after    duration                 the longest wait of all that refuse; 0 when allowed
 --- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
 --- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
---- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 a key holds what its library does not write
@@ -4512,6 +4545,7 @@ local function admit_by_limits(bucket, block, receipt, dedup_us, limits)
   end
   return true, false, 'none', 0, 0, rows
 end
+local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['limit'] = 2}
 
 -- Joins admit_by_limits to Redis.
 local function guard_v1_admit_by_limits(keys, args)
@@ -4598,42 +4632,58 @@ local function guard_v1_admit_by_limits(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_tier >= 0 and out_tier <= 9007199254740992) then
-      rlfunc_wrong = 'result tier'
+    local place_reason = rlfunc_places_reason[out_reason]
+    if not place_reason then
+      rlfunc_wrong, place_reason = 'result reason must be one of none, blocked, limit', 0
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
+      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
     end
-    local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_tier, out_retry_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 6
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      reply[rlfunc_at + 1] = row.allowed and 1 or 0
-      local out_remaining = row.remaining
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.remaining'
-      end
-      reply[rlfunc_at + 2] = out_remaining
-      local out_retry_after_us = row.retry_after_us
-      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.retry_after'
-      end
-      reply[rlfunc_at + 3] = out_retry_after_us
-      local out_reset_after_us = row.reset_after_us
-      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.reset_after'
-      end
-      reply[rlfunc_at + 4] = out_reset_after_us
-      local out_mark = row.mark
-      if not (out_mark >= 0 and out_mark <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.mark'
-      end
-      reply[rlfunc_at + 5] = out_mark
-      rlfunc_at = rlfunc_at + 5
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 12 + #out_limits * 108, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_allowed = row.allowed
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        end
+        local out_reset_after_us = row.reset_after_us
+        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_mark = row.mark
+        if not (out_mark >= 0 and out_mark <= 9007199254740992 and out_mark % 1 == 0) then
+          rlfunc_wrong = 'result limits.mark must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
+        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 3] = out_mark
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 4
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset', 'string'}, {rows = #limits, 'any'}})
   if reply then
@@ -4813,9 +4863,9 @@ local function guard_v1_give_back(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_given_back and 1 or 0}
+      return (out_given_back and 1 or 0)
     end
-    out_given_back = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_given_back = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_given_back, keys, {{rows = 1, 'zset', 'hash', 'hash'}, {rows = #limits, 'any'}})
   if reply then
@@ -4842,7 +4892,7 @@ do -- rlfunc: lines=66 file=functions/guard/look.lua
 --- @key    limits.state   list[sliding_log:<name>] what the limit keeps
 --- @result now            time                     when it was looked
 --- @result admissions     group                    what the limits' logs hold
---- @result admissions.limit count                  which limit of the call, from 1
+--- @result admissions.limit count[1..16]           which limit of the call, from 1
 --- @result admissions.at  time                     when it was admitted
 --- @result attempts       group                    the attempts
 --- @result attempts.at    time                     when it was made
@@ -4893,6 +4943,8 @@ local function look(bucket, challenges, attempts, pages, limits)
   end
   return clock_us, admissions, attempted, struck_at, reserved, issued
 end
+local rlfunc_places_reservations_state = {['open'] = 0, ['settled'] = 1, ['lapsed'] = 2}
+local rlfunc_places_challenges_state = {['unused'] = 0, ['consumed'] = 1}
 
 -- Joins look to Redis.
 local function guard_v1_look(keys, args)
@@ -4932,92 +4984,133 @@ local function guard_v1_look(keys, args)
       return out_admissions
     end
     local rlfunc_wrong
-    if not (out_now_us >= 0 and out_now_us <= 9007199254740992) then
-      rlfunc_wrong = 'result now'
-    end
-    local reply, rlfunc_at = {out_now_us, #out_admissions, nil, nil, nil, nil}, 2
-    for i = 1, #out_admissions do
-      local row = out_admissions[i]
-      local out_limit = row.limit
-      if not (out_limit >= 0 and out_limit <= 9007199254740992) then
-        rlfunc_wrong = 'result admissions.limit'
-      end
-      reply[rlfunc_at + 1] = out_limit
-      local out_at_us = row.at_us
-      if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
-        rlfunc_wrong = 'result admissions.at'
-      end
-      reply[rlfunc_at + 2] = out_at_us
-      rlfunc_at = rlfunc_at + 2
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_attempts
-    for i = 1, #out_attempts do
-      local row = out_attempts[i]
-      local out_at_us = row.at_us
-      if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
-        rlfunc_wrong = 'result attempts.at'
-      end
-      reply[rlfunc_at + 1] = out_at_us
-      rlfunc_at = rlfunc_at + 1
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_strikes
-    for i = 1, #out_strikes do
-      local row = out_strikes[i]
-      local out_at_us = row.at_us
-      if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
-        rlfunc_wrong = 'result strikes.at'
-      end
-      reply[rlfunc_at + 1] = out_at_us
-      rlfunc_at = rlfunc_at + 1
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_reservations
-    for i = 1, #out_reservations do
-      local row = out_reservations[i]
-      reply[rlfunc_at + 1] = row.id
-      reply[rlfunc_at + 2] = row.state
-      local out_amount_micros = row.amount_micros
-      if not (out_amount_micros >= 0 and out_amount_micros <= 9007199254740992) then
-        rlfunc_wrong = 'result reservations.amount'
-      end
-      reply[rlfunc_at + 3] = out_amount_micros
-      local out_at_us = row.at_us
-      if not (out_at_us >= 0 and out_at_us <= 9007199254740992) then
-        rlfunc_wrong = 'result reservations.at'
-      end
-      reply[rlfunc_at + 4] = out_at_us
-      local out_counts_until_us = row.counts_until_us
-      if not (out_counts_until_us >= 0 and out_counts_until_us <= 9007199254740992) then
-        rlfunc_wrong = 'result reservations.counts_until'
-      end
-      reply[rlfunc_at + 5] = out_counts_until_us
-      rlfunc_at = rlfunc_at + 5
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_challenges
-    for i = 1, #out_challenges do
-      local row = out_challenges[i]
-      reply[rlfunc_at + 1] = row.token
-      reply[rlfunc_at + 2] = row.state
-      local out_issued_us = row.issued_us
-      if not (out_issued_us >= 0 and out_issued_us <= 9007199254740992) then
-        rlfunc_wrong = 'result challenges.issued'
-      end
-      reply[rlfunc_at + 3] = out_issued_us
-      local out_expires_us = row.expires_us
-      if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992) then
-        rlfunc_wrong = 'result challenges.expires'
-      end
-      reply[rlfunc_at + 4] = out_expires_us
-      reply[rlfunc_at + 5] = row.payload
-      rlfunc_at = rlfunc_at + 5
+    if not (out_now_us >= 0 and out_now_us <= 9007199254740992 and out_now_us % 1 == 0) then
+      rlfunc_wrong = 'result now must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {#out_admissions, nil, nil, nil, nil}, 1
+      local rlfunc_admissions = #out_admissions
+      if rlfunc_admissions > 65536 then
+        rlfunc_wrong, rlfunc_admissions = 'result admissions must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_admissions do
+        local row = out_admissions[i]
+        local out_limit = row.limit
+        if not (out_limit >= 0 and out_limit <= 16 and out_limit % 1 == 0) then
+          rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
+        end
+        local out_at_us = row.at_us
+        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
+          rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_limit
+        reply[rlfunc_at + i + rlfunc_admissions] = out_at_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_admissions * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_attempts
+      local rlfunc_attempts = #out_attempts
+      if rlfunc_attempts > 65536 then
+        rlfunc_wrong, rlfunc_attempts = 'result attempts must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_attempts do
+        local row = out_attempts[i]
+        local out_at_us = row.at_us
+        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
+          rlfunc_wrong = 'result attempts.at must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_at_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_attempts
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_strikes
+      local rlfunc_strikes = #out_strikes
+      if rlfunc_strikes > 65536 then
+        rlfunc_wrong, rlfunc_strikes = 'result strikes must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_strikes do
+        local row = out_strikes[i]
+        local out_at_us = row.at_us
+        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
+          rlfunc_wrong = 'result strikes.at must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_at_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_strikes
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_reservations
+      local rlfunc_reservations = #out_reservations
+      if rlfunc_reservations > 65536 then
+        rlfunc_wrong, rlfunc_reservations = 'result reservations must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_reservations do
+        local row = out_reservations[i]
+        local out_id = row.id
+        local out_state = row.state
+        local place_state = rlfunc_places_reservations_state[out_state]
+        if not place_state then
+          rlfunc_wrong, place_state = 'result reservations.state must be one of open, settled, lapsed', 0
+        end
+        local out_amount_micros = row.amount_micros
+        if not (out_amount_micros >= 0 and out_amount_micros <= 9007199254740992 and out_amount_micros % 1 == 0) then
+          rlfunc_wrong = 'result reservations.amount must be a whole number from 0 to 9007199254740992'
+        end
+        local out_at_us = row.at_us
+        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
+          rlfunc_wrong = 'result reservations.at must be a whole number from 0 to 9007199254740992'
+        end
+        local out_counts_until_us = row.counts_until_us
+        if not (out_counts_until_us >= 0 and out_counts_until_us <= 9007199254740992 and out_counts_until_us % 1 == 0) then
+          rlfunc_wrong = 'result reservations.counts_until must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = place_state
+        reply[rlfunc_at + i + rlfunc_reservations] = out_amount_micros
+        reply[rlfunc_at + i + rlfunc_reservations * 2] = out_at_us
+        reply[rlfunc_at + i + rlfunc_reservations * 3] = out_counts_until_us
+        reply[rlfunc_at + i + rlfunc_reservations * 4] = out_id
+      end
+      rlfunc_at = rlfunc_at + rlfunc_reservations * 5
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_challenges
+      local rlfunc_challenges = #out_challenges
+      if rlfunc_challenges > 65536 then
+        rlfunc_wrong, rlfunc_challenges = 'result challenges must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_challenges do
+        local row = out_challenges[i]
+        local out_token = row.token
+        local out_state = row.state
+        local place_state = rlfunc_places_challenges_state[out_state]
+        if not place_state then
+          rlfunc_wrong, place_state = 'result challenges.state must be one of unused, consumed', 0
+        end
+        local out_issued_us = row.issued_us
+        if not (out_issued_us >= 0 and out_issued_us <= 9007199254740992 and out_issued_us % 1 == 0) then
+          rlfunc_wrong = 'result challenges.issued must be a whole number from 0 to 9007199254740992'
+        end
+        local out_expires_us = row.expires_us
+        if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992 and out_expires_us % 1 == 0) then
+          rlfunc_wrong = 'result challenges.expires must be a whole number from 0 to 9007199254740992'
+        end
+        local out_payload = row.payload
+        reply[rlfunc_at + i] = place_state
+        reply[rlfunc_at + i + rlfunc_challenges] = out_issued_us
+        reply[rlfunc_at + i + rlfunc_challenges * 2] = out_expires_us
+        reply[rlfunc_at + i + rlfunc_challenges * 3] = out_token
+        reply[rlfunc_at + i + rlfunc_challenges * 4] = out_payload
+      end
+      rlfunc_at = rlfunc_at + rlfunc_challenges * 5
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_now_us
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_now_us = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_now_us = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_now_us, keys, {{rows = 1, 'hash', 'hash', 'string', 'zset'}, {rows = #limits, 'list'}})
   if reply then

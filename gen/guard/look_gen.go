@@ -17,6 +17,7 @@ var lookFunction = &fcall.Function{
 	ServerName: "guard_v1_look",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{}, {Rows: []fcall.Result{{Values: 17}, {}}}, {Rows: []fcall.Result{{}}}, {Rows: []fcall.Result{{}}}, {Rows: []fcall.Result{{Text: true}, {Values: 3}, {}, {}, {}}}, {Rows: []fcall.Result{{Text: true}, {Values: 2}, {}, {}, {Text: true}}}},
 }
 
 // LookParams are the arguments of Look.
@@ -173,26 +174,26 @@ func (c *Client) lookArgs(p LookParams) *fcall.Args {
 func decodeLook(reply *fcall.Reply) (LookResult, error) {
 	var r LookResult
 	r.Now = reply.Time("now")
-	r.Admissions = make([]LookAdmissionsResult, reply.Rows("admissions", 2))
+	r.Admissions = make([]LookAdmissionsResult, reply.Rows("admissions"))
 	for i := range r.Admissions {
 		reply.Row(i)
 		r.Admissions[i].Limit = reply.Count("limit")
 		r.Admissions[i].At = reply.Time("at")
 	}
 	reply.EndRows()
-	r.Attempts = make([]LookAttemptsResult, reply.Rows("attempts", 1))
+	r.Attempts = make([]LookAttemptsResult, reply.Rows("attempts"))
 	for i := range r.Attempts {
 		reply.Row(i)
 		r.Attempts[i].At = reply.Time("at")
 	}
 	reply.EndRows()
-	r.Strikes = make([]LookStrikesResult, reply.Rows("strikes", 1))
+	r.Strikes = make([]LookStrikesResult, reply.Rows("strikes"))
 	for i := range r.Strikes {
 		reply.Row(i)
 		r.Strikes[i].At = reply.Time("at")
 	}
 	reply.EndRows()
-	r.Reservations = make([]LookReservationsResult, reply.Rows("reservations", 5))
+	r.Reservations = make([]LookReservationsResult, reply.Rows("reservations"))
 	for i := range r.Reservations {
 		reply.Row(i)
 		r.Reservations[i].ID = reply.Text("id")
@@ -202,7 +203,7 @@ func decodeLook(reply *fcall.Reply) (LookResult, error) {
 		r.Reservations[i].CountsUntil = reply.Time("counts_until")
 	}
 	reply.EndRows()
-	r.Challenges = make([]LookChallengesResult, reply.Rows("challenges", 5))
+	r.Challenges = make([]LookChallengesResult, reply.Rows("challenges"))
 	for i := range r.Challenges {
 		reply.Row(i)
 		r.Challenges[i].Token = reply.Text("token")

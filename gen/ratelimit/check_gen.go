@@ -16,6 +16,7 @@ var checkFunction = &fcall.Function{
 	Name:       "check",
 	ServerName: "ratelimit_v1_check",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 17}, {}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}},
 }
 
 // CheckParams are the arguments of Check.
@@ -71,10 +72,10 @@ type CheckLimitsResult struct {
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
-	// RetryAfter: wait until this limit allows; 0 when it does.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the limit is as new; 0 when it is.
 	ResetAfter time.Duration
+	// RetryAfter: wait until this limit allows; 0 when it does.
+	RetryAfter time.Duration
 }
 
 // CheckLimitsKind is one of the values of kind.
@@ -159,13 +160,13 @@ func decodeCheck(reply *fcall.Reply) (CheckResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Refused = reply.Count("refused")
 	r.RetryAfter = reply.Duration("retry_after")
-	r.Limits = make([]CheckLimitsResult, reply.Rows("limits", 4))
+	r.Limits = make([]CheckLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")
 		r.Limits[i].Remaining = reply.Count("remaining")
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 		r.Limits[i].ResetAfter = reply.Duration("reset_after")
+		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 	}
 	reply.EndRows()
 	if err := reply.Close(); err != nil {

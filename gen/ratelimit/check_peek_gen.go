@@ -17,6 +17,7 @@ var checkPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_check_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 17}, {}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}},
 }
 
 // CheckPeekParams are the arguments of CheckPeek.
@@ -72,10 +73,10 @@ type CheckPeekLimitsResult struct {
 	Allowed bool
 	// Remaining: what is left now: 10 of 10 before the first call.
 	Remaining int64
-	// RetryAfter: wait until this limit allows; 0 when it does.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the limit is as new; 0 when it is.
 	ResetAfter time.Duration
+	// RetryAfter: wait until this limit allows; 0 when it does.
+	RetryAfter time.Duration
 }
 
 // CheckPeekLimitsKind is one of the values of kind.
@@ -150,13 +151,13 @@ func decodeCheckPeek(reply *fcall.Reply) (CheckPeekResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Refused = reply.Count("refused")
 	r.RetryAfter = reply.Duration("retry_after")
-	r.Limits = make([]CheckPeekLimitsResult, reply.Rows("limits", 4))
+	r.Limits = make([]CheckPeekLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")
 		r.Limits[i].Remaining = reply.Count("remaining")
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 		r.Limits[i].ResetAfter = reply.Duration("reset_after")
+		r.Limits[i].RetryAfter = reply.Duration("retry_after")
 	}
 	reply.EndRows()
 	if err := reply.Close(); err != nil {

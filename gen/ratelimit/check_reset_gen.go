@@ -14,6 +14,7 @@ var checkResetFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "check_reset",
 	ServerName: "ratelimit_v1_check_reset",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // CheckResetParams are the arguments of CheckReset.

@@ -16,6 +16,7 @@ var fixedWindowFunction = &fcall.Function{
 	Name:       "fixed_window",
 	ServerName: "ratelimit_v1_fixed_window",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 
 // FixedWindowParams are the arguments of FixedWindow.
@@ -36,10 +37,10 @@ type FixedWindowResult struct {
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
-	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the window ends; 0 when none has begun.
 	ResetAfter time.Duration
+	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // FixedWindow calls fixed_window: Takes cost while no more than limit is taken in the window, which begins
@@ -100,8 +101,8 @@ func decodeFixedWindow(reply *fcall.Reply) (FixedWindowResult, error) {
 	var r FixedWindowResult
 	r.Allowed = reply.Bool("allowed")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return FixedWindowResult{}, err
 	}

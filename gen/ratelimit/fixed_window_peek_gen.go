@@ -17,6 +17,7 @@ var fixedWindowPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_fixed_window_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 
 // FixedWindowPeekParams are the arguments of FixedWindowPeek.
@@ -37,10 +38,10 @@ type FixedWindowPeekResult struct {
 	Allowed bool
 	// Remaining: what is left now: 10 of 10 before the first call.
 	Remaining int64
-	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the window ends; 0 when none has begun.
 	ResetAfter time.Duration
+	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // FixedWindowPeek calls fixed_window_peek: Tells what fixed_window would answer, and changes nothing.
@@ -89,8 +90,8 @@ func decodeFixedWindowPeek(reply *fcall.Reply) (FixedWindowPeekResult, error) {
 	var r FixedWindowPeekResult
 	r.Allowed = reply.Bool("allowed")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return FixedWindowPeekResult{}, err
 	}

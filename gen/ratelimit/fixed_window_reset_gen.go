@@ -14,6 +14,7 @@ var fixedWindowResetFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "fixed_window_reset",
 	ServerName: "ratelimit_v1_fixed_window_reset",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // FixedWindowResetParams are the arguments of FixedWindowReset.

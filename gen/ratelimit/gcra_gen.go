@@ -16,6 +16,7 @@ var gcraFunction = &fcall.Function{
 	Name:       "gcra",
 	ServerName: "ratelimit_v1_gcra",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 
 // GCRAParams are the arguments of GCRA.
@@ -39,10 +40,10 @@ type GCRAResult struct {
 	Allowed bool
 	// Remaining: whole tokens left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
-	// RetryAfter: wait until cost would be allowed, exact to the tick; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the bucket is full; 0 when it is.
 	ResetAfter time.Duration
+	// RetryAfter: wait until cost would be allowed, exact to the tick; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // GCRA calls gcra: Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds
@@ -100,8 +101,8 @@ func decodeGCRA(reply *fcall.Reply) (GCRAResult, error) {
 	var r GCRAResult
 	r.Allowed = reply.Bool("allowed")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return GCRAResult{}, err
 	}

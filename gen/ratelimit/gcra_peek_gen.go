@@ -17,6 +17,7 @@ var gcraPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_gcra_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 
 // GCRAPeekParams are the arguments of GCRAPeek.
@@ -40,10 +41,10 @@ type GCRAPeekResult struct {
 	Allowed bool
 	// Remaining: whole tokens in the bucket now: 10 in an untouched bucket of 10.
 	Remaining int64
-	// RetryAfter: wait until cost would be allowed, exact to the tick; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the bucket is full; 0 when it is.
 	ResetAfter time.Duration
+	// RetryAfter: wait until cost would be allowed, exact to the tick; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // GCRAPeek calls gcra_peek: Tells what gcra would answer, and changes nothing.
@@ -93,8 +94,8 @@ func decodeGCRAPeek(reply *fcall.Reply) (GCRAPeekResult, error) {
 	var r GCRAPeekResult
 	r.Allowed = reply.Bool("allowed")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return GCRAPeekResult{}, err
 	}

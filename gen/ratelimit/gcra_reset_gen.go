@@ -14,6 +14,7 @@ var gcraResetFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "gcra_reset",
 	ServerName: "ratelimit_v1_gcra_reset",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // GCRAResetParams are the arguments of GCRAReset.

@@ -477,7 +477,7 @@ end
 -- Judges a call that costs something, and stores what an allowed one leaves. Most calls come this way, so most are two
 -- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. A
 -- value that is this call's own capacity needs no reading. The rest is left to judge.
--- Returns allowed, the tokens left after the call, the wait until cost is allowed, and the time until the bucket is full; or
+-- Returns allowed, the tokens left after the call, the time until the bucket is full, and the wait until cost is allowed; or
 -- nil and a refusal.
 function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
   local left_ms = clock.left_ms(key)
@@ -490,14 +490,14 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
     else
       clock.store(key, own, next_ms)
     end
-    return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+    return true, (room_ms - room_ms % interval_ms) / interval_ms, next_ms * 1000, 0
   end
   next_ms = next_ms + left_ms
   local room_ms = capacity_ms - next_ms
   if left_ms > 0 and room_ms >= 0 then
     local value = clock.read_until(key, next_ms)
     if value == own or capacity_in(value) >= next_ms then
-      return true, (room_ms - room_ms % interval_ms) / interval_ms, 0, next_ms * 1000
+      return true, (room_ms - room_ms % interval_ms) / interval_ms, next_ms * 1000, 0
     end
     clock.expire(key, left_ms * 1000)
   elseif left_ms > 0 then
@@ -510,7 +510,7 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
       if capacity_ms > left_ms then
         free_ms = capacity_ms - left_ms
       end
-      return false, (free_ms - free_ms % interval_ms) / interval_ms, -room_ms * 1000, left_ms * 1000
+      return false, (free_ms - free_ms % interval_ms) / interval_ms, left_ms * 1000, -room_ms * 1000
     end
   end
   local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
@@ -518,14 +518,14 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
     return nil, left
   end
   if not allowed then
-    return false, left, wait_us, full_us
+    return false, left, full_us, wait_us
   end
   if value then
     clock.store(key, value, math.ceil(next_full_us / 1000))
   else
     clock.expire(key, next_full_us)
   end
-  return true, left, 0, next_full_us
+  return true, left, next_full_us, 0
 end
 
 return ttl_bucket
@@ -702,8 +702,8 @@ function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   return value_bucket.judge(key, limit, period_us, capacity_us, capacity_part, cost, clock_us or clock.now_us())
 end
 
--- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the wait until cost is
--- allowed, and the time until the bucket is full; or nil and a refusal.
+-- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the time until the bucket
+-- is full, and the wait until cost is allowed; or nil and a refusal.
 function token_bucket.take(key, limit, period_us, burst, cost)
   local limit_ms = limit * 1000
   if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
@@ -718,9 +718,9 @@ function token_bucket.take(key, limit, period_us, burst, cost)
   end
   if allowed and cost > 0 then
     token_bucket.store(key, next_full_us, value)
-    return true, left, 0, next_full_us
+    return true, left, next_full_us, 0
   end
-  return allowed, left, wait_us, full_us
+  return allowed, left, full_us, wait_us
 end
 
 -- Stores what judge returned for an allowed call.
@@ -1634,13 +1634,13 @@ do -- rlfunc: lines=54 file=functions/ratelimit/check.lua
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
 --- @result allowed        bool                     whether every limit allowed, so that every cost was taken
 --- @result duplicate      bool                     whether the receipt was known, so that nothing was taken
---- @result refused        count                    how many limits refused: 1 of 2; 0 when allowed
+--- @result refused        count[0..16]             how many limits refused: 1 of 2; 0 when allowed
 --- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
 --- @result limits         group                    an answer for each limit, in the order of the call
 --- @result limits.allowed bool                     whether this limit allowed; another one may have refused the call
---- @result limits.remaining count                  what is left after the call: 7 when 3 of 10 are taken
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check(bucket, limits, receipt, dedup_us)
@@ -1753,37 +1753,49 @@ local function ratelimit_v1_check(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_refused >= 0 and out_refused <= 9007199254740992) then
-      rlfunc_wrong = 'result refused'
+    if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
+      rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
-    end
-    local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_refused, out_retry_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 5
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      reply[rlfunc_at + 1] = row.allowed and 1 or 0
-      local out_remaining = row.remaining
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.remaining'
-      end
-      reply[rlfunc_at + 2] = out_remaining
-      local out_retry_after_us = row.retry_after_us
-      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.retry_after'
-      end
-      reply[rlfunc_at + 3] = out_retry_after_us
-      local out_reset_after_us = row.reset_after_us
-      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.reset_after'
-      end
-      reply[rlfunc_at + 4] = out_reset_after_us
-      rlfunc_at = rlfunc_at + 4
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_allowed = row.allowed
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        end
+        local out_reset_after_us = row.reset_after_us
+        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
+        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 3
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, 'any'}})
   if reply then
@@ -1811,13 +1823,13 @@ do -- rlfunc: lines=36 file=functions/ratelimit/check_peek.lua
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
 --- @result allowed        bool                     whether every limit would allow
 --- @result duplicate      bool                     whether the receipt is known
---- @result refused        count                    how many limits would refuse: 1 of 2; 0 when allowed
+--- @result refused        count[0..16]             how many limits would refuse: 1 of 2; 0 when allowed
 --- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
 --- @result limits         group                    an answer for each limit, in the order of the call
 --- @result limits.allowed bool                     whether this limit would allow
---- @result limits.remaining count                  what is left now: 10 of 10 before the first call
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
+--- @result limits.remaining count[0..1000000]      what is left now: 10 of 10 before the first call
 --- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
+--- @result limits.retry_after duration             wait until this limit allows; 0 when it does
 --- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check_peek(bucket, limits, receipt, dedup_us)
@@ -1918,37 +1930,49 @@ local function ratelimit_v1_check_peek(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_refused >= 0 and out_refused <= 9007199254740992) then
-      rlfunc_wrong = 'result refused'
+    if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
+      rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
-    end
-    local reply, rlfunc_at = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_refused, out_retry_after_us, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil}, 5
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      reply[rlfunc_at + 1] = row.allowed and 1 or 0
-      local out_remaining = row.remaining
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.remaining'
-      end
-      reply[rlfunc_at + 2] = out_remaining
-      local out_retry_after_us = row.retry_after_us
-      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.retry_after'
-      end
-      reply[rlfunc_at + 3] = out_retry_after_us
-      local out_reset_after_us = row.reset_after_us
-      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.reset_after'
-      end
-      reply[rlfunc_at + 4] = out_reset_after_us
-      rlfunc_at = rlfunc_at + 4
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_allowed = row.allowed
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        end
+        local out_reset_after_us = row.reset_after_us
+        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
+        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 3
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, 'any'}})
   if reply then
@@ -2018,9 +2042,9 @@ local function ratelimit_v1_check_reset(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'zset'}, {rows = #limits, 'any'}})
   if reply then
@@ -2048,9 +2072,9 @@ do -- rlfunc: lines=32 file=functions/ratelimit/fixed_window.lua
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[0..1000000]=1 how much to take; 0 only looks
 --- @result allowed     bool                whether cost was taken
---- @result remaining   count               what is left after the call: 7 when 3 of 10 are taken
---- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until the window ends; 0 when none has begun
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds no count, or never expires
 local function fixed_window(bucket, limit, window_us, cost)
@@ -2060,9 +2084,9 @@ local function fixed_window(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, 0, window_count.charge(bucket, cost, window_ms, end_us, windows)
+    return true, left, window_count.charge(bucket, cost, window_ms, end_us, windows), 0
   end
-  return allowed, left, wait_us, end_us
+  return allowed, left, end_us, wait_us
 end
 
 -- Joins fixed_window to Redis.
@@ -2088,25 +2112,33 @@ local function ratelimit_v1_fixed_window(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
-  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(fixed_window, keys[1], limit, window_us, cost)
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(fixed_window, keys[1], limit, window_us, cost)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2126,9 +2158,9 @@ do -- rlfunc: lines=23 file=functions/ratelimit/fixed_window_peek.lua
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[0..1000000]=1 how much would be taken
 --- @result allowed     bool                whether cost would be taken
---- @result remaining   count               what is left now: 10 of 10 before the first call
---- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until the window ends; 0 when none has begun
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds no count, or never expires
 local function fixed_window_peek(bucket, limit, window_us, cost)
@@ -2137,9 +2169,9 @@ local function fixed_window_peek(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed then
-    return true, left + cost, 0, end_us
+    return true, left + cost, end_us, 0
   end
-  return false, left, wait_us, end_us
+  return false, left, end_us, wait_us
 end
 
 -- Joins fixed_window_peek to Redis.
@@ -2165,25 +2197,33 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
-  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(fixed_window_peek, keys[1], limit, window_us, cost)
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(fixed_window_peek, keys[1], limit, window_us, cost)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2205,8 +2245,8 @@ do -- rlfunc: lines=21 file=functions/ratelimit/fixed_window_refund.lua
 --- @arg    limit       count[1..1000000]   most that is taken in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[1..1000000]=1 how much to give back
---- @result refunded    count               how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
---- @result remaining   count               what is left after the call: 8 when 2 of 10 are taken still
+--- @result refunded    count[0..1000000]   how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
+--- @result remaining   count[0..1000000]   what is left after the call: 8 when 2 of 10 are taken still
 --- @result reset_after duration            wait until the window ends; 0 when none is going on
 --- @error  RLSTATE                         the key holds no count, or never expires
 local function fixed_window_refund(bucket, limit, window_us, cost)
@@ -2246,19 +2286,27 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_refunded >= 0 and out_refunded <= 9007199254740992) then
-      rlfunc_wrong = 'result refunded'
+    if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
+      rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_refunded, out_remaining, out_reset_after_us}
+      local rlfunc_head = out_refunded
+      if out_reset_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 1000001
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
     end
-    out_refunded = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_refunded = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2292,9 +2340,9 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2320,9 +2368,9 @@ do -- rlfunc: lines=22 file=functions/ratelimit/gcra.lua
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
 --- @arg    cost        count[0..1000000]=1 tokens to take; 0 only looks
 --- @result allowed     bool                whether cost was taken
---- @result remaining   count               whole tokens left after the call: 7 when 3 of 10 are taken
---- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
+--- @result remaining   count[0..1000000]   whole tokens left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra(bucket, limit, period_us, burst, cost)
@@ -2359,25 +2407,33 @@ local function ratelimit_v1_gcra(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
-  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(gcra, keys[1], limit, period_us, burst, cost)
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra, keys[1], limit, period_us, burst, cost)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2398,9 +2454,9 @@ do -- rlfunc: lines=24 file=functions/ratelimit/gcra_peek.lua
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
 --- @arg    cost        count[0..1000000]=1 tokens that would be taken
 --- @result allowed     bool                whether cost would be taken
---- @result remaining   count               whole tokens in the bucket now: 10 in an untouched bucket of 10
---- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
+--- @result remaining   count[0..1000000]   whole tokens in the bucket now: 10 in an untouched bucket of 10
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @result retry_after duration            wait until cost would be allowed, exact to the tick; 0 when allowed
 --- @error  RLARG                           cost exceeds burst, or burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
 local function gcra_peek(bucket, limit, period_us, burst, cost)
@@ -2409,9 +2465,9 @@ local function gcra_peek(bucket, limit, period_us, burst, cost)
     return nil, left
   end
   if allowed then
-    return true, left + cost, 0, full_us
+    return true, left + cost, full_us, 0
   end
-  return false, left, wait_us, full_us
+  return false, left, full_us, wait_us
 end
 
 -- Joins gcra_peek to Redis.
@@ -2444,25 +2500,33 @@ local function ratelimit_v1_gcra_peek(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
-  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(gcra_peek, keys[1], limit, period_us, burst, cost)
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra_peek, keys[1], limit, period_us, burst, cost)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2484,7 +2548,7 @@ do -- rlfunc: lines=17 file=functions/ratelimit/gcra_refund.lua
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
 --- @arg    cost        count[1..1000000]=1 tokens to give back
 --- @result refunded    bool                whether the bucket was not full, so that there was room for some
---- @result remaining   count               whole tokens left after the call: 8 when 2 of 10 are taken still
+--- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are taken still
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
@@ -2528,16 +2592,21 @@ local function ratelimit_v1_gcra_refund(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_refunded and 1 or 0, out_remaining, out_reset_after_us}
+      local rlfunc_head = (out_refunded and 1 or 0) + out_remaining * 2
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
     end
-    out_refunded = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_refunded = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2571,9 +2640,9 @@ local function ratelimit_v1_gcra_reset(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2601,9 +2670,9 @@ do -- rlfunc: lines=32 file=functions/ratelimit/sliding_counter.lua
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[0..1000000]=1 how much to take; 0 only looks
 --- @result allowed     bool                whether cost was taken
---- @result remaining   count               what is left after the call: 7 when 3 of 10 are taken
---- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are taken
 --- @result reset_after duration            wait until all is forgotten: two windows right after the first call; 0 when nothing is kept
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds no pair of counts, or never expires
 local function sliding_counter(bucket, limit, window_us, cost)
@@ -2613,9 +2682,9 @@ local function sliding_counter(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, 0, window_pair.charge(bucket, cost, window_ms, gone_ms, moved)
+    return true, left, window_pair.charge(bucket, cost, window_ms, gone_ms, moved), 0
   end
-  return allowed, left, wait_us, reset_us
+  return allowed, left, reset_us, wait_us
 end
 
 -- Joins sliding_counter to Redis.
@@ -2641,25 +2710,33 @@ local function ratelimit_v1_sliding_counter(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
-  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_counter, keys[1], limit, window_us, cost)
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_counter, keys[1], limit, window_us, cost)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2679,9 +2756,9 @@ do -- rlfunc: lines=23 file=functions/ratelimit/sliding_counter_peek.lua
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[0..1000000]=1 how much would be taken
 --- @result allowed     bool                whether cost would be taken
---- @result remaining   count               what is left now: 10 of 10 before the first call
---- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
+--- @result remaining   count[0..1000000]   what is left now: 10 of 10 before the first call
 --- @result reset_after duration            wait until all is forgotten; 0 when nothing is kept
+--- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
 --- @error  RLSTATE                         the key holds no pair of counts, or never expires
 local function sliding_counter_peek(bucket, limit, window_us, cost)
@@ -2690,9 +2767,9 @@ local function sliding_counter_peek(bucket, limit, window_us, cost)
     return nil, left
   end
   if allowed then
-    return true, left + cost, 0, reset_us
+    return true, left + cost, reset_us, 0
   end
-  return false, left, wait_us, reset_us
+  return false, left, reset_us, wait_us
 end
 
 -- Joins sliding_counter_peek to Redis.
@@ -2718,25 +2795,33 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
     end
   end
-  local rlfunc_ok, out_allowed, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_counter_peek, keys[1], limit, window_us, cost)
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_counter_peek, keys[1], limit, window_us, cost)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2756,8 +2841,8 @@ do -- rlfunc: lines=19 file=functions/ratelimit/sliding_counter_refund.lua
 --- @arg    limit       count[1..1000000]   most that is taken in a window's length, by the estimate
 --- @arg    window      duration[1us..90d]  length of the window
 --- @arg    cost        count[1..1000000]=1 how much to give back
---- @result refunded    count               how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
---- @result remaining   count               what is left after the call: 8 when 2 of 10 are taken still
+--- @result refunded    count[0..1000000]   how much was given back: 2 of 5 when 2 were taken; 0 when nothing was
+--- @result remaining   count[0..1000000]   what is left after the call: 8 when 2 of 10 are taken still
 --- @result reset_after duration            wait until all is forgotten; 0 when nothing is kept
 --- @error  RLSTATE                         the key holds no pair of counts, or never expires
 local function sliding_counter_refund(bucket, limit, window_us, cost)
@@ -2797,19 +2882,27 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_refunded >= 0 and out_refunded <= 9007199254740992) then
-      rlfunc_wrong = 'result refunded'
+    if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
+      rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_refunded, out_remaining, out_reset_after_us}
+      local rlfunc_head = out_refunded
+      if out_reset_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 1000001
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
     end
-    out_refunded = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_refunded = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2843,9 +2936,9 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
   if reply then
@@ -2878,10 +2971,10 @@ do -- rlfunc: lines=60 file=functions/ratelimit/sliding_log.lua
 --- @arg    refresh     bool?               whether a duplicate renews its receipt: one receipt could then pass for ever
 --- @result allowed     bool                whether the request may pass
 --- @result duplicate   bool                whether its receipt was known, so that it was not counted
---- @result count       count               admissions inside the window after the call: 3 after the third request; at most one more than the highest limit of the callers
---- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when refused
---- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
+--- @result count       count[0..1000001]   admissions inside the window after the call: 3 after the third request; at most one more than the highest limit of the callers
+--- @result remaining   count[0..1000000]   admissions left in the window: 7 when 3 of 10 are used; 0 when refused
 --- @result reset_after duration            wait until the window is empty: the whole window right after an admission; 0 when empty
+--- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us, refresh)
   local known_us = dedup_us or window_us
@@ -2900,7 +2993,7 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     if refresh then
       receipt_set.renew(receipts, receipt, now_us, known_us, ahead_us)
     end
-    return true, true, count, math.max(limit - count, 0), 0, reset_us
+    return true, true, count, math.max(limit - count, 0), reset_us, 0
   end
 
   if count >= limit then
@@ -2908,14 +3001,14 @@ local function sliding_log(bucket, receipts, limit, window_us, receipt, dedup_us
     if not room_us then
       return nil, unreadable
     end
-    return false, false, count, 0, room_us - clock_us, reset_us
+    return false, false, count, 0, reset_us, room_us - clock_us
   end
 
   log_entry.append(bucket, limit, window_us, clock_us, now_us, need, length, expired, oldest)
   if receipt then
     receipt_set.add(receipts, receipt, now_us, known_us, ahead_us)
   end
-  return true, false, count + 1, limit - count - 1, 0, window_us + ahead_us
+  return true, false, count + 1, limit - count - 1, window_us + ahead_us, 0
 end
 
 -- Joins sliding_log to Redis.
@@ -2955,28 +3048,39 @@ local function ratelimit_v1_sliding_log(keys, args)
       return {err = 'RLARG refresh must be 1 or 0'}
     end
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_count, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_log, keys[1], keys[2], limit, window_us, receipt, dedup_us, refresh)
+  local rlfunc_ok, out_allowed, out_duplicate, out_count, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_log, keys[1], keys[2], limit, window_us, receipt, dedup_us, refresh)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_count >= 0 and out_count <= 9007199254740992) then
-      rlfunc_wrong = 'result count'
+    if not (out_count >= 0 and out_count <= 1000001 and out_count % 1 == 0) then
+      rlfunc_wrong = 'result count must be a whole number from 0 to 1000001'
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_count, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_count * 4
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 4000008
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'list', 'zset'}})
   if reply then
@@ -2995,10 +3099,10 @@ do -- rlfunc: lines=31 file=functions/ratelimit/sliding_log_peek.lua
 --- @arg    limit       count[1..1000000]   most admissions in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @result allowed     bool                whether a request would pass now
---- @result count       count               admissions inside the window now; at most one more than the highest limit of the bucket's callers
---- @result remaining   count               admissions left in the window: 7 when 3 of 10 are used; 0 when full
---- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
+--- @result count       count[0..1000001]   admissions inside the window now; at most one more than the highest limit of the bucket's callers
+--- @result remaining   count[0..1000000]   admissions left in the window: 7 when 3 of 10 are used; 0 when full
 --- @result reset_after duration            wait until the window is empty; 0 when empty
+--- @result retry_after duration            wait until a request passes, exact to the microsecond; 0 when allowed
 --- @error  RLSTATE                         the log holds an entry that is not a time
 local function sliding_log_peek(bucket, limit, window_us)
   local clock_us = clock.now_us()
@@ -3011,13 +3115,13 @@ local function sliding_log_peek(bucket, limit, window_us)
   end
   local reset_us = newest_us + window_us - clock_us
   if count < limit then
-    return true, count, limit - count, 0, reset_us
+    return true, count, limit - count, reset_us, 0
   end
   local room_us, unreadable = window_log.room_us(bucket, limit, window_us, count, oldest_us)
   if not room_us then
     return nil, unreadable
   end
-  return false, count, 0, room_us - clock_us, reset_us
+  return false, count, 0, reset_us, room_us - clock_us
 end
 
 -- Joins sliding_log_peek to Redis.
@@ -3036,28 +3140,39 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
   if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
-  local rlfunc_ok, out_allowed, out_count, out_remaining, out_retry_after_us, out_reset_after_us = pcall(sliding_log_peek, keys[1], limit, window_us)
+  local rlfunc_ok, out_allowed, out_count, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_log_peek, keys[1], limit, window_us)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_count
     end
     local rlfunc_wrong
-    if not (out_count >= 0 and out_count <= 9007199254740992) then
-      rlfunc_wrong = 'result count'
+    if not (out_count >= 0 and out_count <= 1000001 and out_count % 1 == 0) then
+      rlfunc_wrong = 'result count must be a whole number from 0 to 1000001'
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992) then
-      rlfunc_wrong = 'result remaining'
+    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result retry_after'
+    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992) then
-      rlfunc_wrong = 'result reset_after'
+    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_allowed and 1 or 0, out_count, out_remaining, out_retry_after_us, out_reset_after_us}
+      local rlfunc_head = (out_allowed and 1 or 0) + out_count * 2
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 2000004
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
     end
-    out_allowed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_allowed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'list'}})
   if reply then
@@ -3107,9 +3222,9 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_refunded and 1 or 0}
+      return (out_refunded and 1 or 0)
     end
-    out_refunded = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_refunded = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'list', 'zset'}})
   if reply then
@@ -3144,9 +3259,9 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
     end
     local rlfunc_wrong
     if not rlfunc_wrong then
-      return {out_existed and 1 or 0}
+      return (out_existed and 1 or 0)
     end
-    out_existed = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_existed = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'list', 'zset'}})
   if reply then

@@ -16,6 +16,7 @@ var slidingCounterFunction = &fcall.Function{
 	Name:       "sliding_counter",
 	ServerName: "ratelimit_v1_sliding_counter",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 
 // SlidingCounterParams are the arguments of SlidingCounter.
@@ -36,10 +37,10 @@ type SlidingCounterResult struct {
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
-	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until all is forgotten: two windows right after the first call; 0 when nothing is kept.
 	ResetAfter time.Duration
+	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // SlidingCounter calls sliding_counter: Takes cost while what was taken in the last window's length,
@@ -100,8 +101,8 @@ func decodeSlidingCounter(reply *fcall.Reply) (SlidingCounterResult, error) {
 	var r SlidingCounterResult
 	r.Allowed = reply.Bool("allowed")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return SlidingCounterResult{}, err
 	}

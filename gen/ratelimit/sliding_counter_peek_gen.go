@@ -17,6 +17,7 @@ var slidingCounterPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_sliding_counter_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 
 // SlidingCounterPeekParams are the arguments of SlidingCounterPeek.
@@ -37,10 +38,10 @@ type SlidingCounterPeekResult struct {
 	Allowed bool
 	// Remaining: what is left now: 10 of 10 before the first call.
 	Remaining int64
-	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until all is forgotten; 0 when nothing is kept.
 	ResetAfter time.Duration
+	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // SlidingCounterPeek calls sliding_counter_peek: Tells what sliding_counter would answer, and changes
@@ -90,8 +91,8 @@ func decodeSlidingCounterPeek(reply *fcall.Reply) (SlidingCounterPeekResult, err
 	var r SlidingCounterPeekResult
 	r.Allowed = reply.Bool("allowed")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return SlidingCounterPeekResult{}, err
 	}

@@ -16,6 +16,7 @@ var slidingCounterRefundFunction = &fcall.Function{
 	Name:       "sliding_counter_refund",
 	ServerName: "ratelimit_v1_sliding_counter_refund",
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 1000001}, {}, {}},
 }
 
 // SlidingCounterRefundParams are the arguments of SlidingCounterRefund.

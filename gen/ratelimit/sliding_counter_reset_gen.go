@@ -14,6 +14,7 @@ var slidingCounterResetFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "sliding_counter_reset",
 	ServerName: "ratelimit_v1_sliding_counter_reset",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // SlidingCounterResetParams are the arguments of SlidingCounterReset.

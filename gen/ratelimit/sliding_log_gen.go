@@ -16,6 +16,7 @@ var slidingLogFunction = &fcall.Function{
 	Name:       "sliding_log",
 	ServerName: "ratelimit_v1_sliding_log",
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 1000002}, {}, {}, {}},
 }
 
 // SlidingLogParams are the arguments of SlidingLog.
@@ -47,10 +48,10 @@ type SlidingLogResult struct {
 	Count int64
 	// Remaining: admissions left in the window: 7 when 3 of 10 are used; 0 when refused.
 	Remaining int64
-	// RetryAfter: wait until a request passes, exact to the microsecond; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the window is empty: the whole window right after an admission; 0 when empty.
 	ResetAfter time.Duration
+	// RetryAfter: wait until a request passes, exact to the microsecond; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // SlidingLog calls sliding_log: Admits a request while fewer than limit were admitted in the window that ends
@@ -115,8 +116,8 @@ func decodeSlidingLog(reply *fcall.Reply) (SlidingLogResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Count = reply.Count("count")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return SlidingLogResult{}, err
 	}

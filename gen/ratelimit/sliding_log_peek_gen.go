@@ -17,6 +17,7 @@ var slidingLogPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_sliding_log_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000002}, {}, {}, {}},
 }
 
 // SlidingLogPeekParams are the arguments of SlidingLogPeek.
@@ -37,10 +38,10 @@ type SlidingLogPeekResult struct {
 	Count int64
 	// Remaining: admissions left in the window: 7 when 3 of 10 are used; 0 when full.
 	Remaining int64
-	// RetryAfter: wait until a request passes, exact to the microsecond; 0 when allowed.
-	RetryAfter time.Duration
 	// ResetAfter: wait until the window is empty; 0 when empty.
 	ResetAfter time.Duration
+	// RetryAfter: wait until a request passes, exact to the microsecond; 0 when allowed.
+	RetryAfter time.Duration
 }
 
 // SlidingLogPeek calls sliding_log_peek: Tells what sliding_log would answer to a request without a receipt,
@@ -89,8 +90,8 @@ func decodeSlidingLogPeek(reply *fcall.Reply) (SlidingLogPeekResult, error) {
 	r.Allowed = reply.Bool("allowed")
 	r.Count = reply.Count("count")
 	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
 	r.ResetAfter = reply.Duration("reset_after")
+	r.RetryAfter = reply.Duration("retry_after")
 	if err := reply.Close(); err != nil {
 		return SlidingLogPeekResult{}, err
 	}

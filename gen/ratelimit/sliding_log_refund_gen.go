@@ -14,6 +14,7 @@ var slidingLogRefundFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "sliding_log_refund",
 	ServerName: "ratelimit_v1_sliding_log_refund",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // SlidingLogRefundParams are the arguments of SlidingLogRefund.

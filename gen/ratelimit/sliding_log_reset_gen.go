@@ -14,6 +14,7 @@ var slidingLogResetFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "sliding_log_reset",
 	ServerName: "ratelimit_v1_sliding_log_reset",
+	Results:    []fcall.Result{{Values: 2}},
 }
 
 // SlidingLogResetParams are the arguments of SlidingLogReset.

@@ -37,8 +37,8 @@ type CheckCall struct {
 type CheckRow struct {
 	Allowed    bool
 	Remaining  int64
-	RetryAfter time.Duration
 	ResetAfter time.Duration
+	RetryAfter time.Duration
 }
 
 // CheckResult is the answer of check and of check_peek.
@@ -166,7 +166,7 @@ func (m *Check) look(subject string, l CheckLimit) (row CheckRow, err error) {
 	switch l.Kind {
 	case "sliding_log":
 		r := m.logs.look(l.of(subject), l.Limit, l.Window, l.Cost)
-		return CheckRow{r.Allowed, r.Remaining, r.RetryAfter, r.ResetAfter}, nil
+		return CheckRow{r.Allowed, r.Remaining, r.ResetAfter, r.RetryAfter}, nil
 	case "sliding_counter":
 		r, err := m.counters.Peek(l.of(subject), l.window())
 		return CheckRow(r), err
@@ -183,7 +183,7 @@ func (m *Check) take(subject string, l CheckLimit) CheckRow {
 	switch l.Kind {
 	case "sliding_log":
 		r, _ := m.logs.Take(l.of(subject), SlidingLogCall{Limit: l.Limit, Window: l.Window})
-		return CheckRow{r.Allowed, r.Remaining, r.RetryAfter, r.ResetAfter}
+		return CheckRow{r.Allowed, r.Remaining, r.ResetAfter, r.RetryAfter}
 	case "sliding_counter":
 		r, _, _ := m.counters.Take(l.of(subject), l.window())
 		return CheckRow(r)

@@ -36,8 +36,8 @@ type WindowCall struct {
 type WindowResult struct {
 	Allowed    bool
 	Remaining  int64
-	RetryAfter time.Duration
 	ResetAfter time.Duration
+	RetryAfter time.Duration
 }
 
 // WindowRefundResult is the answer of fixed_window_refund and of sliding_counter_refund.

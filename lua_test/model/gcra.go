@@ -33,8 +33,8 @@ type GCRACall struct {
 type GCRAResult struct {
 	Allowed    bool
 	Remaining  int64
-	RetryAfter time.Duration
 	ResetAfter time.Duration
+	RetryAfter time.Duration
 }
 
 // GCRARefundResult is the answer of gcra_refund.

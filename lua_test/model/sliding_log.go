@@ -38,8 +38,8 @@ type SlidingLogResult struct {
 	Duplicate  bool
 	Count      int64
 	Remaining  int64
-	RetryAfter time.Duration
 	ResetAfter time.Duration
+	RetryAfter time.Duration
 }
 
 // SlidingLogPeekResult is the answer of sliding_log_peek.
@@ -47,8 +47,8 @@ type SlidingLogPeekResult struct {
 	Allowed    bool
 	Count      int64
 	Remaining  int64
-	RetryAfter time.Duration
 	ResetAfter time.Duration
+	RetryAfter time.Duration
 }
 
 // NewSlidingLog returns a model that knows no subject.
@@ -97,7 +97,7 @@ func (m *SlidingLog) Peek(subject string, limit int64, window time.Duration) Sli
 func (m *SlidingLog) look(subject string, limit int64, window time.Duration, cost int64) SlidingLogPeekResult {
 	needed, now := m.subjects[subject].needed(m.clock, microseconds(window))
 	r := m.judge(after(needed, now-microseconds(window)), limit, microseconds(window), cost)
-	return SlidingLogPeekResult{r.Allowed, r.Count, r.Remaining, r.RetryAfter, r.ResetAfter}
+	return SlidingLogPeekResult{r.Allowed, r.Count, r.Remaining, r.ResetAfter, r.RetryAfter}
 }
 
 // Refund answers sliding_log_refund. The receipt's admission may have left the log.

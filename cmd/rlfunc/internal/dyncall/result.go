@@ -35,7 +35,7 @@ func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 			r.Fields[i] = read(reply, f)
 			continue
 		}
-		group := Value{Field: f, Rows: make([]Result, reply.Rows(f.Name, len(f.Fields)))}
+		group := Value{Field: f, Rows: make([]Result, reply.Rows(f.Name))}
 		for n := range group.Rows {
 			reply.Row(n)
 			for _, inner := range f.Fields {
@@ -46,6 +46,19 @@ func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 		r.Fields[i] = group
 	}
 	return r, reply.Close()
+}
+
+// results says how results travel.
+func results(fields []spec.Field) []fcall.Result {
+	digits := spec.Digits(fields)
+	out := make([]fcall.Result, len(fields))
+	for i, f := range fields {
+		out[i] = fcall.Result{Values: digits[i], Text: f.Kind == spec.KindText}
+		if f.Kind == spec.KindGroup {
+			out[i].Rows = results(f.Fields)
+		}
+	}
+	return out
 }
 
 func read(reply *fcall.Reply, f spec.Field) Value {

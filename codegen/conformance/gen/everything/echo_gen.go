@@ -15,6 +15,7 @@ var echoFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "echo",
 	ServerName: "everything_v2_echo",
+	Results:    []fcall.Result{{Text: true}, {Text: true}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {Values: 2}, {Values: 2}, {Text: true}, {Text: true}, {Values: 2}, {Values: 2}},
 }
 
 // EchoParams are the arguments of Echo.

@@ -298,6 +298,8 @@ local function echo(bucket, second, number, cost, bonus, level, price_micros, ti
   return bucket, second, number, cost, bonus or 0, level or 0, price_micros, tip_micros or 0, window_us, grace_us, since_us,
     latest_us or 0, on, off, note, receipt or '', kind, mode
 end
+local rlfunc_places_kind = {['log'] = 0, ['bucket'] = 1}
+local rlfunc_places_mode = {['open'] = 0, ['closed'] = 1}
 
 -- Joins echo to Redis.
 local function everything_v2_echo(keys, args)
@@ -404,40 +406,92 @@ local function everything_v2_echo(keys, args)
       return out_second
     end
     local rlfunc_wrong
-    if not (out_number >= 0 and out_number <= 9007199254740992) then
-      rlfunc_wrong = 'result number'
+    if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
+      rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_cost >= 0 and out_cost <= 9007199254740992) then
-      rlfunc_wrong = 'result cost'
+    if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
+      rlfunc_wrong = 'result cost must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_bonus >= 0 and out_bonus <= 9007199254740992) then
-      rlfunc_wrong = 'result bonus'
+    if not (out_bonus >= 0 and out_bonus <= 9007199254740992 and out_bonus % 1 == 0) then
+      rlfunc_wrong = 'result bonus must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_level >= 0 and out_level <= 9007199254740992) then
-      rlfunc_wrong = 'result level'
+    if not (out_level >= 0 and out_level <= 9007199254740992 and out_level % 1 == 0) then
+      rlfunc_wrong = 'result level must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_price_micros >= 0 and out_price_micros <= 9007199254740992) then
-      rlfunc_wrong = 'result price'
+    if not (out_price_micros >= 0 and out_price_micros <= 9007199254740992 and out_price_micros % 1 == 0) then
+      rlfunc_wrong = 'result price must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_tip_micros >= 0 and out_tip_micros <= 9007199254740992) then
-      rlfunc_wrong = 'result tip'
+    if not (out_tip_micros >= 0 and out_tip_micros <= 9007199254740992 and out_tip_micros % 1 == 0) then
+      rlfunc_wrong = 'result tip must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_window_us >= 0 and out_window_us <= 9007199254740992) then
-      rlfunc_wrong = 'result window'
+    if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
+      rlfunc_wrong = 'result window must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_grace_us >= 0 and out_grace_us <= 9007199254740992) then
-      rlfunc_wrong = 'result grace'
+    if not (out_grace_us >= 0 and out_grace_us <= 9007199254740992 and out_grace_us % 1 == 0) then
+      rlfunc_wrong = 'result grace must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_since_us >= 0 and out_since_us <= 9007199254740992) then
-      rlfunc_wrong = 'result since'
+    if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
+      rlfunc_wrong = 'result since must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_later_us >= 0 and out_later_us <= 9007199254740992) then
-      rlfunc_wrong = 'result later'
+    if not (out_later_us >= 0 and out_later_us <= 9007199254740992 and out_later_us % 1 == 0) then
+      rlfunc_wrong = 'result later must be a whole number from 0 to 9007199254740992'
+    end
+    local place_kind = rlfunc_places_kind[out_kind]
+    if not place_kind then
+      rlfunc_wrong, place_kind = 'result kind must be one of log, bucket', 0
+    end
+    local place_mode = rlfunc_places_mode[out_mode]
+    if not place_mode then
+      rlfunc_wrong, place_mode = 'result mode must be one of open, closed', 0
     end
     if not rlfunc_wrong then
-      return {out_bucket, out_second, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_on and 1 or 0, out_off and 1 or 0, out_note, out_receipt, out_kind, out_mode}
+      local rlfunc_head = (out_on and 1 or 0) + (out_off and 2 or 0) + place_kind * 4 + place_mode * 8
+      if out_receipt ~= '' then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second, out_note, out_receipt}
+      end
+      if out_note ~= '' then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second, out_note}
+      end
+      if out_second ~= '' then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second}
+      end
+      if out_bucket ~= '' then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket}
+      end
+      if out_later_us ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us}
+      end
+      if out_since_us ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us}
+      end
+      if out_grace_us ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us}
+      end
+      if out_window_us ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us}
+      end
+      if out_tip_micros ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros}
+      end
+      if out_price_micros ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros}
+      end
+      if out_level ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus, out_level}
+      end
+      if out_bonus ~= 0 then
+        return {rlfunc_head, out_number, out_cost, out_bonus}
+      end
+      if out_cost ~= 0 then
+        return {rlfunc_head, out_number, out_cost}
+      end
+      local rlfunc_one = rlfunc_head + out_number * 16
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_number}
     end
-    out_bucket = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_bucket = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_bucket, keys, {{rows = 1, 'string', 'hash'}})
   if reply then
@@ -496,13 +550,18 @@ local function everything_v2_fail(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
-    if not (out_number >= 0 and out_number <= 9007199254740992) then
-      rlfunc_wrong = 'result number'
+    if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
+      rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
-      return {out_number}
+      local rlfunc_head = 0
+      local rlfunc_one = rlfunc_head + out_number
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_number}
     end
-    out_number = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_number = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}})
   if reply then
@@ -598,30 +657,40 @@ local function everything_v2_groups(keys, args)
       return out_total
     end
     local rlfunc_wrong
-    if not (out_total >= 0 and out_total <= 9007199254740992) then
-      rlfunc_wrong = 'result total'
+    if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+      rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {#out_sizes, nil, nil, nil, nil}, 1
-    for i = 1, #out_sizes do
-      local row = out_sizes[i]
-      local out_size = row.size
-      if not (out_size >= 0 and out_size <= 9007199254740992) then
-        rlfunc_wrong = 'result sizes.size'
-      end
-      reply[rlfunc_at + 1] = out_size
-      local out_seen = row.seen
-      if not (out_seen >= 0 and out_seen <= 9007199254740992) then
-        rlfunc_wrong = 'result sizes.seen'
-      end
-      reply[rlfunc_at + 2] = out_seen
-      rlfunc_at = rlfunc_at + 2
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = out_total
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {#out_sizes, nil, nil, nil, nil}, 1
+      local rlfunc_sizes = #out_sizes
+      if rlfunc_sizes > 65536 then
+        rlfunc_wrong, rlfunc_sizes = 'result sizes must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_sizes do
+        local row = out_sizes[i]
+        local out_size = row.size
+        if not (out_size >= 0 and out_size <= 9007199254740992 and out_size % 1 == 0) then
+          rlfunc_wrong = 'result sizes.size must be a whole number from 0 to 9007199254740992'
+        end
+        local out_seen = row.seen
+        if not (out_seen >= 0 and out_seen <= 9007199254740992 and out_seen % 1 == 0) then
+          rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_size
+        reply[rlfunc_at + i + rlfunc_sizes] = out_seen
+      end
+      rlfunc_at = rlfunc_at + rlfunc_sizes * 2
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_total
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_sizes = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_sizes = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_sizes, keys, {{rows = 1, 'string', 'hash'}, {rows = #logs, 'list', 'zset'}, {rows = #tables, 'hash'}})
   if reply then
@@ -989,21 +1058,32 @@ local function everything_v2_mixed(keys, args)
       return out_sum
     end
     local rlfunc_wrong
-    if not (out_sum >= 0 and out_sum <= 9007199254740992) then
-      rlfunc_wrong = 'result sum'
+    if not (out_sum >= 0 and out_sum <= 9007199254740992 and out_sum % 1 == 0) then
+      rlfunc_wrong = 'result sum must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {#out_keys, nil, nil}, 1
-    for i = 1, #out_keys do
-      local row = out_keys[i]
-      reply[rlfunc_at + 1] = row.name
-      rlfunc_at = rlfunc_at + 1
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = out_sum
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {#out_keys, nil, nil}, 1
+      local rlfunc_keys = #out_keys
+      if rlfunc_keys > 65536 then
+        rlfunc_wrong, rlfunc_keys = 'result keys must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_keys do
+        local row = out_keys[i]
+        local out_name = row.name
+        reply[rlfunc_at + i] = out_name
+      end
+      rlfunc_at = rlfunc_at + rlfunc_keys
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_sum
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_keys = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_keys = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_keys, keys, {{rows = 1, 'string'}, {rows = #first, 'any', 'zset'}, {rows = #plain, 'list'}, {rows = #second, 'any', 'zset'}})
   if reply then
@@ -1184,6 +1264,8 @@ local function rlfunc_pairs_of_rows(text)
   rlfunc_pairs_of_kept = rlfunc_pairs_of_kept + 1
   return rows
 end
+local rlfunc_places_items_kind = {['sum'] = 0, ['last'] = 1}
+local rlfunc_places_items_mode = {['open'] = 0, ['closed'] = 1}
 
 -- Joins packs to Redis.
 local function everything_v2_packs(keys, args)
@@ -1250,65 +1332,95 @@ local function everything_v2_packs(keys, args)
       return out_items
     end
     local rlfunc_wrong
-    if not (out_total >= 0 and out_total <= 9007199254740992) then
-      rlfunc_wrong = 'result total'
+    if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+      rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
     end
-    if not (out_whole >= 0 and out_whole <= 9007199254740992) then
-      rlfunc_wrong = 'result whole'
+    if not (out_whole >= 0 and out_whole <= 9007199254740992 and out_whole % 1 == 0) then
+      rlfunc_wrong = 'result whole must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {out_total, #out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 2
-    for i = 1, #out_items do
-      local row = out_items[i]
-      reply[rlfunc_at + 1] = row.name
-      reply[rlfunc_at + 2] = row.kind
-      reply[rlfunc_at + 3] = row.state
-      reply[rlfunc_at + 4] = row.seen
-      local out_window_us = row.window_us
-      if not (out_window_us >= 0 and out_window_us <= 9007199254740992) then
-        rlfunc_wrong = 'result items.window'
-      end
-      reply[rlfunc_at + 5] = out_window_us
-      local out_cost = row.cost
-      if not (out_cost >= 0 and out_cost <= 9007199254740992) then
-        rlfunc_wrong = 'result items.cost'
-      end
-      reply[rlfunc_at + 6] = out_cost
-      local out_since_us = row.since_us
-      if not (out_since_us >= 0 and out_since_us <= 9007199254740992) then
-        rlfunc_wrong = 'result items.since'
-      end
-      reply[rlfunc_at + 7] = out_since_us
-      reply[rlfunc_at + 8] = row.on and 1 or 0
-      reply[rlfunc_at + 9] = row.note
-      reply[rlfunc_at + 10] = row.shadow and 1 or 0
-      reply[rlfunc_at + 11] = row.mode
-      rlfunc_at = rlfunc_at + 11
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = out_whole
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_pairs_of
-    for i = 1, #out_pairs_of do
-      local row = out_pairs_of[i]
-      reply[rlfunc_at + 1] = row.left
-      local out_right = row.right
-      if not (out_right >= 0 and out_right <= 9007199254740992) then
-        rlfunc_wrong = 'result pairs_of.right'
-      end
-      reply[rlfunc_at + 2] = out_right
-      local out_third = row.third
-      if not (out_third >= 0 and out_third <= 9007199254740992) then
-        rlfunc_wrong = 'result pairs_of.third'
-      end
-      reply[rlfunc_at + 3] = out_third
-      rlfunc_at = rlfunc_at + 3
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = out_between
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {#out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_items = #out_items
+      if rlfunc_items > 65536 then
+        rlfunc_wrong, rlfunc_items = 'result items must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_items do
+        local row = out_items[i]
+        local out_name = row.name
+        local out_kind = row.kind
+        local place_kind = rlfunc_places_items_kind[out_kind]
+        if not place_kind then
+          rlfunc_wrong, place_kind = 'result items.kind must be one of sum, last', 0
+        end
+        local out_state = row.state
+        local out_seen = row.seen
+        local out_window_us = row.window_us
+        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
+          rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
+        end
+        local out_cost = row.cost
+        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
+          rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
+        end
+        local out_since_us = row.since_us
+        if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
+          rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
+        end
+        local out_on = row.on
+        local out_note = row.note
+        local out_shadow = row.shadow
+        local out_mode = row.mode
+        local place_mode = rlfunc_places_items_mode[out_mode]
+        if not place_mode then
+          rlfunc_wrong, place_mode = 'result items.mode must be one of open, closed', 0
+        end
+        reply[rlfunc_at + i] = place_kind + (out_on and 2 or 0) + (out_shadow and 4 or 0) + place_mode * 8
+        reply[rlfunc_at + i + rlfunc_items] = out_window_us
+        reply[rlfunc_at + i + rlfunc_items * 2] = out_cost
+        reply[rlfunc_at + i + rlfunc_items * 3] = out_since_us
+        reply[rlfunc_at + i + rlfunc_items * 4] = out_name
+        reply[rlfunc_at + i + rlfunc_items * 5] = out_state
+        reply[rlfunc_at + i + rlfunc_items * 6] = out_seen
+        reply[rlfunc_at + i + rlfunc_items * 7] = out_note
+      end
+      rlfunc_at = rlfunc_at + rlfunc_items * 8
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_pairs_of
+      local rlfunc_pairs_of = #out_pairs_of
+      if rlfunc_pairs_of > 65536 then
+        rlfunc_wrong, rlfunc_pairs_of = 'result pairs_of must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_pairs_of do
+        local row = out_pairs_of[i]
+        local out_left = row.left
+        local out_right = row.right
+        if not (out_right >= 0 and out_right <= 9007199254740992 and out_right % 1 == 0) then
+          rlfunc_wrong = 'result pairs_of.right must be a whole number from 0 to 9007199254740992'
+        end
+        local out_third = row.third
+        if not (out_third >= 0 and out_third <= 9007199254740992 and out_third % 1 == 0) then
+          rlfunc_wrong = 'result pairs_of.third must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_right
+        reply[rlfunc_at + i + rlfunc_pairs_of] = out_third
+        reply[rlfunc_at + i + rlfunc_pairs_of * 2] = out_left
+      end
+      rlfunc_at = rlfunc_at + rlfunc_pairs_of * 3
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_total
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_whole
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_between
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_total = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_total = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #items, 'any', 'zset'}})
   if reply then
@@ -1362,6 +1474,7 @@ local function rows(bucket, before, limits, tiers, after)
   end
   return before + #limits + #tiers, out, blocks, after or bucket
 end
+local rlfunc_places_limits_kind = {['log'] = 0, ['bucket'] = 1}
 
 -- Joins rows to Redis.
 local function everything_v2_rows(keys, args)
@@ -1461,47 +1574,72 @@ local function everything_v2_rows(keys, args)
       return out_limits
     end
     local rlfunc_wrong
-    if not (out_total >= 0 and out_total <= 9007199254740992) then
-      rlfunc_wrong = 'result total'
+    if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+      rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
     end
-    local reply, rlfunc_at = {out_total, #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 2
-    for i = 1, #out_limits do
-      local row = out_limits[i]
-      reply[rlfunc_at + 1] = row.name
-      reply[rlfunc_at + 2] = row.log
-      reply[rlfunc_at + 3] = row.seen
-      reply[rlfunc_at + 4] = row.state
-      reply[rlfunc_at + 5] = row.kind
-      local out_window_us = row.window_us
-      if not (out_window_us >= 0 and out_window_us <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.window'
-      end
-      reply[rlfunc_at + 6] = out_window_us
-      local out_cost = row.cost
-      if not (out_cost >= 0 and out_cost <= 9007199254740992) then
-        rlfunc_wrong = 'result limits.cost'
-      end
-      reply[rlfunc_at + 7] = out_cost
-      reply[rlfunc_at + 8] = row.ok and 1 or 0
-      rlfunc_at = rlfunc_at + 8
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = #out_tiers
-    for i = 1, #out_tiers do
-      local row = out_tiers[i]
-      local out_block_us = row.block_us
-      if not (out_block_us >= 0 and out_block_us <= 9007199254740992) then
-        rlfunc_wrong = 'result tiers.block'
-      end
-      reply[rlfunc_at + 1] = out_block_us
-      rlfunc_at = rlfunc_at + 1
-    end
-    rlfunc_at = rlfunc_at + 1
-    reply[rlfunc_at] = out_after
     if not rlfunc_wrong then
-      return reply
+      local reply, rlfunc_at = {#out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local out_name = row.name
+        local out_log = row.log
+        local out_seen = row.seen
+        local out_state = row.state
+        local out_kind = row.kind
+        local place_kind = rlfunc_places_limits_kind[out_kind]
+        if not place_kind then
+          rlfunc_wrong, place_kind = 'result limits.kind must be one of log, bucket', 0
+        end
+        local out_window_us = row.window_us
+        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
+        end
+        local out_cost = row.cost
+        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
+          rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
+        end
+        local out_ok = row.ok
+        reply[rlfunc_at + i] = place_kind + (out_ok and 2 or 0)
+        reply[rlfunc_at + i + rlfunc_limits] = out_window_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = out_cost
+        reply[rlfunc_at + i + rlfunc_limits * 3] = out_name
+        reply[rlfunc_at + i + rlfunc_limits * 4] = out_log
+        reply[rlfunc_at + i + rlfunc_limits * 5] = out_seen
+        reply[rlfunc_at + i + rlfunc_limits * 6] = out_state
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 7
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = #out_tiers
+      local rlfunc_tiers = #out_tiers
+      if rlfunc_tiers > 65536 then
+        rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_tiers do
+        local row = out_tiers[i]
+        local out_block_us = row.block_us
+        if not (out_block_us >= 0 and out_block_us <= 9007199254740992 and out_block_us % 1 == 0) then
+          rlfunc_wrong = 'result tiers.block must be a whole number from 0 to 9007199254740992'
+        end
+        reply[rlfunc_at + i] = out_block_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_tiers
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_total
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_after
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
     end
-    out_total = rlfunc_wrong .. ' must be a whole number from 0 to 9007199254740992'
+    out_total = rlfunc_wrong
   end
   local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #limits, 'list', 'zset', 'any'}})
   if reply then

@@ -15,6 +15,7 @@ var failFunction = &fcall.Function{
 	Name:       "fail",
 	ServerName: "everything_v2_fail",
 	Codes:      []string{"RLBUSY"},
+	Results:    []fcall.Result{{}},
 }
 
 // FailParams are the arguments of Fail.

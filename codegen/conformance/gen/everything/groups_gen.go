@@ -15,6 +15,7 @@ var groupsFunction = &fcall.Function{
 	Name:       "groups",
 	ServerName: "everything_v2_groups",
 	ReadOnly:   true,
+	Results:    []fcall.Result{{Rows: []fcall.Result{{}, {}}}, {}},
 }
 
 // GroupsParams are the arguments of Groups.
@@ -112,7 +113,7 @@ func (c *Client) groupsArgs(p GroupsParams) *fcall.Args {
 
 func decodeGroups(reply *fcall.Reply) (GroupsResult, error) {
 	var r GroupsResult
-	r.Sizes = make([]GroupsSizesResult, reply.Rows("sizes", 2))
+	r.Sizes = make([]GroupsSizesResult, reply.Rows("sizes"))
 	for i := range r.Sizes {
 		reply.Row(i)
 		r.Sizes[i].Size = reply.Count("size")

@@ -15,6 +15,7 @@ var mixedFunction = &fcall.Function{
 	Name:       "mixed",
 	ServerName: "everything_v2_mixed",
 	ReadOnly:   true,
+	Results:    []fcall.Result{{Rows: []fcall.Result{{Text: true}}}, {}},
 }
 
 // MixedParams are the arguments of Mixed.
@@ -135,7 +136,7 @@ func (c *Client) mixedArgs(p MixedParams) *fcall.Args {
 
 func decodeMixed(reply *fcall.Reply) (MixedResult, error) {
 	var r MixedResult
-	r.Keys = make([]MixedKeysResult, reply.Rows("keys", 1))
+	r.Keys = make([]MixedKeysResult, reply.Rows("keys"))
 	for i := range r.Keys {
 		reply.Row(i)
 		r.Keys[i].Name = reply.Text("name")

@@ -14,6 +14,7 @@ var packsFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "packs",
 	ServerName: "everything_v2_packs",
+	Results:    []fcall.Result{{}, {Rows: []fcall.Result{{Text: true}, {Values: 2}, {Text: true}, {Text: true}, {}, {}, {}, {Values: 2}, {Text: true}, {Values: 2}, {Values: 2}}}, {}, {Rows: []fcall.Result{{Text: true}, {}, {}}}, {Text: true}},
 }
 
 // PacksParams are the arguments of Packs.
@@ -134,7 +135,7 @@ func (c *Client) packsArgs(p PacksParams) *fcall.Args {
 func decodePacks(reply *fcall.Reply) (PacksResult, error) {
 	var r PacksResult
 	r.Total = reply.Count("total")
-	r.Items = make([]ItemResult, reply.Rows("items", 11))
+	r.Items = make([]ItemResult, reply.Rows("items"))
 	for i := range r.Items {
 		reply.Row(i)
 		r.Items[i].Name = reply.Text("name")
@@ -151,7 +152,7 @@ func decodePacks(reply *fcall.Reply) (PacksResult, error) {
 	}
 	reply.EndRows()
 	r.Whole = reply.Count("whole")
-	r.PairsOf = make([]PacksPairsOfResult, reply.Rows("pairs_of", 3))
+	r.PairsOf = make([]PacksPairsOfResult, reply.Rows("pairs_of"))
 	for i := range r.PairsOf {
 		reply.Row(i)
 		r.PairsOf[i].Left = reply.Text("left")

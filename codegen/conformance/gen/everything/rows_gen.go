@@ -15,6 +15,7 @@ var rowsFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "rows",
 	ServerName: "everything_v2_rows",
+	Results:    []fcall.Result{{}, {Rows: []fcall.Result{{Text: true}, {Text: true}, {Text: true}, {Text: true}, {Values: 2}, {}, {}, {Values: 2}}}, {Rows: []fcall.Result{{}}}, {Text: true}},
 }
 
 // RowsParams are the arguments of Rows.
@@ -169,7 +170,7 @@ func (c *Client) rowsArgs(p RowsParams) *fcall.Args {
 func decodeRows(reply *fcall.Reply) (RowsResult, error) {
 	var r RowsResult
 	r.Total = reply.Count("total")
-	r.Limits = make([]RowsLimitsResult, reply.Rows("limits", 8))
+	r.Limits = make([]RowsLimitsResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Name = reply.Text("name")
@@ -182,7 +183,7 @@ func decodeRows(reply *fcall.Reply) (RowsResult, error) {
 		r.Limits[i].Ok = reply.Bool("ok")
 	}
 	reply.EndRows()
-	r.Tiers = make([]RowsTiersResult, reply.Rows("tiers", 1))
+	r.Tiers = make([]RowsTiersResult, reply.Rows("tiers"))
 	for i := range r.Tiers {
 		reply.Row(i)
 		r.Tiers[i].Block = reply.Duration("block")

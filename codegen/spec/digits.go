@@ -1,0 +1,34 @@
+package spec
+
+const (
+	mostDigit = 1 << 24 // the greatest count that shares a number with others
+	mostWord  = 1 << 32 // what is left of 2^53 holds a time of a few minutes, or a count
+)
+
+// Digits says how many values each of these results has as a digit of the number that the small ones share; 0 for one that travels by
+// itself. A client and a server have to agree on it.
+func Digits(results []Field) []int64 {
+	out, word := make([]int64, len(results)), int64(1)
+	for i, f := range results {
+		n := f.Digit()
+		if n > 0 && word*n <= mostWord {
+			out[i], word = n, word*n
+		}
+	}
+	return out
+}
+
+// Digit is how many values a small result has; 0 for others.
+func (f *Field) Digit() int64 {
+	switch f.Kind {
+	case KindBool:
+		return 2
+	case KindEnum:
+		return int64(len(f.Values))
+	case KindCount:
+		if f.Max <= mostDigit {
+			return f.Max + 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,199 @@
+package fcall
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// A Result says how one of a function's results travels. A reply is whole numbers, with texts behind them:
+//
+//   - one number that holds all small results of the top level, each a digit of it, the first the lowest, and above them how many
+//     rows the first group has;
+//   - for each group how many rows it has, but for the first one, then column by column the small fields of a row as one number, its
+//     other numbers, and its texts;
+//   - the other numbers of the top level, then its texts.
+//
+// Zeros and empty texts at the end are not sent. Where there is no group, the first of the other numbers may stand above the digits
+// if all behind it is zero. A reply of one number is sent as that number, without an array.
+type Result struct {
+	Values int64    // how many values a small result has; 0 for what is no digit
+	Text   bool     // whether it is text
+	Rows   []Result // the fields of a group's row
+}
+
+// mostRows bounds what a broken reply lets a client allocate.
+const mostRows = 1 << 16
+
+// An unpacker turns a reply as it was sent into the results' numbers and texts in the header's order, each group's rows behind their
+// number.
+type unpacker struct {
+	*Reply
+	sent []any
+	used int // elements that have a meaning
+}
+
+func (r *Reply) unpack(val any, results []Result) {
+	u := unpacker{Reply: r}
+	var lone [1]any
+	switch val := val.(type) {
+	case []any:
+		u.sent = val
+	case int64:
+		lone[0] = val
+		u.sent = lone[:]
+	default:
+		r.fail("", "be an array or a whole number", describe(val))
+		return
+	}
+	u.used = 1
+	head := u.number(0)
+	above := head // what stands above the digits
+	for _, f := range results {
+		if f.Values > 0 {
+			above /= f.Values
+		}
+	}
+	at := u.groups(results, above)
+	grouped := at != nil
+	ints, texts := 0, 0
+	for _, f := range results {
+		switch {
+		case f.Rows != nil:
+		case f.Text:
+			texts++
+		case f.Values == 0:
+			ints++
+		}
+	}
+	number, text := u.used, u.used+ints
+	u.used = text + texts
+	folded := !grouped && ints > 0 && len(u.sent) == 1
+	if !grouped && !folded && above > 0 {
+		r.fail("element 1", "have nothing above its digits", strconv.FormatInt(head, 10))
+	}
+	if len(u.sent) > u.used {
+		r.fail("", fmt.Sprintf("have at most %d elements", u.used), strconv.Itoa(len(u.sent)))
+	}
+	if r.err != nil {
+		return
+	}
+	for _, f := range results {
+		switch {
+		case f.Rows != nil:
+			u.rows(f.Rows, at[0].rows, at[0].first)
+			at = at[1:]
+		case f.Text:
+			r.texts = append(r.texts, u.text(text))
+			text++
+		case f.Values > 0:
+			r.ints = append(r.ints, head%f.Values)
+			head /= f.Values
+		case folded:
+			r.ints = append(r.ints, above)
+			folded, above = false, 0
+			number++
+		default:
+			r.ints = append(r.ints, u.number(number))
+			number++
+		}
+	}
+}
+
+// A span is where a group's columns stand.
+type span struct{ rows, first int }
+
+// groups finds the groups; the first one has so many rows.
+func (u *unpacker) groups(results []Result, rows int64) []span {
+	var at []span
+	for _, f := range results {
+		if f.Rows == nil {
+			continue
+		}
+		if at != nil {
+			rows = u.number(u.used)
+			u.used++
+		}
+		if rows > mostRows {
+			u.fail("element "+strconv.Itoa(u.used), fmt.Sprintf("tell of at most %d rows", mostRows), strconv.FormatInt(rows, 10))
+			return []span{}
+		}
+		at = append(at, span{int(rows), u.used})
+		u.used += int(rows) * columns(f.Rows)
+	}
+	return at
+}
+
+// columns is how many elements a row takes.
+func columns(fields []Result) int {
+	n, digits := 0, 0
+	for _, f := range fields {
+		if f.Values > 0 {
+			digits = 1
+		} else {
+			n++
+		}
+	}
+	return n + digits
+}
+
+func (u *unpacker) rows(fields []Result, rows, first int) {
+	u.ints = append(u.ints, int64(rows))
+	digits := 0
+	for _, f := range fields {
+		if f.Values > 0 {
+			digits = 1
+		}
+	}
+	for i := range rows {
+		var word int64
+		if digits > 0 {
+			word = u.number(first + i)
+		}
+		at := first + digits*rows + i
+		for _, f := range fields {
+			switch {
+			case f.Values > 0:
+				u.ints = append(u.ints, word%f.Values)
+				word /= f.Values
+			case !f.Text:
+				u.ints = append(u.ints, u.number(at))
+				at += rows
+			}
+		}
+		if word > 0 {
+			u.fail("element "+strconv.Itoa(first+i+1), "have nothing above its digits", strconv.FormatInt(u.number(first+i), 10))
+			return
+		}
+		for _, f := range fields {
+			if f.Text {
+				u.texts = append(u.texts, u.text(at))
+				at += rows
+			}
+		}
+	}
+}
+
+// number is an element, or 0 where it was not sent.
+func (u *unpacker) number(i int) int64 {
+	if i >= len(u.sent) {
+		return 0
+	}
+	n, ok := u.sent[i].(int64)
+	if !ok || n < 0 || n > MaxInt {
+		u.fail("element "+strconv.Itoa(i+1), mustInt(0, MaxInt), describe(u.sent[i]))
+		return 0
+	}
+	return n
+}
+
+// text is an element, or empty where it was not sent.
+func (u *unpacker) text(i int) string {
+	if i >= len(u.sent) {
+		return ""
+	}
+	s, ok := u.sent[i].(string)
+	if !ok {
+		u.fail("element "+strconv.Itoa(i+1), "be text", describe(u.sent[i]))
+	}
+	return s
+}
