@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,20 +20,25 @@ import (
 
 // A way is one manner of asking for a decision.
 type way struct {
-	name string
-	call func(ctx context.Context, i int) error
+	name  string
+	call  func(ctx context.Context, i int) error
+	rates map[string]float64 // the least share of other ways' decisions a second, by 64 goroutines
+	delay map[string]float64 // the most of other ways' time, by one
 }
 
-// callerRows measures decisions a second as a service sees them, the server on the same machine, by 1 and 64 goroutines.
-// The rounds of all ways are interleaved.
+// A crowd is what one round of calls showed.
+type crowd struct{ perSecond, allocs, half float64 }
+
+const ownDeadline = 100 * time.Millisecond
+
+// callerRows measures decisions a second as a service sees them, the server on the same machine: by one goroutine whose calls have a deadline
+// of 100 ms each, and by 4 and more in a context that may be cancelled. The rounds of all ways are interleaved.
 func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
-	const subjects = 10_000
-	piped, err := fcall.NewAutoPipeliner(srv.client, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer piped.Close()
-	all, err := ways(srv.client, piped)
+	o := *srv.client.Options()
+	o.ContextTimeoutEnabled = true // as the README says
+	client := redis.NewClient(&o)
+	defer client.Close()
+	all, err := ways(client)
 	if err != nil {
 		return nil, err
 	}
@@ -39,103 +47,147 @@ func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 		span = 100 * time.Millisecond
 	}
 	var rows []Row
-	for _, goroutines := range []int{1, 64} {
-		rates := make([][]float64, len(all))
-		allocs := make([][]float64, len(all))
+	for _, goroutines := range []int{1, 4, 16, 64, 256} {
+		got := map[string][]crowd{}
 		for round := range rounds + 1 {
-			for k, w := range all {
-				if err := srv.client.FlushDB(ctx).Err(); err != nil {
+			for _, w := range all {
+				if err := client.FlushDB(ctx).Err(); err != nil {
 					return nil, fmt.Errorf("empty the database: %w", err)
 				}
-				perSecond, perCall, err := crowd(ctx, w, goroutines, subjects, span)
+				c, err := gather(ctx, w, goroutines, span)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", w.name, err)
 				}
 				if round > 0 { // the first one opens the connections
-					rates[k] = append(rates[k], perSecond)
-					allocs[k] = append(allocs[k], perCall)
+					got[w.name] = append(got[w.name], c)
 				}
 			}
 		}
-		for k, w := range all {
-			rows = append(rows, Row{
-				Part: "caller", Name: fmt.Sprintf("%s, %d goroutines", w.name, goroutines), Value: spread(rates[k]), Unit: "decisions/s",
-				Beside: fmt.Sprintf("%.0f allocations a call", spread(allocs[k]).Median),
-			})
+		rate := func(name string) Spread {
+			return each(got[name], func(c crowd) float64 { return c.perSecond })
+		}
+		half := func(name string) float64 { return each(got[name], func(c crowd) float64 { return c.half }).Median }
+		for _, w := range all {
+			row := Row{
+				Part: "caller", Name: fmt.Sprintf("%s, %d goroutines", w.name, goroutines), Value: rate(w.name), Unit: "decisions/s",
+				Beside: fmt.Sprintf("p50 %.1f us, %.0f allocations a call", half(w.name), each(got[w.name], func(c crowd) float64 { return c.allocs }).Median),
+			}
+			for _, rival := range slices.Sorted(maps.Keys(w.rates)) {
+				if goroutines == 64 {
+					row.Goals = append(row.Goals, Goal{
+						Text: fmt.Sprintf("at least %.1f of %s", w.rates[rival], rival), Got: rate(w.name).Median / rate(rival).Median, Bound: w.rates[rival], Least: true,
+					})
+				}
+			}
+			for rival, bound := range w.delay {
+				if goroutines == 1 {
+					row.Goals = []Goal{{Text: fmt.Sprintf("p50 at most %.1f of %s", bound, rival), Got: half(w.name) / half(rival), Bound: bound}}
+				}
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
 }
 
-func ways(plain *redis.Client, piped *fcall.AutoPipeliner) ([]way, error) {
-	var out []way
-	for _, c := range []struct {
-		name   string
-		caller fcall.Caller
-	}{{"plain", plain}, {"auto-pipelined", piped}} {
-		client, err := ratelimit.New(c.caller, fcall.Options{})
-		if err != nil {
-			return nil, err
+func each(rounds []crowd, value func(crowd) float64) Spread {
+	var values []float64
+	for _, c := range rounds {
+		values = append(values, value(c))
+	}
+	return spread(values)
+}
+
+const (
+	rateRival  = "redis_rate 100/h"
+	emptyRival = "empty function, go-redis' AutoPipeline"
+)
+
+func ways(rdb *redis.Client) ([]way, error) {
+	client, err := ratelimit.New(rdb, fcall.Options{})
+	if err != nil {
+		return nil, err
+	}
+	unshared, err := ratelimit.New(rdb, fcall.Options{NoSharing: true})
+	if err != nil {
+		return nil, err
+	}
+	pipelined, err := rdb.AutoPipeline()
+	if err != nil {
+		return nil, err
+	}
+	bare := func(c fcall.Caller) func(context.Context, int) error {
+		return func(ctx context.Context, i int) error {
+			cmd := redis.NewCmd(ctx, empty(subject(i))...)
+			_ = c.Process(ctx, cmd)
+			return cmd.Err()
 		}
-		out = append(out,
-			way{"empty function, " + c.name, func(ctx context.Context, i int) error {
-				cmd := redis.NewCmd(ctx, empty(subject(i))...)
-				_ = c.caller.Process(ctx, cmd)
-				return cmd.Err()
-			}},
-			way{"gcra 100/h, " + c.name, func(ctx context.Context, i int) error {
-				_, err := client.GCRA(ctx, ratelimit.GCRAParams{Bucket: subject(i), Limit: 100, Period: time.Hour})
-				return err
-			}},
-			way{"sliding_log 100/h, " + c.name, func(ctx context.Context, i int) error {
-				_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: subject(i), Limit: 100, Window: time.Hour})
-				return err
-			}},
-		)
 	}
-	gcraPeer := redis_rate.NewLimiter(plain)
-	windowPeer, err := newUlule(plain)
+	gcra := func(c *ratelimit.Client) func(context.Context, int) error {
+		return func(ctx context.Context, i int) error {
+			_, err := c.GCRA(ctx, ratelimit.GCRAParams{Bucket: subject(i), Limit: 100, Period: time.Hour})
+			return err
+		}
+	}
+	gcraPeer := redis_rate.NewLimiter(rdb)
+	windowPeer, err := newUlule(rdb)
 	if err != nil {
 		return nil, err
 	}
-	swapPeer, err := newThrottled(plain)
+	swapPeer, err := newThrottled(rdb)
 	if err != nil {
 		return nil, err
 	}
-	return append(out,
-		way{"redis_rate 100/h", func(ctx context.Context, i int) error {
+	return []way{
+		{name: "empty function, go-redis", call: bare(rdb)},
+		{name: emptyRival, call: bare(pipelined)},
+		{name: "gcra 100/h", call: gcra(client), rates: map[string]float64{rateRival: 2.5, emptyRival: 0.6}, delay: map[string]float64{rateRival: 1}},
+		{name: "gcra 100/h, no sharing", call: gcra(unshared)},
+		{name: "sliding_log 100/h", call: func(ctx context.Context, i int) error {
+			_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: subject(i), Limit: 100, Window: time.Hour})
+			return err
+		}},
+		{name: rateRival, call: func(ctx context.Context, i int) error {
 			_, err := gcraPeer.Allow(ctx, string(subject(i)), redis_rate.PerHour(100))
 			return err
 		}},
-		way{"throttled 100/h", func(ctx context.Context, i int) error {
+		{name: "throttled 100/h", call: func(ctx context.Context, i int) error {
 			_, _, err := swapPeer.RateLimitCtx(ctx, string(subject(i)), 1)
 			return err
 		}},
-		way{"ulule/limiter 100/h", func(ctx context.Context, i int) error {
+		{name: "ulule/limiter 100/h", call: func(ctx context.Context, i int) error {
 			_, err := windowPeer.Get(ctx, string(subject(i)))
 			return err
 		}},
-	), nil
+	}, nil
 }
 
-// crowd calls from so many goroutines for a while.
-func crowd(ctx context.Context, w way, goroutines, subjects int, span time.Duration) (perSecond, allocs float64, err error) {
-	var calls, next atomic.Int64
+// gather calls from so many goroutines for a while.
+func gather(ctx context.Context, w way, goroutines int, span time.Duration) (crowd, error) {
+	const subjects = 10_000
+	var next atomic.Int64
 	var failed atomic.Pointer[error]
+	times := make([][]float64, goroutines)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	start := time.Now()
 	var group sync.WaitGroup
-	for range goroutines {
+	for g := range goroutines {
 		group.Go(func() {
-			own := int64(0)
-			defer func() { calls.Add(own) }()
-			for time.Since(start) < span && failed.Load() == nil {
-				if err := w.call(ctx, int(next.Add(7919)%int64(subjects))); err != nil {
+			for last := start; last.Sub(start) < span && failed.Load() == nil; {
+				own, cancel := ctx, context.CancelFunc(func() {})
+				if goroutines == 1 {
+					own, cancel = context.WithTimeout(ctx, ownDeadline)
+				}
+				err := w.call(own, int(next.Add(7919)%subjects))
+				cancel()
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) { // another program had the processor
 					failed.Store(&err)
 					return
 				}
-				own++
+				now := time.Now()
+				times[g] = append(times[g], float64(now.Sub(last).Nanoseconds())/1000)
+				last = now
 			}
 		})
 	}
@@ -143,7 +195,9 @@ func crowd(ctx context.Context, w way, goroutines, subjects int, span time.Durat
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)
 	if err := failed.Load(); err != nil {
-		return 0, 0, *err
+		return crowd{}, *err
 	}
-	return rate(int(calls.Load()), took), float64(after.Mallocs-before.Mallocs) / float64(calls.Load()), nil
+	all := slices.Concat(times...)
+	slices.Sort(all)
+	return crowd{rate(len(all), took), float64(after.Mallocs-before.Mallocs) / float64(len(all)), quantile(all, 0.5)}, nil
 }

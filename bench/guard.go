@@ -146,7 +146,7 @@ func guardedServices(rdb *redis.Client) (services []service, done func(), err er
 
 	services = append(services, service{"no limiter", http.HandlerFunc(ok)})
 	protect("guard, gcra", guard.Options{}, one(gcra))
-	protect("guard, gcra, auto-pipelined", guard.Options{AutoPipeline: true}, one(gcra))
+	protect("guard, gcra, no sharing", guard.Options{NoSharing: true}, one(gcra))
 	protect("guard, minute and hour logs", guard.Options{}, one(logs...))
 	protect("guard, gcra and a global limit", guard.Options{}, global)
 

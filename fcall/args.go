@@ -17,41 +17,46 @@ type Args struct {
 	cmd    []any // FCALL, function, key count, keys, arguments
 	keys   int
 	about  Subject // whom the last key is about
-	start  string  // of that subject's keys; "" before the first one
+	tag    string  // of that subject; "" before the first one
 	group  string  // the repeated group that is being written
 	row    int
 	bad    []*ArgumentError
+	words  [12]any // what cmd has its place in, unless it is longer
+	room   room
 }
 
 const cmdHead = 3 // FCALL, function, key count
 
 // Args starts a call of fn; keys and args say how many of each will come, rows of groups included.
 func (c *Client) Args(fn *Function, keys, args int) *Args {
-	cmd := make([]any, cmdHead, cmdHead+keys+args)
-	return &Args{client: c, fn: c.bind(fn), cmd: cmd}
+	a := &Args{client: c, fn: c.bind(fn)}
+	if a.cmd = a.words[:cmdHead]; cmdHead+keys+args > len(a.words) {
+		a.cmd = make([]any, cmdHead, cmdHead+keys+args)
+	}
+	return a
 }
 
 // Key adds the key `<namespace>:{<tag of subject>}:<suffix>`. A derived key is the same subject with another suffix. An empty
 // subject is out of bounds: everything without a name would share one key.
 func (a *Args) Key(name string, subject Subject, suffix string) {
-	a.key(name, a.of(name, subject)+suffix)
+	a.key(name, a.client.namespace+":{"+a.of(name, subject)+"}:"+suffix)
 }
 
 // RowKey adds the key of one row of a group, `<namespace>:{<tag of subject>}:<suffix>:<value, folded if not plain>`: the
 // subject is that of the first key, value the row's text that ends the suffix.
 func (a *Args) RowKey(name string, subject Subject, suffix, value string) {
-	a.key(name, a.of(name, subject)+suffix+":"+Tag(Subject(value)))
+	a.key(name, KeyOf(a.client.namespace, a.of(name, subject), suffix, value))
 }
 
-// of is what a subject's keys begin with. Those of a call are mostly of one subject.
+// of is the tag of a subject's keys. Those of a call are mostly of one subject.
 func (a *Args) of(name string, subject Subject) string {
-	if a.start == "" || subject != a.about {
-		a.about, a.start = subject, Key(a.client.namespace, subject, "")
+	if a.tag == "" || subject != a.about {
+		a.about, a.tag = subject, Tag(subject)
 		if subject == "" {
 			a.wrong(name, "not be empty", "")
 		}
 	}
-	return a.start
+	return a.tag
 }
 
 func (a *Args) key(name, key string) {
@@ -228,7 +233,7 @@ func (a *Args) Call(ctx context.Context) (*Reply, error) {
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	return a.client.send(ctx, a.fn, a.command())
+	return a.client.send(ctx, a.fn, a.command(), &a.room)
 }
 
 // Queue adds the call to a pipeline; Pending.Reply has the answer after Exec. With a wrong argument nothing is queued.
@@ -236,7 +241,7 @@ func (a *Args) Queue(ctx context.Context, pipe redis.Pipeliner) *Pending {
 	if err := a.Err(); err != nil {
 		return &Pending{fn: a.fn, err: err}
 	}
-	return a.client.queue(ctx, pipe, a.fn, a.command())
+	return a.client.queue(ctx, pipe, a.fn, a.command(), &a.room)
 }
 
 func (a *Args) command() []any {

@@ -69,10 +69,13 @@ func registers(line, server string) (function string, ok bool) {
 	return rest[:max(0, strings.IndexByte(rest, '\''))], true
 }
 
-// in returns a function as a channel's library holds it.
+// in returns a function as a client calls it, in a channel's library or in base itself.
 func (f *Function) in(channel *Library, base *Library) *Function {
 	g := *f
-	g.Library = channel
-	g.ServerName = channel.ServerName + strings.TrimPrefix(f.ServerName, base.ServerName)
+	if channel != base {
+		g.Library = channel
+		g.ServerName = channel.ServerName + strings.TrimPrefix(f.ServerName, base.ServerName)
+	}
+	g.word = g.ServerName
 	return &g
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Caller sends one command and waits for its reply: *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn, an
-// AutoPipeliner, or an embedded server. A Pipeliner only queues: it goes to Queue.
+// A Caller sends one command and waits for its reply: *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn, *redis.Tx or an
+// embedded server. A Pipeliner only queues: it goes to Queue.
 type Caller interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
@@ -31,6 +31,9 @@ type Options struct {
 	// Otherwise a call whose slot moves between two nodes (TRYAGAIN) is sent up to nine times more, which takes a second.
 	// Defaults to 3.
 	MaxAttempts int
+	// NoSharing gives every call a round trip of its own. Otherwise calls share round trips over a *redis.Client and a
+	// *redis.ClusterClient while more than 4 are under way to a node. Defaults to sharing.
+	NoSharing bool
 	// NoHeal turns off what a call does about a library that is absent: load it where it is absent, never replacing one,
 	// at most once a second on each node whatever the number of callers, and send the call once more. The user needs
 	// +function|load for it; over a cluster also +multi, +exec and +type. Defaults to healing;
@@ -46,7 +49,7 @@ type Client struct {
 	caller      Caller
 	lib         *Library
 	base        *Library // lib without its channel
-	functions   sync.Map // of *Function to the same in the channel
+	functions   sync.Map // of *Function to the same as it is called
 	namespace   string
 	maxAttempts int
 	heal        *healer // nil: off
@@ -56,8 +59,7 @@ type Client struct {
 	scripts     scripts
 	now         func() time.Time
 	trust       trust
-	bounded     bool // the caller holds a context's deadline by itself
-	queues      bool // the caller is an auto-pipeliner
+	engine      *engine
 }
 
 // NewClient returns a client; it sends nothing.
@@ -69,7 +71,7 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	case redis.Pipeliner:
 		return nil, fmt.Errorf("new client of %s: a Pipeliner only queues; give the client that made it, and the pipeline to Queue", lib.Name)
 	case *redis.AutoPipeliner: // it hides the cluster whose slots are to be looked up when a node dies
-		return nil, fmt.Errorf("new client of %s: use fcall.NewAutoPipeliner in place of go-redis' AutoPipeline", lib.Name)
+		return nil, fmt.Errorf("new client of %s: give the client that made the AutoPipeliner; calls share round trips without it", lib.Name)
 	}
 	if o.Namespace == "" {
 		o.Namespace = lib.Name
@@ -91,8 +93,7 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 		o.MaxAttempts = 3
 	}
 	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts, mode: o.Mode, now: time.Now}
-	c.bounded = boundsItself(caller)
-	_, c.queues = caller.(*AutoPipeliner)
+	c.engine = engineOf(caller, !o.NoSharing)
 	if !o.NoHeal {
 		c.heal = &healer{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
 	}
@@ -102,11 +103,8 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 // Library returns the library whose functions the client calls, that of its channel if it has one.
 func (c *Client) Library() *Library { return c.lib }
 
-// bind returns a function as the client's channel has it.
+// bind returns a function as the client calls it.
 func (c *Client) bind(fn *Function) *Function {
-	if c.lib == c.base {
-		return fn
-	}
 	if bound, ok := c.functions.Load(fn); ok {
 		return bound.(*Function)
 	}
@@ -129,13 +127,13 @@ func (c *Client) Stats() Stats {
 // Call sends one call with keys and arguments as they stand; generated code goes through Args, which checks them.
 func (c *Client) Call(ctx context.Context, fn *Function, keys []string, args []any) (*Reply, error) {
 	fn = c.bind(fn)
-	return c.send(ctx, fn, rawCommand(keys, args))
+	return c.send(ctx, fn, rawCommand(keys, args), new(room))
 }
 
 // Queue adds a call to a pipeline; Pending.Reply has the answer after Exec. A queued call is sent at most once.
 func (c *Client) Queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, keys []string, args []any) *Pending {
 	fn = c.bind(fn)
-	return c.queue(ctx, pipe, fn, rawCommand(keys, args))
+	return c.queue(ctx, pipe, fn, rawCommand(keys, args), new(room))
 }
 
 func rawCommand(keys []string, args []any) []any {
@@ -148,7 +146,7 @@ func rawCommand(keys []string, args []any) []any {
 }
 
 // send repeats a call only while the outcome proves that nothing ran.
-func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, error) {
+func (c *Client) send(ctx context.Context, fn *Function, args []any, r *room) (*Reply, error) {
 	var healed *flight
 	var form form
 	for attempt := 1; ; attempt++ {
@@ -157,21 +155,17 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 		}
 		c.use(ctx, fn, args, &form)
 		mark := c.heal.mark()
-		cmd := newCommand(ctx, &c.trust, args)
-		cmd.queues = c.queues
-		err, late := c.await(ctx, cmd)
-		if late {
-			err = abandoned(fn, cmd, ctx.Err(), attempt)
-			c.doubt(ctx, err)
+		cmd := r.command(ctx, &c.trust, args)
+		got := c.engine.send(ctx, cmd)
+		if got.err == nil {
+			c.ran(fn, &form)
+			return r.reply.of(fn, got.reply)
+		}
+		err, again := judge(fn, got, attempt)
+		c.doubt(ctx, err)
+		if got.late {
 			return nil, err
 		}
-		if err == nil {
-			cmd.answered()
-			c.ran(fn, &form)
-			return newReply(fn, cmd.Val())
-		}
-		err, again := judge(fn, cmd, err, attempt)
-		c.doubt(ctx, err)
 		if c.adapt(ctx, fn, cmd, err, &form) {
 			attempt--
 			continue
@@ -187,7 +181,7 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any) (*Reply, er
 			continue
 		}
 		// More writes than that in one attempt are redirections in a circle, which go-redis has given up.
-		if !again || attempt >= c.most(err) || int(cmd.writes.Load()) > c.maxAttempts || !pause(ctx, attempt) {
+		if !again || attempt >= c.most(err) || got.sent > c.maxAttempts || !pause(ctx, attempt) {
 			return nil, err
 		}
 	}

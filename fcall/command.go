@@ -19,19 +19,35 @@ type command struct {
 	*redis.Cmd
 	trust    *trust
 	keys     int          // how many it has, see keyCount
-	queues   bool         // it goes through an auto-pipeliner
-	asked    atomic.Bool  // for its bytes
 	writes   atomic.Int32 // how often it was written
 	errWrite atomic.Int32 // writes when the last error was set
 	lastErr  error        // the last error that was set; go-redis sets it before it lets the caller go on
 	left     atomic.Bool  // its caller has gone
 	moved    atomic.Pointer[string]
 	space    [8]byte // for the bytes of keys
+
+	// Of a call that a lane's sender sends:
+	ctx       context.Context
+	done      chan struct{}
+	queued    bool // it is for a sender to send; guarded by the lane
+	withdrawn bool // its caller has gone before that
 }
 
-// newCommand makes a command of a call's words.
-func newCommand(ctx context.Context, t *trust, args []any) *command {
-	c := &command{trust: t}
+// A room is what a call takes in memory, beside its words: one allocation with them.
+type room struct {
+	first command
+	taken bool // first: a second attempt has a command of its own, as the first may still be under way
+	reply Reply
+}
+
+// command makes a command of a call's words.
+func (r *room) command(ctx context.Context, t *trust, args []any) *command {
+	c := &r.first
+	if r.taken {
+		c = new(command)
+	}
+	r.taken = true
+	c.trust = t
 	switch keys := args[cmdHead-1].(type) {
 	case int:
 		c.keys = keys
@@ -59,7 +75,7 @@ var nothing = []any{"PING"}
 // abandon keeps a command from being written that was not yet, and tells whether it surely was not.
 func (c *command) abandon() (unwritten bool) {
 	c.left.Store(true)
-	return c.unwritten()
+	return c.withdrawn || c.unwritten()
 }
 
 // SetErr is how go-redis tells a command its error. It may hand on an old one again, as it is or wrapped by a hook.

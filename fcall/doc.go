@@ -11,7 +11,14 @@
 // On a server without Functions the same Lua runs as scripts: see Mode.
 //
 // A call ends with its context, although go-redis waits for as long as its own timeouts are: a call whose reply has not come
-// by then is ErrOutcomeUnknown, and one that had no connection yet is never sent. Over a redis.Client with
-// Options.ContextTimeoutEnabled a deadline costs nothing, and its connection is free again at once; over every other Caller,
-// and for a cancel, a goroutine waits for go-redis. The Exec of a pipeline is go-redis' own: set ContextTimeoutEnabled for it.
+// by then is ErrOutcomeUnknown, and one that was not sent yet never is. No call starts a goroutine of its own:
+//
+//   - Its caller sends a call whose context has no end. Over a client with ContextTimeoutEnabled, its caller also sends a call with a deadline
+//     within 100 ms: a cancel before that deadline goes unnoticed until then.
+//   - Resident goroutines send all others. They start when they are needed, end after a second without a call, and belong to no Client: nothing
+//     needs to be closed. Hooks of go-redis run in them. A hook that panics there fails the calls of that round trip.
+//
+// Over a *redis.Client and a *redis.ClusterClient, calls share round trips while more than 4 are under way to a node, also with the calls of
+// other Clients over the same one. A hook sees such calls in its ProcessPipelineHook, with the context values of the first. Options.NoSharing
+// turns that off. The Exec of a pipeline is go-redis' own: set ContextTimeoutEnabled for it.
 package fcall

@@ -33,7 +33,7 @@ func TestHeal_needsNoMorePermissionsThanItSays(t *testing.T) {
 	defer alone.Close()
 	many := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{clustered}, Username: "service", Password: "pw"})
 	defer many.Close()
-	for name, caller := range map[string]fcall.Caller{"client": alone, "cluster": many, "autopipeline": auto(t, many, nil)} {
+	for name, caller := range map[string]fcall.Caller{"client": alone, "cluster": many} {
 		addr := clustered
 		if name == "client" {
 			addr = plain

@@ -50,9 +50,7 @@ func TestHeal_aSlotMovesToANodeWithoutTheLibrary(t *testing.T) {
 	ids := [2]string{do(t, first, "CLUSTER", "MYID"), do(t, second, "CLUSTER", "MYID")}
 	openers := map[string]func(t *testing.T, c *redis.ClusterClient) fcall.Caller{
 		"cluster": func(_ *testing.T, c *redis.ClusterClient) fcall.Caller { return c },
-		"autopipeline": func(t *testing.T, c *redis.ClusterClient) fcall.Caller {
-			return auto(t, c, nil)
-		},
+		"lanes":   func(t *testing.T, c *redis.ClusterClient) fcall.Caller { return laned(t, c) },
 	}
 	for name, open := range openers {
 		for _, moved := range []bool{false, true} {

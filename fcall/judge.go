@@ -2,7 +2,6 @@ package fcall
 
 import (
 	"errors"
-	"net"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -48,27 +47,22 @@ var errProofs = []struct {
 
 const notFound = "ERR Function not found"
 
-// judge says what an error proves, and whether the call may be sent again.
-func judge(fn *Function, cmd *command, err error, attempt int) (error, bool) {
+// judge says what a failure proves, and whether the call may be sent again.
+func judge(fn *Function, r result, attempt int) (error, bool) {
 	var reply redis.Error
-	if errors.Is(err, redis.Nil) {
-		return &ReplyError{Function: fn.String(), Must: "be an array or a whole number", Got: "nothing"}, false
-	}
-	if errors.As(err, &reply) {
-		return judgeReply(fn, cmd, err, reply.Error(), attempt)
-	}
 	switch {
-	case cmd.stale():
-		return unknown(fn, "", "", err, attempt), fn.ReadOnly
-	case neverSent(err):
-		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}, true
-	case cmd.unwritten() || errors.Is(err, redis.ErrClosed) && cmd.writes.Load() == 0:
-		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}, !errors.Is(err, redis.ErrClosed)
+	case errors.Is(r.err, redis.Nil):
+		return &ReplyError{Function: fn.String(), Must: "be an array or a whole number", Got: "nothing"}, false
+	case errors.As(r.err, &reply):
+		return judgeReply(fn, r, reply.Error(), attempt)
+	case r.fate == notSent:
+		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: r.err}, !errors.Is(r.err, redis.ErrClosed)
 	}
-	return unknown(fn, "", "", err, attempt), fn.ReadOnly
+	return unknown(fn, "", "", r.err, attempt), fn.ReadOnly
 }
 
-func judgeReply(fn *Function, cmd *command, err error, text string, attempt int) (error, bool) {
+func judgeReply(fn *Function, r result, text string, attempt int) (error, bool) {
+	err := r.err
 	code, rest, _ := strings.Cut(text, " ")
 	inside := strings.Contains(text, " script: ") || strings.Contains(text, "user_function:") || strings.Contains(text, "user_script:")
 	switch {
@@ -80,7 +74,7 @@ func judgeReply(fn *Function, cmd *command, err error, text string, attempt int)
 		return &CodeError{Function: fn.String(), Code: code, Text: clean(fn, rest)}, false
 	case inside:
 		return scriptError(fn, code, rest, text, err), false
-	case cmd.stale():
+	case r.fate == mayHaveRun:
 		return unknown(fn, code, text, err, attempt), fn.ReadOnly
 	case text == notFound:
 		return &NotLoadedError{Function: fn.String(), Library: fn.serverLibrary()}, false
@@ -113,22 +107,6 @@ func unknown(fn *Function, code, server string, err error, attempt int) error {
 		return &UnavailableError{Function: fn.String(), Code: code, Server: server, Attempts: attempt, Cause: err, readOnly: true}
 	}
 	return &OutcomeError{Function: fn.String(), Code: code, Server: server, Cause: err}
-}
-
-// abandoned is the outcome of a call whose context ended before its reply came.
-func abandoned(fn *Function, cmd *command, err error, attempt int) error {
-	if cmd.abandon() {
-		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: err}
-	}
-	return unknown(fn, "", "", err, attempt)
-}
-
-// neverSent tells errors that come before a command reaches a connection.
-func neverSent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" ||
-		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
-		errors.Is(err, redis.ErrAutoPipelineQueueFull)
 }
 
 func argumentError(fn *Function, rest string) error {

@@ -51,6 +51,8 @@ type Function struct {
 	ReadOnly   bool     // registered with no-writes: sent as FCALL_RO, and may be repeated freely
 	Codes      []string // error codes of its own that it declares, besides RLARG and RLSTATE
 	Results    []Result // how its results travel, in the header's order
+
+	word any // ServerName, of a function that a client has bound
 }
 
 // String returns the name that messages use, "ratelimit.sliding_log".

@@ -62,7 +62,7 @@ type form struct {
 
 // use writes the first words of a call: FCALL and the function, or EVALSHA and the script's digest, or EVAL and its text.
 func (c *Client) use(ctx context.Context, fn *Function, args []any, f *form) {
-	args[0], args[1] = "FCALL", fn.ServerName
+	args[0], args[1] = "FCALL", fn.word
 	if fn.ReadOnly {
 		args[0] = "FCALL_RO"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -29,23 +30,25 @@ func standalone(addr string) *redis.Client {
 
 func cluster(addr string) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{addr}, ReadTimeout: readTimeout,
-		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
-		},
+		Addrs: []string{addr}, ReadTimeout: readTimeout, ClusterSlots: slotsAt(addr),
 	})
 }
 
-// auto is an auto-pipeliner over a client; both are closed with the test.
-func auto(t *testing.T, c redis.UniversalClient, o *redis.AutoPipelineOptions) fcall.Caller {
-	t.Helper()
-	t.Cleanup(func() { _ = c.Close() })
-	ap, err := fcall.NewAutoPipeliner(c, o)
-	if err != nil {
-		t.Fatal(err)
+func slotsAt(addr string) func(context.Context) ([]redis.ClusterSlot, error) {
+	return func(context.Context) ([]redis.ClusterSlot, error) {
+		return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
 	}
-	t.Cleanup(func() { _ = ap.Close() })
-	return ap
+}
+
+// laned has senders send the calls of a client, as if many were under way.
+func laned(t *testing.T, c redis.UniversalClient) fcall.Caller {
+	t.Helper()
+	engine := fcall.Lanes(c)
+	t.Cleanup(func() {
+		_ = c.Close()
+		runtime.KeepAlive(engine)
+	})
+	return c
 }
 
 var ways = []way{
@@ -69,14 +72,8 @@ var ways = []way{
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}},
-	{"autopipeline", func(t *testing.T, addr string) fcall.Caller { return auto(t, standalone(addr), nil) }},
-	{"autopipeline full duplex", func(t *testing.T, addr string) fcall.Caller {
-		return auto(t, standalone(addr), &redis.AutoPipelineOptions{FullDuplex: true})
-	}},
-	{"autopipeline cluster", func(t *testing.T, addr string) fcall.Caller { return auto(t, cluster(addr), nil) }},
-	{"autopipeline cluster full duplex", func(t *testing.T, addr string) fcall.Caller {
-		return auto(t, cluster(addr), &redis.AutoPipelineOptions{FullDuplex: true})
-	}},
+	{"lanes", func(t *testing.T, addr string) fcall.Caller { return laned(t, standalone(addr)) }},
+	{"lanes cluster", func(t *testing.T, addr string) fcall.Caller { return laned(t, cluster(addr)) }},
 	{"pipeline", func(t *testing.T, addr string) fcall.Caller {
 		c := standalone(addr)
 		t.Cleanup(func() { _ = c.Close() })

@@ -15,6 +15,7 @@ var errNotExecuted = errors.New("the pipeline was not executed")
 type Pending struct {
 	fn     *Function
 	cmd    *command
+	room   *room
 	err    error
 	client *Client
 	form   form
@@ -22,15 +23,15 @@ type Pending struct {
 	ctx    context.Context // of Queue, for a load of the library
 }
 
-func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any) *Pending {
+func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any, r *room) *Pending {
 	// A pipeline is not sent again: a script that may be unknown there goes with its text.
-	p := &Pending{fn: fn, client: c, mark: c.heal.mark(), ctx: ctx}
+	p := &Pending{fn: fn, client: c, mark: c.heal.mark(), ctx: ctx, room: r}
 	if c.use(ctx, fn, args, &p.form); p.form.scripted {
 		_, known := p.form.node.known.Load(c.scripts.of(fn).digest)
 		p.form.whole = !known
 		c.use(ctx, fn, args, &p.form)
 	}
-	p.cmd = newCommand(ctx, &c.trust, args)
+	p.cmd = r.command(ctx, &c.trust, args)
 	// Process of a pipeline only queues; what it returns is not the reply's error.
 	if err := pipe.Process(ctx, p.cmd); err != nil {
 		p.err = &UnavailableError{Function: fn.String(), Cause: err}
@@ -48,7 +49,7 @@ func (p *Pending) Reply() (*Reply, error) {
 		return nil, p.err
 	}
 	if err := p.cmd.Err(); err != nil {
-		p.err, _ = judge(p.fn, p.cmd, err, 1)
+		p.err, _ = judge(p.fn, p.cmd.result(err), 1)
 		p.client.doubt(p.ctx, p.err)
 		p.client.adapt(p.ctx, p.fn, p.cmd, p.err, &p.form) // for the next one
 		if lost, ok := p.err.(*NotLoadedError); ok {
@@ -59,9 +60,8 @@ func (p *Pending) Reply() (*Reply, error) {
 	if p.cmd.Val() == nil {
 		return nil, &UnavailableError{Function: p.fn.String(), Cause: errNotExecuted}
 	}
-	p.cmd.answered()
 	p.client.ran(p.fn, &p.form)
-	return newReply(p.fn, p.cmd.Val())
+	return p.room.reply.of(p.fn, p.cmd.result(nil).reply)
 }
 
 func (c *Client) healQueued(ctx context.Context, fn *Function, lost *NotLoadedError, cmd *command, mark uint64) {

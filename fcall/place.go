@@ -28,7 +28,6 @@ type slotted interface {
 
 // placeOf finds the node that serves a call's first key: a command about functions has no key that would lead it there.
 func placeOf(ctx context.Context, caller Caller, cmd *command) place {
-	caller = under(caller)
 	direct := place{run: func(ctx context.Context, cmd redis.Cmder) error { return process(ctx, caller, cmd) }}
 	key, ok := firstKey(cmd.Cmd.Args())
 	if !ok {
@@ -61,7 +60,7 @@ func nodeOf(ctx context.Context, caller Caller, args []any) string {
 		return ""
 	}
 	var client *redis.Client
-	switch c := under(caller).(type) {
+	switch c := caller.(type) {
 	case sharded:
 		client, _ = c.GetShardClientForKey(key)
 	case slotted: // which may have to learn the slots first

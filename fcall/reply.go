@@ -18,8 +18,9 @@ type Reply struct {
 	space [12]int64 // for short replies
 }
 
-func newReply(fn *Function, val any) (*Reply, error) {
-	r := &Reply{fn: fn}
+// of makes r the reply to a call.
+func (r *Reply) of(fn *Function, val any) (*Reply, error) {
+	*r = Reply{fn: fn}
 	r.ints = r.space[:0]
 	r.unpack(val, fn.Results)
 	return r, r.err

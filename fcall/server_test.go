@@ -133,7 +133,7 @@ func TestNewClient_refuses(t *testing.T) {
 		{"no caller", nil, countLibrary, fcall.Options{}, "new client: caller and library must not be nil"},
 		{"no library", rdb, nil, fcall.Options{}, "new client: caller and library must not be nil"},
 		{"a pipeline", rdb.Pipeline(), countLibrary, fcall.Options{}, "new client of fcalltest: a Pipeliner only queues; give the client that made it, and the pipeline to Queue"},
-		{"an auto-pipeliner of go-redis", piped, countLibrary, fcall.Options{}, "new client of fcalltest: use fcall.NewAutoPipeliner in place of go-redis' AutoPipeline"},
+		{"an auto-pipeliner of go-redis", piped, countLibrary, fcall.Options{}, "new client of fcalltest: give the client that made the AutoPipeliner; calls share round trips without it"},
 		{"a namespace with a brace", rdb, countLibrary, fcall.Options{Namespace: "a{b"}, `new client of fcalltest: namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got "a{b"`},
 		{"negative attempts", rdb, countLibrary, fcall.Options{MaxAttempts: -1}, "new client of fcalltest: MaxAttempts must be 0 or more, got -1"},
 	}

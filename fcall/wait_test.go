@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,39 +18,119 @@ import (
 // A reply that does not come costs a caller its context's time, and no more, whatever the client's own timeouts are.
 func TestCall_endsWithItsContext(t *testing.T) {
 	plain, clustered := servers(t)
+	const after = 20 * time.Millisecond
 	ends := map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 20*time.Millisecond)
+			return context.WithTimeout(ctx, after)
 		},
 		"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(20*time.Millisecond, cancel)
+			time.AfterFunc(after, cancel)
+			return ctx, cancel
+		},
+		"cancel long before the deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			time.AfterFunc(after, cancel)
+			return ctx, cancel
+		},
+		"cancel before a near deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithTimeout(ctx, 90*time.Millisecond)
+			time.AfterFunc(after, cancel)
 			return ctx, cancel
 		},
 	}
-	for _, w := range ways {
+	for _, w := range append(slices.Clone(ways), boundedWays...) {
 		for name, end := range ends {
-			t.Run(w.name+"/"+name, func(t *testing.T) {
-				backend := plain
-				if w.isCluster() {
-					backend = clustered
-				}
-				p := newProxy(t, backend)
-				caller := w.open(t, p.addr)
-				c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				p.mode.Store(holdReply)
+			for _, knows := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%s/knows the server %v", w.name, name, knows), func(t *testing.T) {
+					backend := plain
+					if w.isCluster() {
+						backend = clustered
+					}
+					p := newProxy(t, backend)
+					caller := w.open(t, p.addr)
+					c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if knows {
+						if _, err := hit(c, t.Name()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					p.mode.Store(holdReply)
+					ctx, cancel := end(t.Context())
+					defer cancel()
+					start := time.Now()
+					_, err = c.Call(ctx, countFunction("hit"), []string{t.Name()}, nil)
+					if took := time.Since(start); took > readTimeout {
+						t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
+					}
+					if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
+						t.Errorf("error is %v; kinds (-want +got)\n%s", err, diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+// boundedWays hold deadlines by themselves, and have longer timeouts of their own than a test waits for.
+var boundedWays = []way{
+	{"bounded client", func(t *testing.T, addr string) fcall.Caller {
+		return closed(t, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
+	}},
+	{"bounded cluster", func(t *testing.T, addr string) fcall.Caller {
+		return closed(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true, ClusterSlots: slotsAt(addr)}))
+	}},
+	{"bounded ring", func(t *testing.T, addr string) fcall.Caller {
+		return closed(t, redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": addr}, ContextTimeoutEnabled: true}))
+	}},
+	{"bounded lanes", func(t *testing.T, addr string) fcall.Caller {
+		return laned(t, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
+	}},
+}
+
+// closed closes a client with its test.
+func closed(t *testing.T, c redis.UniversalClient) fcall.Caller {
+	t.Helper()
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// A cluster's client that does not know the slots yet asks for them, and its callers do not wait for longer than they have.
+func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {
+	for _, bounded := range []bool{true, false} {
+		for name, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+			"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 20*time.Millisecond)
+			},
+			"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(20*time.Millisecond, cancel)
+				return ctx, cancel
+			},
+		} {
+			t.Run(fmt.Sprintf("%s/bounded %v", name, bounded), func(t *testing.T) {
+				over := make(chan struct{})
+				rdb := redis.NewClusterClient(&redis.ClusterOptions{
+					Addrs: []string{freeAddr(t)}, ContextTimeoutEnabled: bounded,
+					ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+						<-over
+						return nil, errors.New("the test is over")
+					},
+				})
+				defer rdb.Close()
+				defer close(over)
 				ctx, cancel := end(t.Context())
 				defer cancel()
 				start := time.Now()
-				_, err = c.Call(ctx, countFunction("hit"), []string{t.Name()}, nil)
+				_, err := newClient(t, rdb, fcall.Options{}).Call(ctx, countFunction("hit"), []string{"k"}, nil)
 				if took := time.Since(start); took > readTimeout {
-					t.Errorf("took %v, and go-redis would have taken %v", took, readTimeout)
+					t.Errorf("took %v", took)
 				}
-				if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" || !errors.Is(err, ctx.Err()) {
-					t.Errorf("error is %v, want one of the context; kinds (-want +got)\n%s", err, diff)
+				if !errors.Is(err, ctx.Err()) {
+					t.Errorf("error is %v, want %v", err, ctx.Err())
 				}
 			})
 		}

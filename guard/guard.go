@@ -31,9 +31,8 @@ type Options struct {
 	// LocalBytes is how much heap the subjects of limits with on_failure: local take in this process, beside 4 MiB for their engine. The engine
 	// forgets the subjects that it decided about least recently. Defaults to 64 MiB.
 	LocalBytes int64
-	// AutoPipeline lets concurrent requests share round trips: more throughput for a few microseconds of latency. The client must be a
-	// *redis.Client or *redis.ClusterClient. Defaults to a round trip each.
-	AutoPipeline bool
+	// NoSharing gives every call a round trip of its own, see fcall.Options. Defaults to sharing.
+	NoSharing bool
 	// Channel is the channel of the libraries that are called, see fcall.Options. Defaults to the libraries themselves.
 	Channel string
 	// NoHeal keeps the guard from loading libraries that a server lacks, see fcall.Options. Defaults to healing.
@@ -60,7 +59,6 @@ type Guard struct {
 	breaker   *breaker
 	hooks     hooks
 	shadow    *follower
-	piped     *fcall.AutoPipeliner // nil without
 	trips     sync.WaitGroup
 	reload    sync.Mutex
 	checks    []func(*policy.Policy) error // guarded by reload
@@ -78,12 +76,8 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoHeal: o.NoHeal}
-	caller, err := g.caller()
-	if err != nil {
-		return nil, fmt.Errorf("new guard: %w", err)
-	}
-	client, err := guard.New(caller, clients)
+	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoHeal: o.NoHeal, NoSharing: o.NoSharing}
+	client, err := guard.New(rdb, clients)
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
@@ -106,19 +100,6 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 		}
 	}
 	return g, nil
-}
-
-// caller is what single calls go through.
-func (g *Guard) caller() (fcall.Caller, error) {
-	if !g.options.AutoPipeline {
-		return g.rdb, nil
-	}
-	piped, err := fcall.NewAutoPipeliner(g.rdb, nil)
-	if err != nil {
-		return nil, err
-	}
-	g.piped = piped
-	return piped, nil
 }
 
 func (o Options) complete() Options {
@@ -213,8 +194,5 @@ func (g *Guard) Close() error {
 	}
 	g.trips.Wait()
 	g.denied.close()
-	if g.piped != nil {
-		return g.piped.Close()
-	}
 	return nil
 }

@@ -92,11 +92,6 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 				plain := user("plain", rule)
 				canary := user("canary", rule.And(acl.Library(acl.InChannel(&own.Spec, canaries[own].ServerName), shared)))
 				scripts, any := user("scripts", rule.Scripts()), user("any", rule.AnyFunction())
-				pipelined, err := fcall.NewAutoPipeliner(plain, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = pipelined.Close() })
 				for _, lib := range tree.Libraries {
 					call := func(mode string, caller fcall.Caller, o fcall.Options, want error) {
 						t.Helper()
@@ -123,7 +118,6 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 					inChannel := fcall.Options{Mode: fcall.ModeFunctions, Channel: "canary"}
 					if lib == own {
 						call("plain", plain, functions, nil)
-						call("pipelined", pipelined, functions, nil)
 						call("in a channel", canary, inChannel, nil)
 						call("beside a channel", canary, functions, nil)
 						call("any function", any, functions, nil)
@@ -132,7 +126,6 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 						continue
 					}
 					call("plain", plain, functions, fcall.ErrRefused)
-					call("pipelined", pipelined, functions, fcall.ErrRefused)
 					call("in a channel", canary, inChannel, fcall.ErrRefused)
 					call("as scripts", plain, fcall.Options{Mode: fcall.ModeScripts}, fcall.ErrRefused)
 				}

@@ -15,8 +15,8 @@ import (
 func toCluster(t testing.TB, c *engines.Cluster) load {
 	t.Helper()
 	var l load
-	for _, o := range []*redis.AutoPipelineOptions{nil, nil, duplex} {
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:2], ContextTimeoutEnabled: true, AutoPipelineOptions: o})
+	for range 3 {
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()[:2], ContextTimeoutEnabled: true})
 		t.Cleanup(func() { client.Close() })
 		l.clients = append(l.clients, client)
 	}

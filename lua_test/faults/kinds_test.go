@@ -30,23 +30,17 @@ type service struct {
 func newService(t *testing.T, tr *traffic, client redis.UniversalClient, m mode, o fcall.Options) *service {
 	t.Helper()
 	s := &service{traffic: tr, mode: m, client: client}
-	var caller fcall.Caller = client
 	switch m {
-	case autoPipelined, fullDuplex:
-		ap, err := fcall.NewAutoPipeliner(client, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ap.Close() })
-		caller = ap
+	case unshared:
+		o.NoSharing = true
 	case scripts:
 		o.Mode = fcall.ModeScripts
 	}
 	var errs [4]error
-	s.ratelimit, errs[0] = ratelimit.New(caller, o)
-	s.cost, errs[1] = cost.New(caller, o)
-	s.abuse, errs[2] = abuse.New(caller, o)
-	s.challenge, errs[3] = challenge.New(caller, o)
+	s.ratelimit, errs[0] = ratelimit.New(client, o)
+	s.cost, errs[1] = cost.New(client, o)
+	s.abuse, errs[2] = abuse.New(client, o)
+	s.challenge, errs[3] = challenge.New(client, o)
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)

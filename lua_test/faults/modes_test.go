@@ -14,47 +14,33 @@ import (
 type mode string
 
 const (
-	plain         mode = "plain"
-	queued        mode = "queued"
-	autoPipelined mode = "auto-pipelined"
-	fullDuplex    mode = "full duplex"
-	scripts       mode = "scripts"
+	plain    mode = "plain"
+	unshared mode = "unshared"
+	queued   mode = "queued"
+	scripts  mode = "scripts"
 )
 
 // modesOf are the modes in which a client can be used.
 func modesOf(client redis.UniversalClient) []mode {
+	bounded := true // else the Exec of a pipeline would end with go-redis' own timeouts
 	switch c := client.(type) {
 	case *redis.Ring:
 		return []mode{plain, queued}
 	case *redis.Client:
-		if c.Options().AutoPipelineOptions != nil {
-			return []mode{fullDuplex}
-		}
-		if !c.Options().ContextTimeoutEnabled {
-			return []mode{plain, autoPipelined} // the Exec of a pipeline would end with go-redis' own timeouts
-		}
+		bounded = c.Options().ContextTimeoutEnabled
 	case *redis.ClusterClient:
-		if c.Options().AutoPipelineOptions != nil {
-			return []mode{fullDuplex}
-		}
-		if !c.Options().ContextTimeoutEnabled {
-			return []mode{plain, autoPipelined}
-		}
+		bounded = c.Options().ContextTimeoutEnabled
 	}
-	return []mode{plain, queued, autoPipelined, scripts}
+	if !bounded {
+		return []mode{plain, unshared}
+	}
+	return []mode{plain, unshared, queued, scripts}
 }
-
-// duplex is of a client that auto-pipelines over connections that are written to and read from at the same time.
-var duplex = &redis.AutoPipelineOptions{FullDuplex: true}
 
 // withOthers adds to a client of one server the other kinds of client of that server.
 func withOthers(t testing.TB, c *redis.Client) []redis.UniversalClient {
 	t.Helper()
-	o := *c.Options()
-	o.AutoPipelineOptions = duplex
-	second := redis.NewClient(&o)
-	t.Cleanup(func() { second.Close() })
-	return []redis.UniversalClient{c, second, ringOf(t, c)}
+	return []redis.UniversalClient{c, ringOf(t, c)}
 }
 
 // ringOf is a ring of the one server that a client calls.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -22,7 +23,7 @@ import (
 
 const (
 	patience = 30 * time.Second // for what a test waits for
-	workers  = 12
+	workers  = 24               // half of them call in the plain mode, in which calls share round trips if there are many
 	// A deadline that no call meets on a busy machine, where a test is not about deadlines.
 	unhurried = 3 * time.Second
 	// Every so many steps a new subject comes, and the old ones go on: at any time most have used up their limit, and some have not.
@@ -95,8 +96,12 @@ func begin(t *testing.T, l load) *traffic {
 		stop()
 		tr.done.Wait()
 	})
+	plainly := slices.DeleteFunc(slices.Clone(tr.services), func(s *service) bool { return s.mode != plain })
 	for i := range max(workers, len(tr.services)) {
 		s := tr.services[i%len(tr.services)]
+		if i >= max(workers/2, len(tr.services)) {
+			s = plainly[i%min(2, len(plainly))]
+		}
 		tr.done.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
 				s.step(n%len(kinds), tr.subject())

@@ -1,0 +1,55 @@
+package fcall_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A call takes at most 8 allocations more than the same words sent by go-redis, however it ends.
+func TestCall_allocations(t *testing.T) {
+	plain, clustered := servers(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, rdb := range map[string]redis.UniversalClient{
+		"client":  redis.NewClient(&redis.Options{Addr: plain, ContextTimeoutEnabled: true}),
+		"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{clustered}, ContextTimeoutEnabled: true}),
+	} {
+		defer rdb.Close()
+		c, fn := newClient(t, rdb, fcall.Options{}), countFunction("hit")
+		bare := testing.AllocsPerRun(200, func() {
+			err := rdb.Process(ctx, redis.NewCmd(ctx, "FCALL", "fcalltest_v1_hit", 2, "fcalltest:{user-12345}:log", "fcalltest:{user-12345}:receipts",
+				int64(1000), int64(60_000_000), "", "", "0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		for end, ctx := range map[string]context.Context{"no end": context.Background(), "a cancel": ctx} {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				got := testing.AllocsPerRun(200, func() {
+					a := c.Args(fn, 2, 5)
+					a.Key("bucket", "user-12345", "log")
+					a.Key("receipts", "user-12345", "receipts")
+					a.Int("limit", 1000, 1, 1_000_000)
+					a.Duration("window", time.Minute, 1, maxDuration)
+					a.OptText("receipt", "", 1, 256)
+					a.OptDuration("dedup", 0, 1, maxDuration)
+					a.Bool("refresh", false)
+					r, err := a.Call(ctx)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = r.Count("n")
+				})
+				t.Logf("%.0f, bare %.0f", got, bare)
+				if got > bare+8 {
+					t.Errorf("%.0f allocations, and go-redis takes %.0f", got, bare)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A gate is a hook that holds up all calls until it is opened, and counts those of each round trip.
+type gate struct {
+	open    chan struct{}
+	waiting atomic.Int32
+	alone   atomic.Int32
+	shared  atomic.Int32
+}
+
+func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if isCall(cmd) {
+			g.alone.Add(1)
+			g.wait()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if isCall(cmds[0]) { // not what opens a connection
+			g.shared.Add(int32(len(cmds)))
+			g.wait()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func isCall(cmd redis.Cmder) bool { return cmd.Name() == "fcall" }
+
+func (g *gate) wait() {
+	g.waiting.Add(1)
+	<-g.open
+}
+
+// sharers are clients over which calls share round trips.
+func sharers(t *testing.T, plain, clustered string) map[string]redis.UniversalClient {
+	t.Helper()
+	all := map[string]redis.UniversalClient{"client": standalone(plain), "cluster": cluster(clustered)}
+	for _, c := range all {
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	return all
+}
+
+// Few calls go out by themselves. Those beyond that share the next round trip, also with those of another client over the same one.
+func TestCall_sharesRoundTrips(t *testing.T) {
+	plain, clustered := servers(t)
+	for name, rdb := range sharers(t, plain, clustered) {
+		for _, o := range []fcall.Options{{}, {NoSharing: true}} {
+			t.Run(name, func(t *testing.T) {
+				const few, more = 4, 32
+				clients := []*fcall.Client{newClient(t, rdb, o), newClient(t, rdb, o)}
+				if _, err := hit(clients[0], "k"); err != nil {
+					t.Fatal(err)
+				}
+				g := &gate{open: make(chan struct{})}
+				release := sync.OnceFunc(func() { close(g.open) })
+				defer release() // the hook stays
+				rdb.AddHook(g)
+				var wg sync.WaitGroup
+				call := func(n int) {
+					for i := range n {
+						wg.Go(func() {
+							if _, err := hit(clients[i%2], "k"); err != nil {
+								t.Error(err)
+							}
+						})
+					}
+				}
+				call(few)
+				eventually(t, "few calls are under way", func() error { return unless(g.waiting.Load() == few) })
+				call(more)
+				under := int32(few + 1) // and a round trip for which nothing waited yet
+				if o.NoSharing {
+					under = few + more
+				}
+				eventually(t, "the others wait", func() error {
+					return unless(g.waiting.Load() >= under && fcall.Underway(clients[0])+fcall.Underway(clients[1]) >= few+more)
+				})
+				release()
+				wg.Wait()
+				if g.alone.Load()+g.shared.Load() != few+more || (g.shared.Load() == 0) != o.NoSharing {
+					t.Errorf("NoSharing %v: of %d calls %d went alone and %d together", o.NoSharing, few+more, g.alone.Load(), g.shared.Load())
+				}
+			})
+		}
+	}
+}
+
+func unless(ok bool) error {
+	if !ok {
+		return errors.New("not yet")
+	}
+	return nil
+}
+
+// A lost reply makes the outcome of a whole round trip unknown. The calls after it go out by themselves, so that what is lost next is
+// the outcome of one.
+func TestCall_underDoubtCallsGoAlone(t *testing.T) {
+	plain, clustered := servers(t)
+	for _, w := range ways {
+		if w.name != "client" && w.name != "cluster" && !strings.HasPrefix(w.name, "lanes") {
+			continue // the others share nothing
+		}
+		t.Run(w.name, func(t *testing.T) {
+			backend := plain
+			if w.isCluster() {
+				backend = clustered
+			}
+			p := newProxy(t, backend)
+			c := newClient(t, w.open(t, p.addr), fcall.Options{})
+			if _, err := hit(c, "k"); err != nil {
+				t.Fatal(err)
+			}
+			p.mode.Store(loseReply)
+			if _, err := hit(c, "k"); !errors.Is(err, fcall.ErrOutcomeUnknown) {
+				t.Fatalf("error is %v", err)
+			}
+			p.mode.Store(pass)
+			before := p.seen.Load()
+			const callers = 32
+			var wg sync.WaitGroup
+			for range callers {
+				wg.Go(func() {
+					if _, err := hit(c, "k"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if got := p.seen.Load() - before; got != callers {
+				t.Errorf("%d calls shared %d requests", callers, got)
+			}
+		})
+	}
+}
+
+// What sends calls ends when there are none, however many clients were made, and nothing needs to be closed.
+func TestCall_leavesNoGoroutines(t *testing.T) {
+	plain, clustered := servers(t)
+	for name, rdb := range sharers(t, plain, clustered) {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			before := runtime.NumGoroutine()
+			var wg sync.WaitGroup
+			for range 50 {
+				c := newClient(t, rdb, fcall.Options{})
+				for range 8 {
+					wg.Go(func() {
+						if _, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+			wg.Wait()
+			if got := runtime.NumGoroutine() - before; got > 8 {
+				t.Errorf("50 clients run %d goroutines", got)
+			}
+			eventually(t, "no goroutine is left", func() error { return unless(runtime.NumGoroutine() <= before) })
+			runtime.GC()
+			eventually(t, "nothing is kept of clients that are gone", func() error {
+				runtime.GC()
+				return unless(!fcall.HasEngine(rdb))
+			})
+		})
+	}
+}
+
+// A call with a near deadline is sent by its caller where the client holds deadlines by itself; else by a sender, which sends the next one too.
+func TestCall_startsNoGoroutine(t *testing.T) {
+	plain, clustered := servers(t)
+	bounded := map[string]redis.UniversalClient{
+		"client":  redis.NewClient(&redis.Options{Addr: plain, ContextTimeoutEnabled: true}),
+		"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{clustered}, ContextTimeoutEnabled: true}),
+		"ring":    redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": plain}, ContextTimeoutEnabled: true}),
+	}
+	for name, rdb := range bounded {
+		t.Cleanup(func() { _ = rdb.Close() })
+		c := newClient(t, rdb, fcall.Options{})
+		var by []string
+		rdb.AddHook(goroutines{&by})
+		for _, s := range []struct {
+			name string
+			ctx  func() (context.Context, context.CancelFunc)
+			own  bool
+		}{
+			{"no end", func() (context.Context, context.CancelFunc) { return context.Background(), func() {} }, true},
+			{"a near deadline", func() (context.Context, context.CancelFunc) {
+				return context.WithTimeout(t.Context(), 90*time.Millisecond)
+			}, true},
+			{"a cancel", func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) }, false},
+			{"a far deadline", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Minute) }, false},
+		} {
+			t.Run(name+"/"+s.name, func(t *testing.T) {
+				by = nil
+				for range 2 {
+					ctx, cancel := s.ctx()
+					if _, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil); err != nil {
+						t.Fatal(err)
+					}
+					cancel()
+				}
+				if len(by) != 2 || by[0] != by[1] || (by[0] == goroutine()) != s.own {
+					t.Errorf("sent by %q, called by %s", by, goroutine())
+				}
+			})
+		}
+	}
+}
+
+// goroutines is a hook that notes which goroutine sends a call.
+type goroutines struct{ by *[]string }
+
+func (g goroutines) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g goroutines) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if isCall(cmd) {
+			*g.by = append(*g.by, goroutine())
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (g goroutines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// goroutine is the number of the goroutine that calls it.
+func goroutine() string {
+	var buf [64]byte
+	return strings.Fields(string(buf[:runtime.Stack(buf[:], false)]))[1]
+}
