@@ -70,7 +70,7 @@ var loadRules = []Rule{
 	{
 		ID:     RuleSetresp,
 		Checks: "Checks that nothing uses redis.setresp.",
-		Why:    "Generated clients decode flat RESP2 arrays; maps, doubles and bools of RESP3 would reach them as something else.",
+		Why:    "Generated clients decode a number or a flat RESP2 array; maps, doubles and bools of RESP3 would reach them as something else.",
 		Bad:    look("redis.setresp(3)", "return redis.call('EXISTS', counter)"),
 		Good:   look("return redis.call('EXISTS', counter)"),
 	},
