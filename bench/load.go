@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,8 +30,12 @@ func dial(network, addr string) (*pipe, error) {
 // depth is how many commands are under way at a time.
 const depth = 64
 
-// send runs the commands and checks that every reply begins with expect, and is no error where that is empty.
-func (p *pipe) send(commands [][]byte, expect string) error {
+// send runs the commands and checks that every answer of the function begins with expect, and is no error where that is empty.
+func (p *pipe) send(commands [][]byte, expect string, function any) error {
+	answer := answers[function]
+	if answer == nil || expect == "" {
+		answer = func(reply []byte) string { return string(reply) }
+	}
 	var chunk []byte
 	for start := 0; start < len(commands); start += depth {
 		batch := commands[start:min(start+depth, len(commands))]
@@ -42,8 +48,8 @@ func (p *pipe) send(commands [][]byte, expect string) error {
 			if err := p.read(); err != nil {
 				return fmt.Errorf("read a reply: %w", err)
 			}
-			if !bytes.HasPrefix(p.reply, []byte(expect)) || expect == "" && p.reply[0] == '-' {
-				return fmt.Errorf("%q was answered %q, expected %q", batch[i], p.reply, expect)
+			if got := answer(p.reply); !strings.HasPrefix(got, expect) || expect == "" && p.reply[0] == '-' {
+				return fmt.Errorf("%q was answered %q, expected %q", batch[i], got, expect)
 			}
 		}
 	}
@@ -76,6 +82,31 @@ func (p *pipe) read() error {
 		}
 	}
 	return nil
+}
+
+// decode makes of a RESP2 reply what go-redis makes of it.
+func decode(in *bufio.Reader) any {
+	line, _ := in.ReadString('\n')
+	line = strings.TrimSuffix(line, "\r\n")
+	if line == "" {
+		return nil
+	}
+	n, _ := strconv.ParseInt(line[1:], 10, 64)
+	switch line[0] {
+	case ':':
+		return n
+	case '$':
+		text := make([]byte, max(n+2, 2))
+		_, _ = io.ReadFull(in, text)
+		return string(text[:len(text)-2])
+	case '*':
+		all := make([]any, max(n, 0))
+		for i := range all {
+			all[i] = decode(in)
+		}
+		return all
+	}
+	return errors.New(line[1:])
 }
 
 // encode writes a command as a client sends it.

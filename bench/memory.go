@@ -33,7 +33,7 @@ func memoryRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 		for i := range calls {
 			calls[i] = encode(call...)
 		}
-		if err := p.send(calls, admitted6); err != nil {
+		if err := p.send(calls, admitted, call[1]); err != nil {
 			return nil, err
 		}
 		log := fcall.Key(ratelimit.Library.Name, subject(0), "log")
@@ -45,7 +45,7 @@ func memoryRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 		for i, us := range times {
 			set[i] = encode("ZADD", "set", us, fmt.Sprintf("%s-%d", us, i))
 		}
-		if err := p.send(set, ":1\r\n"); err != nil {
+		if err := p.send(set, ":1\r\n", nil); err != nil {
 			return nil, err
 		}
 		inLog, err := bytesPer(ctx, srv.client, log, limit)

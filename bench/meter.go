@@ -27,6 +27,7 @@ type turn struct {
 	commands [][]byte
 	counter  string
 	expect   string
+	function any
 	us       []float64
 }
 
@@ -87,7 +88,7 @@ func (m *meter) prepare(ctx context.Context, w workload, name func(int) fcall.Su
 	for i, call := range append([]command{w.call}, w.also...) {
 		t := &turn{counter: counter(call(name(0)))}
 		if i == 0 {
-			t.expect = w.expect
+			t.expect, t.function = w.expect, call(name(0))[1]
 		}
 		for i := range subjects {
 			t.commands = append(t.commands, encode(call(name(i))...))
@@ -119,10 +120,10 @@ func (m *meter) state(ctx context.Context, w workload, subjects int, name func(i
 			copies = append(copies, encode("COPY", from[k], to))
 		}
 	}
-	if err := m.pipe.send(first, ""); err != nil {
+	if err := m.pipe.send(first, "", nil); err != nil {
 		return err
 	}
-	return m.pipe.send(copies, ":") // 0 where the first subject has no such key
+	return m.pipe.send(copies, ":", nil) // 0 where the first subject has no such key
 }
 
 // run sends one slice and returns the microseconds per call.
@@ -131,7 +132,7 @@ func (m *meter) run(ctx context.Context, t *turn, start int) (float64, error) {
 		return 0, fmt.Errorf("reset the statistics: %w", err)
 	}
 	commands := t.commands[min(start, len(t.commands)):min(start+slice, len(t.commands))]
-	if err := m.pipe.send(commands, t.expect); err != nil {
+	if err := m.pipe.send(commands, t.expect, t.function); err != nil {
 		return 0, err
 	}
 	return perCall(ctx, m.client, t.counter)

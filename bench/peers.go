@@ -86,9 +86,9 @@ func redisRateWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload
 		allow[n] = t.sent("evalsha", 3) // EVALSHA sha 1 key
 	}
 	return []workload{
-		{name: redisRate, prepare: after(allow[spent]), call: allow[1], expect: atHalf},
-		{name: redisRateFirst, call: allow[1], expect: allowed4},
-		{name: redisRateRefused, prepare: after(allow[100]), call: allow[10], expect: refused4},
+		{name: redisRate, prepare: after(allow[spent]), call: allow[1], expect: "*4\r\n:1\r\n:4"},
+		{name: redisRateFirst, call: allow[1], expect: "*4\r\n:1\r\n"},
+		{name: redisRateRefused, prepare: after(allow[100]), call: allow[10], expect: "*4\r\n:0\r\n"},
 	}, nil
 }
 

@@ -12,6 +12,8 @@ import (
 
 const attemptGoal = 14
 
+const blockedOne = "{Allowed:false Reason:blocked "
+
 func attempt(p abuse.AttemptParams) command {
 	return of(abuse.New, (*abuse.Client).Attempt, func(s fcall.Subject) abuse.AttemptParams {
 		p.Bucket = s
@@ -55,9 +57,9 @@ func nearThreshold(name string, threshold, subjects, room int) []workload {
 	}
 	row := func(what string) string { return "abuse.attempt " + what + ", threshold " + name }
 	rows := []workload{
-		{name: row("allowed"), subjects: subjects, prepare: filled(threshold - room), call: call, expect: "*8\r\n:1\r\n"},
-		{name: row("refused: blocked"), subjects: subjects, prepare: filled(threshold-1, call), call: call, expect: "*8\r\n:0\r\n$7\r\n"},
-		{name: "abuse.status, threshold " + name, subjects: subjects, prepare: filled(threshold - room), call: status, expect: "*7\r\n:0\r\n"},
+		{name: row("allowed"), subjects: subjects, prepare: filled(threshold - room), call: call, expect: allowed},
+		{name: row("refused: blocked"), subjects: subjects, prepare: filled(threshold-1, call), call: call, expect: blockedOne},
+		{name: "abuse.status, threshold " + name, subjects: subjects, prepare: filled(threshold - room), call: status, expect: "{Blocked:false "},
 	}
 	if threshold > 10 {
 		for i := range rows {
@@ -80,23 +82,17 @@ func abuseWorkloads() []workload {
 	status := of(abuse.New, (*abuse.Client).Status, func(s fcall.Subject) abuse.StatusParams {
 		return abuse.StatusParams{Bucket: s, Tiers: []abuse.StatusTiers{{Threshold: 5, Window: time.Minute}, {Threshold: 50, Window: 24 * time.Hour}}}
 	})
-	// allowed, reason, tier, retry_after, strikes, the number of rows, and two fields a row.
-	const (
-		allowedOne = "*8\r\n:1\r\n$4\r\nnone\r\n"
-		allowedTwo = "*10\r\n:1\r\n$4\r\nnone\r\n"
-		startsOne  = "*10\r\n:0\r\n$4\r\ntier\r\n:1\r\n"
-		blockedTwo = "*10\r\n:0\r\n$7\r\nblocked\r\n"
-	)
+	const startsOne = "{Allowed:false Reason:tier Tier:1 "
 	near := slices.Concat(nearThreshold("10", 10, 0, 2), nearThreshold("1,000", 1000, 500, 200), nearThreshold("10,000", 10_000, 200, 400))
 	return append([]workload{
-		{name: "abuse.attempt allowed, 1 tier", prepare: after(times(3, one)...), call: one, expect: allowedOne, most: attemptGoal},
-		{name: "abuse.attempt allowed, 2 tiers", prepare: after(times(3, two)...), call: two, expect: allowedTwo, most: attemptGoal},
-		{name: "abuse.attempt allowed, first use", call: two, expect: allowedTwo, most: attemptGoal},
+		{name: "abuse.attempt allowed, 1 tier", prepare: after(times(3, one)...), call: one, expect: allowed, most: attemptGoal},
+		{name: "abuse.attempt allowed, 2 tiers", prepare: after(times(3, two)...), call: two, expect: allowed, most: attemptGoal},
+		{name: "abuse.attempt allowed, first use", call: two, expect: allowed, most: attemptGoal},
 		{name: "abuse.attempt refused: starts a block", prepare: after(times(4, two)...), call: two, expect: startsOne, most: attemptGoal},
 		{name: "abuse.attempt refused: starts an escalated block", prepare: after(times(4, escalated)...), call: escalated, expect: startsOne},
-		{name: "abuse.attempt refused: blocked", prepare: after(times(5, two)...), call: two, expect: blockedTwo, most: attemptGoal},
-		{name: "abuse.status", prepare: after(times(5, two)...), call: status, expect: "*8\r\n:1\r\n:1\r\n"},
-		{name: "abuse.block", call: block, expect: "*2\r\n:1\r\n"},
+		{name: "abuse.attempt refused: blocked", prepare: after(times(5, two)...), call: two, expect: blockedOne, most: attemptGoal},
+		{name: "abuse.status", prepare: after(times(5, two)...), call: status, expect: "{Blocked:true Tier:1 "},
+		{name: "abuse.block", call: block, expect: "{Applied:true "},
 		{name: "abuse.unblock", prepare: after(block), call: unblock, expect: existed},
 		{name: "abuse.forgive", prepare: after(times(3, two)...), call: forgive, expect: existed},
 	}, near...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -37,21 +38,21 @@ func challengeWorkloads() []workload {
 		return challenge.PeekParams{Bucket: s, Token: token}
 	})
 	const (
-		consumed = "*1\r\n$8\r\nconsumed\r\n"
-		replayed = "*1\r\n$8\r\nreplayed\r\n"
-		unknown  = "*1\r\n$18\r\nexpired_or_unknown\r\n"
-		mismatch = "*1\r\n$8\r\nmismatch\r\n"
+		consumed = "{Outcome:consumed"
+		replayed = "{Outcome:replayed"
+		unknown  = "{Outcome:expired_or_unknown"
+		mismatch = "{Outcome:mismatch"
 	)
-	answer := func(token string, reused string) string { return "*4\r\n$22\r\n" + token + "\r\n:" + reused + "\r\n" }
+	answer := func(token string, reused bool) string { return fmt.Sprintf("{Token:%s Reused:%t ", token, reused) }
 	return []workload{
 		{name: "challenge.consume consumed", prepare: after(issued), call: consume(token, ""), expect: consumed, most: consumeGoal},
 		{name: "challenge.consume consumed, with a payload", prepare: after(bound), call: consume(token, payload), expect: consumed, most: consumeGoal},
 		{name: "challenge.consume replayed", prepare: after(issued, consume(token, "")), call: consume(token, ""), expect: replayed, most: consumeGoal},
 		{name: "challenge.consume expired_or_unknown", prepare: after(issued), call: consume(otherToken, ""), expect: unknown, most: consumeGoal},
 		{name: "challenge.consume mismatch", prepare: after(bound), call: consume(token, "POST /login"), expect: mismatch, most: consumeGoal},
-		{name: "challenge.issue first", call: issued, expect: answer(token, "0")},
-		{name: "challenge.issue second", prepare: after(other), call: issued, expect: answer(token, "0")},
-		{name: "challenge.issue reused", prepare: after(issued), call: again, expect: answer(token, "1")},
-		{name: "challenge.peek", prepare: after(issued), call: peek, expect: "*3\r\n$6\r\nunused\r\n"},
+		{name: "challenge.issue first", call: issued, expect: answer(token, false)},
+		{name: "challenge.issue second", prepare: after(other), call: issued, expect: answer(token, false)},
+		{name: "challenge.issue reused", prepare: after(issued), call: again, expect: answer(token, true)},
+		{name: "challenge.peek", prepare: after(issued), call: peek, expect: "{State:unused "},
 	}
 }

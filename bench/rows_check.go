@@ -54,21 +54,15 @@ func checkWorkloads() []workload {
 			{Name: "minute", Kind: ratelimit.CheckResetLimitsKindSlidingLog}, {Name: "hour", Kind: ratelimit.CheckResetLimitsKindSlidingLog},
 		}}
 	})
-	// allowed, duplicate, refused, retry_after, the number of rows, and four fields a row.
-	const (
-		allowedBoth   = "*13\r\n:1\r\n:0\r\n:0\r\n"
-		duplicateBoth = "*13\r\n:1\r\n:1\r\n:0\r\n"
-		refusedOne    = "*13\r\n:0\r\n:0\r\n:1\r\n"
-		allowedFour   = "*21\r\n:1\r\n:0\r\n:0\r\n"
-	)
+	const refusedOne = "{Allowed:false Duplicate:false Refused:1 "
 	return []workload{
-		{name: "check minute + hour logs allowed", rival: slidingLogHundred, prepare: held, call: both, expect: allowedBoth, share: checkGoal},
-		{name: "check minute + hour logs allowed, first use", rival: slidingLogFirst, call: both, expect: allowedBoth, share: checkGoal},
+		{name: "check minute + hour logs allowed", rival: slidingLogHundred, prepare: held, call: both, expect: admitted, share: checkGoal},
+		{name: "check minute + hour logs allowed, first use", rival: slidingLogFirst, call: both, expect: admitted, share: checkGoal},
 		{name: "check minute + hour logs refused by hour", rival: slidingLogFull, prepare: held, call: refused, expect: refusedOne, share: checkGoal},
-		{name: "check minute + hour logs, new receipt", rival: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: allowedBoth},
-		{name: "check minute + hour logs, duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicateBoth},
-		{name: "check of all four kinds allowed", prepare: after(all), call: all, expect: allowedFour},
-		{name: "check_peek minute + hour logs", prepare: held, call: peek, expect: allowedBoth},
+		{name: "check minute + hour logs, new receipt", rival: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted},
+		{name: "check minute + hour logs, duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate},
+		{name: "check of all four kinds allowed", prepare: after(all), call: all, expect: admitted},
+		{name: "check_peek minute + hour logs", prepare: held, call: peek, expect: admitted},
 		{name: "check_reset minute + hour logs", prepare: held, call: reset, expect: existed},
 	}
 }

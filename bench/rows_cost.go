@@ -45,24 +45,18 @@ func costWorkloads() []workload {
 		return cost.PeekParams{Bucket: s, Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: time.Hour}}, Receipt: receipt}
 	})
 	reset := of(cost.New, (*cost.Client).Reset, func(s fcall.Subject) cost.ResetParams { return cost.ResetParams{Bucket: s} })
-	// allowed, duplicate, reason, charged, retry_after, reset_after, the number of rows, and four fields a row.
-	const (
-		allowedOne = "*11\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
-		allowedTwo = "*15\r\n:1\r\n:0\r\n$4\r\nnone\r\n"
-		duplicate  = "*11\r\n:1\r\n:1\r\n$4\r\nnone\r\n"
-		overBudget = "*11\r\n:0\r\n:0\r\n$6\r\nbudget\r\n"
-	)
+	const overBudget = "{Allowed:false Duplicate:false Reason:budget "
 	return append([]workload{
-		{name: "cost.reserve allowed, 10 charges", prepare: after(ten...), call: reserve(one), expect: allowedOne, most: reserveGoal},
-		{name: "cost.reserve allowed, first use", call: reserve(one), expect: allowedOne, most: reserveGoal},
-		{name: "cost.reserve allowed, 2 budgets", prepare: after(charged(two)...), call: reserve(two), expect: allowedTwo, most: reserveGoal},
-		{name: "cost.reserve allowed, with a hold", prepare: after(charged(held)...), call: reserve(held), expect: allowedOne},
+		{name: "cost.reserve allowed, 10 charges", prepare: after(ten...), call: reserve(one), expect: admitted, most: reserveGoal},
+		{name: "cost.reserve allowed, first use", call: reserve(one), expect: admitted, most: reserveGoal},
+		{name: "cost.reserve allowed, 2 budgets", prepare: after(charged(two)...), call: reserve(two), expect: admitted, most: reserveGoal},
+		{name: "cost.reserve allowed, with a hold", prepare: after(charged(held)...), call: reserve(held), expect: admitted},
 		{name: "cost.reserve refused by budget", prepare: after(ten...), call: reserve(refused), expect: overBudget, most: reserveGoal},
 		{name: "cost.reserve duplicate receipt", prepare: after(reserved...), call: reserve(one), expect: duplicate},
-		{name: "cost.settle", prepare: after(reserved...), call: settle, expect: "*5\r\n$7\r\nsettled\r\n"},
-		{name: "cost.settle repeated", prepare: after(append(reserved[:10:10], settle)...), call: settle, expect: "*5\r\n$8\r\nrepeated\r\n"},
-		{name: "cost.cancel", prepare: after(reserved...), call: cancel, expect: "*2\r\n$9\r\ncancelled\r\n"},
-		{name: "cost.peek", prepare: after(reserved...), call: peek, expect: "*11\r\n:1\r\n$4\r\nnone\r\n$8\r\nreserved\r\n"},
+		{name: "cost.settle", prepare: after(reserved...), call: settle, expect: "{Outcome:settled "},
+		{name: "cost.settle repeated", prepare: after(append(reserved[:10:10], settle)...), call: settle, expect: "{Outcome:repeated "},
+		{name: "cost.cancel", prepare: after(reserved...), call: cancel, expect: "{Outcome:cancelled "},
+		{name: "cost.peek", prepare: after(reserved...), call: peek, expect: "{Allowed:true Reason:none Status:reserved "},
 		{name: "cost.reset", prepare: after(reserved...), call: reset, expect: existed},
 	}, heldWorkloads(overBudget)...)
 }

@@ -17,7 +17,7 @@ const (
 // left, six minutes long: so no bucket is full, which is another path.
 const (
 	spent  = 59
-	atHalf = "*4\r\n:1\r\n:4"
+	atHalf = "{Allowed:true Remaining:4"
 )
 
 // gcra takes cost where it is not 0, else the default of 1.
@@ -50,11 +50,11 @@ func gcraWorkloads() []workload {
 	return []workload{
 		{name: "gcra 100/h allowed", rival: redisRate, prepare: used, call: gcra(hundred, 0), expect: atHalf, most: gcraGoal, share: gcraShareGoal},
 		{name: "gcra 100/h allowed, first use", rival: redisRateFirst, call: gcra(hundred, 0), expect: firstOf100, most: gcraGoal, share: gcraShareGoal},
-		{name: "gcra 100/h refused", rival: redisRateRefused, prepare: after(gcra(hundred, 100)), call: gcra(hundred, 10), expect: refused4, most: gcraGoal, share: gcraShareGoal},
-		{name: "gcra 128/min allowed (whole us)", rival: redisRate, prepare: after(gcra(micros, spent)), call: gcra(micros, 0), expect: allowed4, most: gcraFractionGoal},
-		{name: "gcra 7/min allowed (fractions)", rival: redisRate, prepare: after(gcra(seven, spent)), call: gcra(seven, 0), expect: allowed4, most: gcraFractionGoal},
-		{name: "gcra_peek 100/h", prepare: used, call: peek, expect: allowed4},
-		{name: "gcra_refund 100/h", prepare: used, call: refund, expect: "*3\r\n:1\r\n"},
+		{name: "gcra 100/h refused", rival: redisRateRefused, prepare: after(gcra(hundred, 100)), call: gcra(hundred, 10), expect: refused, most: gcraGoal, share: gcraShareGoal},
+		{name: "gcra 128/min allowed (whole us)", rival: redisRate, prepare: after(gcra(micros, spent)), call: gcra(micros, 0), expect: allowed, most: gcraFractionGoal},
+		{name: "gcra 7/min allowed (fractions)", rival: redisRate, prepare: after(gcra(seven, spent)), call: gcra(seven, 0), expect: allowed, most: gcraFractionGoal},
+		{name: "gcra_peek 100/h", prepare: used, call: peek, expect: allowed},
+		{name: "gcra_refund 100/h", prepare: used, call: refund, expect: "{Refunded:true "},
 		{name: "gcra_reset", prepare: used, call: reset, expect: existed},
 	}
 }

@@ -23,9 +23,8 @@ const (
 )
 
 const (
-	admitted6  = "*6\r\n:1\r\n:0\r\n"
-	duplicate6 = "*6\r\n:1\r\n:1\r\n"
-	refused6   = "*6\r\n:0\r\n"
+	admitted  = "{Allowed:true Duplicate:false "
+	duplicate = "{Allowed:true Duplicate:true "
 )
 
 // A receipt, and another one of the same length.
@@ -77,17 +76,17 @@ func logWorkloads() []workload {
 		return ratelimit.SlidingLogResetParams{Bucket: s}
 	})
 	return []workload{
-		{name: slidingLogFirst, call: wide, expect: admitted6, most: slidingLogGoal},
-		{name: slidingLogOne, prepare: logged(20_000, 1, 0, window), call: wide, expect: admitted6, most: slidingLogGoal},
-		{name: slidingLogHundred, rival: slidingLogOne, prepare: logged(20_000, 100, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
-		{name: "sliding_log allowed, 1,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(20_000, 1000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
-		{name: "sliding_log allowed, 10,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(20_000, 10_000, 0, window), call: wide, expect: admitted6, most: slidingLogGoal, share: growthGoal},
-		{name: "sliding_log sliding, 1 of 100 expires", prepare: logged(100, 99, 1, window), call: hundred, expect: admitted6, most: slidingLogGoal},
-		{name: slidingLogFull, prepare: logged(100, 100, 0, window), call: hundred, expect: refused6, most: slidingLogGoal},
-		{name: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted6},
-		{name: "sliding_log duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate6},
-		{name: "sliding_log_peek, 100 in window", prepare: logged(20_000, 100, 0, window), call: peek, expect: "*5\r\n:1\r\n:100\r\n"},
-		{name: "sliding_log_refund", prepare: after(withOther, withReceipt), call: refund, expect: existed},
+		{name: slidingLogFirst, call: wide, expect: admitted, most: slidingLogGoal},
+		{name: slidingLogOne, prepare: logged(20_000, 1, 0, window), call: wide, expect: admitted, most: slidingLogGoal},
+		{name: slidingLogHundred, rival: slidingLogOne, prepare: logged(20_000, 100, 0, window), call: wide, expect: admitted, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log allowed, 1,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(20_000, 1000, 0, window), call: wide, expect: admitted, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log allowed, 10,000 in window", rival: slidingLogOne, subjects: 1000, prepare: logged(20_000, 10_000, 0, window), call: wide, expect: admitted, most: slidingLogGoal, share: growthGoal},
+		{name: "sliding_log sliding, 1 of 100 expires", prepare: logged(100, 99, 1, window), call: hundred, expect: admitted, most: slidingLogGoal},
+		{name: slidingLogFull, prepare: logged(100, 100, 0, window), call: hundred, expect: refused, most: slidingLogGoal},
+		{name: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted},
+		{name: "sliding_log duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate},
+		{name: "sliding_log_peek, 100 in window", prepare: logged(20_000, 100, 0, window), call: peek, expect: "{Allowed:true Count:100 "},
+		{name: "sliding_log_refund", prepare: after(withOther, withReceipt), call: refund, expect: "{Refunded:true"},
 		{name: "sliding_log_reset, 100 in window", prepare: logged(20_000, 100, 0, window), call: reset, expect: existed},
 	}
 }

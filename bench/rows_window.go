@@ -8,13 +8,13 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// replies: flat arrays, most of whose first field is `allowed`.
+// How answers begin.
 const (
-	existed    = "*1\r\n:1\r\n"
-	allowed4   = "*4\r\n:1\r\n"
-	refused4   = "*4\r\n:0\r\n"
-	firstOf100 = "*4\r\n:1\r\n:99\r\n"
-	nextOf100  = "*4\r\n:1\r\n:98\r\n"
+	existed    = "{Existed:true"
+	allowed    = "{Allowed:true"
+	refused    = "{Allowed:false"
+	firstOf100 = "{Allowed:true Remaining:99 "
+	nextOf100  = "{Allowed:true Remaining:98 "
 )
 
 const (
@@ -76,17 +76,17 @@ func windowWorkloads() []workload {
 	return []workload{
 		{name: "fixed_window allowed", rival: fixedWindowPeer, prepare: after(window), call: window, expect: nextOf100, most: fixedWindowGoal},
 		{name: "fixed_window allowed, first use", rival: fixedWindowPeer, call: window, expect: firstOf100, most: fixedWindowGoal},
-		{name: "fixed_window refused", rival: fixedWindowPeer, prepare: after(fixedWindow(100)), call: window, expect: refused4, most: fixedWindowGoal},
-		{name: "fixed_window_peek", prepare: after(window), call: windowPeek, expect: allowed4},
-		{name: "fixed_window_refund", prepare: after(window, window), call: windowRefund, expect: "*3\r\n:1\r\n:99\r\n"},
+		{name: "fixed_window refused", rival: fixedWindowPeer, prepare: after(fixedWindow(100)), call: window, expect: refused, most: fixedWindowGoal},
+		{name: "fixed_window_peek", prepare: after(window), call: windowPeek, expect: allowed},
+		{name: "fixed_window_refund", prepare: after(window, window), call: windowRefund, expect: "{Refunded:1 Remaining:99 "},
 		{name: "fixed_window_reset", prepare: after(window), call: windowReset, expect: existed},
 
-		{name: "sliding_counter allowed", prepare: counted(50, 20, half), call: counter, expect: allowed4, most: slidingCounterGoal},
+		{name: "sliding_counter allowed", prepare: counted(50, 20, half), call: counter, expect: allowed, most: slidingCounterGoal},
 		{name: "sliding_counter allowed, first use", call: counter, expect: firstOf100, most: slidingCounterGoal},
-		{name: "sliding_counter allowed, next window", prepare: counted(0, 50, 90*time.Minute), call: counter, expect: allowed4, most: slidingCounterGoal},
-		{name: "sliding_counter refused", prepare: counted(100, 60, half), call: counter, expect: refused4, most: slidingCounterGoal},
-		{name: "sliding_counter_peek", prepare: counted(50, 20, half), call: counterPeek, expect: allowed4},
-		{name: "sliding_counter_refund", prepare: counted(50, 20, half), call: counterRefund, expect: "*3\r\n:1\r\n"},
+		{name: "sliding_counter allowed, next window", prepare: counted(0, 50, 90*time.Minute), call: counter, expect: allowed, most: slidingCounterGoal},
+		{name: "sliding_counter refused", prepare: counted(100, 60, half), call: counter, expect: refused, most: slidingCounterGoal},
+		{name: "sliding_counter_peek", prepare: counted(50, 20, half), call: counterPeek, expect: allowed},
+		{name: "sliding_counter_refund", prepare: counted(50, 20, half), call: counterRefund, expect: "{Refunded:1 "},
 		{name: "sliding_counter_reset", prepare: counted(50, 20, half), call: counterReset, expect: existed},
 	}
 }

@@ -118,7 +118,7 @@ func launch(engine, dir string, o *redis.Options) (stop func(), err error) {
 // An empty function tells what a call costs before it does anything, and one that only answers what a reply costs.
 const emptyLibrary = `#!lua name=rlfunc_bench
 redis.register_function('rlfunc_bench_empty', function() return 1 end)
-redis.register_function('rlfunc_bench_reply', function() return {1, 99, 0, 600000} end)
+redis.register_function('rlfunc_bench_reply', function() return 1200001200199 end)
 `
 
 func (s *server) prepare(ctx context.Context, foreign bool) error {

@@ -76,7 +76,7 @@ func TestWorkloads_areAnsweredAsExpected(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range subjects {
-				if err := p.send([][]byte{encode(w.call(subject(i))...)}, w.expect); err != nil {
+				if err := p.send([][]byte{encode(w.call(subject(i))...)}, w.expect, w.call(subject(i))[1]); err != nil {
 					t.Error(err)
 				}
 			}
