@@ -36,6 +36,7 @@ func TestFunctionFlush_twiceInASecondFailsCallsForTheRestOfIt(t *testing.T) {
 		}
 		tr.awaitAnswers(t, 200)
 	}
+	tr.awaitCalm(t, 500)
 	r := tr.end(t)
 	r.only(t, "not loaded")
 	r.nothingDestroyed(t)
@@ -52,7 +53,7 @@ func TestOOM_aLibraryThatIsGoneStaysAway(t *testing.T) {
 	do(t, m, "FUNCTION", "FLUSH")
 	tr.awaitFailed(t, "not loaded", 100)
 	do(t, m, "CONFIG", "SET", "maxmemory", 0)
-	tr.awaitAnswers(t, 500)
+	tr.awaitCalm(t, 500)
 	r := tr.end(t)
 	r.only(t, "nothing ran: OOM", "not loaded", inScript)
 	r.nothingDestroyed(t)
