@@ -40,7 +40,7 @@ func scriptWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, e
 // script is the last EVALSHA of a subject, for any other one; it answers as that function does.
 func (t tap) script(of, function string) command {
 	args := t["evalsha"]
-	answers[args[1]] = answers[function]
+	answers[args[1]] = func(reply []byte) string { return answers[function](reply) }
 	return func(s fcall.Subject) []any {
 		own := append([]any(nil), args...)
 		for i, key := range keys(own) {
