@@ -36,7 +36,10 @@ const quotaLimit = 10
 func begin(t *testing.T, client redis.UniversalClient, major, namespace, channel string) *traffic {
 	t.Helper()
 	lib := &fcall.Library{Name: "quota", Version: major + ".0.0", ServerName: "quota_v" + major}
-	fn := &fcall.Function{Library: lib, Name: "take", ServerName: lib.ServerName + "_take"}
+	fn := &fcall.Function{
+		Library: lib, Name: "take", ServerName: lib.ServerName + "_take",
+		Results: []fcall.Result{{Values: 2}, {}, {}}, // allowed, remaining, retry_after
+	}
 	c, err := fcall.NewClient(client, lib, fcall.Options{Namespace: namespace, Channel: channel, NoHeal: true})
 	if err != nil {
 		t.Fatal(err)
