@@ -75,7 +75,7 @@ func (w *replyWriter) printf(format string, args ...any) {
 }
 
 // check writes the check of one result: Redis would send NaN, infinities and what is above 2^53 as some other number, and a digit that
-// is too great is another one's. What is wrong becomes 0.
+// is too great is another one's.
 func (w *replyWriter) check(f spec.Field, value, name string, digit bool) {
 	switch {
 	case f.Kind.Integer():
@@ -86,12 +86,23 @@ func (w *replyWriter) check(f spec.Field, value, name string, digit bool) {
 		w.printf("if not (%s >= 0 and %s <= %d and %s %% 1 == 0) then", value, value, most, value)
 		w.printf("  rlfunc_wrong = 'result %s must be a whole number from 0 to %d'", name, most)
 		w.printf("end")
-	case digit && f.Kind == spec.KindEnum:
+	case f.Kind == spec.KindEnum:
 		w.printf("local %s = %s[%s]", place(f), places(name), value)
 		w.printf("if not %s then", place(f))
 		w.printf("  rlfunc_wrong, %s = 'result %s must be one of %s', 0", place(f), name, strings.Join(f.Values, ", "))
 		w.printf("end")
 	}
+}
+
+// sent is the Lua expression of what travels of a result that is no group.
+func sent(f spec.Field) string {
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("(%s and 1 or 0)", result(f))
+	case spec.KindEnum:
+		return place(f)
+	}
+	return result(f)
 }
 
 // place is the local that holds which of its values an enum has.
@@ -165,11 +176,11 @@ func (w *replyWriter) plain(behind []spec.Field, numbers int) {
 		return
 	}
 	w.printf("local rlfunc_head = %s", head)
-	sent := "rlfunc_head"
+	elements := "rlfunc_head"
 	var all []string
 	for _, f := range behind {
-		sent += ", " + result(f)
-		all = append(all, sent)
+		elements += ", " + sent(f)
+		all = append(all, elements)
 	}
 	for n := len(behind) - 1; n > 0 || n == 0 && numbers == 0; n-- {
 		w.printf("if %s then", present(behind[n]))
@@ -180,7 +191,7 @@ func (w *replyWriter) plain(behind []spec.Field, numbers int) {
 		w.printf("return rlfunc_head")
 		return
 	}
-	w.printf("local rlfunc_one = rlfunc_head + %s", times(result(behind[0]), above))
+	w.printf("local rlfunc_one = rlfunc_head + %s", times(sent(behind[0]), above))
 	w.printf("if rlfunc_one <= %s then", maxInt)
 	w.printf("  return rlfunc_one")
 	w.printf("end")
@@ -190,9 +201,9 @@ func (w *replyWriter) plain(behind []spec.Field, numbers int) {
 // present is the Lua condition that a result is sent where nothing behind it is.
 func present(f spec.Field) string {
 	if f.Kind == spec.KindText {
-		return result(f) + " ~= ''"
+		return sent(f) + " ~= ''"
 	}
-	return result(f) + " ~= 0"
+	return sent(f) + " ~= 0"
 }
 
 const (
@@ -214,7 +225,7 @@ func (w *replyWriter) columns(groups, behind []spec.Field) {
 		w.rows(g)
 	}
 	for _, f := range behind {
-		w.put(result(f))
+		w.put(sent(f))
 	}
 	absent := "reply[rlfunc_at] == 0"
 	if slices.ContainsFunc(append(slices.Clone(behind), last(groups).Fields...), func(f spec.Field) bool { return f.Kind == spec.KindText }) {
@@ -260,7 +271,7 @@ func (w *replyWriter) rows(g spec.Field) {
 		case f.Kind == spec.KindText:
 			texts = append(texts, result(f))
 		case digits[i] == 0:
-			cells = append(cells, result(f))
+			cells = append(cells, sent(f))
 		}
 	}
 	cells = append(cells, texts...)
