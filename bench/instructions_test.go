@@ -25,7 +25,7 @@ const (
 )
 
 // No row takes more instructions inside the server than when its count was written down. callgrind counts, so that other work on the
-// machine does not matter. `go test ./bench -run Instructions -update` writes them anew.
+// machine does not matter. `go test ./bench -run Instructions -update` rewrites them.
 func TestInstructions_areNoMoreThanWritten(t *testing.T) {
 	missing := t.Skipf
 	if os.Getenv("CI") != "" {
