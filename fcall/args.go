@@ -246,7 +246,11 @@ func (a *Args) Queue(ctx context.Context, pipe redis.Pipeliner) *Pending {
 
 func (a *Args) command() []any {
 	a.cmd[2] = a.keys // the first two words are for use
-	return a.cmd
+	last := len(a.cmd) - 1
+	for omissible := a.fn.Omissible; omissible > 0 && a.cmd[last] == ""; omissible-- {
+		last--
+	}
+	return a.cmd[:last+1]
 }
 
 func (a *Args) absent() { a.cmd = append(a.cmd, "") }

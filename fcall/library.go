@@ -50,6 +50,7 @@ type Function struct {
 	ServerName string   // "ratelimit_v1_sliding_log"
 	ReadOnly   bool     // registered with no-writes: sent as FCALL_RO, and may be repeated freely
 	Codes      []string // error codes of its own that it declares, besides RLARG and RLSTATE
+	Omissible  int      // how many arguments at the end are not sent where they are absent
 	Results    []Result // how its results travel, in the header's order
 
 	word any // ServerName, of a function that a client has bound

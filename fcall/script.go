@@ -55,6 +55,14 @@ type block struct {
 	wanted      bool
 }
 
+// uses reports whether a text needs the block of that name: the author's files name theirs in a header, and generated code calls its own.
+func uses(text, name string) bool {
+	if strings.HasPrefix(name, "rlfunc_") {
+		return regexp.MustCompile(`\b` + name + `\b`).MatchString(text)
+	}
+	return regexp.MustCompile(`(?m)^--- @use\b.*(?:\n---    .*)*\b` + name + `\b|^--- @arg\b.*\bpacked\(` + name + `\)`).MatchString(text)
+}
+
 // keep empties the blocks that fn does not need. A bundle that is not as rlfunc makes them is left as it is.
 func keep(lines []string, fn *Function) {
 	var blocks []*block
@@ -85,7 +93,7 @@ func keep(lines []string, fn *Function) {
 	for i := len(blocks) - 1; i >= 0; i-- {
 		b := blocks[i]
 		if b.name != "" {
-			b.wanted = regexp.MustCompile(`\b` + b.name + `\b`).MatchString(used)
+			b.wanted = uses(used, b.name)
 		}
 		text := strings.Join(lines[b.first:b.last+1], "")
 		if b.wanted {

@@ -195,6 +195,47 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 	}
 }
 
+// checkWith finds keys that go with an argument of which the start of a call does not say whether it is there.
+func (r *fieldReader) checkWith(params []spec.Field) {
+	first, conditional, grouped := true, "", map[string]bool{}
+	behind := false // a group whose rows are not packed
+	with := map[string]bool{}
+	for _, p := range params {
+		switch {
+		case p.Kind == spec.KindKey:
+		case behind:
+			grouped[p.Name] = true
+		case p.Kind == spec.KindGroup:
+			behind = true
+		default:
+			with[p.Name] = p.Kind == spec.KindText && p.Optional || p.Kind == spec.KindPacked && p.Min == 0
+		}
+	}
+	for _, p := range params {
+		if p.Kind != spec.KindKey {
+			continue
+		}
+		possible, known := with[p.With]
+		switch {
+		case p.With == "" && conditional != "":
+			r.add(p.Line, p.Col, RuleKeys, "%s is always there: it stands in front of %s, which is not", p.Name, conditional)
+		case p.With == "":
+		case first:
+			r.add(p.Line, p.Col, RuleKeys, "the first key names the call's subject: it is always there")
+		case grouped[p.With]:
+			r.add(p.Line, p.Col, RuleKeys, "%s stands behind a group that is not packed: no key goes with it", p.With)
+		case !known:
+			r.add(p.Line, p.Col, RuleKeys, "%s goes with %q, which is no argument", p.Name, p.With)
+		case !possible:
+			r.add(p.Line, p.Col, RuleKeys, "a key goes with an optional text or a packed group that may have no rows, and %s is neither", p.With)
+		}
+		first = false
+		if p.With != "" {
+			conditional = p.Name
+		}
+	}
+}
+
 // checkGroups finds groups without fields and suffixes that name no text field.
 func (r *fieldReader) checkGroups(fields []spec.Field) {
 	for _, g := range fields {

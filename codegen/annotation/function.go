@@ -53,6 +53,7 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	}
 	r.checkGroups(fn.Params)
 	r.checkGroups(fn.Results)
+	r.checkWith(fn.Params)
 	r.checkEnums(fn.Params, fn.Results)
 	allowedRefuses(&fn)
 	useRows(&fn)

@@ -250,8 +250,15 @@ func readNumber(text string, k spec.Kind) (int64, string) {
 	return n * max(scale, 1), ""
 }
 
-// readKeyType reads `list[log]` or, in a group, `list[log:<name>]`.
+// readKeyType reads `list[log]`, `zset[receipts]?receipt` or, in a group, `list[log:<name>]`.
 func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
+	text, with, conditional := strings.Cut(text, "?")
+	if conditional {
+		if inGroup {
+			return badType(len(text), RuleKeys, "a row's key is there with the row")
+		}
+		f.With, f.Optional = with, true
+	}
 	base, inner, ok := strings.Cut(text, "[")
 	if !ok || !strings.HasSuffix(inner, "]") {
 		return badType(0, RuleKeys, "a key names its Redis type and the suffix behind the tag: string[state], list[log], ...")

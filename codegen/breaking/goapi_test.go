@@ -194,6 +194,13 @@ func missing(before, after map[string]bool) []string {
 
 // legal tells whether an enum that is an argument and a result has one list of values, as the header has to have it.
 func legal(fn *spec.Function) bool {
+	for _, k := range fn.Keys() {
+		if k.With != "" && !slices.ContainsFunc(fn.Params, func(p spec.Field) bool {
+			return p.Name == k.With && (p.Kind == spec.KindText && p.Optional || p.Kind == spec.KindPacked && p.Min == 0)
+		}) {
+			return false
+		}
+	}
 	same := true
 	var visit func(params, results []spec.Field)
 	visit = func(params, results []spec.Field) {

@@ -38,8 +38,8 @@ var callRules = []Rule{
 	},
 	{
 		ID: "argument-added", Category: Call, check: argumentAdded,
-		Checks: "Checks that no argument is new, not even an optional one. An optional one at the end of a packed group's row may be.",
-		Why:    "A call carries exactly the header's arguments, an absent one as an empty text: RLARG. A new function beside the old one breaks no client. The row of a packed group may end early, and an older library refuses rows that use the new argument: deploy first.",
+		Checks: "Checks that no argument is new but an optional one at the end: of a call, or of a packed group's row.",
+		Why:    "Arguments are read by position. Absent ones at the end are not sent, so older clients lack the new one as it is lacked by choice. An older library refuses calls that use it: deploy first.",
 	},
 	{
 		ID: "argument-order", Category: Call, check: argumentOrder,
@@ -111,6 +111,11 @@ func keyCount(p *pass) {
 		for _, k := range m.added {
 			p.at(m, k, "key %s%s of %s is new: old clients do not send it", m.prefix, k.Name, m.fn.Name)
 		}
+		for _, f := range m.pairs {
+			if f.old.With != f.new.With {
+				p.at(m, f.new, "key %s%s of %s goes with another argument: old clients do not know when to send it", m.prefix, f.new.Name, m.fn.Name)
+			}
+		}
 		if f := m.moved(old); f != nil {
 			p.at(m, f.new, "key %s%s of %s stands in another place: keys are read by position", m.prefix, f.new.Name, m.fn.Name)
 		}
@@ -128,15 +133,15 @@ func argumentRemoved(p *pass) {
 func argumentAdded(p *pass) {
 	p.arguments(func(m match, old []spec.Field) {
 		for i, f := range m.added {
-			if m.packed && f.Optional && m.appended(i, old) {
+			if (m.packed || m.prefix == "") && f.Optional && m.appended(i, old) {
 				continue
 			}
 			if m.packed {
 				p.at(m, f, "argument %s%s of %s is new: rows that old clients have packed lack it; append it, as an optional one", m.prefix, f.Name, m.fn.Name)
 				continue
 			}
-			p.at(m, f, "argument %s%s of %s is new: old clients do not send it, and the number of arguments is fixed; write a function beside %s",
-				m.prefix, f.Name, m.fn.Name, m.fn.Name)
+			p.at(m, f, "argument %s%s of %s is new: old clients do not send it; append it, as an optional one",
+				m.prefix, f.Name, m.fn.Name)
 		}
 	})
 }

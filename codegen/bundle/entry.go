@@ -17,16 +17,22 @@ type entryWriter struct {
 	*writer
 	fn     *spec.Function
 	indent string
-	row    bool // inside a group
-	packed bool // inside a row of a packed group
+	row    bool   // inside a group
+	end    string // of an argument that may be left out: the condition that it is there
+	packed bool   // inside a row of a packed group
 }
 
 func writeEntry(w *writer, fn *spec.Function) {
 	e := &entryWriter{writer: w, fn: fn, indent: "  "}
+	none := false
 	for _, p := range fn.Params {
 		if p.Kind == spec.KindPacked {
 			e.decoder(p)
+			none = none || p.Min == 0
 		}
+	}
+	if none {
+		w.printf("local rlfunc_none = {} -- the rows of a group without any\n")
 	}
 	e.enums(fn.Results, "")
 	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
@@ -53,17 +59,52 @@ func (e *entryWriter) keyParts() string {
 		}
 		return fmt.Sprintf("{rows = %s, %s}", rows, strings.Join(names, ", "))
 	}
-	parts := []string{part("1", e.fn.Keys())}
+	always, conditional := split(e.fn.Keys())
+	parts := []string{part("1", always)}
+	for _, k := range conditional {
+		parts = append(parts, part(fmt.Sprintf("%s and 1 or 0", k.Lua), []spec.Field{k}))
+	}
 	for _, p := range e.fn.Params {
 		if keys := p.Keys(); len(keys) > 0 {
-			parts = append(parts, part("#"+p.Lua, keys))
+			rows := "#" + p.Lua
+			if p.Prepare {
+				rows += ", of = " + p.Lua
+			}
+			parts = append(parts, part(rows, keys))
 		}
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
+// split parts the keys that every call has from those that go with an argument.
+func split(keys []spec.Field) (always, conditional []spec.Field) {
+	for _, k := range keys {
+		if k.With == "" {
+			always = append(always, k)
+		} else {
+			conditional = append(conditional, k)
+		}
+	}
+	return always, conditional
+}
+
+// conditionalKeys writes the locals of keys that go with an argument, which has its place in every call.
+func (e *entryWriter) conditionalKeys(always, conditional []spec.Field) {
+	e.printf("  local rlfunc_key = %d\n", len(always))
+	list := args(e.fn)
+	for _, k := range conditional {
+		i := slices.IndexFunc(list, func(p spec.Field) bool { return p.Name == k.With })
+		present := fmt.Sprintf("args[%d] ~= ''", i+1)
+		if i >= len(list)-e.fn.Omissible() {
+			present = fmt.Sprintf("rlfunc_args >= %d and %s", i+1, present)
+		}
+		e.printf("  local %s\n  if %s then\n    rlfunc_key = rlfunc_key + 1\n    %s = keys[rlfunc_key]\n  end\n", k.Lua, present, k.Lua)
+	}
+}
+
 func (e *entryWriter) arity() {
-	keys, args, groups, keyed := len(e.fn.Keys()), 0, 0, false
+	always, conditional := split(e.fn.Keys())
+	keys, args, groups, keyed := len(always), 0, 0, len(conditional) > 0
 	for _, p := range e.fn.Params {
 		switch p.Kind {
 		case spec.KindKey:
@@ -77,18 +118,26 @@ func (e *entryWriter) arity() {
 			args++
 		}
 	}
-	if groups == 0 && keyed {
-		e.printf("  if #keys < %d or #args ~= %d then\n", keys, args)
-		e.printf("    return {err = 'RLARG %s must be called with at least %s and %s'}\n  end\n", e.fn.Name, plural(keys, "key"), plural(args, "argument"))
-		return
+	least := args - e.fn.Omissible()
+	wrongKeys, atLeast := fmt.Sprintf("#keys ~= %d", keys), ""
+	if keyed || groups > 0 {
+		wrongKeys, atLeast = fmt.Sprintf("#keys < %d", keys), "at least "
 	}
-	if groups == 0 {
-		e.printf("  if #keys ~= %d or #args ~= %d then\n", keys, args)
-		e.printf("    return {err = 'RLARG %s must be called with %s and %s'}\n  end\n", e.fn.Name, plural(keys, "key"), plural(args, "argument"))
-		return
+	wrongArgs, words := fmt.Sprintf("#args ~= %d", args), plural(args, "argument")
+	switch {
+	case groups > 0:
+		wrongArgs, words = fmt.Sprintf("#args < %d", least), plural(least, "argument")
+	case least == 0:
+		wrongArgs, words = fmt.Sprintf("#args > %d", args), "at most "+plural(args, "argument")
+	case least < args:
+		wrongArgs, words = fmt.Sprintf("#args < %d or #args > %d", least, args), fmt.Sprintf("%d to %d arguments", least, args)
 	}
-	e.printf("  if #keys < %d or #args < %d then\n", keys, args)
-	e.printf("    return {err = 'RLARG %s must be called with at least %s and %s'}\n  end\n", e.fn.Name, plural(keys, "key"), plural(args, "argument"))
+	if least < args {
+		e.printf("  local rlfunc_args = #args\n")
+		wrongArgs = strings.ReplaceAll(wrongArgs, "#args", "rlfunc_args")
+	}
+	e.printf("  if %s or %s then\n", wrongKeys, wrongArgs)
+	e.printf("    return {err = 'RLARG %s must be called with %s%s and %s'}\n  end\n", e.fn.Name, atLeast, plural(keys, "key"), words)
 }
 
 // subject writes the check of the first key: with nothing between the braces all callers without a name would share it, and on a
@@ -109,15 +158,23 @@ func (e *entryWriter) params() []string {
 	var call []string
 	key, arg := 1, 1
 	grouped := false // from the first group on, positions are known at run time only
-	keyed := false   // so are those of keys, from the first group on that has some
+	always, conditional := split(e.fn.Keys())
+	keyed := len(conditional) > 0 // so are those of keys, from the first one on that may be absent or is a group's
+	if keyed {
+		e.conditionalKeys(always, conditional)
+	}
+	end := len(args(e.fn)) - e.fn.Omissible()
 	for _, p := range e.fn.Params {
+		e.end = ""
+		if p.Kind != spec.KindKey && arg > end {
+			e.end = fmt.Sprintf("rlfunc_args >= %d and ", arg)
+		}
 		switch {
 		case p.Kind == spec.KindPacked:
 			from := fmt.Sprintf("args[%d]", arg)
 			if grouped {
 				from = "args[rlfunc_arg]"
-				e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
-				e.missing()
+				e.next()
 			}
 			if len(p.Keys()) > 0 && !grouped && !keyed {
 				e.printf("  local rlfunc_key = %d\n", len(e.fn.Keys()))
@@ -125,6 +182,8 @@ func (e *entryWriter) params() []string {
 			}
 			call = append(call, e.unpack(p, from)...)
 			arg++
+		case p.Kind == spec.KindKey && p.With != "":
+			call = append(call, p.Lua)
 		case p.Kind == spec.KindKey:
 			call = append(call, fmt.Sprintf("keys[%d]", key))
 			key++
@@ -138,20 +197,30 @@ func (e *entryWriter) params() []string {
 			grouped = true
 			e.group(p)
 			call = append(call, p.Lua)
+			arg++
 		case grouped:
-			e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
-			e.missing()
+			e.next()
 			e.value(p, "local "+p.Lua, "args[rlfunc_arg]", quote("RLARG "+must(p, p.Name)))
 			call = append(call, p.Lua)
+			arg++
 		default:
 			e.value(p, "local "+p.Lua, fmt.Sprintf("args[%d]", arg), quote("RLARG "+must(p, p.Name)))
 			call = append(call, p.Lua)
 			arg++
 		}
 	}
+	e.end = ""
 	switch {
 	case grouped:
-		e.printf("  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then\n")
+		differ := "~="
+		if e.fn.Omissible() > 0 {
+			differ = ">"
+		}
+		args := "#args"
+		if differ == ">" {
+			args = "rlfunc_args"
+		}
+		e.printf("  if %s %s rlfunc_arg or #keys ~= rlfunc_key then\n", args, differ)
 		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
 	case keyed:
 		e.printf("  if #keys ~= rlfunc_key then\n")
@@ -160,7 +229,17 @@ func (e *entryWriter) params() []string {
 	return call
 }
 
-func (e *entryWriter) missing() {
+func args(fn *spec.Function) []spec.Field {
+	return slices.DeleteFunc(slices.Clone(fn.Params), func(p spec.Field) bool { return p.Kind == spec.KindKey })
+}
+
+// next moves to the next argument, where positions are known at run time only.
+func (e *entryWriter) next() {
+	e.printf("%srlfunc_arg = rlfunc_arg + 1\n", e.indent)
+	if e.end != "" {
+		e.end = "rlfunc_args >= rlfunc_arg and "
+		return
+	}
 	e.printf("%sif not args[rlfunc_arg] then\n", e.indent)
 	e.printf("%s  return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n%send\n", e.indent, e.fn.Name, e.indent)
 }
@@ -178,7 +257,7 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 	name := strings.TrimPrefix(target, "local ")
 	if p.Optional {
 		e.printf("%s%s\n", in, absent(p, target))
-		e.printf("%sif %s ~= '' then\n", in, from)
+		e.printf("%sif %s%s ~= '' then\n", in, e.end, from)
 		e.indent += "  "
 		required := p
 		required.Optional = false
@@ -249,8 +328,7 @@ func absent(p spec.Field, target string) string {
 // group decodes a count and that many rows into an array of tables.
 func (e *entryWriter) group(g spec.Field) {
 	refusal := quote("RLARG " + must(g, g.Name))
-	e.printf("  rlfunc_arg = rlfunc_arg + 1\n")
-	e.missing()
+	e.next()
 	e.printf("  local rlfunc_rows = %s\n", integer(g, "args[rlfunc_arg]", false))
 	e.printf("  if %s then\n    return {err = %s}\n  end\n", outside("rlfunc_rows", g), refusal)
 	keys := g.Keys()

@@ -99,9 +99,18 @@ func rowBytes(cells []spec.Field) int64 {
 // unpack writes the lookup of a pack's rows, and of their keys.
 func (e *entryWriter) unpack(g spec.Field, from string) (call []string) {
 	young, _, _ := generations(g)
-	e.printf("  local %s = %s[%s]\n", g.Lua, young, from)
-	e.printf("  if not %s then\n    local rlfunc_refusal\n    %s, rlfunc_refusal = %s(%s)\n", g.Lua, g.Lua, rowsOf(g), from)
-	e.printf("    if not %s then\n      return rlfunc_refusal\n    end\n  end\n", g.Lua)
+	in := "  "
+	if e.end == "" {
+		e.printf("  local %s = %s[%s]\n", g.Lua, young, from)
+	} else {
+		e.printf("  local %s = rlfunc_none\n  if %s%s ~= '' then\n    %s = %s[%s]\n", g.Lua, e.end, from, g.Lua, young, from)
+		in = "    "
+	}
+	e.printf("%sif not %s then\n%s  local rlfunc_refusal\n%s  %s, rlfunc_refusal = %s(%s)\n", in, g.Lua, in, in, g.Lua, rowsOf(g), from)
+	e.printf("%s  if not %s then\n%s    return rlfunc_refusal\n%s  end\n%send\n", in, g.Lua, in, in, in)
+	if e.end != "" {
+		e.printf("  end\n")
+	}
 	call = []string{g.Lua}
 	keys := g.Keys()
 	if len(keys) == 0 {

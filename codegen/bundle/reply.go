@@ -217,6 +217,7 @@ const (
 func (w *replyWriter) columns(groups, behind []spec.Field) {
 	head, above := word(w.fn.Results, result)
 	head = sum(head, times("#"+result(groups[0]), above))
+	w.one(head, groups, behind)
 	w.printf("local reply, rlfunc_at = {%s%s}, 1", head, strings.Repeat(", nil", spareRows*len(groups[0].Fields)))
 	for i, g := range groups {
 		if i > 0 {
@@ -240,6 +241,65 @@ func (w *replyWriter) columns(groups, behind []spec.Field) {
 	w.printf("end")
 }
 
+// one writes the replies where the first group has one row and no other group has any, as most calls have: the longest first, so
+// that no zero at the end is sent.
+func (w *replyWriter) one(head string, groups, behind []spec.Field) {
+	w.printf("if #%s == 1%s then", result(groups[0]), none(groups[1:]))
+	w.indent += "  "
+	elements := []element{{"rlfunc_head", "", head}}
+	for i, f := range behind {
+		elements = append(elements, element{fmt.Sprintf("rlfunc_%d", i+1), strings.TrimPrefix(present(f), sent(f)), sent(f)})
+	}
+	for _, e := range elements { // the row's fields may have the same names
+		w.printf("local %s = %s", e.name, e.value)
+	}
+	w.printf("local row = %s[1]", result(groups[0]))
+	row := w.cells(groups[0])
+	if len(row) > 0 {
+		w.printf("local rlfunc_word = %s", row[0].value)
+		row[0].name = "rlfunc_word"
+	}
+	for range groups[1:] {
+		row = append(row, element{name: "0"})
+	}
+	elements = slices.Insert(elements, 1, row...)
+	w.printf("if not rlfunc_wrong then")
+	w.indent += "  "
+	for n := len(elements) - 1; n > 0; n-- {
+		if elements[n].present == "" {
+			continue
+		}
+		w.printf("if %s%s then", elements[n].name, elements[n].present)
+		w.printf("  return {%s}", names(elements[:n+1]))
+		w.printf("end")
+	}
+	w.printf("return rlfunc_head")
+	w.indent = w.indent[2:]
+	w.printf("end")
+	w.indent = w.indent[2:]
+	w.printf("end")
+}
+
+// An element of a reply: its Lua name, what follows the name in the condition that it is sent where nothing behind it is, and its value.
+type element struct{ name, present, value string }
+
+func names(elements []element) string {
+	out := make([]string, len(elements))
+	for i, e := range elements {
+		out[i] = e.name
+	}
+	return strings.Join(out, ", ")
+}
+
+// none is the Lua condition that groups have no rows.
+func none(groups []spec.Field) string {
+	var out strings.Builder
+	for _, g := range groups {
+		fmt.Fprintf(&out, " and #%s == 0", result(g))
+	}
+	return out.String()
+}
+
 func last(groups []spec.Field) spec.Field { return groups[len(groups)-1] }
 
 // put writes the next element.
@@ -258,29 +318,34 @@ func (w *replyWriter) rows(g spec.Field) {
 	w.printf("for i = 1, %s do", rows)
 	w.indent += "  "
 	w.printf("local row = %s[i]", result(g))
-	digits := spec.Digits(g.Fields)
-	var cells []string
-	if head, _ := word(g.Fields, result); head != "" {
-		cells = append(cells, head)
-	}
-	var texts []string
-	for i, f := range g.Fields {
-		w.printf("local %s = row.%s", result(f), f.Lua)
-		w.check(f, result(f), g.Name+"."+f.Name, digits[i] > 0)
-		switch {
-		case f.Kind == spec.KindText:
-			texts = append(texts, result(f))
-		case digits[i] == 0:
-			cells = append(cells, sent(f))
-		}
-	}
-	cells = append(cells, texts...)
+	cells := w.cells(g)
 	at := "rlfunc_at + i"
 	for i, cell := range cells {
-		w.printf("reply[%s] = %s", at, cell)
+		w.printf("reply[%s] = %s", at, cell.value)
 		at = fmt.Sprintf("rlfunc_at + i + %s", times(rows, int64(i+1)))
 	}
 	w.indent = w.indent[2:]
 	w.printf("end")
 	w.printf("rlfunc_at = rlfunc_at + %s", times(rows, int64(len(cells))))
+}
+
+// cells writes the locals of a row's fields and their checks, and returns what travels of them: the small fields' number first, then
+// the other numbers and the texts.
+func (w *replyWriter) cells(g spec.Field) []element {
+	var cells, texts []element
+	if head, _ := word(g.Fields, result); head != "" {
+		cells = append(cells, element{head, " ~= 0", head})
+	}
+	digits := spec.Digits(g.Fields)
+	for i, f := range g.Fields {
+		w.printf("local %s = row.%s", result(f), f.Lua)
+		w.check(f, result(f), g.Name+"."+f.Name, digits[i] > 0)
+		switch {
+		case f.Kind == spec.KindText:
+			texts = append(texts, element{result(f), " ~= ''", result(f)})
+		case digits[i] == 0:
+			cells = append(cells, element{sent(f), " ~= 0", sent(f)})
+		}
+	}
+	return append(cells, texts...)
 }

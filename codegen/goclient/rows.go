@@ -88,7 +88,7 @@ func rowsOf(lib *source.Library) *sharedRows {
 func packCells(g spec.Field) string {
 	var b strings.Builder
 	for _, f := range rowFields(g) {
-		b.WriteString(encodeCell(f) + "\n")
+		b.WriteString(encode("row", f) + "\n")
 	}
 	for _, k := range g.Keys() {
 		suffix := fmt.Sprintf("%q", k.Suffix)
@@ -98,16 +98,4 @@ func packCells(g spec.Field) string {
 		fmt.Fprintf(&b, "p.Key(%s, row.%s)\n", suffix, goName(k.SuffixOf))
 	}
 	return b.String()
-}
-
-// encodeCell writes the statement that adds one cell. Every optional one that says nothing is absent: an older library reads the row.
-func encodeCell(f spec.Field) string {
-	if f.Kind == spec.KindBool && f.Optional {
-		return fmt.Sprintf("a.OptBool(%q, row.%s)", f.Name, goName(f.Name))
-	}
-	if f.Optional && zeroByDefault(f) && f.Kind != spec.KindEnum {
-		f.Default = nil
-		f.Min = max(f.Min, 1) // 0 is absent
-	}
-	return encode("row", f)
 }

@@ -2,6 +2,7 @@ package goclient
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -48,7 +49,11 @@ func keyFields(fields []spec.Field) string {
 			if subject == "" {
 				subject = "p." + goName(f.Name)
 			}
-			fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
+			if f.With == "" {
+				fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
+				continue
+			}
+			fmt.Fprintf(&b, "if %s {\na.Key(%q, %s, %q)\n}\n", given(fields, f.With), f.Name, subject, f.Suffix)
 		}
 	}
 	for _, g := range fields {
@@ -71,11 +76,20 @@ func keyFields(fields []spec.Field) string {
 	return b.String()
 }
 
+// given is the Go condition that a call has an argument with which a key goes.
+func given(fields []spec.Field, name string) string {
+	i := slices.IndexFunc(fields, func(f spec.Field) bool { return f.Name == name && f.Kind != spec.KindKey })
+	if fields[i].Kind == spec.KindPacked {
+		return fmt.Sprintf("p.%s.Len() > 0", goName(name))
+	}
+	return fmt.Sprintf(`p.%s != ""`, goName(name))
+}
+
 // encode writes the statement that adds one argument; from is the struct it is read from.
 func encode(from string, f spec.Field) string {
 	value := from + "." + goName(f.Name)
 	opt := ""
-	if f.Optional && (f.Kind == spec.KindEnum || !zeroByDefault(f)) {
+	if f.Optional {
 		opt = "Opt"
 	}
 	ptr := ""
@@ -84,7 +98,7 @@ func encode(from string, f spec.Field) string {
 	}
 	switch f.Kind {
 	case spec.KindBool:
-		return fmt.Sprintf("a.Bool(%q, %s)", f.Name, value)
+		return fmt.Sprintf("a.%sBool(%q, %s)", opt, f.Name, value)
 	case spec.KindText:
 		return fmt.Sprintf("a.%sText(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
 	case spec.KindEnum:

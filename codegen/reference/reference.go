@@ -37,7 +37,11 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 	b.WriteString("\n| key | Redis type | key in Redis | what it holds |\n|---|---|---|---|\n")
 	for _, p := range fn.Params {
 		if p.Kind == spec.KindKey {
-			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, p.Suffix, cell(p.Doc))
+			doc := cell(p.Doc)
+			if p.With != "" {
+				doc += "; in calls with " + p.With
+			}
+			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, p.Suffix, doc)
 		}
 		for _, k := range p.Keys() {
 			suffix := k.Suffix

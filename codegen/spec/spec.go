@@ -3,6 +3,8 @@
 // It is what `rlfunc describe --json` prints, so its JSON names are an interface: Format goes up when they change.
 package spec
 
+import "slices"
+
 // Format is the version of the JSON form.
 const Format = 1
 
@@ -53,6 +55,21 @@ func (f *Function) Has(flag string) bool {
 	return false
 }
 
+// Omissible is how many arguments at the end a call leaves out where they are absent: optional ones, and packed groups of no rows.
+func (f *Function) Omissible() int {
+	n := 0
+	for _, p := range slices.Backward(f.Params) {
+		if p.Kind == KindKey {
+			continue
+		}
+		if !p.Optional && (p.Kind != KindPacked || p.Min > 0) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // Keys are the key parameters outside groups, in order. The first one's subject names the hash tag of all.
 func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }
 
@@ -97,6 +114,7 @@ type Field struct {
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so
 	Values     []string `json:"values,omitempty"`      // enum
 	Redis      string   `json:"redis,omitempty"`       // key: string, hash, list, set, zset, stream; any where SuffixKind is set
+	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
 	Suffix     string   `json:"suffix,omitempty"`      // key: what stands behind the tag, "log"
 	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key in a group: the text field whose value ends the suffix

@@ -15,6 +15,7 @@ var echoFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "echo",
 	ServerName: "everything_v2_echo",
+	Omissible:  1,
 	Results:    []fcall.Result{{Text: true}, {Text: true}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {Values: 2}, {Values: 2}, {Text: true}, {Text: true}, {Values: 2}, {Values: 2}},
 }
 
@@ -157,7 +158,7 @@ func (c *Client) echoArgs(p EchoParams) *fcall.Args {
 	a.Time("since", p.Since, 0, 9007199254740992)
 	a.OptTime("latest", p.Latest, 0, 9007199254740992)
 	a.Bool("on", p.On)
-	a.Bool("off", p.Off)
+	a.OptBool("off", p.Off)
 	a.Text("note", p.Note, 0, 64)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.Enum("kind", string(p.Kind), "log", "bucket")

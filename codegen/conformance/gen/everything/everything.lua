@@ -40,8 +40,8 @@ local function rlfunc_line(text)
 end
 
 -- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
--- unreadable state. Each of
--- parts is the types of a run of keys that comes rows times. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- unreadable state. Each of parts is the types of a run of keys that comes rows times; a prepared row, of part.of, may say by redis_type
+-- what its key of any type holds. What is raised again carries the server's mark that it comes from inside, so that a caller does not
 -- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
   local text = failure
@@ -55,7 +55,11 @@ local function rlfunc_failed(failure, keys, parts)
     local types = {}
     for _, part in ipairs(parts) do
       for i = 0, part.rows * #part - 1 do
-        types[#types + 1] = part[i % #part + 1]
+        local wanted = part[i % #part + 1]
+        if wanted == 'any' and part.of then
+          wanted = part.of[math.floor(i / #part) + 1].redis_type or wanted
+        end
+        types[#types + 1] = wanted
       end
     end
     local unlike
@@ -303,8 +307,9 @@ local rlfunc_places_mode = {['open'] = 0, ['closed'] = 1}
 
 -- Joins echo to Redis.
 local function everything_v2_echo(keys, args)
-  if #keys ~= 2 or #args ~= 16 then
-    return {err = 'RLARG echo must be called with 2 keys and 16 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 2 or rlfunc_args < 15 or rlfunc_args > 16 then
+    return {err = 'RLARG echo must be called with 2 keys and 15 to 16 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -394,7 +399,7 @@ local function everything_v2_echo(keys, args)
     return {err = 'RLARG kind must be one of log, bucket'}
   end
   local mode = 'closed'
-  if args[16] ~= '' then
+  if rlfunc_args >= 16 and args[16] ~= '' then
     mode = args[16]
     if mode ~= 'open' and mode ~= 'closed' then
       return {err = 'RLARG mode must be one of open, closed'}
@@ -661,6 +666,32 @@ local function everything_v2_groups(keys, args)
       rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_sizes == 1 then
+        local rlfunc_head = #out_sizes
+        local rlfunc_1 = out_total
+        local row = out_sizes[1]
+        local out_size = row.size
+        if not (out_size >= 0 and out_size <= 9007199254740992 and out_size % 1 == 0) then
+          rlfunc_wrong = 'result sizes.size must be a whole number from 0 to 9007199254740992'
+        end
+        local out_seen = row.seen
+        if not (out_seen >= 0 and out_seen <= 9007199254740992 and out_seen % 1 == 0) then
+          rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = out_size
+        if not rlfunc_wrong then
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_seen, rlfunc_1}
+          end
+          if out_seen ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_seen}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {#out_sizes, nil, nil, nil, nil}, 1
       local rlfunc_sizes = #out_sizes
       if rlfunc_sizes > 65536 then
@@ -952,6 +983,7 @@ local function rlfunc_last_rows(text)
   rlfunc_last_kept = rlfunc_last_kept + 1
   return rows
 end
+local rlfunc_none = {} -- the rows of a group without any
 
 -- Joins mixed to Redis.
 local function everything_v2_mixed(keys, args)
@@ -1062,6 +1094,22 @@ local function everything_v2_mixed(keys, args)
       rlfunc_wrong = 'result sum must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_keys == 1 then
+        local rlfunc_head = #out_keys
+        local rlfunc_1 = out_sum
+        local row = out_keys[1]
+        local out_name = row.name
+        local rlfunc_word = out_name
+        if not rlfunc_wrong then
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, rlfunc_1}
+          end
+          if rlfunc_word ~= '' then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {#out_keys, nil, nil}, 1
       local rlfunc_keys = #out_keys
       if rlfunc_keys > 65536 then
@@ -1085,7 +1133,7 @@ local function everything_v2_mixed(keys, args)
     end
     out_keys = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_keys, keys, {{rows = 1, 'string'}, {rows = #first, 'any', 'zset'}, {rows = #plain, 'list'}, {rows = #second, 'any', 'zset'}})
+  local reply, raise = rlfunc_failed(out_keys, keys, {{rows = 1, 'string'}, {rows = #first, of = first, 'any', 'zset'}, {rows = #plain, 'list'}, {rows = #second, of = second, 'any', 'zset'}})
   if reply then
     return reply
   end
@@ -1264,13 +1312,15 @@ local function rlfunc_pairs_of_rows(text)
   rlfunc_pairs_of_kept = rlfunc_pairs_of_kept + 1
   return rows
 end
+local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_items_kind = {['sum'] = 0, ['last'] = 1}
 local rlfunc_places_items_mode = {['open'] = 0, ['closed'] = 1}
 
 -- Joins packs to Redis.
 local function everything_v2_packs(keys, args)
-  if #keys < 1 or #args ~= 5 then
-    return {err = 'RLARG packs must be called with at least 1 key and 5 arguments'}
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 4 or rlfunc_args > 5 then
+    return {err = 'RLARG packs must be called with at least 1 key and 4 to 5 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1317,7 +1367,7 @@ local function everything_v2_packs(keys, args)
     end
   end
   local after = 3
-  if args[5] ~= '' then
+  if rlfunc_args >= 5 and args[5] ~= '' then
     after = rlfunc_recent[args[5]] or rlfunc_known(args[5])
     if not after or after < 1 or after > 9 then
       return {err = 'RLARG after must be a whole number from 1 to 9'}
@@ -1339,6 +1389,78 @@ local function everything_v2_packs(keys, args)
       rlfunc_wrong = 'result whole must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_items == 1 and #out_pairs_of == 0 then
+        local rlfunc_head = #out_items
+        local rlfunc_1 = out_total
+        local rlfunc_2 = out_whole
+        local rlfunc_3 = out_between
+        local row = out_items[1]
+        local out_name = row.name
+        local out_kind = row.kind
+        local place_kind = rlfunc_places_items_kind[out_kind]
+        if not place_kind then
+          rlfunc_wrong, place_kind = 'result items.kind must be one of sum, last', 0
+        end
+        local out_state = row.state
+        local out_seen = row.seen
+        local out_window_us = row.window_us
+        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
+          rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
+        end
+        local out_cost = row.cost
+        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
+          rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
+        end
+        local out_since_us = row.since_us
+        if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
+          rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
+        end
+        local out_on = row.on
+        local out_note = row.note
+        local out_shadow = row.shadow
+        local out_mode = row.mode
+        local place_mode = rlfunc_places_items_mode[out_mode]
+        if not place_mode then
+          rlfunc_wrong, place_mode = 'result items.mode must be one of open, closed', 0
+        end
+        local rlfunc_word = place_kind + (out_on and 2 or 0) + (out_shadow and 4 or 0) + place_mode * 8
+        if not rlfunc_wrong then
+          if rlfunc_3 ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note, 0, rlfunc_1, rlfunc_2, rlfunc_3}
+          end
+          if rlfunc_2 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note, 0, rlfunc_1, rlfunc_2}
+          end
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note, 0, rlfunc_1}
+          end
+          if out_note ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note}
+          end
+          if out_seen ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen}
+          end
+          if out_state ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state}
+          end
+          if out_name ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name}
+          end
+          if out_since_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us}
+          end
+          if out_cost ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost}
+          end
+          if out_window_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {#out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_items = #out_items
       if rlfunc_items > 65536 then
@@ -1422,7 +1544,7 @@ local function everything_v2_packs(keys, args)
     end
     out_total = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #items, 'any', 'zset'}})
+  local reply, raise = rlfunc_failed(out_total, keys, {{rows = 1, 'string'}, {rows = #items, of = items, 'any', 'zset'}})
   if reply then
     return reply
   end
@@ -1478,8 +1600,9 @@ local rlfunc_places_limits_kind = {['log'] = 0, ['bucket'] = 1}
 
 -- Joins rows to Redis.
 local function everything_v2_rows(keys, args)
-  if #keys < 1 or #args < 4 then
-    return {err = 'RLARG rows must be called with at least 1 key and 4 arguments'}
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 3 then
+    return {err = 'RLARG rows must be called with at least 1 key and 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1555,17 +1678,14 @@ local function everything_v2_rows(keys, args)
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
-  end
   local after
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     after = args[rlfunc_arg]
     if #after < 1 or #after > 16 then
       return {err = 'RLARG after must be 1 to 16 bytes'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG rows must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_total, out_limits, out_tiers, out_after = pcall(rows, keys[1], before, limits, tiers, after)
@@ -1578,6 +1698,61 @@ local function everything_v2_rows(keys, args)
       rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_limits == 1 and #out_tiers == 0 then
+        local rlfunc_head = #out_limits
+        local rlfunc_1 = out_total
+        local rlfunc_2 = out_after
+        local row = out_limits[1]
+        local out_name = row.name
+        local out_log = row.log
+        local out_seen = row.seen
+        local out_state = row.state
+        local out_kind = row.kind
+        local place_kind = rlfunc_places_limits_kind[out_kind]
+        if not place_kind then
+          rlfunc_wrong, place_kind = 'result limits.kind must be one of log, bucket', 0
+        end
+        local out_window_us = row.window_us
+        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
+        end
+        local out_cost = row.cost
+        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
+          rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
+        end
+        local out_ok = row.ok
+        local rlfunc_word = place_kind + (out_ok and 2 or 0)
+        if not rlfunc_wrong then
+          if rlfunc_2 ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen, out_state, 0, rlfunc_1, rlfunc_2}
+          end
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen, out_state, 0, rlfunc_1}
+          end
+          if out_state ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen, out_state}
+          end
+          if out_seen ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen}
+          end
+          if out_log ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log}
+          end
+          if out_name ~= '' then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name}
+          end
+          if out_cost ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us, out_cost}
+          end
+          if out_window_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_window_us}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {#out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -1648,4 +1823,284 @@ local function everything_v2_rows(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'everything_v2_rows', callback = everything_v2_rows, description = 'Answers with its own rows, of two groups.'}
+end
+
+do -- rlfunc: lines=29 file=functions/everything/sometimes.lua
+--- Answers with its keys, of which some go with an argument.
+--- @flags  no-writes
+--- @key    bucket         string[state]            the subject's key
+--- @key    noted          hash[noted]?note         a key that goes with a text
+--- @key    counted        zset[counted]?items      a key that goes with a packed group at the end
+--- @arg    number         count[1..9]              an argument before
+--- @arg    note           text[16]?                a text that may be absent
+--- @arg    pairs_of       packed[1..2]             rows that are always there
+--- @arg    pairs_of.left  text[64]                 a text
+--- @arg    items          packed(item)[0..2]       rows with keys
+--- @result number         count                    its number
+--- @result keys           group                    every key, in order
+--- @result keys.name      text                     the key
+local function sometimes(bucket, noted, counted, number, note, pairs_of, items, items_state, items_seen)
+  local out, entries = {{name = bucket}}, 0
+  if noted and note then
+    out[#out + 1] = {name = noted}
+    entries = entries + redis.call('HLEN', noted)
+  end
+  if counted then
+    out[#out + 1] = {name = counted}
+    entries = entries + redis.call('ZCARD', counted)
+  end
+  for i = 1, #items do
+    out[#out + 1] = {name = items_state[i]}
+    out[#out + 1] = {name = items_seen[i]}
+  end
+  return number + #pairs_of + entries, out
+end
+
+-- A row of pairs_of from the cells of its text; or nil and a refusal.
+local function rlfunc_pairs_of_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_left = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_left or #in_left < 1 or #in_left > 64 then
+    return nil, rlfunc_pack.refusal('pairs_of', rlfunc_place, '.left must be 1 to 64 bytes')
+  end
+  return {left = in_left}
+end
+
+-- The rows of pairs_of by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_pairs_of_young, rlfunc_pairs_of_old, rlfunc_pairs_of_kept = {}, {}, 0
+local function rlfunc_pairs_of_rows(text)
+  local rows = rlfunc_pairs_of_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'pairs_of', count = 'RLARG pairs_of must have 1 to 2 rows', least = 1, most = 2,
+      required = 1, cells = 1, bytes = 192, row = rlfunc_pairs_of_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_pairs_of_kept == 64 then
+    rlfunc_pairs_of_old = rlfunc_pairs_of_young
+    rlfunc_pairs_of_young = {}
+    rlfunc_pairs_of_kept = 0
+  end
+  rlfunc_pairs_of_young[text] = rows
+  rlfunc_pairs_of_kept = rlfunc_pairs_of_kept + 1
+  return rows
+end
+
+-- A row of items from the cells of its text; or nil and a refusal.
+local function rlfunc_items_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 32 then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.name must be 1 to 32 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sum' and in_kind ~= 'last' then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.kind must be one of sum, last')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[3])
+  if not in_window_us or in_window_us < 1 or in_window_us > 86400000000 then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.window must be from 1 to 86400000000 microseconds')
+  end
+  local in_cost = 1
+  if rlfunc_cells[4] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[4])
+    if not in_cost or in_cost < 0 or in_cost > 9 then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.cost must be a whole number from 0 to 9')
+    end
+  end
+  local in_budget_micros
+  if rlfunc_cells[5] ~= '' then
+    in_budget_micros = rlfunc_whole(rlfunc_cells[5])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.budget must be from 0 to 9007199254740992 micros')
+    end
+  end
+  local in_since_us
+  if rlfunc_cells[6] ~= '' then
+    in_since_us = rlfunc_whole(rlfunc_cells[6])
+    if not in_since_us or in_since_us < 0 or in_since_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.since must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_on = rlfunc_cells[7] == '1'
+  if not in_on and rlfunc_cells[7] ~= '0' then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.on must be 1 or 0')
+  end
+  local in_note = rlfunc_pack.text(rlfunc_cells[8])
+  if not in_note or #in_note < 0 or #in_note > 64 then
+    return nil, rlfunc_pack.refusal('items', rlfunc_place, '.note must be 0 to 64 bytes')
+  end
+  local in_shadow = false
+  if rlfunc_cells[9] ~= '' then
+    in_shadow = rlfunc_cells[9] == '1'
+    if not in_shadow and rlfunc_cells[9] ~= '0' then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_mode = 'closed'
+  if rlfunc_cells[10] ~= '' then
+    in_mode = rlfunc_cells[10]
+    if in_mode ~= 'open' and in_mode ~= 'closed' then
+      return nil, rlfunc_pack.refusal('items', rlfunc_place, '.mode must be one of open, closed')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, window_us = in_window_us, cost = in_cost, budget_micros = in_budget_micros, since_us = in_since_us, on = in_on, note = in_note, shadow = in_shadow, mode = in_mode}
+  local _, rlfunc_refusal = item.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('items', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of items by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_items_young, rlfunc_items_old, rlfunc_items_kept = {}, {}, 0
+local function rlfunc_items_rows(text)
+  local rows = rlfunc_items_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'items', count = 'RLARG items must have 0 to 2 rows', least = 0, most = 2,
+      required = 8, cells = 10, bytes = 353, row = rlfunc_items_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_items_kept == 64 then
+    rlfunc_items_old = rlfunc_items_young
+    rlfunc_items_young = {}
+    rlfunc_items_kept = 0
+  end
+  rlfunc_items_young[text] = rows
+  rlfunc_items_kept = rlfunc_items_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
+
+-- Joins sometimes to Redis.
+local function everything_v2_sometimes(keys, args)
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 3 or rlfunc_args > 4 then
+    return {err = 'RLARG sometimes must be called with at least 1 key and 3 to 4 arguments'}
+  end
+  if string.find(keys[1], '{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local rlfunc_key = 1
+  local noted
+  if args[2] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    noted = keys[rlfunc_key]
+  end
+  local counted
+  if rlfunc_args >= 4 and args[4] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    counted = keys[rlfunc_key]
+  end
+  local number = rlfunc_recent[args[1]] or rlfunc_known(args[1])
+  if not number or number < 1 or number > 9 then
+    return {err = 'RLARG number must be a whole number from 1 to 9'}
+  end
+  local note
+  if args[2] ~= '' then
+    note = args[2]
+    if #note < 1 or #note > 16 then
+      return {err = 'RLARG note must be 1 to 16 bytes'}
+    end
+  end
+  local pairs_of = rlfunc_pairs_of_young[args[3]]
+  if not pairs_of then
+    local rlfunc_refusal
+    pairs_of, rlfunc_refusal = rlfunc_pairs_of_rows(args[3])
+    if not pairs_of then
+      return rlfunc_refusal
+    end
+  end
+  local items = rlfunc_none
+  if rlfunc_args >= 4 and args[4] ~= '' then
+    items = rlfunc_items_young[args[4]]
+    if not items then
+      local rlfunc_refusal
+      items, rlfunc_refusal = rlfunc_items_rows(args[4])
+      if not items then
+        return rlfunc_refusal
+      end
+    end
+  end
+  if #keys < rlfunc_key + #items * 2 then
+    return {err = 'RLARG sometimes must be called with as many keys and arguments as its groups have rows'}
+  end
+  local items_state = {nil, nil}
+  local items_seen = {nil, nil}
+  for rlfunc_row = 1, #items do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('items', rlfunc_row - 1, '.of must not be empty')
+    end
+    items_state[rlfunc_row] = keys[rlfunc_key + 1]
+    items_seen[rlfunc_row] = keys[rlfunc_key + 2]
+    rlfunc_key = rlfunc_key + 2
+  end
+  if #keys ~= rlfunc_key then
+    return {err = 'RLARG sometimes must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_number, out_keys = pcall(sometimes, keys[1], noted, counted, number, note, pairs_of, items, items_state, items_seen)
+  if rlfunc_ok then
+    if out_number == nil then
+      return out_keys
+    end
+    local rlfunc_wrong
+    if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
+      rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
+    end
+    if not rlfunc_wrong then
+      if #out_keys == 1 then
+        local rlfunc_head = #out_keys
+        local rlfunc_1 = out_number
+        local row = out_keys[1]
+        local out_name = row.name
+        local rlfunc_word = out_name
+        if not rlfunc_wrong then
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, rlfunc_1}
+          end
+          if rlfunc_word ~= '' then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
+      local reply, rlfunc_at = {#out_keys, nil, nil}, 1
+      local rlfunc_keys = #out_keys
+      if rlfunc_keys > 65536 then
+        rlfunc_wrong, rlfunc_keys = 'result keys must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_keys do
+        local row = out_keys[i]
+        local out_name = row.name
+        reply[rlfunc_at + i] = out_name
+      end
+      rlfunc_at = rlfunc_at + rlfunc_keys
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_number
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_number = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}, {rows = noted and 1 or 0, 'hash'}, {rows = counted and 1 or 0, 'zset'}, {rows = #items, of = items, 'any', 'zset'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_sometimes', callback = everything_v2_sometimes, description = 'Answers with its keys, of which some go with an argument.', flags = {'no-writes'}}
 end

@@ -70,6 +70,15 @@ func PackMixedLast(rows ...MixedLast) (MixedLastPack, error) {
 	return MixedLastPack{pack}, err
 }
 
+// MustPackMixedLast is PackMixedLast for rows that a program states: it panics where one is out of bounds.
+func MustPackMixedLast(rows ...MixedLast) MixedLastPack {
+	pack, err := PackMixedLast(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
+}
+
 // MixedResult is the answer of Mixed.
 type MixedResult struct {
 	// Keys: every key, in order.

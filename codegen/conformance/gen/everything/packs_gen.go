@@ -14,6 +14,7 @@ var packsFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "packs",
 	ServerName: "everything_v2_packs",
+	Omissible:  1,
 	Results:    []fcall.Result{{}, {Rows: []fcall.Result{{Text: true}, {Values: 2}, {Text: true}, {Text: true}, {}, {}, {}, {Values: 2}, {Text: true}, {Values: 2}, {Values: 2}}}, {}, {Rows: []fcall.Result{{Text: true}, {}, {}}}, {Text: true}},
 }
 
@@ -65,6 +66,15 @@ func PackPacksPairsOf(rows ...PacksPairsOf) (PacksPairsOfPack, error) {
 	}
 	pack, err := p.Pack()
 	return PacksPairsOfPack{pack}, err
+}
+
+// MustPackPacksPairsOf is PackPacksPairsOf for rows that a program states: it panics where one is out of bounds.
+func MustPackPacksPairsOf(rows ...PacksPairsOf) PacksPairsOfPack {
+	pack, err := PackPacksPairsOf(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
 }
 
 // PacksResult is the answer of Packs.

@@ -63,6 +63,15 @@ func PackItem(rows ...Item) (ItemPack, error) {
 	return ItemPack{pack}, err
 }
 
+// MustPackItem is PackItem for rows that a program states: it panics where one is out of bounds.
+func MustPackItem(rows ...Item) ItemPack {
+	pack, err := PackItem(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
+}
+
 // ItemResult is one row of the answers that lib/item.lua declares.
 type ItemResult struct {
 	// Name: its name.

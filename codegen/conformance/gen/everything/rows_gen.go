@@ -15,6 +15,7 @@ var rowsFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "rows",
 	ServerName: "everything_v2_rows",
+	Omissible:  1,
 	Results:    []fcall.Result{{}, {Rows: []fcall.Result{{Text: true}, {Text: true}, {Text: true}, {Text: true}, {Values: 2}, {}, {}, {Values: 2}}}, {Rows: []fcall.Result{{}}}, {Text: true}},
 }
 
