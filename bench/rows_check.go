@@ -18,17 +18,17 @@ func check(p ratelimit.CheckParams) command {
 
 func checkWorkloads() []workload {
 	var (
-		logs = []ratelimit.CheckLimits{
-			{Name: "minute", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 200, Window: time.Minute},
-			{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
+		logs = []ratelimit.Limit{
+			{Name: "minute", Kind: ratelimit.LimitKindSlidingLog, Limit: 200, Window: time.Minute},
+			{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 1000, Window: time.Hour},
 		}
-		four = []ratelimit.CheckLimits{
+		four = []ratelimit.Limit{
 			logs[0],
-			{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingCounter, Limit: 1000, Window: time.Hour},
-			{Name: "day", Kind: ratelimit.CheckLimitsKindFixedWindow, Limit: 10_000, Window: 24 * time.Hour},
-			{Name: "burst", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 100, Window: time.Minute},
+			{Name: "hour", Kind: ratelimit.LimitKindSlidingCounter, Limit: 1000, Window: time.Hour},
+			{Name: "day", Kind: ratelimit.LimitKindFixedWindow, Limit: 10_000, Window: 24 * time.Hour},
+			{Name: "burst", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Minute},
 		}
-		full = []ratelimit.CheckLimits{logs[0], logs[1]}
+		full = []ratelimit.Limit{logs[0], logs[1]}
 	)
 	full[1].Limit = 100
 	// held prepares the logs of minute and hour with 100 admissions each.
@@ -40,24 +40,21 @@ func checkWorkloads() []workload {
 		}
 		return commands
 	}
-	both, all, refused := check(ratelimit.CheckParams{Limits: logs}), check(ratelimit.CheckParams{Limits: four}), check(ratelimit.CheckParams{Limits: full})
-	withReceipt := check(ratelimit.CheckParams{Limits: logs, Receipt: receipt})
-	withOther := check(ratelimit.CheckParams{Limits: logs, Receipt: otherReceipt})
+	both := ratelimit.MustPackLimit(logs...)
+	allowed, refused := check(ratelimit.CheckParams{Limits: both}), check(ratelimit.CheckParams{Limits: ratelimit.MustPackLimit(full...)})
+	all := check(ratelimit.CheckParams{Limits: ratelimit.MustPackLimit(four...)})
+	withReceipt := check(ratelimit.CheckParams{Limits: both, Receipt: receipt})
+	withOther := check(ratelimit.CheckParams{Limits: both, Receipt: otherReceipt})
 	peek := of(ratelimit.New, (*ratelimit.Client).CheckPeek, func(s fcall.Subject) ratelimit.CheckPeekParams {
-		return ratelimit.CheckPeekParams{Bucket: s, Limits: []ratelimit.CheckPeekLimits{
-			{Name: "minute", Kind: ratelimit.CheckPeekLimitsKindSlidingLog, Limit: 200, Window: time.Minute},
-			{Name: "hour", Kind: ratelimit.CheckPeekLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
-		}}
+		return ratelimit.CheckPeekParams{Bucket: s, Limits: both}
 	})
 	reset := of(ratelimit.New, (*ratelimit.Client).CheckReset, func(s fcall.Subject) ratelimit.CheckResetParams {
-		return ratelimit.CheckResetParams{Bucket: s, Limits: []ratelimit.CheckResetLimits{
-			{Name: "minute", Kind: ratelimit.CheckResetLimitsKindSlidingLog}, {Name: "hour", Kind: ratelimit.CheckResetLimitsKindSlidingLog},
-		}}
+		return ratelimit.CheckResetParams{Bucket: s, Limits: both}
 	})
 	const refusedOne = "{Allowed:false Duplicate:false Refused:1 "
 	return []workload{
-		{name: "check minute + hour logs allowed", rival: slidingLogHundred, prepare: held, call: both, expect: admitted, share: checkGoal},
-		{name: "check minute + hour logs allowed, first use", rival: slidingLogFirst, call: both, expect: admitted, share: checkGoal},
+		{name: "check minute + hour logs allowed", rival: slidingLogHundred, prepare: held, call: allowed, expect: admitted, share: checkGoal},
+		{name: "check minute + hour logs allowed, first use", rival: slidingLogFirst, call: allowed, expect: admitted, share: checkGoal},
 		{name: "check minute + hour logs refused by hour", rival: slidingLogFull, prepare: held, call: refused, expect: refusedOne, share: checkGoal},
 		{name: "check minute + hour logs, new receipt", rival: slidingLogNew, prepare: after(withOther), call: withReceipt, expect: admitted},
 		{name: "check minute + hour logs, duplicate receipt", prepare: after(withReceipt), call: withReceipt, expect: duplicate},

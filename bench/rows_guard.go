@@ -16,9 +16,10 @@ func admit(p guard.AdmitParams) command {
 	})
 }
 
-func admitLimits(limits ...guard.AdmitByLimitsLimits) command {
-	return of(guard.New, (*guard.Client).AdmitByLimits, func(s fcall.Subject) guard.AdmitByLimitsParams {
-		return guard.AdmitByLimitsParams{Bucket: s, Limits: limits}
+// admitOfTwo asks about limits of two subjects: the call's, and one that is made of it.
+func admitOfTwo(limits guard.LimitPack) command {
+	return of(guard.New, (*guard.Client).Admit, func(s fcall.Subject) guard.AdmitParams {
+		return guard.AdmitParams{Bucket: s, Limits: limits, LimitsOf: []fcall.Subject{s, s + "-address"}}
 	})
 }
 
@@ -31,17 +32,15 @@ func onGuarded[C any](connect func(fcall.Caller, fcall.Options) (C, error)) func
 }
 
 func guardWorkloads() []workload {
-	const farAhead = 9007199254740991
-	logs := []guard.AdmitLimits{
-		{Name: "minute", Kind: guard.AdmitLimitsKindSlidingLog, Limit: 200, Window: time.Minute},
-		{Name: "hour", Kind: guard.AdmitLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
+	logs := []guard.Limit{
+		{Name: "minute", Kind: guard.LimitKindSlidingLog, Limit: 200, Window: time.Minute},
+		{Name: "hour", Kind: guard.LimitKindSlidingLog, Limit: 1000, Window: time.Hour},
 	}
-	bucket := guard.AdmitLimits{Name: "hour", Kind: guard.AdmitLimitsKindGCRA, Limit: 100, Window: time.Hour}
-	own := func(l guard.AdmitLimits) guard.AdmitByLimitsLimits {
-		return guard.AdmitByLimitsLimits{Name: l.Name, Kind: guard.AdmitByLimitsLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window}
-	}
-	full := []guard.AdmitLimits{logs[0], logs[1]}
+	full := []guard.Limit{logs[0], logs[1]}
 	full[1].Limit = 100
+	bucket := guard.Limit{Name: "hour", Kind: guard.LimitKindGCRA, Limit: 100, Window: time.Hour}
+	address := guard.Limit{Name: "address", Kind: guard.LimitKindGCRA, Limit: 100, Window: time.Hour}
+	both, one, two := guard.MustPackLimit(logs...), guard.MustPackLimit(bucket), guard.MustPackLimit(bucket, address)
 	// held prepares the logs of minute and hour with 100 admissions each, and then the calls.
 	held := func(calls ...command) func(fcall.Subject, time.Time) [][]any {
 		return func(s fcall.Subject, now time.Time) [][]any {
@@ -54,28 +53,27 @@ func guardWorkloads() []workload {
 		}
 	}
 	all := guard.AdmitParams{
-		Limits: logs, Budgets: []guard.AdmitBudgets{{Budget: 1_000_000_000, Window: 24 * time.Hour}}, Estimate: 20_000, Reservation: token,
-		Challenge: token, ChallengeRequired: true,
+		Limits: both, Budgets: guard.MustPackAdmitBudgets(guard.AdmitBudgets{Budget: 1_000_000_000, Window: 24 * time.Hour}), Estimate: 20_000,
+		Reservation: token, Challenge: token, ChallengeRequired: true,
 	}
 	received := all
 	received.Receipt = receipt
-	counted := guard.AdmitParams{Limits: logs, Tiers: []guard.AdmitTiers{{Threshold: 50, Window: time.Minute, Block: 10 * time.Minute}}}
+	counted := guard.AdmitParams{
+		Limits: both, Tiers: guard.MustPackAdmitTiers(guard.AdmitTiers{Threshold: 50, Window: time.Minute, Block: 10 * time.Minute}),
+	}
 	issued := of(onGuarded(challenge.New), (*challenge.Client).Issue, func(s fcall.Subject) challenge.IssueParams {
 		return challenge.IssueParams{Bucket: s, Token: token, TTL: 5 * time.Minute}
 	})
 	blocked := of(onGuarded(abuse.New), (*abuse.Client).Block, func(s fcall.Subject) abuse.BlockParams {
 		return abuse.BlockParams{Bucket: s, Duration: time.Hour}
 	})
-	counters := guard.AdmitParams{Receipt: receipt, Limits: []guard.AdmitLimits{
-		{Name: "day", Kind: guard.AdmitLimitsKindFixedWindow, Limit: 1000, Window: 24 * time.Hour},
-		{Name: "burst", Kind: guard.AdmitLimitsKindGCRA, Limit: 100, Window: time.Hour},
-	}}
+	counters := guard.AdmitParams{Receipt: receipt, Limits: guard.MustPackLimit(
+		guard.Limit{Name: "day", Kind: guard.LimitKindFixedWindow, Limit: 1000, Window: 24 * time.Hour},
+		guard.Limit{Name: "burst", Kind: guard.LimitKindGCRA, Limit: 100, Window: time.Hour},
+	)}
 	back := of(guard.New, (*guard.Client).GiveBack, func(s fcall.Subject) guard.GiveBackParams {
-		p := guard.GiveBackParams{Bucket: s, Receipt: receipt}
-		for _, l := range counters.Limits {
-			p.Limits = append(p.Limits, guard.GiveBackLimits{Name: l.Name, Kind: guard.GiveBackLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Mark: farAhead})
-		}
-		return p
+		taken := []guard.GiveBackTaken{{Left: 24 * time.Hour}, {Left: 36 * time.Second}}
+		return guard.GiveBackParams{Bucket: s, Receipt: receipt, Limits: counters.Limits, Taken: taken}
 	})
 	look := of(guard.New, (*guard.Client).Look, func(s fcall.Subject) guard.LookParams {
 		return guard.LookParams{Bucket: s, Limits: []guard.LookLimits{{Name: "minute"}, {Name: "hour"}}}
@@ -85,11 +83,10 @@ func guardWorkloads() []workload {
 		heldBack    = "{Allowed:false Duplicate:false Reason:blocked "
 	)
 	return []workload{
-		{name: "guard.admit gcra 100/h allowed", rival: "gcra 100/h allowed", call: admit(guard.AdmitParams{Limits: []guard.AdmitLimits{bucket}}), expect: admitted},
-		{name: "guard.admit_by_limits gcra 100/h allowed", rival: "guard.admit gcra 100/h allowed", call: admitLimits(own(bucket)), expect: admitted},
-		{name: "guard.admit_by_limits minute + hour logs allowed", rival: "guard.admit minute + hour logs allowed", prepare: held(), call: admitLimits(own(logs[0]), own(logs[1])), expect: admitted},
-		{name: "guard.admit minute + hour logs allowed", rival: "check minute + hour logs allowed", prepare: held(), call: admit(guard.AdmitParams{Limits: logs}), expect: admitted},
-		{name: "guard.admit minute + hour logs refused by hour", rival: "check minute + hour logs refused by hour", prepare: held(), call: admit(guard.AdmitParams{Limits: full}), expect: refusedLogs},
+		{name: "guard.admit gcra 100/h allowed", rival: "gcra 100/h allowed", call: admit(guard.AdmitParams{Limits: one}), expect: admitted},
+		{name: "guard.admit gcra of two subjects allowed", rival: "guard.admit gcra 100/h allowed", call: admitOfTwo(two), expect: admitted},
+		{name: "guard.admit minute + hour logs allowed", rival: "check minute + hour logs allowed", prepare: held(), call: admit(guard.AdmitParams{Limits: both}), expect: admitted},
+		{name: "guard.admit minute + hour logs refused by hour", rival: "check minute + hour logs refused by hour", prepare: held(), call: admit(guard.AdmitParams{Limits: guard.MustPackLimit(full...)}), expect: refusedLogs},
 		{name: "guard.admit minute + hour logs, 1 tier", prepare: held(admit(counted)), call: admit(counted), expect: admitted},
 		{name: "guard.admit logs + budget + challenge allowed", prepare: held(issued), call: admit(all), expect: admitted},
 		{name: "guard.admit logs + budget + challenge, new receipt", prepare: held(issued), call: admit(received), expect: admitted},

@@ -115,10 +115,13 @@ func round(ctx context.Context, t *testing.T, g *guard.Guard, subject string) {
 
 func newGuard(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o guard.Options) *guard.Guard {
 	t.Helper()
-	g, err := guard.New(rdb, p, o)
+	g, err := guard.New(manySlots{rdb}, p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
 	return g
 }
+
+// manySlots is a client that guard takes for one of several servers: it gives each subject a call of its own, and gives back.
+type manySlots struct{ redis.UniversalClient }

@@ -137,14 +137,13 @@ func Example_gcra() {
 
 func Example_check() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
-		answer, err := limits.Check(ctx, ratelimit.CheckParams{
-			Bucket: "user42", Receipt: "request-7f3a",
-			Limits: []ratelimit.CheckLimits{
-				{Name: "second", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 2, Window: time.Second, Burst: 5},
-				{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 100, Window: time.Hour},
-				{Name: "day", Kind: ratelimit.CheckLimitsKindSlidingCounter, Limit: 1000, Window: 24 * time.Hour},
-			},
-		})
+		// Limits are packed once, for any number of calls.
+		perUser := ratelimit.MustPackLimit(
+			ratelimit.Limit{Name: "second", Kind: ratelimit.LimitKindGCRA, Limit: 2, Window: time.Second, Burst: 5},
+			ratelimit.Limit{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 100, Window: time.Hour},
+			ratelimit.Limit{Name: "day", Kind: ratelimit.LimitKindSlidingCounter, Limit: 1000, Window: 24 * time.Hour},
+		)
+		answer, err := limits.Check(ctx, ratelimit.CheckParams{Bucket: "user42", Receipt: "request-7f3a", Limits: perUser})
 		if err != nil {
 			return err
 		}

@@ -54,10 +54,10 @@ var subjects = map[string]func(context.Context, libraries, int) error{
 		return err
 	},
 	"check of a sliding_log and a gcra, 10 requests with receipts": func(ctx context.Context, l libraries, i int) error {
-		_, err := l.limits.Check(ctx, ratelimit.CheckParams{Bucket: "user42", Receipt: receipt(i), Limits: []ratelimit.CheckLimits{
-			{Name: "hour", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 1000, Window: time.Hour},
-			{Name: "burst", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 100, Window: time.Minute},
-		}})
+		_, err := l.limits.Check(ctx, ratelimit.CheckParams{Bucket: "user42", Receipt: receipt(i), Limits: ratelimit.MustPackLimit(
+			ratelimit.Limit{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 1000, Window: time.Hour},
+			ratelimit.Limit{Name: "burst", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Minute},
+		)})
 		return err
 	},
 	"cost, 10 reservations": func(ctx context.Context, l libraries, i int) error {

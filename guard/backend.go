@@ -22,13 +22,13 @@ type backend interface {
 	giveBack(ctx context.Context, p guard.GiveBackParams) error
 }
 
-// oneByOne asks for one part after the other.
+// oneByOne makes one call after the other.
 type oneByOne struct{ client *guard.Client }
 
 func (b oneByOne) admit(ctx context.Context, parts []guard.AdmitParams) []answer {
 	answers := make([]answer, len(parts))
 	for i := range parts {
-		answers[i].result, answers[i].err = b.admitOne(ctx, &parts[i])
+		answers[i].result, answers[i].err = b.client.Admit(ctx, parts[i])
 	}
 	return answers
 }
@@ -38,7 +38,7 @@ func (b oneByOne) giveBack(ctx context.Context, p guard.GiveBackParams) error {
 	return err
 }
 
-// pipelined asks for all parts in one round trip.
+// pipelined makes all calls in one round trip.
 type pipelined struct {
 	oneByOne
 	rdb interface{ Pipeline() redis.Pipeliner }
@@ -49,17 +49,17 @@ func (b pipelined) admit(ctx context.Context, parts []guard.AdmitParams) []answe
 		return b.oneByOne.admit(ctx, parts)
 	}
 	pipe := b.rdb.Pipeline()
-	pending := make([]func() (guard.AdmitResult, error), len(parts))
+	pending := make([]guard.PendingAdmit, len(parts))
 	for i := range parts {
-		pending[i] = b.queue(ctx, pipe, &parts[i])
+		pending[i] = b.client.QueueAdmit(ctx, pipe, parts[i])
 	}
 	_, _ = pipe.Exec(ctx) // each call has its own error
 	answers := make([]answer, len(parts))
 	for i := range pending {
 		a := &answers[i]
-		if a.result, a.err = pending[i](); notRun(a.err) {
+		if a.result, a.err = pending[i].Result(); notRun(a.err) {
 			// A pipeline is never sent again, but of this call nothing ran.
-			a.result, a.err = b.admitOne(ctx, &parts[i])
+			a.result, a.err = b.client.Admit(ctx, parts[i])
 		}
 	}
 	return answers

@@ -1,16 +1,20 @@
 package guard
 
-import "github.com/rlfunc/rlfunc/gen/guard"
+import (
+	"time"
+
+	"github.com/rlfunc/rlfunc/gen/guard"
+)
 
 // compose makes the decision of what the parts answered; an answer with an error is left out.
 func (g *Guard) compose(d *Decision, q *question, answers []answer) {
 	d.Allowed = true
 	for i := range answers {
 		if answers[i].err == nil {
-			d.take(q.parts[i], &q.params[i], &answers[i].result)
+			d.take(q.parts[i], q.times, &answers[i].result)
 		}
 	}
-	if own := &answers[0]; d.Allowed && own.err == nil && len(q.params[0].Budgets) > 0 {
+	if own := &answers[0]; d.Allowed && own.err == nil && len(q.parts[0].budgets) > 0 {
 		d.charge = &charge{
 			guard: g, subject: q.request.Subject, reservation: own.result.Reservation, estimate: q.params[0].Estimate,
 			duplicate: own.result.Duplicate,
@@ -18,8 +22,8 @@ func (g *Guard) compose(d *Decision, q *question, answers []answer) {
 	}
 }
 
-// take adds a part's answer to its call to the decision. The subject's own refusal names the reason, also where everybody is refused.
-func (d *Decision) take(pt *part, p *guard.AdmitParams, a *guard.AdmitResult) {
+// take adds a part's answer to the decision. A refusal of the subject itself names the reason, also where a global limit refuses.
+func (d *Decision) take(pt *part, times int64, a *guard.AdmitResult) {
 	own := pt.global == ""
 	if own {
 		d.Duplicate = a.Duplicate
@@ -31,7 +35,7 @@ func (d *Decision) take(pt *part, p *guard.AdmitParams, a *guard.AdmitResult) {
 	}
 	if !a.Allowed {
 		if d.Allowed {
-			d.Reason = reasonOf(a.Reason, own)
+			d.Reason = reasonOf(a.Reason, ownRefuses(pt, a))
 		}
 		d.Allowed = false
 		if !waitHelps(d.Reason) {
@@ -43,19 +47,29 @@ func (d *Decision) take(pt *part, p *guard.AdmitParams, a *guard.AdmitResult) {
 			d.block = a.RetryAfter
 		}
 	}
+	rows := pt.times(times)
 	for i := range a.Limits {
-		row := pt.limits[i]
-		row.Limit, row.Burst = p.Limits[i].Limit, p.Limits[i].Burst
+		row := rows.limits[i]
 		row.Allowed, row.Remaining = a.Limits[i].Allowed, a.Limits[i].Remaining
 		row.RetryAfter, row.ResetAfter = a.Limits[i].RetryAfter, a.Limits[i].ResetAfter
 		d.Limits = append(d.Limits, row)
 	}
 	for i := range a.Budgets {
-		d.Budgets = append(d.Budgets, BudgetState{
-			Name: pt.names[i], Budget: p.Budgets[i].Budget, Window: p.Budgets[i].Window,
-			Allowed: a.Budgets[i].Allowed, Spent: a.Budgets[i].Spent, Remaining: a.Budgets[i].Remaining, RetryAfter: a.Budgets[i].RetryAfter,
-		})
+		row := rows.budgets[i]
+		row.Allowed, row.Spent, row.Remaining = a.Budgets[i].Allowed, a.Budgets[i].Spent, a.Budgets[i].Remaining
+		row.RetryAfter = a.Budgets[i].RetryAfter
+		d.Budgets = append(d.Budgets, row)
 	}
+}
+
+// ownRefuses reports whether a limit that is not global refuses.
+func ownRefuses(pt *part, a *guard.AdmitResult) bool {
+	for i := range a.Limits {
+		if l := &pt.limits[i]; !a.Limits[i].Allowed && !l.Shadow && !l.Global {
+			return true
+		}
+	}
+	return false
 }
 
 // waitHelps tells that a request of that reason passes some time.
@@ -86,18 +100,22 @@ func reasonOf(r guard.AdmitReason, own bool) Reason {
 	return ReasonLimit
 }
 
-// backOf is what takes back one part's charge.
-func backOf(p *guard.AdmitParams, a *guard.AdmitResult) guard.GiveBackParams {
-	back := guard.GiveBackParams{Bucket: p.Bucket, Receipt: p.Receipt, Reservation: a.Reservation}
-	for i, row := range p.Limits {
-		if !a.Limits[i].Allowed { // a limit in the shadow has charged nothing
-			continue
-		}
-		back.Limits = append(back.Limits, guard.GiveBackLimits{
-			Name: row.Name, Kind: guard.GiveBackLimitsKind(row.Kind), Limit: row.Limit, Window: row.Window, Burst: row.Burst,
-			Cost: row.Cost, Mark: a.Limits[i].Mark,
-		})
+// backOf is what gives back what a part's call took, age after it was sent. A repeat of a known receipt has taken of global limits
+// alone.
+func backOf(pt *part, p *guard.AdmitParams, a *guard.AdmitResult, age time.Duration) guard.GiveBackParams {
+	back := guard.GiveBackParams{
+		Bucket: p.Bucket, Limits: p.Limits, LimitsOf: p.LimitsOf, Weight: p.Weight, Taken: make([]guard.GiveBackTaken, len(a.Limits)),
+		At: a.At, Age: age,
 	}
+	for i := range a.Limits {
+		if a.Limits[i].Allowed && (pt.limits[i].Global || !a.Duplicate) {
+			back.Taken[i].Left = a.Limits[i].ResetAfter
+		}
+	}
+	if a.Duplicate {
+		return back
+	}
+	back.Receipt, back.Reservation = p.Receipt, a.Reservation
 	if a.Challenge == guard.AdmitChallengeConsumed {
 		back.Challenge, back.Payload = p.Challenge, p.Payload
 	}

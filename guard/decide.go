@@ -105,7 +105,7 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 		return asked{}, err
 	}
 	d.Endpoint, d.Subject = r.Endpoint, r.Subject
-	did, err := g.ask(ctx, ps, d, pl.ask(*r, times))
+	did, err := g.ask(ctx, ps, d, pl.ask(*r, times, g.split.Load()))
 	if err != nil {
 		return did, err
 	}
@@ -123,8 +123,8 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (a
 	if open != nil {
 		return asked{}, g.without(ctx, ps, d, q, unanswered(len(q.parts), open), open)
 	}
-	did, sent := asked{function: g.function(&q.params[0])}, now()
-	t := g.start(ctx, q.params)
+	did, sent := asked{function: g.function}, now()
+	t := g.start(ctx, q)
 	answers := t.await(ctx, ps.policy.Timeout)
 	did.took = now().since(sent)
 	if answers == nil {
@@ -141,6 +141,11 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (a
 			t.fate <- givenBack
 		}
 		return did, err
+	}
+	if len(answers) == 1 && len(q.plan.split) > 1 && crossSlot(answers[0].err) {
+		g.split.Store(true)
+		done(nil)
+		return g.ask(ctx, ps, d, q.plan.ask(q.request, q.times, true))
 	}
 	failed := firstLost(answers)
 	done(failed)
@@ -169,6 +174,12 @@ func (g *Guard) takeBack(ctx context.Context, t *trip, answers []answer) {
 		defer g.trips.Done()
 		t.giveBack(context.WithoutCancel(ctx), answers)
 	}()
+}
+
+// crossSlot reports whether a server that turns out to be a cluster has refused keys of several slots. Nothing ran.
+func crossSlot(err error) bool {
+	var refused *fcall.UnavailableError
+	return errors.As(err, &refused) && refused.Code == "CROSSSLOT"
 }
 
 func firstLost(answers []answer) error {

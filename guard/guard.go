@@ -28,7 +28,7 @@ type Options struct {
 	BreakAfter int
 	// BreakFor is how long Redis is left alone before one call tries again. Defaults to 1s.
 	BreakFor time.Duration
-	// LocalBytes is how much heap the subjects of limits with on_failure: local take in this process, beside 4 MiB for their engine. The engine
+	// LocalBytes is how much heap the subjects of limits with on_failure: local take in this process, beside 5 MiB for their engine. The engine
 	// forgets the subjects that it decided about least recently. Defaults to 64 MiB.
 	LocalBytes int64
 	// NoSharing gives every call a round trip of its own, see fcall.Options. Defaults to sharing.
@@ -47,21 +47,21 @@ type Options struct {
 
 // A Guard decides about requests. It is safe for concurrent use.
 type Guard struct {
-	rdb     redis.UniversalClient
-	options Options
-	plans   atomic.Pointer[plans]
-	remote  backend
-	// functions are the names on the server of what may answer.
-	functions struct{ admit, byLimits string }
-	local     backend // nil until a policy needs it; plans have it too
-	costs     *cost.Client
-	denied    *denyCache
-	breaker   *breaker
-	hooks     hooks
-	shadow    *follower
-	trips     sync.WaitGroup
-	reload    sync.Mutex
-	checks    []func(*policy.Policy) error // guarded by reload
+	rdb      redis.UniversalClient
+	options  Options
+	plans    atomic.Pointer[plans]
+	remote   backend
+	function string      // that answers, as the server names it
+	split    atomic.Bool // keys of several subjects are on several servers: each part is a call of its own
+	local    backend     // nil until a policy needs it; plans have it too
+	costs    *cost.Client
+	denied   *denyCache
+	breaker  *breaker
+	hooks    hooks
+	shadow   *follower
+	trips    sync.WaitGroup
+	reload   sync.Mutex
+	checks   []func(*policy.Policy) error // guarded by reload
 }
 
 // New returns a guard for a policy. It sends nothing: Redis may be down, and is asked when the first request comes. Close frees what it
@@ -82,8 +82,9 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	g.remote = pipelined{oneByOne{client}, rdb}
-	library := client.Fcall().Library().ServerName
-	g.functions.admit, g.functions.byLimits = library+"_admit", library+"_admit_by_limits"
+	g.function = client.Fcall().Library().ServerName + "_admit"
+	_, oneServer := rdb.(*redis.Client)
+	g.split.Store(!oneServer)
 	if g.costs, err = cost.New(rdb, clients); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}

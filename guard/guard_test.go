@@ -14,6 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 // moment is when the clocks of the tests stand still.
@@ -85,41 +86,138 @@ func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
 	}
 }
 
-func TestDecide_aGlobalRefusalGivesTheSubjectItsChargeBack(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-	p.Endpoints[0].Global = []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute}}
-	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
-	for range 3 {
-		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
-	}
-	for range 5 {
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
-		if d.Allowed || d.Reason != guard.ReasonGlobal || d.RetryAfter != time.Minute {
-			t.Fatalf("the fourth of everybody: %+v", d)
+// manySlots is a client that guard takes for one of several servers: it gives each subject a call of its own.
+type manySlots struct{ *redis.Client }
+
+// eachWay runs a test in one call for all subjects, and in one for each.
+func eachWay(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
+	t.Run("one call", func(t *testing.T) {
+		rdb, _ := inProcess(t)
+		test(t, rdb)
+	})
+	t.Run("a call for each subject", func(t *testing.T) {
+		rdb, _ := inProcess(t)
+		test(t, manySlots{rdb})
+	})
+}
+
+func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+		p.Endpoints[0].Global = []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute}}
+		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		for range 3 {
+			decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
 		}
-	}
-	p = chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-	p.Timeout = 10 * time.Second
-	if err := g.SetPolicy(p); err != nil {
-		t.Fatal(err)
-	}
-	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}); d.Limits[0].Remaining != 9 {
-		t.Errorf("refused by the global limit, a subject has %d of 10 left after its first request", d.Limits[0].Remaining)
+		for range 5 {
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
+			if d.Allowed || d.Reason != guard.ReasonGlobal || d.RetryAfter != time.Minute {
+				t.Fatalf("the fourth of all: %+v", d)
+			}
+		}
+		p = chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+		p.Timeout = 10 * time.Second
+		if err := g.SetPolicy(p); err != nil {
+			t.Fatal(err)
+		}
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}); d.Limits[0].Remaining != 9 {
+			t.Errorf("refused by the global limit, a subject has %d of 10 left after its first request", d.Limits[0].Remaining)
+		}
+	})
+}
+
+func TestDecide_theSubjectsRefusalLeavesTheGlobalLimitItsCharge(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
+		p.Global = []policy.Limit{{Name: "all", Limit: 5, Window: time.Minute}}
+		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		for range 20 {
+			decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		}
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
+		if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {
+			t.Errorf("after one request of ada and one of bob: %+v", d)
+		}
+	})
+}
+
+func TestDecide_aRepeatCountsForGlobalLimitsOnly(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+		p.Global = []policy.Limit{{Name: "all", Limit: 3, Window: time.Minute}}
+		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		r := guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "r1"}
+		for i := range int64(3) {
+			d := decide(t, g, r)
+			if !d.Allowed || d.Duplicate != (i > 0) || d.Limits[0].Remaining != 9 || d.Limits[1].Remaining != 2-i {
+				t.Errorf("request %d: %+v", i+1, d)
+			}
+		}
+		if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonGlobal || !d.Limits[0].Allowed || d.Limits[1].Allowed {
+			t.Errorf("the fourth of all: %+v", d)
+		}
+	})
+}
+
+// calls counts the round trips of a client, and the commands in them.
+type calls struct{ trips, commands int }
+
+func (c *calls) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *calls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.trips, c.commands = c.trips+1, c.commands+1
+		return next(ctx, cmd)
 	}
 }
 
-func TestDecide_theSubjectsRefusalGivesEverybodyTheChargeBack(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
-	p.Global = []policy.Limit{{Name: "all", Limit: 5, Window: time.Minute}}
-	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
-	for range 20 {
-		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.trips, c.commands = c.trips+1, c.commands+len(cmds)
+		return next(ctx, cmds)
 	}
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
-	if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {
-		t.Errorf("after one request of ada and one of bob: %+v", d)
+}
+
+func TestDecide_isOneRoundTrip(t *testing.T) {
+	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+	p.Global = []policy.Limit{{Name: "all", Limit: 50, Window: time.Minute}, {Name: "second", Kind: policy.GCRA, Limit: 9, Window: time.Second}}
+	for _, c := range []struct {
+		name string
+		of   func(rdb *redis.Client) redis.UniversalClient
+		want calls
+	}{
+		{"one server", func(rdb *redis.Client) redis.UniversalClient { return rdb }, calls{1, 1}},
+		{"several servers", func(rdb *redis.Client) redis.UniversalClient { return manySlots{rdb} }, calls{1, 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			g := newGuard(t, c.of(rdb), p, guard.Options{DenySize: -1})
+			decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"}) // loads the library
+			var got calls
+			rdb.AddHook(&got)
+			if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"}); !d.Allowed || len(d.Limits) != 3 {
+				t.Errorf("%+v", d)
+			}
+			if got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// A plain client of a server that is a cluster of one: the first call for several subjects is refused, and from then on each has one.
+func TestDecide_findsOutThatItsServerIsACluster(t *testing.T) {
+	cluster := engines.OnPath(t).StartCluster(t, 1, 0)
+	rdb := redis.NewClient(&redis.Options{Addr: cluster.Addrs()[0]})
+	defer rdb.Close()
+	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
+	p.Global = []policy.Limit{{Name: "all", Limit: 50, Window: time.Minute}}
+	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+	for i := range int64(3) {
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		if !d.Allowed || d.Fallback != guard.FallbackNone || d.Limits[0].Remaining != 9-i || d.Limits[1].Remaining != 49-i {
+			t.Errorf("request %d: %+v", i+1, d)
+		}
 	}
 }
 

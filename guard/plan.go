@@ -2,6 +2,8 @@ package guard
 
 import (
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -25,21 +27,34 @@ type plan struct {
 	dedup    time.Duration
 	subject  *part
 	globals  []*part
-	parts    []*part // all of these
+	whole    []*part // one call with all limits, where one server has every key
+	split    []*part // subject and globals, each in its own hash slot
 }
 
-// A part is one call: about a subject, or about a limit of everybody.
+// A part is one call: about a subject, a global limit, or a subject with the global limits.
 type part struct {
-	global fcall.Subject // whom a limit of everybody is kept for; "" is the request's subject
-	params guard.AdmitParams
-	limits []LimitState // a row for each of params.Limits, as far as the policy says
-	names  []string     // of params.Budgets
+	global  fcall.Subject     // whose global limit it is about; "" is the request's subject
+	params  guard.AdmitParams // what every call has
+	rows    []guard.Limit
+	of      []fcall.Subject // of the rows; "" is the request's subject. Nil where every row is the call's
+	limits  []LimitState    // a row for each limit, as far as the policy says
+	budgets []BudgetState
+	once    *scale   // what a subject has without an override
+	scales  sync.Map // by multiplier: *scale
 
-	challenge bool     // a challenge is looked at
-	closed    []string // what refuses without Redis
-	local     *part    // what is decided here without Redis; nil when nothing is
-	uncached  bool     // refusals are attempts, so none is answered from memory but a block
-	estimate  fcall.Micros
+	challenge  bool     // a challenge is looked at
+	failClosed []string // what refuses without Redis
+	local      *part    // what is decided here without Redis; nil when nothing is
+	uncached   bool     // refusals are attempts, so none is answered from memory but a block
+	estimate   fcall.Micros
+}
+
+// A scale is a part's limits and budgets times a multiplier.
+type scale struct {
+	packed        guard.LimitPack
+	packedBudgets guard.AdmitBudgetsPack
+	limits        []LimitState
+	budgets       []BudgetState
 }
 
 // A budgetRow is a budget that a settlement is held to.
@@ -65,14 +80,18 @@ func compile(p *policy.Policy) *plans {
 	}
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
-		pl := &plan{endpoint: e, subject: subjectPart(p, e), globals: shared[:len(shared):len(shared)]}
+		pl := &plan{endpoint: e, subject: subjectPart(p, e, false), globals: shared[:len(shared):len(shared)]}
 		if e.Dedup != nil {
 			pl.dedup = *e.Dedup
 		}
 		for j := range e.Global {
 			pl.globals = append(pl.globals, globalPart(p, e.Name, &e.Global[j]))
 		}
-		pl.parts = append([]*part{pl.subject}, pl.globals...)
+		pl.split = append([]*part{pl.subject}, pl.globals...)
+		pl.whole = pl.split
+		if len(pl.globals) > 0 && len(pl.subject.rows)+len(pl.globals) <= mostRows {
+			pl.whole = []*part{subjectPart(p, e, true)}
+		}
 		ps.byName[e.Name] = pl
 	}
 	return ps
@@ -80,10 +99,7 @@ func compile(p *policy.Policy) *plans {
 
 func (ps *plans) needsLocal() bool {
 	for _, pl := range ps.byName {
-		if pl.subject.local != nil {
-			return true
-		}
-		for _, pt := range pl.globals {
+		for _, pt := range pl.split {
 			if pt.local != nil {
 				return true
 			}
@@ -93,19 +109,33 @@ func (ps *plans) needsLocal() bool {
 }
 
 func globalPart(p *policy.Policy, endpoint string, l *policy.Limit) *part {
-	pt := &part{global: fcall.Subject(policy.Everybody + policy.WireName(endpoint, l.Name))}
-	pt.add(p, "", l, true)
-	pt.finish(pt.global)
+	pt := &part{global: globalSubject(endpoint, l)}
+	pt.add(endpoint, l, "", true)
+	pt.finish()
 	return pt
 }
 
-func subjectPart(p *policy.Policy, e *policy.Endpoint) *part {
+// globalSubject is what a global limit is kept for.
+func globalSubject(endpoint string, l *policy.Limit) fcall.Subject {
+	return fcall.Subject(policy.Everybody + policy.WireName(endpoint, l.Name))
+}
+
+// subjectPart is the call about a subject, with the global limits or without.
+func subjectPart(p *policy.Policy, e *policy.Endpoint, globals bool) *part {
 	pt := new(part)
 	for i := range p.Limits {
-		pt.add(p, "", &p.Limits[i], false)
+		pt.add("", &p.Limits[i], "", false)
 	}
 	for i := range e.Limits {
-		pt.add(p, e.Name, &e.Limits[i], false)
+		pt.add(e.Name, &e.Limits[i], "", false)
+	}
+	if globals {
+		for i := range p.Global {
+			pt.add("", &p.Global[i], globalSubject("", &p.Global[i]), true)
+		}
+		for i := range e.Global {
+			pt.add(e.Name, &e.Global[i], globalSubject(e.Name, &e.Global[i]), true)
+		}
 	}
 	pt.addCost(p, e)
 	pt.addAbuse(p, e)
@@ -113,35 +143,36 @@ func subjectPart(p *policy.Policy, e *policy.Endpoint) *part {
 		pt.challenge = true
 		pt.params.ChallengeRequired = c.Required
 		if c.OnFailure == policy.Closed {
-			pt.closed = append(pt.closed, "challenge")
+			pt.failClosed = append(pt.failClosed, "challenge")
 		}
 	}
-	pt.finish("")
+	pt.finish()
 	return pt
 }
 
-// add takes a limit into the call, and what it does without Redis.
-func (pt *part) add(p *policy.Policy, endpoint string, l *policy.Limit, global bool) {
-	row := guard.AdmitLimits{
-		Name: policy.WireName(endpoint, l.Name), Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
-		Cost: new(l.Cost), Shadow: l.Shadow,
+// add adds a limit to the call, and what it does without Redis.
+func (pt *part) add(endpoint string, l *policy.Limit, of fcall.Subject, global bool) {
+	row := guard.Limit{
+		Name: policy.WireName(endpoint, l.Name), Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
+		Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
 	}
-	pt.params.Limits = append(pt.params.Limits, row)
-	pt.limits = append(pt.limits, LimitState{
+	state := LimitState{
 		Name: l.Name, Kind: l.Kind, Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: global, Shadow: l.Shadow,
-	})
+	}
+	pt.row(row, state, of)
 	switch {
 	case l.Shadow:
 	case l.OnFailure == policy.Closed:
-		pt.closed = append(pt.closed, l.Name)
+		pt.failClosed = append(pt.failClosed, l.Name)
 	case l.OnFailure == policy.Local:
-		local := pt.alone()
 		row.Limit, row.Burst = shareOf(row.Limit, l.Share), shareOf(row.Burst, l.Share)
-		local.params.Limits = append(local.params.Limits, row)
-		state := pt.limits[len(pt.limits)-1]
 		state.Limit, state.Burst = row.Limit, row.Burst
-		local.limits = append(local.limits, state)
+		pt.alone().row(row, state, of)
 	}
+}
+
+func (pt *part) row(row guard.Limit, state LimitState, of fcall.Subject) {
+	pt.rows, pt.limits, pt.of = append(pt.rows, row), append(pt.limits, state), append(pt.of, of)
 }
 
 func (pt *part) addCost(p *policy.Policy, e *policy.Endpoint) {
@@ -152,20 +183,17 @@ func (pt *part) addCost(p *policy.Policy, e *policy.Endpoint) {
 	pt.params.Hold, pt.params.Penalty = c.Hold, c.Penalty
 	pt.estimate = fcall.Micros(e.Cost.Estimate)
 	for _, b := range c.Budgets {
-		pt.params.Budgets = append(pt.params.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(b.Budget), Window: b.Window})
-		pt.names = append(pt.names, b.Name)
+		pt.budgets = append(pt.budgets, BudgetState{Name: b.Name, Budget: fcall.Micros(b.Budget), Window: b.Window})
 	}
 	switch c.OnFailure {
 	case policy.Closed:
-		pt.closed = append(pt.closed, "cost")
+		pt.failClosed = append(pt.failClosed, "cost")
 	case policy.Local:
 		local := pt.alone()
 		local.params.Hold, local.params.Penalty = c.Hold, c.Penalty
-		local.estimate, local.names = pt.estimate, pt.names
+		local.estimate = pt.estimate
 		for _, b := range c.Budgets {
-			local.params.Budgets = append(local.params.Budgets, guard.AdmitBudgets{
-				Budget: fcall.Micros(shareOf(int64(b.Budget), p.Share)), Window: b.Window,
-			})
+			local.budgets = append(local.budgets, BudgetState{Name: b.Name, Budget: fcall.Micros(shareOf(int64(b.Budget), p.Share)), Window: b.Window})
 		}
 	}
 }
@@ -176,19 +204,22 @@ func (pt *part) addAbuse(p *policy.Policy, e *policy.Endpoint) {
 		return
 	}
 	if e.Abuse != "" {
+		var tiers []guard.AdmitTiers
 		for _, t := range a.Tiers {
-			pt.params.Tiers = append(pt.params.Tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
+			tiers = append(tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
 		}
+		var escalation []guard.AdmitEscalation
 		for _, d := range a.Escalation {
-			pt.params.Escalation = append(pt.params.Escalation, guard.AdmitEscalation{Block: d})
+			escalation = append(escalation, guard.AdmitEscalation{Block: d})
 		}
+		pt.params.Tiers, pt.params.Escalation = guard.MustPackAdmitTiers(tiers...), guard.MustPackAdmitEscalation(escalation...)
 		pt.params.StrikeMemory = a.StrikeMemory
 		pt.params.CountRefused = e.Abuse == policy.CountRefused
 		pt.uncached = true
 	}
 	switch a.OnFailure {
 	case policy.Closed:
-		pt.closed = append(pt.closed, "abuse")
+		pt.failClosed = append(pt.failClosed, "abuse")
 	case policy.Local:
 		local := pt.alone()
 		local.params.Tiers, local.params.Escalation = pt.params.Tiers, pt.params.Escalation
@@ -203,12 +234,49 @@ func (pt *part) alone() *part {
 	return pt.local
 }
 
-func (pt *part) finish(bucket fcall.Subject) {
-	pt.params.Bucket = bucket
-	if pt.local != nil {
-		pt.local.params.Bucket = bucket
-		pt.local.uncached = pt.uncached
+// finish packs what every subject without an override has.
+func (pt *part) finish() {
+	pt.params.Bucket = pt.global
+	if !slices.ContainsFunc(pt.of, func(s fcall.Subject) bool { return s != "" }) {
+		pt.of = nil
 	}
+	pt.once = pt.multiplied(1)
+	if pt.local != nil {
+		pt.local.uncached = pt.uncached
+		pt.local.finish()
+	}
+}
+
+// times returns the limits and budgets times a multiplier, of which a policy's overrides have few.
+func (pt *part) times(n int64) *scale {
+	if n == 1 || pt.global != "" {
+		return pt.once
+	}
+	if s, ok := pt.scales.Load(n); ok {
+		return s.(*scale)
+	}
+	s, _ := pt.scales.LoadOrStore(n, pt.multiplied(n))
+	return s.(*scale)
+}
+
+// multiplied packs limits and budgets times n, but global limits: the policy was checked with every multiplier.
+func (pt *part) multiplied(n int64) *scale {
+	s := &scale{limits: slices.Clone(pt.limits), budgets: slices.Clone(pt.budgets)}
+	rows := slices.Clone(pt.rows)
+	for i := range rows {
+		if !rows[i].Global {
+			rows[i].Limit, rows[i].Burst = rows[i].Limit*n, rows[i].Burst*n
+			s.limits[i].Limit, s.limits[i].Burst = rows[i].Limit, rows[i].Burst
+		}
+	}
+	var budgets []guard.AdmitBudgets
+	for i := range s.budgets {
+		b := &s.budgets[i]
+		b.Budget *= fcall.Micros(n)
+		budgets = append(budgets, guard.AdmitBudgets{Budget: b.Budget, Window: b.Window})
+	}
+	s.packed, s.packedBudgets = guard.MustPackLimit(rows...), guard.MustPackAdmitBudgets(budgets...)
+	return s
 }
 
 // shareOf is what one process may take of a limit: rounded down, and at least 1.

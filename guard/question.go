@@ -1,27 +1,30 @@
 package guard
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // A question is what is asked about a request: a call for each part.
 type question struct {
 	plan    *plan
 	request Request
-	times   int64 // how many times each limit and budget the subject has: the policy was held against that
+	times   int64 // how many times each limit and budget the subject has
 	parts   []*part
 	params  []guard.AdmitParams
 	one     [1]guard.AdmitParams // what params is of, where there is one part
 }
 
-// ask makes the calls of a request.
-func (pl *plan) ask(r Request, times int64) *question {
-	q := &question{plan: pl, request: r, times: times, parts: pl.parts}
+// ask makes the calls of a request: one, or where its keys are not on one server one for each part.
+func (pl *plan) ask(r Request, times int64, split bool) *question {
+	q := &question{plan: pl, request: r, times: times, parts: pl.whole}
+	if split {
+		q.parts = pl.split
+	}
 	if q.params = q.one[:]; len(q.parts) > 1 {
 		q.params = make([]guard.AdmitParams, len(q.parts))
 	}
@@ -31,43 +34,33 @@ func (pl *plan) ask(r Request, times int64) *question {
 	return q
 }
 
-// call is a part's call. A limit of everybody is not multiplied for one subject.
+// call is a part's call.
 func (q *question) call(pt *part) guard.AdmitParams {
-	p, pl, r, times := pt.params, q.plan, &q.request, q.times
-	if pt.global != "" {
-		times = 1
-	}
-	if r.Weight != 1 || times > 1 {
-		p.Limits = make([]guard.AdmitLimits, len(pt.params.Limits))
-		copy(p.Limits, pt.params.Limits)
-		for i := range p.Limits {
-			p.Limits[i].Limit *= times
-			p.Limits[i].Burst *= times
-			if p.Limits[i].Kind != guard.AdmitLimitsKind(policy.SlidingLog) {
-				p.Limits[i].Cost = new(*p.Limits[i].Cost * r.Weight)
-			}
-		}
+	p, pl, r, s := pt.params, q.plan, &q.request, pt.times(q.times)
+	p.Limits, p.Budgets = s.packed, s.packedBudgets
+	if r.Weight > 1 {
+		p.Weight = r.Weight
 	}
 	if pt.global != "" {
 		return p
 	}
 	p.Bucket = fcall.Subject(r.Subject)
+	if pt.of != nil {
+		p.LimitsOf = make([]fcall.Subject, len(pt.of))
+		for i, of := range pt.of {
+			p.LimitsOf[i] = cmp.Or(of, p.Bucket)
+		}
+	}
 	if pl.dedup > 0 && r.Receipt != "" {
 		p.Receipt, p.Dedup = pl.receipt(r.Receipt), pl.dedup
 	}
 	if pt.challenge {
 		p.Challenge, p.Payload = r.Challenge, r.Payload
 	}
-	if len(p.Budgets) > 0 {
+	if len(pt.budgets) > 0 {
 		p.Estimate = pt.estimate
 		if r.Estimate > 0 {
 			p.Estimate = r.Estimate
-		}
-		if times > 1 {
-			p.Budgets = make([]guard.AdmitBudgets, len(pt.params.Budgets))
-			for i, b := range pt.params.Budgets {
-				p.Budgets[i] = guard.AdmitBudgets{Budget: b.Budget * fcall.Micros(times), Window: b.Window}
-			}
 		}
 		if p.Receipt == "" {
 			p.Reservation = fcall.NewToken()
@@ -91,4 +84,5 @@ func (pl *plan) receipt(own string) string {
 const (
 	mostReceipt = 224
 	mostWeight  = 1_000_000
+	mostRows    = 16
 )

@@ -2,18 +2,20 @@ package guard
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // A trip asks a backend for the parts of a request, and ends on time whatever the backend does. Its answers are either used by the request or
 // late, never both: the trip and the request settle which, by state. What a late answer took has the fate that the request names.
 type trip struct {
 	guard   *Guard
-	params  []guard.AdmitParams
+	asked   *question
+	sent    moment
 	answers []answer
 	done    chan struct{}
 	state   atomic.Int32
@@ -36,8 +38,8 @@ const (
 )
 
 // start sends the calls; the trip's end is await's business.
-func (g *Guard) start(ctx context.Context, params []guard.AdmitParams) *trip {
-	t := &trip{guard: g, params: params, done: make(chan struct{})}
+func (g *Guard) start(ctx context.Context, q *question) *trip {
+	t := &trip{guard: g, asked: q, sent: now(), done: make(chan struct{})}
 	g.trips.Add(1)
 	go t.run(context.WithoutCancel(ctx))
 	return t
@@ -45,7 +47,7 @@ func (g *Guard) start(ctx context.Context, params []guard.AdmitParams) *trip {
 
 func (t *trip) run(ctx context.Context) {
 	defer t.guard.trips.Done()
-	answers := t.guard.remote.admit(ctx, t.params)
+	answers := t.guard.remote.admit(ctx, t.asked.params)
 	if mixed(answers) {
 		t.giveBack(ctx, answers)
 	}
@@ -68,8 +70,8 @@ func (t *trip) run(ctx context.Context) {
 // forgetReservation cancels what a late answer has reserved for a request that passed without it, where its caller will settle by
 // another name: the one that Redis made of its receipt was not known then.
 func (t *trip) forgetReservation(ctx context.Context, a *answer) {
-	if name := a.result.Reservation; a.err == nil && name != "" && name != t.params[0].Reservation && !a.result.Duplicate {
-		_ = t.guard.Cancel(ctx, string(t.params[0].Bucket), name) // the hooks are told; it ends with its hold
+	if name := a.result.Reservation; a.err == nil && name != "" && name != t.asked.params[0].Reservation && !a.result.Duplicate {
+		_ = t.guard.Cancel(ctx, string(t.asked.params[0].Bucket), name) // the hooks are told; it ends with its hold
 	}
 }
 
@@ -113,15 +115,21 @@ func mixed(answers []answer) bool {
 	return admitted && refused
 }
 
-// giveBack takes back what the parts that admitted have charged.
+// giveBack gives back what the parts that admitted have charged.
 func (t *trip) giveBack(ctx context.Context, answers []answer) {
 	for i := range answers {
-		a := &answers[i]
-		if a.err != nil || !a.result.Allowed || a.result.Duplicate {
+		a, pt, p := &answers[i], t.asked.parts[i], &t.asked.params[i]
+		if a.err != nil || !a.result.Allowed || a.result.Duplicate && !hasGlobal(pt) {
 			continue
 		}
-		err := t.guard.remote.giveBack(ctx, backOf(&t.params[i], &a.result))
-		t.guard.denied.release(string(t.params[i].Bucket))
-		t.guard.hooks.gaveBack(ctx, string(t.params[i].Bucket), err)
+		err := t.guard.remote.giveBack(ctx, backOf(pt, p, &a.result, now().since(t.sent)))
+		for _, of := range append([]fcall.Subject{p.Bucket}, pt.of...) {
+			t.guard.denied.release(string(of))
+		}
+		t.guard.hooks.gaveBack(ctx, string(p.Bucket), err)
 	}
+}
+
+func hasGlobal(pt *part) bool {
+	return slices.ContainsFunc(pt.limits, func(l LimitState) bool { return l.Global })
 }

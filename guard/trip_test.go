@@ -130,3 +130,74 @@ func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t
 		t.Errorf("%d of 10 are left after a request that passed and another one", d.Limits[0].Remaining)
 	}
 }
+
+// underway is slow, and says when something is sent.
+type underway struct {
+	slow
+	sent chan struct{}
+}
+
+func (u underway) note() {
+	select {
+	case u.sent <- struct{}{}:
+	default:
+	}
+}
+
+func (u underway) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		u.note()
+		return u.slow.ProcessHook(next)(ctx, cmd)
+	}
+}
+
+func (u underway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		u.note()
+		return u.slow.ProcessPipelineHook(next)(ctx, cmds)
+	}
+}
+
+// What a call took that its caller did not wait for is given back: of the subject's limits and of global ones, whatever their kind.
+func TestDecide_aLateAnswerIsGivenBackWithItsGlobalLimits(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		late := underway{slow{make(chan struct{})}, make(chan struct{}, 1)}
+		rdb.AddHook(late)
+		p := &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat"}}}
+		for _, kind := range []policy.Kind{policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow, policy.GCRA} {
+			l := policy.Limit{Name: string(kind), Kind: kind, Limit: 7, Window: time.Minute} // 7 a minute is no whole number of milliseconds
+			p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, l)
+			p.Global = append(p.Global, l)
+		}
+		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp := make(chan error)
+		go func() {
+			_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "fp=ada", Weight: 3})
+			gaveUp <- err
+		}()
+		<-late.sent
+		cancel()
+		if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		close(late.gate)
+		if err := g.Close(); err != nil { // waits for what is given back
+			t.Fatal(err)
+		}
+		again := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		d := decide(t, again, guard.Request{Endpoint: "chat", Subject: "fp=ada", Weight: 2})
+		for _, l := range d.Limits {
+			want := int64(5)
+			if l.Kind == policy.SlidingLog {
+				want = 6
+			}
+			if l.Remaining != want {
+				t.Errorf("%s, global %v: %d of 7 are left after a weight of 2, want %d", l.Name, l.Global, l.Remaining, want)
+			}
+		}
+		if len(d.Limits) != 8 {
+			t.Errorf("%d limits, want 8", len(d.Limits))
+		}
+	})
+}

@@ -44,7 +44,7 @@ func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, q *question
 			return err
 		}
 		pt := q.parts[i]
-		closed = append(closed, pt.closed...)
+		closed = append(closed, pt.failClosed...)
 		if pt.local != nil {
 			local = append(local, pt.local)
 			asked = append(asked, q.call(pt.local))
@@ -61,9 +61,9 @@ func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, q *question
 	d.Fallback = FallbackOpen
 	if len(local) > 0 {
 		d.Fallback = FallbackLocal
-		ps.decideHere(ctx, d, local, asked)
+		ps.decideHere(ctx, d, q.times, local, asked)
 	}
-	if d.Allowed && len(q.params[0].Budgets) > 0 && d.charge == nil {
+	if d.Allowed && len(q.parts[0].budgets) > 0 && d.charge == nil {
 		d.charge = &charge{guard: g, subject: d.Subject, reservation: q.params[0].Reservation, estimate: q.params[0].Estimate, absent: true}
 		if d.charge.reservation == "" {
 			d.charge.reservation = fcall.NewToken()
@@ -83,7 +83,7 @@ func unanswered(n int, cause error) []answer {
 
 // decideHere asks the engine in this process, which answers at once: a context that may end would cost a goroutine. It keeps what it
 // takes: when Redis answers again, this share starts anew there.
-func (ps *plans) decideHere(ctx context.Context, d *Decision, parts []*part, params []guard.AdmitParams) {
+func (ps *plans) decideHere(ctx context.Context, d *Decision, times int64, parts []*part, params []guard.AdmitParams) {
 	for i, a := range ps.local.admit(context.WithoutCancel(ctx), params) {
 		if a.err != nil { // a weight above this process's share, or a key that is larger than all memory: there is no room here
 			d.Allowed, d.Reason = false, ReasonLimit
@@ -91,7 +91,7 @@ func (ps *plans) decideHere(ctx context.Context, d *Decision, parts []*part, par
 			continue
 		}
 		if !a.result.Allowed || d.Allowed {
-			d.take(parts[i], &params[i], &a.result)
+			d.take(parts[i], times, &a.result)
 		}
 	}
 }

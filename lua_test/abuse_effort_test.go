@@ -120,7 +120,7 @@ func attemptEfforts(t *testing.T, s *luatest.Server, c guarded, meter *effortMet
 	fill(max(threshold-27, 0))
 	for range min(threshold-1, 26) {
 		measure("guard.admit", func() {
-			r, err := c.guard.Admit(ctx, admitParams{Bucket: subject, Tiers: []guard.AdmitTiers{guard.AdmitTiers(tiers[0])}})
+			r, err := c.guard.Admit(ctx, admitParams{Bucket: subject, Tiers: []guard.AdmitTiers{guard.AdmitTiers(tiers[0])}}.packed())
 			if must(err); !r.Allowed {
 				t.Errorf("guard.admit: %+v", r)
 			}

@@ -39,8 +39,17 @@ func (s wireSlot) refused() (bad []string) {
 		for _, v := range f.Values {
 			bad = append(bad, strings.ToUpper(v), v+" ", " "+v, v+"\x00", v[:len(v)-1])
 		}
+	case spec.KindPacked:
+		least := "a" + strings.Repeat(",1", len(f.Fields)-1) + ";"
+		bad = append(slices.Clone(noNumbers), "x", "a,b", "a,gcra,1,1", ";", ",;", "a,b;;", strings.Repeat(";", 1<<20), strings.Repeat(",", 1<<20)+";", strings.Repeat(least, 1000))
+		if f.Min == 0 {
+			return bad
+		}
 	default:
-		bad = append(slices.Clone(noNumbers), strconv.FormatInt(f.Max+1, 10), strconv.FormatInt(f.Min-1, 10))
+		bad = append(slices.DeleteFunc(slices.Clone(noNumbers), func(text string) bool {
+			n, err := strconv.ParseInt(text, 10, 64)
+			return err == nil && strconv.FormatInt(n, 10) == text && f.Min <= n && n <= f.Max
+		}), strconv.FormatInt(f.Max+1, 10), strconv.FormatInt(f.Min-1, 10))
 	}
 	if !f.Optional && f.Default == nil && (f.Kind != spec.KindText || f.Min > 0) {
 		bad = append(bad, "")
@@ -53,6 +62,10 @@ func (s wireSlot) accepted() (good []string) {
 	f := s.field
 	switch f.Kind {
 	case spec.KindGroup: // its rows are in the call
+	case spec.KindPacked: // so are its, and their keys
+		if f.Min == 0 && len(f.Keys()) == 0 {
+			good = []string{""}
+		}
 	case spec.KindText:
 		long := strings.Repeat("r", int(f.Max))
 		good = []string{long, long[:max(f.Min, 1)]}
@@ -127,11 +140,13 @@ func TestArguments_outOfBoundsAreRefusedByTheServerToo(t *testing.T) {
 			try := func(what string, keys, args []string, want func(string) bool) {
 				tries = append(tries, wireTry{w.name + " " + what, pipe.Do(t.Context(), w.words(keys, args)...), want})
 			}
-			for i, slot := range slots {
+			for _, slot := range slots {
 				for _, bad := range slot.refused() {
-					args := slices.Clone(w.args)
-					args[i] = bad
-					try(slot.name+"="+strconv.Quote(bad[:min(len(bad), 40)]), w.keys, args, one("RLARG "+slot.must()))
+					try(slot.name+"="+strconv.Quote(bad[:min(len(bad), 40)]), w.keys, slot.with(w.args, bad), slot.refusal(bad))
+				}
+				if rows := w.args[slot.arg]; slot.cell == nil && slot.field.Kind == spec.KindPacked {
+					first := rows[:strings.Index(rows, ";")+1]
+					try(slot.name+" with too many rows", w.keys, slot.with(w.args, strings.Repeat(first, int(slot.field.Max)+1)), one("RLARG "+slot.must()))
 				}
 			}
 			arity := beginning("RLARG " + f.Name + " must be called with ")
@@ -140,7 +155,7 @@ func TestArguments_outOfBoundsAreRefusedByTheServerToo(t *testing.T) {
 					try(strconv.Itoa(n)+" keys", append(slices.Clone(w.keys), "x", "x")[:n], w.args, arity)
 				}
 			}
-			for n := range len(w.args) {
+			for n := range len(w.args) - f.Omissible() {
 				try(strconv.Itoa(n)+" arguments", w.keys, w.args[:n], beginning("RLARG "))
 			}
 			try("an argument more", w.keys, append(slices.Clone(w.args), "1"), arity)
@@ -155,17 +170,23 @@ func TestArguments_outOfBoundsAreRefusedByTheServerToo(t *testing.T) {
 	t.Logf("%d calls refused", tried)
 }
 
-// Each argument alone at its bounds: the call is taken, or another argument's is the refusal, as a cost above the limit.
+// Each argument alone at its bounds, and those at the end left out: the call is taken, or another argument's is the refusal, as a cost above the limit.
 func TestArguments_atTheirBoundsAreTaken(t *testing.T) {
 	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
-		slots, _ := w.slots(t, f)
+		slots, keys := w.slots(t, f)
 		pipeline(t, s, func(pipe redis.Pipeliner) (tries []wireTry) {
-			for i, slot := range slots {
+			for n := len(w.args) - f.Omissible(); n < len(w.args); n++ {
+				args := w.args[:n]
+				pipe.FlushDB(t.Context())
+				tries = append(tries, wireTry{w.name + " with " + strconv.Itoa(n) + " arguments", pipe.Do(t.Context(), w.words(w.keysFor(keys, args), args)...), func(text string) bool {
+					return text == "" || contradicts(text)
+				}})
+			}
+			for _, slot := range slots {
 				for _, good := range slot.accepted() {
-					args := slices.Clone(w.args)
-					args[i] = good
+					args := slot.with(w.args, good)
 					pipe.FlushDB(t.Context())
-					tries = append(tries, wireTry{w.name + " " + slot.name + "=" + strconv.Quote(good), pipe.Do(t.Context(), w.words(w.keys, args)...), func(text string) bool {
+					tries = append(tries, wireTry{w.name + " " + slot.name + "=" + strconv.Quote(good), pipe.Do(t.Context(), w.words(w.keysFor(keys, args), args)...), func(text string) bool {
 						return text == "" || contradicts(text) && slot.field.Kind != spec.KindText
 					}})
 				}
@@ -180,7 +201,7 @@ func contradicts(text string) bool {
 	return slices.ContainsFunc([]string{
 		"cost must be at most limit: more is never there", "cost must be at most burst: more is never there", "cost must be 0 or 1 in a sliding_log",
 		"burst must be gained within 100 years", "burst must be absent but in a gcra", "window must be at most 90 days in a sliding_counter",
-		"limits must differ in kind or name",
+		"limits must differ in kind or name", "reservation must be given where there are budgets and no receipt",
 	}, func(part string) bool { return strings.HasPrefix(text, "RLARG ") && strings.Contains(text, part) })
 }
 
@@ -194,10 +215,10 @@ func TestArguments_keysOfAnotherTypeAreToldAndLeft(t *testing.T) {
 		if onlyDeletes(f) {
 			return
 		}
-		_, types := w.slots(t, f)
+		_, keys := w.slots(t, f)
 		all := 0
 		for i, name := range w.keys {
-			its := types[i]
+			its := keys[i].kind
 			if its == "any" {
 				its = "string"
 				if strings.Contains(name, ":sliding_log:") {

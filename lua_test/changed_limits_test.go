@@ -75,9 +75,9 @@ func TestChangedLimits_callersThatTakeTurnsAreBothHeld(t *testing.T) {
 				return passed(t, r.Allowed, err)
 			}
 		}
-		checked := func(kind ratelimit.CheckLimitsKind, limit int64, window time.Duration) func(fcall.Subject) bool {
+		checked := func(kind ratelimit.LimitKind, limit int64, window time.Duration) func(fcall.Subject) bool {
 			return func(subject fcall.Subject) bool {
-				r, err := c.Check(t.Context(), ratelimit.CheckParams{Bucket: subject, Limits: []ratelimit.CheckLimits{{Name: "a", Kind: kind, Limit: limit, Window: window}}})
+				r, err := c.Check(t.Context(), checkParams{Bucket: subject, Limits: []checkLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.packed())
 				return passed(t, r.Allowed, err)
 			}
 		}
@@ -93,8 +93,8 @@ func TestChangedLimits_callersThatTakeTurnsAreBothHeld(t *testing.T) {
 			{"gcra, another rate", bucket(100, time.Second, 10), bucket(10, time.Minute, 10), [2]int{1, 9}, [2]int{0, 1}},
 			{"sliding_counter", counter(10, time.Second), counter(10, time.Hour), [2]int{5, 5}, [2]int{}},
 			{"sliding_counter, limits apart", counter(10, time.Second), counter(15, time.Hour), [2]int{5, 10}, [2]int{}},
-			{"check of gcra", checked(ratelimit.CheckLimitsKindGCRA, 100, time.Second), checked(ratelimit.CheckLimitsKindGCRA, 10, time.Minute), [2]int{1, 9}, [2]int{0, 1}},
-			{"check of sliding_counter", checked(ratelimit.CheckLimitsKindSlidingCounter, 10, time.Second), checked(ratelimit.CheckLimitsKindSlidingCounter, 10, time.Hour), [2]int{5, 5}, [2]int{}},
+			{"check of gcra", checked(ratelimit.LimitKindGCRA, 100, time.Second), checked(ratelimit.LimitKindGCRA, 10, time.Minute), [2]int{1, 9}, [2]int{0, 1}},
+			{"check of sliding_counter", checked(ratelimit.LimitKindSlidingCounter, 10, time.Second), checked(ratelimit.LimitKindSlidingCounter, 10, time.Hour), [2]int{5, 5}, [2]int{}},
 		} {
 			for i, want := range [][2]int{tt.want, tt.later} {
 				var got [2]int

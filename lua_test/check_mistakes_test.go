@@ -18,7 +18,7 @@ func TestMistake03_refusedChecksFillNoWindow(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		limits := ofEach(1)
 		for i := range 41 {
-			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: limits})
+			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: limits}.packed())
 			// A sliding_counter of 1 has to forget the window before.
 			if want := i%20 == 0; err != nil || r.Allowed != want {
 				t.Errorf("check in second %d: %+v %v, want allowed %v", i, r, err, want)
@@ -34,7 +34,7 @@ func TestMistake05_identitiesSplitAtColonsInEveryLibrary(t *testing.T) {
 	ends := []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334"}
 	limiters.Each(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
 		for _, subject := range ends {
-			if r, err := c.Check(t.Context(), checkParams{Bucket: subject, Limits: ofEach(1), Receipt: "r"}); err != nil || !r.Allowed || r.Duplicate {
+			if r, err := c.Check(t.Context(), checkParams{Bucket: subject, Limits: ofEach(1), Receipt: "r"}.packed()); err != nil || !r.Allowed || r.Duplicate {
 				t.Errorf("the first check of %s: %+v %v", subject, r, err)
 			}
 		}
@@ -78,9 +78,9 @@ func TestMistake09_retryAfterIsTheRefusals(t *testing.T) {
 			}
 			return r.Allowed, err
 		})
-		limit := checkLimit{Name: "hour", Kind: ratelimit.CheckLimitsKindFixedWindow, Limit: 10, Window: window}
+		limit := checkLimit{Name: "hour", Kind: ratelimit.LimitKindFixedWindow, Limit: 10, Window: window}
 		checked := atOnce(t, 100, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: []checkLimit{limit, logLimit("hour", 10, window)}})
+			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: []checkLimit{limit, logLimit("hour", 10, window)}}.packed())
 			for i := 0; err == nil && i < len(r.Limits); i++ {
 				err = fits(r.Limits[i].Allowed, r.Limits[i].Remaining, r.Limits[i].RetryAfter)
 				if r.Allowed {
@@ -100,7 +100,7 @@ func TestMistake10_duplicateOfACheckRenewsItself(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		counted := 0
 		for range 60 {
-			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: []checkLimit{logLimit("a", 100, 10*time.Second)}, Receipt: "r1"})
+			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: []checkLimit{logLimit("a", 100, 10*time.Second)}, Receipt: "r1"}.packed())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,10 +122,10 @@ func TestMistake11_noLimitIsChargedWhenAnotherRefuses(t *testing.T) {
 			limits := []checkLimit{{Name: "minute", Kind: kind, Limit: 20, Window: 30 * day}, {Name: "hour", Kind: kind, Limit: 5, Window: 60 * day}}
 			bucket := fcall.Subject(kind)
 			admitted := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-				r, err := c.Check(ctx, checkParams{Bucket: bucket, Limits: limits})
+				r, err := c.Check(ctx, checkParams{Bucket: bucket, Limits: limits}.packed())
 				return r.Allowed, err
 			})
-			r, err := c.CheckPeek(t.Context(), ratelimit.CheckPeekParams{Bucket: bucket, Limits: peekLimits(limits)})
+			r, err := c.CheckPeek(t.Context(), checkParams{Bucket: bucket, Limits: limits}.peek())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,23 +136,23 @@ func TestMistake11_noLimitIsChargedWhenAnotherRefuses(t *testing.T) {
 	})
 }
 
-// A subject's limits know a retry; a global limit counts every request, as it is called without a receipt.
+// A subject's limits know a retry; a global limit counts every request of it.
 func TestScenario_globalLimitsCountEveryRequest(t *testing.T) {
 	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
-		global := checkLimit{Name: "all", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 100, Window: 100 * time.Hour}
+		global := checkLimit{Name: "all", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: 100 * time.Hour, Global: true}
+		both := checkParams{
+			Bucket: "u1", Limits: []checkLimit{logLimit("minute", 1, time.Hour), global}, Of: []fcall.Subject{"u1", "global/all"}, Receipt: "click",
+		}.packed()
 		once := atOnce(t, 20, func(ctx context.Context, _ int) (bool, error) {
-			if r, err := c.Check(ctx, checkParams{Bucket: "everybody", Limits: []checkLimit{global}}); err != nil || !r.Allowed {
-				return false, fmt.Errorf("the global limit: %+v: %w", r, err)
-			}
-			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: []checkLimit{logLimit("minute", 1, time.Hour)}, Receipt: "click"})
+			r, err := c.Check(ctx, both)
 			if err == nil && !r.Allowed {
 				err = fmt.Errorf("a retry is refused: %+v", r)
 			}
 			return !r.Duplicate, err
 		})
-		r, err := c.CheckPeek(t.Context(), ratelimit.CheckPeekParams{Bucket: "everybody", Limits: peekLimits([]checkLimit{global})})
+		r, err := c.CheckPeek(t.Context(), checkParams{Bucket: "global/all", Limits: []checkLimit{global}}.peek())
 		if err != nil || once != 1 || r.Limits[0].Remaining != 80 {
-			t.Errorf("20 of one receipt cost the subject %d and left %+v %v of 100 to everybody, want 1 and 80", once, r.Limits, err)
+			t.Errorf("20 of one receipt cost the subject %d and left %+v %v of 100 of all subjects, want 1 and 80", once, r.Limits, err)
 		}
 	})
 }
@@ -160,7 +160,7 @@ func TestScenario_globalLimitsCountEveryRequest(t *testing.T) {
 func TestScenario_doubleClickCostsEachLimitOnce(t *testing.T) {
 	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
 		counted := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: ofEach(3), Receipt: "fp:challenge-1:user", Dedup: time.Hour})
+			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: ofEach(3), Receipt: "fp:challenge-1:user", Dedup: time.Hour}.packed())
 			if err == nil && !r.Allowed {
 				err = fmt.Errorf("refused: %+v", r)
 			}

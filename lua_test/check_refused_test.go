@@ -15,16 +15,16 @@ import (
 func TestCheck_argumentsThatContradictEachOther(t *testing.T) {
 	bad := map[string][]checkLimit{
 		"limits must differ in kind or name: two rows would be one limit":                  {logLimit("a", 1, time.Second), logLimit("b", 1, time.Second), logLimit("a", 2, time.Minute)},
-		"limits.1.cost must be 0 or 1 in a sliding_log: it counts requests":                {logLimit("a", 5, time.Second), {Name: "b", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: 5, Window: time.Second, Cost: cost(2)}},
-		"limits.0.cost must be at most limit: more is never there":                         {{Name: "b", Kind: ratelimit.CheckLimitsKindFixedWindow, Limit: 5, Window: time.Second, Cost: cost(6)}},
-		"limits.0.cost must be at most burst: more is never there":                         {{Name: "b", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 5, Window: time.Second, Burst: 2, Cost: cost(3)}},
-		"limits.0.burst must be absent but in a gcra":                                      {{Name: "b", Kind: ratelimit.CheckLimitsKindSlidingCounter, Limit: 5, Window: time.Second, Burst: 2}},
-		"limits.0.window must be at most 90 days in a sliding_counter":                     {{Name: "b", Kind: ratelimit.CheckLimitsKindSlidingCounter, Limit: 5, Window: 90*day + 1}},
-		"limits.0.burst must be gained within 100 years: it needs a lower burst or period": {{Name: "b", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 1, Window: 3650 * day, Burst: 11}},
+		"limits.1.cost must be 0 or 1 in a sliding_log: it counts requests":                {logLimit("a", 5, time.Second), {Name: "b", Kind: ratelimit.LimitKindSlidingLog, Limit: 5, Window: time.Second, Cost: cost(2)}},
+		"limits.0.cost must be at most limit: more is never there":                         {{Name: "b", Kind: ratelimit.LimitKindFixedWindow, Limit: 5, Window: time.Second, Cost: cost(6)}},
+		"limits.0.cost must be at most burst: more is never there":                         {{Name: "b", Kind: ratelimit.LimitKindGCRA, Limit: 5, Window: time.Second, Burst: 2, Cost: cost(3)}},
+		"limits.0.burst must be absent but in a gcra":                                      {{Name: "b", Kind: ratelimit.LimitKindSlidingCounter, Limit: 5, Window: time.Second, Burst: 2}},
+		"limits.0.window must be at most 90 days in a sliding_counter":                     {{Name: "b", Kind: ratelimit.LimitKindSlidingCounter, Limit: 5, Window: 90*day + 1}},
+		"limits.0.burst must be gained within 100 years: it needs a lower burst or period": {{Name: "b", Kind: ratelimit.LimitKindGCRA, Limit: 1, Window: 3650 * day, Burst: 11}},
 	}
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		for want, limits := range bad {
-			_, err := c.Check(t.Context(), ratelimit.CheckParams{Bucket: "u1", Limits: limits})
+			_, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: limits}.packed())
 			if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error is %v, want %s", err, want)
 			}
@@ -48,11 +48,11 @@ func TestCheck_unreadableStateNamesTheRowsKeyAndChargesNone(t *testing.T) {
 			}
 			for _, call := range []func() error{
 				func() error {
-					_, err := c.Check(t.Context(), ratelimit.CheckParams{Bucket: "u1", Limits: limits, Receipt: "r1"})
+					_, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: limits, Receipt: "r1"}.packed())
 					return err
 				},
 				func() error {
-					_, err := c.CheckPeek(t.Context(), ratelimit.CheckPeekParams{Bucket: "u1", Limits: peekLimits(limits), Receipt: "r1"})
+					_, err := c.CheckPeek(t.Context(), checkParams{Bucket: "u1", Limits: limits, Receipt: "r1"}.peek())
 					return err
 				},
 			} {
@@ -85,46 +85,58 @@ func TestCheck_unreadableStateNamesTheRowsKeyAndChargesNone(t *testing.T) {
 }
 
 func TestCheck_rowsAreBoundedByTheServerToo(t *testing.T) {
+	var sixteen, seventeen string
+	for i := range 17 {
+		sixteen = seventeen
+		seventeen += fmt.Sprintf("a%d,gcra,5,1000000;", i)
+	}
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
-		call := func(n int, count string, row ...string) string {
-			keys, args := []any{key("u1", "checked")}, []any{count}
-			for i := range n {
-				keys = append(keys, key("u1", fmt.Sprint("row", i)))
-				for _, field := range row {
-					args = append(args, field)
-				}
+		call := func(keys int, limits string) string {
+			words := []any{"FCALL", "ratelimit_v1_check", keys + 1, key("u1", "checked")}
+			for i := range keys {
+				words = append(words, key("u1", fmt.Sprint("row", i)))
 			}
-			words := append(append([]any{"FCALL", "ratelimit_v1_check", len(keys)}, keys...), args...)
-			err := s.Redis.Do(t.Context(), append(words, "", "")...).Err()
+			err := s.Redis.Do(t.Context(), append(words, limits)...).Err()
 			if err == nil {
 				return ""
 			}
 			return err.Error()
 		}
 		for _, c := range []struct {
-			n     int
-			count string
-			row   []string
-			want  string
+			keys   int
+			limits string
+			want   string
 		}{
-			{0, "0", nil, "RLARG limits must have 1 to 16 rows"},
-			{17, "17", []string{"a", "gcra", "5", "1000000", "", ""}, "RLARG limits must have 1 to 16 rows"},
-			{1, "2", []string{"a", "gcra", "5", "1000000", "", ""}, "RLARG check must be called with as many keys and arguments as its groups have rows"},
-			{1, "1", []string{"", "gcra", "5", "1000000", "", ""}, "RLARG limits.0.name must be 1 to 64 bytes"},
-			{1, "1", []string{"a", "GCRA", "5", "1000000", "", ""}, "RLARG limits.0.kind must be one of sliding_log, sliding_counter, fixed_window, gcra"},
-			{1, "1", []string{"a", "gcra", "1e3", "1000000", "", ""}, "RLARG limits.0.limit must be a whole number from 1 to 1000000"},
-			{1, "1", []string{"a", "gcra", "5", "nan", "", ""}, "RLARG limits.0.window must be from 1 to 315360000000000 microseconds"},
-			{1, "1", []string{"a", "gcra", "5", "1000000", "0", ""}, "RLARG limits.0.burst must be a whole number from 1 to 1000000"},
-			{1, "1", []string{"a", "gcra", "5", "1000000", "", "-0"}, "RLARG limits.0.cost must be a whole number from 0 to 1000000"},
-			{1, "1", []string{"a", "gcra", "5", "1000000", "", "6"}, "RLARG limits.0.cost must be at most burst: more is never there"},
-			{1, "1", []string{"a", "gcra", "5", "1000000", "5", "0"}, ""},
+			{0, "", "RLARG limits must have 1 to 16 rows"},
+			{17, seventeen, "RLARG limits must have 1 to 16 rows"},
+			{2, "a,gcra,5,1000000;", "RLARG check must be called with as many keys and arguments as its groups have rows"},
+			{0, "a,gcra,5,1000000;", "RLARG check must be called with as many keys and arguments as its groups have rows"},
+			{1, "a,gcra,5;", "RLARG limits.0 must have 4 to 8 cells, and has 3"},
+			{1, "a,gcra,5,1000000,,,,,;", "RLARG limits.0 must have 4 to 8 cells, and has 9"},
+			{1, ",gcra,5,1000000;", "RLARG limits.0.name must be 1 to 64 bytes"},
+			{1, "a b,gcra,5,1000000;", "RLARG limits.0.name must be 1 to 64 bytes"},
+			{1, "a,GCRA,5,1000000;", "RLARG limits.0.kind must be one of sliding_log, sliding_counter, fixed_window, gcra"},
+			{1, "a,gcra,1e3,1000000;", "RLARG limits.0.limit must be a whole number from 1 to 1000000"},
+			{1, "a,gcra,5,nan;", "RLARG limits.0.window must be from 1 to 315360000000000 microseconds"},
+			{1, "a,gcra,5,1000000,0;", "RLARG limits.0.burst must be a whole number from 1 to 1000000"},
+			{1, "a,gcra,5,1000000,,-0;", "RLARG limits.0.cost must be a whole number from 0 to 1000000"},
+			{1, "a,gcra,5,1000000,,6;", "RLARG limits.0.cost must be at most burst: more is never there"},
+			{1, "a,gcra,5,1000000,,,2;", "RLARG limits.0.shadow must be 1 or 0"},
+			{1, "a,gcra,5,1000000,,,,yes;", "RLARG limits.0.global must be 1 or 0"},
+			{2, "a,gcra,5,1000000;b,sliding_log,5,1000000,5;", "RLARG limits.1.burst must be absent but in a gcra"},
+			{1, "a,gcra,5,1000000,5,0;", ""},
+			{1, "a%2f,gcra,5,1000000,5,0,0,0;", ""},
+			{1, "a,gcra,5,1000000,,0,,;", ""},
 		} {
-			if got := call(c.n, c.count, c.row...); got != c.want {
-				t.Errorf("%d rows of %q, said to be %s: %q, want %q", c.n, c.row, c.count, got, c.want)
+			if got := call(c.keys, c.limits); got != c.want {
+				t.Errorf("%q and %d keys: %q, want %q", c.limits, c.keys, got, c.want)
 			}
 		}
 		if keys, err := s.Snapshot(t.Context()); err != nil || len(keys) > 0 {
 			t.Errorf("refused arguments wrote %v %v", keys, err)
+		}
+		if got := call(16, sixteen); got != "" {
+			t.Errorf("16 rows: %s", got)
 		}
 	})
 }

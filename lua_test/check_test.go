@@ -12,31 +12,58 @@ import (
 )
 
 type (
-	checkLimit  = ratelimit.CheckLimits
+	checkLimit  = ratelimit.Limit
 	checkResult = ratelimit.CheckResult
-	checkRow    = ratelimit.CheckLimitsResult
-	checkParams = ratelimit.CheckParams
+	checkRow    = ratelimit.LimitResult
 )
 
+// checkParams are a call of check, with rows that are not packed yet.
+type checkParams struct {
+	Bucket  fcall.Subject
+	Limits  []checkLimit
+	Of      []fcall.Subject
+	Weight  int64
+	Receipt string
+	Dedup   time.Duration
+}
+
+func (p checkParams) packed() ratelimit.CheckParams {
+	return ratelimit.CheckParams{Bucket: p.Bucket, Limits: ratelimit.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup}
+}
+
+// peek is the same call of check_peek.
+func (p checkParams) peek() ratelimit.CheckPeekParams { return ratelimit.CheckPeekParams(p.packed()) }
+
+// reset forgets the call's limits.
+func (p checkParams) reset() ratelimit.CheckResetParams {
+	return ratelimit.CheckResetParams{Bucket: p.Bucket, Limits: ratelimit.MustPackLimit(p.Limits...), LimitsOf: p.Of}
+}
+
 func check(limits ...checkLimit) func(context.Context, *ratelimit.Client) (any, error) {
-	return luatest.Call((*ratelimit.Client).Check, ratelimit.CheckParams{Bucket: "u1", Limits: limits})
+	return checks(checkParams{Limits: limits})
 }
 
 func checkReceipt(receipt string, dedup time.Duration, limits ...checkLimit) func(context.Context, *ratelimit.Client) (any, error) {
-	return luatest.Call((*ratelimit.Client).Check, ratelimit.CheckParams{Bucket: "u1", Limits: limits, Receipt: receipt, Dedup: dedup})
+	return checks(checkParams{Limits: limits, Receipt: receipt, Dedup: dedup})
+}
+
+// checks is a call of u1.
+func checks(p checkParams) func(context.Context, *ratelimit.Client) (any, error) {
+	p.Bucket = "u1"
+	return luatest.Call((*ratelimit.Client).Check, p.packed())
 }
 
 func logLimit(name string, limit int64, window time.Duration) checkLimit {
-	return checkLimit{Name: name, Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: limit, Window: window}
+	return checkLimit{Name: name, Kind: ratelimit.LimitKindSlidingLog, Limit: limit, Window: window}
 }
 
 // ofEach is a limit of each kind: so many in 10 s.
 func ofEach(limit int64) []checkLimit {
 	return []checkLimit{
 		logLimit("a", limit, 10*time.Second),
-		{Name: "a", Kind: ratelimit.CheckLimitsKindSlidingCounter, Limit: limit, Window: 10 * time.Second},
-		{Name: "a", Kind: ratelimit.CheckLimitsKindFixedWindow, Limit: limit, Window: 10 * time.Second},
-		{Name: "a", Kind: ratelimit.CheckLimitsKindGCRA, Limit: limit, Window: 10 * time.Second},
+		{Name: "a", Kind: ratelimit.LimitKindSlidingCounter, Limit: limit, Window: 10 * time.Second},
+		{Name: "a", Kind: ratelimit.LimitKindFixedWindow, Limit: limit, Window: 10 * time.Second},
+		{Name: "a", Kind: ratelimit.LimitKindGCRA, Limit: limit, Window: 10 * time.Second},
 	}
 }
 
@@ -243,21 +270,14 @@ func TestCheck_sixteenLimits(t *testing.T) {
 	)
 }
 
-func peekLimits(limits []checkLimit) (rows []ratelimit.CheckPeekLimits) {
-	for _, l := range limits {
-		rows = append(rows, ratelimit.CheckPeekLimits{Name: l.Name, Kind: ratelimit.CheckPeekLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost})
-	}
-	return rows
-}
-
 func TestCheckPeek_tellsWhatACallWouldAnswer(t *testing.T) {
 	type (
 		result = ratelimit.CheckPeekResult
-		row    = ratelimit.CheckPeekLimitsResult
+		row    = checkRow
 	)
-	limits := []checkLimit{logLimit("a", 2, 10*time.Second), {Name: "a", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 2, Window: 10 * time.Second}}
+	limits := []checkLimit{logLimit("a", 2, 10*time.Second), {Name: "a", Kind: ratelimit.LimitKindGCRA, Limit: 2, Window: 10 * time.Second}}
 	peek := func(receipt string) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).CheckPeek, ratelimit.CheckPeekParams{Bucket: "u1", Limits: peekLimits(limits), Receipt: receipt})
+		return luatest.Call((*ratelimit.Client).CheckPeek, checkParams{Bucket: "u1", Limits: limits, Receipt: receipt}.peek())
 	}
 	limiters.Run(
 		t,
@@ -272,7 +292,7 @@ func TestCheckPeek_tellsWhatACallWouldAnswer(t *testing.T) {
 func TestCheckReset_forgetsTheLimitsThatItNames(t *testing.T) {
 	type result = ratelimit.CheckResetResult
 	limits := []checkLimit{logLimit("a", 1, 10*time.Second), logLimit("b", 1, 10*time.Second)}
-	reset := luatest.Call((*ratelimit.Client).CheckReset, ratelimit.CheckResetParams{Bucket: "u1", Limits: []ratelimit.CheckResetLimits{{Name: "a", Kind: ratelimit.CheckResetLimitsKindSlidingLog}}})
+	reset := luatest.Call((*ratelimit.Client).CheckReset, checkParams{Bucket: "u1", Limits: limits[:1]}.reset())
 	limiters.Run(
 		t,
 		step{Name: "nothing there", Call: reset, Want: result{}},

@@ -30,7 +30,7 @@ func TestGuard_nothingLeaksWhereManyGiveBack(t *testing.T) {
 				for i := range each {
 					mine := p
 					mine.Receipt = fmt.Sprintf("%d-%d", who, i)
-					r, err := c.guard.Admit(t.Context(), mine)
+					r, err := c.guard.Admit(t.Context(), mine.packed())
 					if err != nil {
 						t.Error(err)
 						return
@@ -46,8 +46,8 @@ func TestGuard_nothingLeaksWhereManyGiveBack(t *testing.T) {
 						continue
 					}
 					out.Add(-1)
-					back := guardBack{Bucket: "u1", Receipt: mine.Receipt, Limits: takenOf(p.Limits, marksOf(r.Limits)...), Reservation: r.Reservation}
-					if b, err := c.guard.GiveBack(t.Context(), back); err != nil || !b.GivenBack {
+					back := guardBack{Bucket: "u1", Receipt: mine.Receipt, Limits: p.Limits, Left: takenOf(r.Limits), At: r.At, Reservation: r.Reservation}
+					if b, err := c.guard.GiveBack(t.Context(), back.packed()); err != nil || !b.GivenBack {
 						t.Errorf("give_back: %+v, %v", b, err)
 					}
 				}
@@ -63,7 +63,7 @@ func TestGuard_nothingLeaksWhereManyGiveBack(t *testing.T) {
 			l.Cost = cost(0)
 			look.Limits = append(look.Limits, l)
 		}
-		r, err := c.guard.Admit(t.Context(), look)
+		r, err := c.guard.Admit(t.Context(), look.packed())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestGuard_oneChallengeAdmitsOne(t *testing.T) {
 		var wg sync.WaitGroup
 		for range callers {
 			wg.Go(func() {
-				r, err := c.guard.Admit(t.Context(), p)
+				r, err := c.guard.Admit(t.Context(), p.packed())
 				switch {
 				case err != nil:
 					t.Error(err)

@@ -1,12 +1,14 @@
 package luatest_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 var notGiven = guard.GiveBackResult{}
@@ -22,12 +24,12 @@ func TestGiveBack_everythingOnce(t *testing.T) {
 	})
 	took := func(counted int64) admitResult {
 		return admitResult{
-			Allowed: true, Reason: "none", Challenge: "consumed", Reservation: admittedAt("r", 0),
+			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed", Reservation: admittedAt("r", 0),
 			Limits:  takenAtStart(),
 			Budgets: []admitBudget{{Allowed: true, Spent: 70, Remaining: 30}}, Tiers: []admitTier{{Count: counted, Remaining: 8 - counted}},
 		}
 	}
-	back := giveBack(guardBack{Receipt: "r", Limits: takenOf(limits, marksOf(takenAtStart())...), Reservation: admittedAt("r", 0), Challenge: "t1", Payload: "chat"})
+	back := giveBack(guardBack{Receipt: "r", Limits: limits, Left: takenOf(takenAtStart()), At: luatest.Start, Reservation: admittedAt("r", 0), Challenge: "t1", Payload: "chat"})
 	guards.Run(
 		t,
 		guardStep{Name: "no such receipt", Call: back, Want: notGiven},
@@ -48,33 +50,22 @@ func TestGiveBack_everythingOnce(t *testing.T) {
 // takenAtStart are the rows of limits of every kind, 2 in 10 s, that took one at the start.
 func takenAtStart() []admitRow {
 	return []admitRow{
-		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second, Mark: markAt(10 * time.Second)},
-		{Allowed: true, Remaining: 1, ResetAfter: 20 * time.Second, Mark: markMS(20 * time.Second)},
-		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second, Mark: markMS(10 * time.Second)},
-		{Allowed: true, Remaining: 1, ResetAfter: 5 * time.Second, Mark: markMS(5 * time.Second)},
+		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second},
+		{Allowed: true, Remaining: 1, ResetAfter: 20 * time.Second},
+		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second},
+		{Allowed: true, Remaining: 1, ResetAfter: 5 * time.Second},
 	}
-}
-
-func marksOf(rows []admitRow) (marks []int64) {
-	for _, row := range rows {
-		marks = append(marks, row.Mark)
-	}
-	return marks
 }
 
 // What was taken in a window that is over is not given back to the one that has begun since.
 func TestGiveBack_leavesWhatHasBegunSince(t *testing.T) {
 	limits := guardLimits(2)
 	take := admit(admitParams{Limits: limits})
-	late := giveBack(guardBack{Limits: takenOf(limits, marksOf(takenAtStart())...)})
-	anew := takenAtStart()
-	for i := range anew {
-		anew[i].Mark += 20_000_000
-	}
+	late := giveBack(guardBack{Limits: limits, Left: takenOf(takenAtStart()), At: luatest.Start, Age: 20 * time.Second})
 	guards.Run(
 		t,
 		guardStep{Call: take, Writes: true, Want: passes(takenAtStart()...)},
-		guardStep{Advance: 20 * time.Second, Call: take, Writes: true, Want: passes(anew...)},
+		guardStep{Advance: 20 * time.Second, Call: take, Writes: true, Want: passesAt(20*time.Second, takenAtStart()...)},
 		guardStep{Call: late, Want: given},
 	)
 }
@@ -85,38 +76,41 @@ func TestGiveBack_counterOfTheWindowBefore(t *testing.T) {
 	take, look := admit(admitParams{Limits: limits}), limits[0]
 	look.Cost = cost(0)
 	peek := admit(admitParams{Limits: []admitLimit{look}})
-	row := func(left int64, reset, mark time.Duration) admitRow {
-		return admitRow{Allowed: true, Remaining: left, ResetAfter: reset, Mark: markMS(mark)}
+	row := func(left int64, reset time.Duration) admitResult {
+		return passesUntimed(admitRow{Allowed: true, Remaining: left, ResetAfter: reset})
+	}
+	back := func(left, age time.Duration) func(context.Context, guarded) (any, error) {
+		return giveBack(guardBack{Limits: limits, Left: []time.Duration{left}, Age: age})
 	}
 	guards.Run(
 		t,
-		guardStep{Call: take, Writes: true, Want: passes(row(3, 20*time.Second, 20*time.Second))},
-		guardStep{Call: take, Writes: true, Want: passes(row(2, 20*time.Second, 20*time.Second))},
-		guardStep{Name: "two before weigh one", Advance: 15 * time.Second, Call: take, Writes: true, Want: passes(row(2, 15*time.Second, 30*time.Second))},
-		guardStep{Name: "one of them is given back", Call: giveBack(guardBack{Limits: takenOf(limits, markMS(20*time.Second))}), Writes: true, Want: given},
-		guardStep{Name: "half of one, rounded up, and the one of this window", Call: peek, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 15 * time.Second})},
-		guardStep{Name: "the other, too", Call: giveBack(guardBack{Limits: takenOf(limits, markMS(20*time.Second))}), Writes: true, Want: given},
-		guardStep{Call: peek, Want: passes(admitRow{Allowed: true, Remaining: 3, ResetAfter: 15 * time.Second})},
-		guardStep{Name: "nothing is left of that window", Call: giveBack(guardBack{Limits: takenOf(limits, markMS(20*time.Second))}), Want: given},
-		guardStep{Name: "this window's", Call: giveBack(guardBack{Limits: takenOf(limits, markMS(30*time.Second))}), Writes: true, Want: given, TTLs: ttls{}},
+		guardStep{Call: take, Writes: true, Want: row(3, 20*time.Second)},
+		guardStep{Call: take, Writes: true, Want: row(2, 20*time.Second)},
+		guardStep{Name: "two before weigh one", Advance: 15 * time.Second, Call: take, Writes: true, Want: row(2, 15*time.Second)},
+		guardStep{Name: "one of them is given back", Call: back(20*time.Second, 15*time.Second), Writes: true, Want: given},
+		guardStep{Name: "half of one, rounded up, and the one of this window", Call: peek, Want: row(2, 15*time.Second)},
+		guardStep{Name: "the other, too", Call: back(20*time.Second, 15*time.Second), Writes: true, Want: given},
+		guardStep{Call: peek, Want: row(3, 15*time.Second)},
+		guardStep{Name: "nothing is left of that window", Call: back(20*time.Second, 15*time.Second), Want: given},
+		guardStep{Name: "this window's", Call: back(15*time.Second, 0), Writes: true, Want: given, TTLs: ttls{}},
 	)
 }
 
 // Tokens come back while they are missing; those that the bucket has gained since are not given back.
 func TestGiveBack_bucket(t *testing.T) {
-	limits := []admitLimit{{Name: "a", Kind: guard.AdmitLimitsKindGCRA, Limit: 7, Window: 10 * time.Second, Burst: 9, Cost: cost(7)}}
+	limits := []admitLimit{{Name: "a", Kind: guard.LimitKindGCRA, Limit: 7, Window: 10 * time.Second, Burst: 9, Cost: cost(7)}}
 	take := admit(admitParams{Limits: limits})
-	back := func(mark time.Duration) guardStep {
-		return guardStep{Call: giveBack(guardBack{Limits: takenOf(limits, markAt(mark))}), Writes: true, Want: given}
+	back := func(age time.Duration) guardStep {
+		return guardStep{Advance: age, Call: giveBack(guardBack{Limits: limits, Left: []time.Duration{10 * time.Second}, Age: age}), Writes: age < 10*time.Second, Want: given}
 	}
-	gone := back(10 * time.Second)
-	gone.Advance, gone.Writes = 10*time.Second, false
 	guards.Run(
 		t,
-		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second, Mark: markMS(10 * time.Second)})},
+		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
+		back(0),
+		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
 		back(10*time.Second),
-		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second, Mark: markMS(10 * time.Second)})},
-		gone,
+		guardStep{Call: take, Writes: true, Want: passesAt(10*time.Second, admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
+		back(10*time.Second-time.Microsecond),
 	)
 }
 
@@ -130,9 +124,9 @@ func TestGiveBack_settledStays(t *testing.T) {
 	again.Receipt, again.Estimate = "s", 0
 	guards.Run(
 		t,
-		guardStep{Call: admit(p), Writes: true, Want: answered(admitResult{Allowed: true, Reason: "none", Reservation: admittedAt("r", 0), Budgets: sums(70)})},
+		guardStep{Call: admit(p), Writes: true, Want: answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("r", 0), Budgets: sums(70)})},
 		guardStep{Call: by(itsCost, (*budgetClient).Settle, settleParams{Bucket: "u1", Receipt: admittedAt("r", 0), Actual: 50}), Writes: true, Want: settleResult{Outcome: "settled", Charged: 50, Limits: []settleRow{}}},
 		guardStep{Call: giveBack(guardBack{Receipt: "r", Reservation: admittedAt("r", 0)}), Writes: true, Want: given},
-		guardStep{Call: admit(again), Writes: true, Want: answered(admitResult{Allowed: true, Reason: "none", Reservation: admittedAt("s", 0), Budgets: sums(50)})},
+		guardStep{Call: admit(again), Writes: true, Want: answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("s", 0), Budgets: sums(50)})},
 	)
 }

@@ -3,21 +3,23 @@ package luatest_test
 import (
 	"testing"
 	"time"
+
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 func TestAdmit_allLimitsOrNone(t *testing.T) {
 	limits := []admitLimit{perLog("minute", 2, time.Minute), perLog("hour", 3, time.Hour)}
 	take := admit(admitParams{Limits: limits})
 	minute, hour := guardKey("sliding_log:minute"), guardKey("sliding_log:hour")
-	runBoth(
+	guards.Run(
 		t,
 		guardStep{Name: "first use", Call: take, Writes: true, TTLs: ttls{minute: time.Minute, hour: time.Hour}, Want: passes(
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute, Mark: markAt(time.Minute)},
-			admitRow{Allowed: true, Remaining: 2, ResetAfter: time.Hour, Mark: markAt(time.Hour)},
+			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute},
+			admitRow{Allowed: true, Remaining: 2, ResetAfter: time.Hour},
 		)},
 		guardStep{Name: "exactly the minute's limit", Call: take, Writes: true, Want: passes(
-			admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)},
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Hour, Mark: markAt(time.Hour)},
+			admitRow{Allowed: true, ResetAfter: time.Minute},
+			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Hour},
 		)},
 		guardStep{Name: "the minute refuses, the hour is not charged", Call: take, Want: stops(
 			time.Minute,
@@ -29,27 +31,19 @@ func TestAdmit_allLimitsOrNone(t *testing.T) {
 			admitRow{RetryAfter: time.Microsecond, ResetAfter: time.Microsecond},
 			admitRow{Allowed: true, Remaining: 1, ResetAfter: 59*time.Minute + time.Microsecond},
 		)},
-		guardStep{Name: "at retry_after", Advance: time.Microsecond, Call: take, Writes: true, Want: passes(
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute, Mark: markAt(2 * time.Minute)},
-			admitRow{Allowed: true, ResetAfter: time.Hour, Mark: markAt(time.Hour + time.Minute)},
+		guardStep{Name: "at retry_after", Advance: time.Microsecond, Call: take, Writes: true, Want: passesAt(
+			time.Minute,
+			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute},
+			admitRow{Allowed: true, ResetAfter: time.Hour},
 		)},
 	)
 }
 
 func TestAdmit_limitsOfEveryKindAndBack(t *testing.T) {
 	limits := guardLimits(2)
-	full := []admitRow{
-		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second, Mark: markAt(10 * time.Second)},
-		{Allowed: true, Remaining: 1, ResetAfter: 20 * time.Second, Mark: markMS(20 * time.Second)},
-		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second, Mark: markMS(10 * time.Second)},
-		{Allowed: true, Remaining: 1, ResetAfter: 5 * time.Second, Mark: markMS(5 * time.Second)},
-	}
-	var marks []int64
-	for _, row := range full {
-		marks = append(marks, row.Mark)
-	}
-	back := giveBack(guardBack{Limits: takenOf(limits, marks...)})
-	runBoth(
+	full := takenAtStart()
+	back := giveBack(guardBack{Limits: limits, Left: takenOf(full), At: luatest.Start})
+	guards.Run(
 		t,
 		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
 		guardStep{Name: "as new, but for what callers need of a log", Call: back, Writes: true, TTLs: ttls{guardKey("sliding_log:a"): 10 * time.Second}, Want: given},

@@ -48,7 +48,7 @@ func TestLook_listsWhatASubjectHas(t *testing.T) {
 			if token != "" {
 				call.Payload = "chat"
 			}
-			if _, err := c.guard.Admit(t.Context(), call); err != nil {
+			if _, err := c.guard.Admit(t.Context(), call.packed()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,7 +108,7 @@ func TestLook_isBounded(t *testing.T) {
 		}
 		for i := range 130 {
 			p.Receipt = fmt.Sprint("r", i)
-			if r, err := c.guard.Admit(t.Context(), p); err != nil || !r.Allowed {
+			if r, err := c.guard.Admit(t.Context(), p.packed()); err != nil || !r.Allowed {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		}

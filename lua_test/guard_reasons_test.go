@@ -39,12 +39,12 @@ func TestAdmit_tellsTheFirstReason(t *testing.T) {
 	}
 	fresh := admitRow{Allowed: true, Remaining: 2}
 	empty := admitBudget{Allowed: true, Remaining: 100}
-	one := admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute, Mark: markAt(time.Minute)}
-	two := admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)}
+	one := admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute}
+	two := admitRow{Allowed: true, ResetAfter: time.Minute}
 	full := admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute}
 	passed := func(row admitRow, spent fcall.Micros, reservation string, counted int64) admitResult {
 		r := answer(guard.AdmitReasonNone, 0, guard.AdmitChallengeConsumed, row, admitBudget{Allowed: true, Spent: spent, Remaining: 100 - spent}, counted)
-		r.Allowed, r.Reservation = true, reservation
+		r.Allowed, r.At, r.Reservation = true, afterStart(0), reservation
 		return r
 	}
 	spent := admitBudget{Spent: 90, Remaining: 10, RetryAfter: time.Hour}
@@ -79,7 +79,7 @@ func TestAdmit_tellsTheFirstReason(t *testing.T) {
 func TestAdmit_blockedByHandAndUnblocked(t *testing.T) {
 	call := admit(admitParams{Limits: []admitLimit{perLog("minute", 2, time.Minute)}})
 	passes := func(left int64, at time.Duration) admitResult {
-		return passes(admitRow{Allowed: true, Remaining: left, ResetAfter: time.Minute, Mark: markAt(at + time.Minute)})
+		return passesAt(at, admitRow{Allowed: true, Remaining: left, ResetAfter: time.Minute})
 	}
 	guards.Run(
 		t,
@@ -94,8 +94,8 @@ func TestAdmit_blockedByHandAndUnblocked(t *testing.T) {
 
 func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 	p := admitParams{Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 40, Penalty: 2 * time.Hour, Hold: time.Minute, Reservation: "i1"}
-	reserved := func(spent fcall.Micros, id string) admitResult {
-		return answered(admitResult{Allowed: true, Reason: "none", Reservation: id, Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}})
+	reserved := func(at time.Duration, spent fcall.Micros, id string) admitResult {
+		return answered(admitResult{Allowed: true, At: afterStart(at), Reason: "none", Reservation: id, Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}})
 	}
 	second := p
 	second.Reservation, second.Estimate = "i2", 50
@@ -107,9 +107,9 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 	guards.Run(
 		t,
 		guardStep{Name: "budgets and no ID", Call: admit(unnamed), WantErr: fcall.ErrArgument},
-		guardStep{Call: admit(p), Writes: true, TTLs: ttls{guardKey("charges"): 2 * time.Hour}, Want: reserved(40, "i1")},
-		guardStep{Name: "the same reservation is charged nothing", Call: admit(p), Want: reserved(40, "i1")},
-		guardStep{Call: admit(second), Writes: true, Want: reserved(90, "i2")},
+		guardStep{Call: admit(p), Writes: true, TTLs: ttls{guardKey("charges"): 2 * time.Hour}, Want: reserved(0, 40, "i1")},
+		guardStep{Name: "the same reservation is charged nothing", Call: admit(p), Want: reserved(0, 40, "i1")},
+		guardStep{Call: admit(second), Writes: true, Want: reserved(0, 90, "i2")},
 		guardStep{Name: "the budget is spent", Call: admit(third), Want: answered(admitResult{
 			Reason: "budget", RetryAfter: time.Minute, Budgets: []admitBudget{{Spent: 90, Remaining: 10, RetryAfter: time.Minute}},
 		})},
@@ -118,7 +118,7 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 		guardStep{Name: "the penalty outlives the window", Advance: 2*time.Hour - time.Microsecond, Call: admit(third), Want: answered(admitResult{
 			Reason: "penalty", RetryAfter: time.Microsecond, Budgets: []admitBudget{{Allowed: true, Remaining: 100}},
 		})},
-		guardStep{Advance: time.Microsecond, Call: admit(third), Writes: true, Want: reserved(11, "i3")},
+		guardStep{Advance: time.Microsecond, Call: admit(third), Writes: true, Want: reserved(2*time.Hour, 11, "i3")},
 	)
 }
 
@@ -131,22 +131,26 @@ func TestAdmit_countsAttempts(t *testing.T) {
 	refused.CountRefused = true
 	only := admit(refused)
 	row := func(r admitRow, counted int64) admitResult {
-		return answered(admitResult{Allowed: r.Mark > 0, Reason: "none", Limits: []admitRow{r}, Tiers: []admitTier{{Count: counted, Remaining: max(1-counted, 0)}}})
+		return answered(admitResult{Reason: "none", Limits: []admitRow{r}, Tiers: []admitTier{{Count: counted, Remaining: max(1-counted, 0)}}})
 	}
-	first := admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)}
+	first := admitRow{Allowed: true, ResetAfter: time.Minute}
 	full := admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute}
 	because := func(r admitResult, reason guard.AdmitReason, retry time.Duration, tier, strikes int64) admitResult {
 		r.Reason, r.RetryAfter, r.Tier, r.Strikes = reason, retry, tier, strikes
 		return r
 	}
+	admitted := func(at time.Duration, r admitResult) admitResult {
+		r.Allowed, r.At = true, afterStart(at)
+		return r
+	}
 	guards.Run(
 		t,
-		guardStep{Name: "an allowed call is none", Call: only, Writes: true, TTLs: ttls{guardKey("sliding_log:minute"): time.Minute}, Want: row(first, 0)},
+		guardStep{Name: "an allowed call is none", Call: only, Writes: true, TTLs: ttls{guardKey("sliding_log:minute"): time.Minute}, Want: admitted(0, row(first, 0))},
 		guardStep{Name: "a refused one is", Call: only, Writes: true, Want: because(row(full, 1), "limit", time.Minute, 0, 0)},
 		guardStep{Name: "every call is: the threshold-th would start a block, were it not for the first strike's second", Call: every, Writes: true, Want: because(row(full, 2), "tier", time.Minute, 1, 1), TTLs: ttls{
 			guardKey("sliding_log:minute"): time.Minute, guardKey("attempts"): time.Hour, guardKey("block"): time.Second,
 		}},
-		guardStep{Name: "after the block the tier counts anew", Advance: time.Minute, Call: every, Writes: true, Want: because(row(admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(2 * time.Minute)}, 1), "none", 0, 0, 1)},
+		guardStep{Name: "after the block the tier counts anew", Advance: time.Minute, Call: every, Writes: true, Want: admitted(time.Minute, because(row(admitRow{Allowed: true, ResetAfter: time.Minute}, 1), "none", 0, 0, 1))},
 		guardStep{Name: "also where all else allows", Advance: time.Minute, Call: every, Writes: true, Want: because(row(admitRow{Allowed: true, Remaining: 1}, 2), "tier", 5*time.Minute, 1, 2)},
 	)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 func TestAdmit_duplicateTakesNothing(t *testing.T) {
@@ -19,17 +20,18 @@ func TestAdmit_duplicateTakesNothing(t *testing.T) {
 	other.Receipt = "s"
 	sums := []admitBudget{{Allowed: true, Spent: 100}}
 	known := admitResult{
-		Allowed: true, Duplicate: true, Reason: "none", Challenge: "none", Reservation: admittedAt("r", 0),
+		Allowed: true, Duplicate: true, Reason: "none", At: afterStart(0), Challenge: "none", Reservation: admittedAt("r", 0),
 		Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute}}, Budgets: sums, Tiers: []admitTier{{Count: 1, Remaining: 1}},
 	}
 	later := known
+	later.At = afterStart(9*time.Second - time.Microsecond)
 	later.Limits = []admitRow{{Allowed: true, ResetAfter: 51*time.Second + time.Microsecond}}
 	guards.Run(
 		t,
 		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
 		guardStep{Call: admit(p), Writes: true, Want: admitResult{
-			Allowed: true, Reason: "none", Challenge: "consumed", Reservation: admittedAt("r", 0), Budgets: sums,
-			Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)}}, Tiers: []admitTier{{Count: 1, Remaining: 1}},
+			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed", Reservation: admittedAt("r", 0), Budgets: sums,
+			Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute}}, Tiers: []admitTier{{Count: 1, Remaining: 1}},
 		}},
 		guardStep{Name: "a double click", Call: admit(p), Want: known},
 		guardStep{Name: "another request", Advance: 9*time.Second - time.Microsecond, Call: admit(other), Writes: true, Want: admitResult{
@@ -49,22 +51,22 @@ func TestAdmit_receiptIsKnownForDedup(t *testing.T) {
 		return admitParams{Receipt: receipt, Dedup: dedup, Limits: []admitLimit{perLog("day", 9, 24*time.Hour)}}
 	}
 	passed := func(left int64, at time.Duration) admitResult {
-		return passes(admitRow{Allowed: true, Remaining: left, ResetAfter: 24 * time.Hour, Mark: markAt(at + 24*time.Hour)})
+		return passesAt(at, admitRow{Allowed: true, Remaining: left, ResetAfter: 24 * time.Hour})
 	}
-	known := func(left int64, reset time.Duration) admitResult {
-		r := passes(admitRow{Allowed: true, Remaining: left, ResetAfter: reset})
+	known := func(at time.Duration, left int64, reset time.Duration) admitResult {
+		r := passesAt(at, admitRow{Allowed: true, Remaining: left, ResetAfter: reset})
 		r.Duplicate = true
 		return r
 	}
 	log := guardKey("sliding_log:day")
-	runBoth(
+	guards.Run(
 		t,
 		guardStep{Name: "10 s unless it says otherwise", Call: admit(call("a", 0)), Writes: true, TTLs: ttls{guardKey("checked"): 10 * time.Second, log: 24 * time.Hour}, Want: passed(8, 0)},
-		guardStep{Advance: 10*time.Second - time.Microsecond, Call: admit(call("a", 0)), Want: known(8, 24*time.Hour-10*time.Second+time.Microsecond)},
+		guardStep{Advance: 10*time.Second - time.Microsecond, Call: admit(call("a", 0)), Want: known(10*time.Second-time.Microsecond, 8, 24*time.Hour-10*time.Second+time.Microsecond)},
 		guardStep{Name: "counted anew", Advance: time.Microsecond, Call: admit(call("a", 0)), Writes: true, Want: passed(7, 10*time.Second)},
 		guardStep{Name: "known for an hour", Call: admit(call("b", time.Hour)), Writes: true, TTLs: ttls{guardKey("checked"): time.Hour, log: 24 * time.Hour}, Want: passed(6, 10*time.Second)},
 		guardStep{Name: "a shorter one forgets it not", Advance: time.Minute, Call: admit(call("c", time.Second)), Writes: true, TTLs: ttls{guardKey("checked"): time.Hour, log: 24 * time.Hour}, Want: passed(5, 70*time.Second)},
-		guardStep{Call: admit(call("b", time.Hour)), Want: known(5, 24*time.Hour)},
+		guardStep{Call: admit(call("b", time.Hour)), Want: known(70*time.Second, 5, 24*time.Hour)},
 		guardStep{Name: "as the call has it", Call: admit(call("b", 30*time.Second)), Writes: true, Want: passed(4, 70*time.Second)},
 	)
 }
@@ -74,11 +76,11 @@ func TestAdmit_receiptOfACallThatTakesNothing(t *testing.T) {
 	look := perLog("minute", 1, time.Minute)
 	look.Cost = cost(0)
 	take := perLog("minute", 1, time.Minute)
-	runBoth(
+	guards.Run(
 		t,
 		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{look}}), Want: passes(admitRow{Allowed: true, Remaining: 1})},
 		guardStep{Call: admit(admitParams{Receipt: "r"}), Want: passes()},
-		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{take}}), Writes: true, Want: passes(admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)})},
+		guardStep{Call: admit(admitParams{Receipt: "r", Limits: []admitLimit{take}}), Writes: true, Want: passes(admitRow{Allowed: true, ResetAfter: time.Minute})},
 		guardStep{Call: admit(admitParams{Receipt: "q", Limits: []admitLimit{take}}), Want: stops(time.Minute, admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute})},
 	)
 }
@@ -88,16 +90,16 @@ func TestAdmit_shadowIsToldAndRefusesNothing(t *testing.T) {
 	limits[1].Shadow = true
 	call := admit(admitParams{Limits: limits})
 	live := func(left int64) admitRow {
-		return admitRow{Allowed: true, Remaining: left, ResetAfter: time.Minute, Mark: markAt(time.Minute)}
+		return admitRow{Allowed: true, Remaining: left, ResetAfter: time.Minute}
 	}
 	over := admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute}
-	runBoth(
+	guards.Run(
 		t,
-		guardStep{Call: call, Writes: true, Want: passes(live(2), admitRow{Allowed: true, ResetAfter: time.Minute, Mark: markAt(time.Minute)})},
+		guardStep{Call: call, Writes: true, Want: passes(live(2), admitRow{Allowed: true, ResetAfter: time.Minute})},
 		guardStep{Name: "it would refuse, and is not charged", Call: call, Writes: true, Want: passes(live(1), over)},
 		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
 		guardStep{Name: "the live one refuses", Call: call, Want: stops(time.Minute, over, over)},
-		guardStep{Name: "given back are those that were charged", Call: giveBack(guardBack{Limits: takenOf(limits, live(0).Mark, 0)}), Writes: true, Want: given},
+		guardStep{Name: "given back are those that were charged", Call: giveBack(guardBack{Limits: limits, Left: takenOf([]admitRow{live(0), over}), At: luatest.Start}), Writes: true, Want: given},
 		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
 	)
 }
@@ -113,7 +115,7 @@ func TestAdmit_refusesArguments(t *testing.T) {
 	refuses := func(name string, p admitParams) guardStep {
 		return guardStep{Name: name, Call: admit(p), WantErr: fcall.ErrArgument}
 	}
-	runBoth(
+	guards.Run(
 		t,
 		refuses("one limit twice", admitParams{Limits: []admitLimit{minute, minute}}),
 		refuses("a log counts requests", admitParams{Limits: []admitLimit{two}}),
@@ -121,7 +123,7 @@ func TestAdmit_refusesArguments(t *testing.T) {
 		refuses("a receipt of 225 bytes", admitParams{Receipt: string(make([]byte, 225)), Limits: []admitLimit{minute}}),
 		refuses("a budget without an ID", admitParams{Budgets: []guard.AdmitBudgets{{Budget: 1, Window: time.Minute}}}),
 		refuses("a block below the tick", admitParams{Tiers: []guard.AdmitTiers{{Threshold: 1, Window: 1, Block: time.Microsecond}}}),
-		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passes()},
+		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passesUntimed()},
 	)
 }
 
@@ -131,15 +133,15 @@ func TestAdmit_duplicateOfAForgottenChargeHasNoReservation(t *testing.T) {
 	first := admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Second}}, Estimate: 10}
 	other := first
 	other.Receipt = "s"
-	fits := func(id string, spent fcall.Micros) admitResult {
-		return admitResult{Allowed: true, Reason: "none", Challenge: "none", Reservation: id, Limits: []admitRow{}, Tiers: []admitTier{}, Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}}
+	fits := func(at time.Duration, id string, spent fcall.Micros) admitResult {
+		return admitResult{Allowed: true, At: afterStart(at), Reason: "none", Challenge: "none", Reservation: id, Limits: []admitRow{}, Tiers: []admitTier{}, Budgets: []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}}
 	}
-	known := fits("", 10)
+	known := fits(2*time.Second, "", 10)
 	known.Duplicate = true
 	guards.Run(
 		t,
-		guardStep{Call: admit(first), Writes: true, Want: fits(admittedAt("r", 0), 10)},
-		guardStep{Name: "keeps the key", Advance: 1500 * time.Millisecond, Call: admit(other), Writes: true, Want: fits(admittedAt("s", 1500*time.Millisecond), 10)},
+		guardStep{Call: admit(first), Writes: true, Want: fits(0, admittedAt("r", 0), 10)},
+		guardStep{Name: "keeps the key", Advance: 1500 * time.Millisecond, Call: admit(other), Writes: true, Want: fits(1500*time.Millisecond, admittedAt("s", 1500*time.Millisecond), 10)},
 		guardStep{Name: "twice the window later", Advance: 500 * time.Millisecond, Call: admit(first), Want: known},
 	)
 }

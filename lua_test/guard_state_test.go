@@ -18,7 +18,7 @@ func everything() (admitParams, guardBack) {
 		Bucket: "u1", Receipt: "r", Limits: guardLimits(5), Challenge: "t1", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: time.Second,
 		Tiers: []guard.AdmitTiers{{Threshold: 99, Window: time.Hour, Block: time.Minute}},
 	}
-	return p, guardBack{Bucket: "u1", Receipt: "r", Limits: takenOf(p.Limits, marksOf(takenAtStart())...), Reservation: admittedAt("r", 0), Challenge: "t1"}
+	return p, guardBack{Bucket: "u1", Receipt: "r", Limits: p.Limits, Left: takenOf(takenAtStart()), At: luatest.Start, Reservation: admittedAt("r", 0), Challenge: "t1"}
 }
 
 // A key that can not be read refuses before anything is written, whichever it is.
@@ -50,7 +50,7 @@ func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 				if _, err := c.challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: "t1", TTL: time.Hour}); err != nil {
 					t.Fatal(err)
 				}
-				if r, err := c.guard.Admit(t.Context(), p); err != nil || !r.Allowed {
+				if r, err := c.guard.Admit(t.Context(), p.packed()); err != nil || !r.Allowed {
 					t.Fatalf("admit: %+v, %v", r, err)
 				}
 				s.Advance(t, time.Second) // the hold has ended: it is read
@@ -74,17 +74,27 @@ func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = c.guard.Admit(t.Context(), again)
+				_, err = c.guard.Admit(t.Context(), again.packed())
 				tell("admit", err)
 				sameKeys(t, s, before)
 				if k.givesBack {
-					_, err = c.guard.GiveBack(t.Context(), back)
+					_, err = c.guard.GiveBack(t.Context(), back.packed())
 					tell("give_back", err)
 					sameKeys(t, s, before)
 				}
 			}
 		}
 	})
+}
+
+// Where only limits are asked for, the last one's key is found unreadable before the first is charged.
+func TestAdmit_unreadableLimitsRefuseBeforeAnythingIsWritten(t *testing.T) {
+	call := admit(admitParams{Limits: guardLimits(5)})
+	for _, suffix := range []string{"block", "sliding_log:a", "sliding_counter:a", "fixed_window:a", "gcra:a"} {
+		t.Run(suffix, func(t *testing.T) {
+			guards.Run(t, guardStep{Given: wrongType(guardKey(suffix)), Call: call, WantErr: fcall.ErrState})
+		})
+	}
 }
 
 // A key that another caller's wrong type keeps from being written: nothing else is charged for it.
@@ -106,11 +116,11 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 			if _, err := c.challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: "t1", TTL: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
-			r, err := c.guard.Admit(t.Context(), p)
+			r, err := c.guard.Admit(t.Context(), p.packed())
 			if err != nil || !r.Allowed || !strings.HasPrefix(r.Reservation, "r@") {
 				t.Fatalf("admit: %+v, %v", r, err)
 			}
-			back.Limits, back.Reservation = takenOf(p.Limits, marksOf(r.Limits)...), r.Reservation
+			back.Left, back.At, back.Reservation = takenOf(r.Limits), r.At, r.Reservation
 		}
 		s.CheckTTLs(t, map[string]time.Duration{
 			guardKey("checked"): 10 * time.Second, guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour,
@@ -122,7 +132,7 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 			guardKey("checked"): 10 * time.Second, guardKey("sliding_log:a"): 10 * time.Second, // what callers need of them
 		}, func() {
 			take()
-			if r, err := c.guard.GiveBack(t.Context(), back); err != nil || !r.GivenBack {
+			if r, err := c.guard.GiveBack(t.Context(), back.packed()); err != nil || !r.GivenBack {
 				t.Fatalf("give_back: %+v, %v", r, err)
 			}
 		})

@@ -18,12 +18,77 @@ import (
 type (
 	suiteOf     = luatest.Suite[guarded]
 	guardStep   = luatest.Step[guarded]
-	admitParams = guard.AdmitParams
 	admitResult = guard.AdmitResult
-	admitLimit  = guard.AdmitLimits
-	admitRow    = guard.AdmitLimitsResult
-	guardBack   = guard.GiveBackParams
+	admitLimit  = guard.Limit
+	admitRow    = guard.LimitResult
 )
+
+// admitParams are a call of admit, with rows that are not packed yet.
+type admitParams struct {
+	Bucket            fcall.Subject
+	Limits            []admitLimit
+	Of                []fcall.Subject
+	Weight            int64
+	Receipt           string
+	Dedup             time.Duration
+	Budgets           []guard.AdmitBudgets
+	Estimate          fcall.Micros
+	Hold              time.Duration
+	Penalty           time.Duration
+	Reservation       string
+	Tiers             []guard.AdmitTiers
+	Escalation        []guard.AdmitEscalation
+	StrikeMemory      time.Duration
+	CountRefused      bool
+	Challenge         string
+	ChallengeRequired bool
+	Payload           string
+}
+
+func (p admitParams) pack() (guard.AdmitParams, error) {
+	limits, err := guard.PackLimit(p.Limits...)
+	budgets, errBudgets := guard.PackAdmitBudgets(p.Budgets...)
+	tiers, errTiers := guard.PackAdmitTiers(p.Tiers...)
+	escalation, errEscalation := guard.PackAdmitEscalation(p.Escalation...)
+	return guard.AdmitParams{
+		Bucket: p.Bucket, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup, Budgets: budgets, Estimate: p.Estimate,
+		Hold: p.Hold, Penalty: p.Penalty, Reservation: p.Reservation, Tiers: tiers, Escalation: escalation, StrikeMemory: p.StrikeMemory,
+		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload,
+	}, errors.Join(err, errBudgets, errTiers, errEscalation)
+}
+
+func (p admitParams) packed() guard.AdmitParams {
+	packed, err := p.pack()
+	if err != nil {
+		panic(err)
+	}
+	return packed
+}
+
+// guardBack are a call of give_back, with rows that are not packed yet. Left is each limit's reset_after in the answer.
+type guardBack struct {
+	Bucket      fcall.Subject
+	Limits      []admitLimit
+	Left        []time.Duration
+	Weight      int64
+	At          time.Time
+	Age         time.Duration
+	Receipt     string
+	Reservation string
+	Challenge   string
+	Payload     string
+}
+
+func (p guardBack) packed() guard.GiveBackParams {
+	back := guard.GiveBackParams{
+		Bucket: p.Bucket, Limits: guard.MustPackLimit(p.Limits...), Weight: p.Weight, At: p.At, Age: p.Age,
+		Receipt: p.Receipt, Reservation: p.Reservation, Challenge: p.Challenge, Payload: p.Payload,
+	}
+	for _, left := range p.Left {
+		back.Taken = append(back.Taken, guard.GiveBackTaken{Left: left})
+	}
+	return back
+}
 
 // guarded are the clients that act on one guarded subject's state.
 type guarded struct {
@@ -31,8 +96,6 @@ type guarded struct {
 	cost       *budget.Client
 	abuse      *abuse.Client
 	challenges *challenge.Client
-
-	byLimits bool // whether admit_by_limits is asked where it can answer
 }
 
 var guards = suiteOf{
@@ -72,62 +135,67 @@ func itsChallenges(g guarded) *challenge.Client { return g.challenges }
 // admit is a call of u1.
 func admit(p admitParams) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
-	few, whole := byLimits(p)
 	return func(ctx context.Context, g guarded) (any, error) {
-		if !g.byLimits || !whole {
-			return g.guard.Admit(ctx, p)
-		}
-		r, err := g.guard.AdmitByLimits(ctx, few)
+		packed, err := p.pack()
 		if err != nil {
 			return admitResult{}, err
 		}
-		return asAdmit(r), nil
+		return g.guard.Admit(ctx, packed)
 	}
 }
 
 // giveBack gives back what a call of u1 took.
 func giveBack(p guardBack) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
-	return by(itsGuard, (*guard.Client).GiveBack, p)
+	return by(itsGuard, (*guard.Client).GiveBack, p.packed())
 }
 
 // perLog is a sliding_log in each table's first place.
 func perLog(name string, limit int64, window time.Duration) admitLimit {
-	return admitLimit{Name: name, Kind: guard.AdmitLimitsKindSlidingLog, Limit: limit, Window: window}
+	return admitLimit{Name: name, Kind: guard.LimitKindSlidingLog, Limit: limit, Window: window}
 }
 
 // guardLimits is a limit of each kind: so many in 10 s.
 func guardLimits(limit int64) []admitLimit {
 	var all []admitLimit
 	for _, l := range ofEach(limit) {
-		all = append(all, admitLimit{Name: l.Name, Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost})
+		all = append(all, admitLimit{Name: l.Name, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost})
 	}
 	return all
 }
 
-// takenOf is what give_back takes of rows that were answered with these marks.
-func takenOf(limits []admitLimit, marks ...int64) []guard.GiveBackLimits {
-	var all []guard.GiveBackLimits
-	for i, l := range limits {
-		all = append(all, guard.GiveBackLimits{Name: l.Name, Kind: guard.GiveBackLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost, Mark: marks[i]})
+// takenOf is what an answer tells give_back of its limits; those that did not allow took nothing.
+func takenOf(rows []admitRow) (left []time.Duration) {
+	for _, row := range rows {
+		if !row.Allowed {
+			row.ResetAfter = 0
+		}
+		left = append(left, row.ResetAfter)
 	}
-	return all
+	return left
 }
 
-// markAt is the mark of what is forgotten so long after the start.
-func markAt(after time.Duration) int64 { return luatest.Start.Add(after).UnixMicro() }
-
-// markMS is that of a limit whose key's expiry tells: in whole milliseconds.
-func markMS(after time.Duration) int64 { return markAt(after) / 1000 * 1000 }
+// afterStart is the clock so long after the start.
+func afterStart(d time.Duration) time.Time { return luatest.Start.Add(d) }
 
 // admittedAt is the reservation of a receipt that was admitted so long after the start.
 func admittedAt(receipt string, after time.Duration) string {
-	return fmt.Sprintf("%s@%d", receipt, markAt(after))
+	return fmt.Sprintf("%s@%d", receipt, luatest.Start.Add(after).UnixMicro())
 }
 
-// passes is the answer to an admitted call that asks for no more than these limits, and stops that to one that they refuse.
-func passes(rows ...admitRow) admitResult {
-	return answered(admitResult{Allowed: true, Reason: guard.AdmitReasonNone, Limits: rows})
+// passes is the answer to a call that is admitted at the start and asks for no more than these limits, passesAt to one so long
+// after it, and stops to one that they refuse.
+func passes(rows ...admitRow) admitResult { return passesAt(0, rows...) }
+
+func passesAt(d time.Duration, rows ...admitRow) admitResult {
+	return answered(admitResult{Allowed: true, Reason: guard.AdmitReasonNone, At: afterStart(d), Limits: rows})
+}
+
+// passesUntimed is passes where no limit needs the clock.
+func passesUntimed(rows ...admitRow) admitResult {
+	r := passes(rows...)
+	r.At = time.Time{}
+	return r
 }
 
 func stops(retry time.Duration, rows ...admitRow) admitResult {

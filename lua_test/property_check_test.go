@@ -1,6 +1,7 @@
 package luatest_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -25,7 +26,7 @@ var checkFamily = family[*ratelimit.Client, *model.Check]{
 }
 
 var (
-	checkKinds = []ratelimit.CheckLimitsKind{ratelimit.CheckLimitsKindSlidingLog, ratelimit.CheckLimitsKindSlidingCounter, ratelimit.CheckLimitsKindFixedWindow, ratelimit.CheckLimitsKindGCRA}
+	checkKinds = []ratelimit.LimitKind{ratelimit.LimitKindSlidingLog, ratelimit.LimitKindSlidingCounter, ratelimit.LimitKindFixedWindow, ratelimit.LimitKindGCRA}
 	checkNames = []string{"a", "b", "c", "minute"}
 )
 
@@ -34,7 +35,7 @@ func checkKeys() []storedKey {
 	for _, kind := range checkKinds {
 		for _, name := range checkNames {
 			stored := "string"
-			if kind == ratelimit.CheckLimitsKindSlidingLog {
+			if kind == ratelimit.LimitKindSlidingLog {
 				stored = "list"
 			}
 			keys = append(keys, storedKey{string(kind) + ":" + name, stored})
@@ -51,8 +52,9 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 		l := checkLimit{
 			Kind: rapid.SampledFrom(checkKinds).Draw(t, "kind"), Name: rapid.SampledFrom(checkNames).Draw(t, "name"),
 			Limit: rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 7, 9, 1_000_000}).Draw(t, "limit"), Window: rapid.SampledFrom(windows).Draw(t, "window"),
+			Shadow: rapid.IntRange(0, 9).Draw(t, "shadow") == 9, Global: rapid.IntRange(0, 4).Draw(t, "global") == 4,
 		}
-		if l.Kind == ratelimit.CheckLimitsKindGCRA || rapid.IntRange(0, 99).Draw(t, "misplaced burst") == 99 {
+		if l.Kind == ratelimit.LimitKindGCRA || rapid.IntRange(0, 99).Draw(t, "misplaced burst") == 99 {
 			l.Burst = rapid.SampledFrom([]int64{0, 0, 1, 2, 10, 1_000_000}).Draw(t, "burst")
 		}
 		return l
@@ -79,11 +81,18 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 		if which == 19 {
 			return resetCheck(p)
 		}
+		p.Weight = rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 2, 3}).Draw(t, "weight")
 		for i := range p.Limits {
 			l := &p.Limits[i]
 			costs := []*int64{nil, nil, nil, nil, cost(0), cost(1)}
-			if l.Kind != ratelimit.CheckLimitsKindSlidingLog {
-				costs = append(costs, cost(2), cost(max(l.Limit/2, 1)), cost(l.Limit))
+			if l.Kind != ratelimit.LimitKindSlidingLog {
+				most := l.Limit
+				if p.Weight > 1 {
+					most = min(cmp.Or(l.Burst, l.Limit), l.Limit) / p.Weight
+				}
+				if costs = append(costs, cost(2), cost(max(most/2, 1)), cost(most)); most == 0 {
+					costs = []*int64{cost(0)}
+				}
 			}
 			l.Cost = rapid.SampledFrom(costs).Draw(t, "cost")
 		}
@@ -95,16 +104,18 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 			p.Dedup = rapid.SampledFrom(dedups).Draw(t, "dedup")
 		}
 		if which > 14 {
-			return peekAtCheck(ratelimit.CheckPeekParams{Bucket: p.Bucket, Limits: peekLimits(p.Limits), Receipt: p.Receipt, Dedup: p.Dedup})
+			return peekAtCheck(p)
 		}
 		return takeFromCheck(p)
 	}}
 }
 
-func modelCheck(limits []checkLimit, receipt string, dedup time.Duration) model.CheckCall {
-	c := model.CheckCall{Receipt: receipt, Dedup: dedup}
-	for _, l := range limits {
-		c.Limits = append(c.Limits, model.CheckLimit{Name: l.Name, Kind: string(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: modelCost(l.Cost)})
+func modelCheck(p checkParams) model.CheckCall {
+	c := model.CheckCall{Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup}
+	for _, l := range p.Limits {
+		c.Limits = append(c.Limits, model.CheckLimit{
+			Name: l.Name, Kind: string(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: modelCost(l.Cost), Shadow: l.Shadow, Global: l.Global,
+		})
 	}
 	return c
 }
@@ -113,7 +124,7 @@ func modelCheck(limits []checkLimit, receipt string, dedup time.Duration) model.
 func checkTick(c model.CheckCall, r model.CheckResult) time.Duration {
 	tick := time.Millisecond
 	for i, row := range r.Limits {
-		if !row.Allowed && row.RetryAfter == r.RetryAfter {
+		if !row.Allowed && !c.Limits[i].Shadow && row.RetryAfter == r.RetryAfter {
 			tick = min(tick, c.Limits[i].Tick())
 		}
 	}
@@ -133,10 +144,10 @@ func mayReturn(m *model.Check, subject string, c model.CheckCall, r model.CheckR
 }
 
 func takeFromCheck(p checkParams) checkCall {
-	c := modelCheck(p.Limits, p.Receipt, p.Dedup)
+	c := modelCheck(p)
 	return checkCall{
 		function: "check", subject: string(p.Bucket), params: p,
-		queue: queued((*ratelimit.Client).QueueCheck, p),
+		queue: queued((*ratelimit.Client).QueueCheck, p.packed()),
 		answer: func(m *model.Check) answer {
 			remembered := m.Remembers(string(p.Bucket), p.Receipt)
 			r, changed, err := m.Check(string(p.Bucket), c)
@@ -156,15 +167,14 @@ func takeFromCheck(p checkParams) checkCall {
 	}
 }
 
-func peekAtCheck(p ratelimit.CheckPeekParams) checkCall {
-	var limits []checkLimit
-	for _, l := range p.Limits {
-		limits = append(limits, checkLimit{Name: l.Name, Kind: ratelimit.CheckLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost})
-	}
-	c := modelCheck(limits, p.Receipt, p.Dedup)
+// peekParams are a call of check_peek, with rows that are not packed yet.
+type peekParams checkParams
+
+func peekAtCheck(p checkParams) checkCall {
+	c := modelCheck(p)
 	return checkCall{
-		function: "check_peek", subject: string(p.Bucket), params: p,
-		queue: queued((*ratelimit.Client).QueueCheckPeek, p),
+		function: "check_peek", subject: string(p.Bucket), params: peekParams(p),
+		queue: queued((*ratelimit.Client).QueueCheckPeek, p.peek()),
 		answer: func(m *model.Check) answer {
 			remembered := m.Remembers(string(p.Bucket), p.Receipt)
 			r, err := m.Peek(string(p.Bucket), c)
@@ -173,7 +183,7 @@ func peekAtCheck(p ratelimit.CheckPeekParams) checkCall {
 			}
 			want := ratelimit.CheckPeekResult{Allowed: r.Allowed, Duplicate: r.Duplicate, Refused: r.Refused, RetryAfter: r.RetryAfter}
 			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, ratelimit.CheckPeekLimitsResult(row))
+				want.Limits = append(want.Limits, checkRow(row))
 			}
 			return answer{
 				reply:   want,
@@ -184,23 +194,25 @@ func peekAtCheck(p ratelimit.CheckPeekParams) checkCall {
 	}
 }
 
+// resetParams are a call of check_reset.
+type resetParams checkParams
+
 func resetCheck(p checkParams) checkCall {
-	c := modelCheck(p.Limits, "", 0)
-	reset := ratelimit.CheckResetParams{Bucket: p.Bucket}
-	for _, l := range p.Limits {
-		reset.Limits = append(reset.Limits, ratelimit.CheckResetLimits{Name: l.Name, Kind: ratelimit.CheckResetLimitsKind(l.Kind)})
-	}
+	c := modelCheck(p)
 	return checkCall{
-		function: "check_reset", subject: string(p.Bucket), params: reset,
-		queue: queued((*ratelimit.Client).QueueCheckReset, reset),
+		function: "check_reset", subject: string(p.Bucket), params: resetParams(p),
+		queue: queued((*ratelimit.Client).QueueCheckReset, p.reset()),
 		answer: func(m *model.Check) answer {
-			existed := m.Reset(string(p.Bucket), c.Limits)
+			existed, err := m.Reset(string(p.Bucket), c.Limits)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
 			return answer{reply: ratelimit.CheckResetResult{Existed: existed}, changed: existed}
 		},
 	}
 }
 
-// checkInvariant holds each limit to its kind's invariant, and that a call is allowed exactly if each of its limits allows.
+// checkInvariant holds each limit to its kind's invariant, and that a call is allowed exactly if each of its limits allows but shadows.
 func checkInvariant() func(time.Time, string, any, any) string {
 	var log, bucket, counter, window func(time.Time, string, any, any) string
 	var clock time.Time
@@ -211,7 +223,7 @@ func checkInvariant() func(time.Time, string, any, any) string {
 		}
 		clock = now
 		of := func(kind, name string) string { return subject + " " + kind + " " + name }
-		if p, ok := params.(ratelimit.CheckResetParams); ok {
+		if p, ok := params.(resetParams); ok {
 			for _, l := range p.Limits {
 				log(now, of("sliding_log", l.Name), ratelimit.SlidingLogResetParams{}, nil)
 				counter(now, of("sliding_counter", l.Name), ratelimit.SlidingCounterResetParams{}, nil)
@@ -225,25 +237,30 @@ func checkInvariant() func(time.Time, string, any, any) string {
 			return ""
 		}
 		r := reply.(checkResult)
+		limits := modelCheck(p).Weighed()
 		for i, row := range r.Limits {
 			l, problem := p.Limits[i], ""
-			took := r.Allowed && !r.Duplicate && modelCost(l.Cost) > 0
+			l.Cost = cost(limits[i].Cost)
+			took := r.Allowed && row.Allowed && (!r.Duplicate || l.Global) && limits[i].Cost > 0
 			switch l.Kind {
-			case ratelimit.CheckLimitsKindSlidingLog:
+			case ratelimit.LimitKindSlidingLog:
 				problem = log(now, of("sliding_log", l.Name), logParams{Limit: l.Limit, Window: l.Window}, logResult{Allowed: took})
-			case ratelimit.CheckLimitsKindSlidingCounter:
+			case ratelimit.LimitKindSlidingCounter:
 				problem = counter(now, of("sliding_counter", l.Name), counterParams{Limit: l.Limit, Window: l.Window, Cost: l.Cost}, counterResult{Allowed: took, ResetAfter: row.ResetAfter})
-			case ratelimit.CheckLimitsKindFixedWindow:
+			case ratelimit.LimitKindFixedWindow:
 				problem = window(now, of("fixed_window", l.Name), windowParams{Limit: l.Limit, Window: l.Window, Cost: l.Cost}, windowResult{Allowed: took, ResetAfter: row.ResetAfter})
-			case ratelimit.CheckLimitsKindGCRA:
+			case ratelimit.LimitKindGCRA:
 				problem = bucket(now, of("gcra", l.Name), gcraParams{Limit: l.Limit, Period: l.Window, Burst: l.Burst, Cost: l.Cost}, gcraResult{Allowed: took})
 			}
 			if problem != "" {
 				return fmt.Sprintf("limit %d: %s", i, problem)
 			}
 		}
-		refusals := slices.ContainsFunc(r.Limits, func(row checkRow) bool { return !row.Allowed })
-		if len(r.Limits) > 0 && r.Allowed == refusals {
+		refused := false
+		for i, row := range r.Limits {
+			refused = refused || !row.Allowed && !p.Limits[i].Shadow
+		}
+		if len(r.Limits) > 0 && r.Allowed == refused {
 			return "the call is not allowed exactly if each of its limits allows"
 		}
 		return ""

@@ -66,7 +66,7 @@ func TestProperty_invariantsNeedNoModel(t *testing.T) {
 	check := func(row model.CheckRow) checkResult {
 		return checkResult{Allowed: true, Limits: []checkRow{checkRow(row)}}
 	}
-	window := checkLimit{Name: "a", Kind: ratelimit.CheckLimitsKindFixedWindow, Limit: 2, Window: time.Second}
+	window := checkLimit{Name: "a", Kind: ratelimit.LimitKindFixedWindow, Limit: 2, Window: time.Second}
 	free := window
 	free.Cost = cost(0)
 	type told struct {

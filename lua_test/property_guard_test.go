@@ -11,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/model"
 )
 
@@ -33,12 +34,13 @@ var guardFamily = family[guarded, *model.Guard]{
 func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	windows := []time.Duration{1500 * time.Microsecond, time.Second, time.Second, 10 * time.Second, time.Minute + time.Nanosecond}
 	span := rapid.SampledFrom(windows)
-	limit := rapid.Custom(func(t *rapid.T) model.AdmitLimit {
+	limit := rapid.Custom(func(t *rapid.T) model.CheckLimit {
 		kind := string(rapid.SampledFrom(checkKinds).Draw(t, "kind"))
-		l := model.AdmitLimit{Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 4, CheckLimit: model.CheckLimit{
+		l := model.CheckLimit{
 			Kind: kind, Name: rapid.SampledFrom(checkNames[:2]).Draw(t, "name"),
 			Limit: rapid.SampledFrom([]int64{1, 2, 3, 7}).Draw(t, "limit"), Window: span.Draw(t, "window"), Cost: rapid.SampledFrom([]int64{1, 1, 1, 1, 0}).Draw(t, "cost"),
-		}}
+			Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 4, Global: rapid.IntRange(0, 3).Draw(t, "global") == 3,
+		}
 		if kind == "gcra" {
 			l.Burst = rapid.SampledFrom([]int64{0, 0, 2, 10}).Draw(t, "burst")
 		}
@@ -50,7 +52,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 		}
 		return l
 	})
-	same := func(l model.AdmitLimit) string { return l.Kind + l.Name }
+	same := func(l model.CheckLimit) string { return l.Kind + l.Name }
 	endpoint := rapid.Custom(func(t *rapid.T) model.AdmitCall {
 		c := model.AdmitCall{Limits: rapid.SliceOfNDistinct(limit, 0, 4, same).Draw(t, "limits"), Required: rapid.IntRange(0, 4).Draw(t, "required") == 4}
 		if rapid.IntRange(0, 2).Draw(t, "lean") == 2 {
@@ -80,13 +82,14 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			c.Receipt = rapid.SampledFrom([]string{"", "", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
 			c.Dedup = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Microsecond, time.Minute}).Draw(t, "dedup")
 			c.Reservation = reservations.Draw(t, "reservation")
+			c.Weight = rapid.SampledFrom([]int64{0, 0, 0, 1, 2}).Draw(t, "weight")
 			c.Estimate, c.Hold, c.Penalty = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold"), rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
 				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
 			}
-			return callAdmit(subject, c, rapid.Bool().Draw(t, "by_limits"))
+			return callAdmit(subject, c)
 		case 17, 18, 19, 20, 21, 22:
-			return callGiveBack(subject, rapid.IntRange(0, 3).Draw(t, "part"))
+			return callGiveBack(subject, rapid.IntRange(0, 5).Draw(t, "part"))
 		case 23:
 			return beside(itsCost, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
 		case 24:
@@ -114,11 +117,8 @@ func beside[C, M any](client func(guarded) C, part func(*model.Guard) M, c call[
 
 func admitOf(subject string, c model.AdmitCall) admitParams {
 	p := admitParams{
-		Bucket: fcall.Subject(subject), Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
+		Bucket: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
 		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload,
-	}
-	for _, l := range c.Limits {
-		p.Limits = append(p.Limits, admitLimit{Name: l.Name, Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: cost(l.Cost), Shadow: l.Shadow})
 	}
 	for _, b := range c.Budgets {
 		p.Budgets = append(p.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(b.Budget), Window: b.Window})
@@ -132,13 +132,22 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 	return p
 }
 
+func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
+	for _, l := range limits {
+		all = append(all, admitLimit{
+			Name: l.Name, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: cost(l.Cost), Shadow: l.Shadow, Global: l.Global,
+		})
+	}
+	return all
+}
+
 func admitAnswer(r model.AdmitResult) admitResult {
 	want := answered(admitResult{
-		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Strikes: r.Strikes, RetryAfter: r.RetryAfter,
+		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Strikes: r.Strikes, RetryAfter: r.RetryAfter, At: r.At,
 		Challenge: guard.AdmitChallenge(r.Challenge), Reservation: r.Reservation,
 	})
 	for _, row := range r.Limits {
-		want.Limits = append(want.Limits, admitRow{Allowed: row.Allowed, Remaining: row.Remaining, RetryAfter: row.RetryAfter, ResetAfter: row.ResetAfter, Mark: row.Mark})
+		want.Limits = append(want.Limits, admitRow(row))
 	}
 	for _, row := range r.Budgets {
 		want.Budgets = append(want.Budgets, admitBudget{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
@@ -149,18 +158,13 @@ func admitAnswer(r model.AdmitResult) admitResult {
 	return want
 }
 
-// callAdmit is a call of admit, or of admit_by_limits if it may be and there is no more to ask.
-func callAdmit(subject string, c model.AdmitCall, mayBeByLimits bool) guardedCall {
+func callAdmit(subject string, c model.AdmitCall) guardedCall {
 	p := admitOf(subject, c)
-	function := "admit"
-	queue := func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-		return queued((*guard.Client).QueueAdmit, p)(ctx, g.guard, pipe)
-	}
-	if few, whole := byLimits(p); whole && mayBeByLimits {
-		function, queue = "admit_by_limits", queueByLimits(few)
-	}
 	return guardedCall{
-		function: function, subject: subject, params: p, queue: queue,
+		function: "admit", subject: subject, params: p,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			return queued((*guard.Client).QueueAdmit, p.packed())(ctx, g.guard, pipe)
+		},
 		answer: func(m *model.Guard) answer {
 			remembered := m.Remembers(subject, c.Receipt)
 			r, changed, err := m.Admit(subject, c)
@@ -173,7 +177,7 @@ func callAdmit(subject string, c model.AdmitCall, mayBeByLimits bool) guardedCal
 					return slices.Contains([]string{"block", "attempts", "attempt_pages"}, suffix)
 				}
 			}
-			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, plainCall(c), checkOf(r)) {
+			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: c.Limits}, model.CheckResult{Limits: r.Limits}) {
 				a.refused, a.tick = true, admitTick(c, r)
 			}
 			return a
@@ -186,20 +190,6 @@ func callAdmit(subject string, c model.AdmitCall, mayBeByLimits bool) guardedCal
 func waits(c model.AdmitCall, r model.AdmitResult) bool {
 	large := slices.ContainsFunc(c.Budgets, func(b model.CostLimit) bool { return c.Estimate > b.Budget })
 	return !r.Allowed && r.Reason != "blocked" && len(c.Attempt.Tiers) == 0 && r.Challenge == "none" && !large
-}
-
-func plainCall(c model.AdmitCall) (all model.CheckCall) {
-	for _, l := range c.Limits {
-		all.Limits = append(all.Limits, l.CheckLimit)
-	}
-	return all
-}
-
-func checkOf(r model.AdmitResult) (all model.CheckResult) {
-	for _, row := range r.Limits {
-		all.Limits = append(all.Limits, row.CheckRow)
-	}
-	return all
 }
 
 // admitTick is the tick of what waits longest: a limit's own, a budget's microsecond.
@@ -215,37 +205,44 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 // callGiveBack gives back what the subject's last admitted call took, or a part of it: the model knows it once the call is due.
 // Where nobody has asked the model yet it gives back what a call at the start might have taken.
 func callGiveBack(subject string, part int) guardedCall {
-	p := &guardBack{Bucket: fcall.Subject(subject), Limits: takenOf([]admitLimit{perLog("a", 3, time.Second)}, markAt(time.Second)), Reservation: "i1"}
+	early := model.GiveBackCall{
+		Limits: []model.CheckLimit{{Name: "a", Kind: "sliding_log", Limit: 3, Window: time.Second, Cost: 1}}, Left: []time.Duration{time.Second},
+		At: luatest.Start, Reservation: "i1",
+	}
+	p := &guardBack{Bucket: fcall.Subject(subject)}
 	var due *model.GiveBackCall
 	decide := func(c model.GiveBackCall) {
 		switch part {
 		case 1:
 			c.Receipt = ""
 		case 2:
-			c.Limits = c.Limits[:len(c.Limits)/2]
+			c.Limits, c.Left = c.Limits[:len(c.Limits)/2], c.Left[:len(c.Limits)/2]
 		case 3:
 			c.Challenge, c.Reservation = "", ""
+		case 4:
+			c.Age = 0
+		case 5:
+			c.Age, c.Weight = min(c.Age+time.Second, century), 0
 		}
 		due = &c
-		*p = guardBack{Bucket: p.Bucket, Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload}
-		for _, l := range c.Limits {
-			p.Limits = append(p.Limits, guard.GiveBackLimits{Name: l.Name, Kind: guard.GiveBackLimitsKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: cost(l.Cost), Mark: l.Mark})
+		*p = guardBack{
+			Bucket: p.Bucket, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
+			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload,
 		}
 	}
-	early := model.GiveBackCall{Reservation: "i1", Limits: []model.GiveBackLimit{{CheckLimit: model.CheckLimit{Name: "a", Kind: "sliding_log", Limit: 3, Window: time.Second, Cost: 1}, Mark: markAt(time.Second)}}}
 	return guardedCall{
 		function: "give_back", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
 			if due == nil {
 				decide(early)
 			}
-			return queued((*guard.Client).QueueGiveBack, *p)(ctx, g.guard, pipe)
+			return queued((*guard.Client).QueueGiveBack, p.packed())(ctx, g.guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			if due == nil {
 				c := early
 				if a, ok := m.Admitted(subject); ok {
-					c = a.GiveBackOf()
+					c = a.GiveBackOf(m.Now())
 				}
 				decide(c)
 			}

@@ -84,7 +84,7 @@ var limiterKinds = []struct {
 			limits[i].Window = time.Hour
 		}
 		return func(ctx context.Context, i int) (bool, error) {
-			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: limits, Receipt: fmt.Sprint("r", i)})
+			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: limits, Receipt: fmt.Sprint("r", i)}.packed())
 			return r.Allowed && !r.Duplicate, err
 		}
 	}},

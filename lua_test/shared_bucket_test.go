@@ -31,26 +31,18 @@ func sharedBuckets(t *testing.T, test func(t *testing.T, s *luatest.Server, take
 				return passed(t, r.Allowed, err)
 			}
 		},
-		"check of sliding_log":  checkTaker(ratelimit.CheckLimitsKindSlidingLog),
-		"check of fixed_window": checkTaker(ratelimit.CheckLimitsKindFixedWindow),
+		"check of sliding_log":  checkTaker(ratelimit.LimitKindSlidingLog),
+		"check of fixed_window": checkTaker(ratelimit.LimitKindFixedWindow),
 	} {
 		t.Run(name, func(t *testing.T) {
 			limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) { test(t, s, call(t, c)) })
 		})
 	}
-	for _, kind := range []guard.AdmitLimitsKind{guard.AdmitLimitsKindSlidingLog, guard.AdmitLimitsKindFixedWindow} {
+	for _, kind := range []guard.LimitKind{guard.LimitKindSlidingLog, guard.LimitKindFixedWindow} {
 		t.Run("admit of "+string(kind), func(t *testing.T) {
 			guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
 				test(t, s, func(limit int64, window time.Duration) bool {
-					r, err := c.guard.Admit(t.Context(), guard.AdmitParams{Bucket: "u1", Limits: []guard.AdmitLimits{{Name: "a", Kind: kind, Limit: limit, Window: window}}})
-					return passed(t, r.Allowed, err)
-				})
-			})
-		})
-		t.Run("admit_by_limits of "+string(kind), func(t *testing.T) {
-			guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
-				test(t, s, func(limit int64, window time.Duration) bool {
-					r, err := c.guard.AdmitByLimits(t.Context(), guard.AdmitByLimitsParams{Bucket: "u1", Limits: []guard.AdmitByLimitsLimits{{Name: "a", Kind: guard.AdmitByLimitsLimitsKind(kind), Limit: limit, Window: window}}})
+					r, err := c.guard.Admit(t.Context(), admitParams{Bucket: "u1", Limits: []admitLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.packed())
 					return passed(t, r.Allowed, err)
 				})
 			})
@@ -58,10 +50,10 @@ func sharedBuckets(t *testing.T, test func(t *testing.T, s *luatest.Server, take
 	}
 }
 
-func checkTaker(kind ratelimit.CheckLimitsKind) func(*testing.T, *ratelimit.Client) taker {
+func checkTaker(kind ratelimit.LimitKind) func(*testing.T, *ratelimit.Client) taker {
 	return func(t *testing.T, c *ratelimit.Client) taker {
 		return func(limit int64, window time.Duration) bool {
-			r, err := c.Check(t.Context(), ratelimit.CheckParams{Bucket: "u1", Limits: []ratelimit.CheckLimits{{Name: "a", Kind: kind, Limit: limit, Window: window}}})
+			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: []checkLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.packed())
 			return passed(t, r.Allowed, err)
 		}
 	}
@@ -211,15 +203,11 @@ func TestSharedBucket_aShorterDedupForgetsNoReceipt(t *testing.T) {
 			return r.Duplicate, err
 		},
 		"check": func(t *testing.T, _ guarded, c *ratelimit.Client, receipt string, dedup time.Duration) (bool, error) {
-			r, err := c.Check(t.Context(), ratelimit.CheckParams{Bucket: "u1", Receipt: receipt, Dedup: dedup, Limits: []ratelimit.CheckLimits{{Name: "a", Kind: ratelimit.CheckLimitsKindGCRA, Limit: 100, Window: time.Second}}})
+			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Receipt: receipt, Dedup: dedup, Limits: []checkLimit{{Name: "a", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Second}}}.packed())
 			return r.Duplicate, err
 		},
 		"admit": func(t *testing.T, g guarded, _ *ratelimit.Client, receipt string, dedup time.Duration) (bool, error) {
-			r, err := g.guard.Admit(t.Context(), guard.AdmitParams{Bucket: "u1", Receipt: receipt, Dedup: dedup, Limits: []guard.AdmitLimits{{Name: "a", Kind: guard.AdmitLimitsKindGCRA, Limit: 100, Window: time.Second}}})
-			return r.Duplicate, err
-		},
-		"admit_by_limits": func(t *testing.T, g guarded, _ *ratelimit.Client, receipt string, dedup time.Duration) (bool, error) {
-			r, err := g.guard.AdmitByLimits(t.Context(), guard.AdmitByLimitsParams{Bucket: "u1", Receipt: receipt, Dedup: dedup, Limits: []guard.AdmitByLimitsLimits{{Name: "a", Kind: guard.AdmitByLimitsLimitsKindGCRA, Limit: 100, Window: time.Second}}})
+			r, err := g.guard.Admit(t.Context(), admitParams{Bucket: "u1", Receipt: receipt, Dedup: dedup, Limits: []admitLimit{{Name: "a", Kind: guard.LimitKindGCRA, Limit: 100, Window: time.Second}}}.packed())
 			return r.Duplicate, err
 		},
 	} {
@@ -245,7 +233,7 @@ func TestSharedBucket_aShorterDedupForgetsNoReceipt(t *testing.T) {
 			}
 		}
 		t.Run(name, func(t *testing.T) {
-			if name == "admit" || name == "admit_by_limits" {
+			if name == "admit" {
 				guards.Each(t, func(t *testing.T, s *luatest.Server, g guarded) { play(t, s, g, nil) })
 				return
 			}

@@ -3,6 +3,7 @@ package luatest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,9 +50,9 @@ var wireCalls = []wireCall{
 	onWire(ratelimit.New, (*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 5, Period: time.Second}),
 	onWire(ratelimit.New, (*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 7, Period: time.Minute, Burst: 10, Cost: 1}),
 	onWire(ratelimit.New, (*ratelimit.Client).GCRAReset, ratelimit.GCRAResetParams{Bucket: "u1"}),
-	onWire(ratelimit.New, (*ratelimit.Client).Check, checkParams{Bucket: "u1", Limits: ofEach(5), Receipt: "r1", Dedup: 2 * time.Second}),
-	onWire(ratelimit.New, (*ratelimit.Client).CheckPeek, ratelimit.CheckPeekParams{Bucket: "u1", Limits: peekLimits(ofEach(5)), Receipt: "r1", Dedup: 2 * time.Second}),
-	onWire(ratelimit.New, (*ratelimit.Client).CheckReset, ratelimit.CheckResetParams{Bucket: "u1", Limits: []ratelimit.CheckResetLimits{{Name: "a", Kind: "gcra"}, {Name: "a", Kind: "sliding_log"}}}),
+	onWire(ratelimit.New, (*ratelimit.Client).Check, checkParams{Bucket: "u1", Limits: ofEach(5), Weight: 2, Receipt: "r1", Dedup: 2 * time.Second}.packed()),
+	onWire(ratelimit.New, (*ratelimit.Client).CheckPeek, checkParams{Bucket: "u1", Limits: ofEach(5), Weight: 2, Receipt: "r1", Dedup: 2 * time.Second}.peek()),
+	onWire(ratelimit.New, (*ratelimit.Client).CheckReset, checkParams{Bucket: "u1", Limits: ofEach(5)}.reset()),
 
 	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Bucket: "u1", Receipt: "r1", Estimate: 5, Limits: append(within(1000), budget.ReserveLimits{Budget: 5000, Window: time.Hour}), Hold: time.Minute, Penalty: time.Second}),
 	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Bucket: "u1", Receipt: "r1", Actual: 5, Limits: []budget.SettleLimits{{Budget: 1000, Window: time.Minute}}}),
@@ -72,16 +73,16 @@ var wireCalls = []wireCall{
 	onWire(challenge.New, (*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: "t1", Payload: "login"}),
 	onWire(challenge.New, (*challenge.Client).Peek, challenge.PeekParams{Bucket: "u1", Token: "t1"}),
 
-	onWire(guard.New, (*guard.Client).Admit, guard.AdmitParams{
-		Bucket: "u1", Receipt: "r1", Dedup: 2 * time.Second, Limits: guardLimits(5), Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
+	onWire(guard.New, (*guard.Client).Admit, admitParams{
+		Bucket: "u1", Receipt: "r1", Dedup: 2 * time.Second, Limits: guardLimits(5), Weight: 2, Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
 		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
-	}),
-	onWire(guard.New, (*guard.Client).AdmitByLimits, limitsOnWire()),
-	onWire(guard.New, (*guard.Client).GiveBack, guard.GiveBackParams{
-		Bucket: "u1", Receipt: "r1", Limits: takenOf(guardLimits(5), 1, 1, 1, 1), Reservation: "i1", Challenge: "t1", Payload: "login",
-	}),
+	}.packed()),
+	onWire(guard.New, (*guard.Client).GiveBack, guardBack{
+		Bucket: "u1", Limits: guardLimits(5), Left: takenOf(takenAtStart()), Weight: 2, At: luatest.Start, Age: time.Second,
+		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login",
+	}.packed()),
 	onWire(guard.New, (*guard.Client).Look, guard.LookParams{Bucket: "u1", Limits: []guard.LookLimits{{Name: "a"}, {Name: "b"}}}),
 }
 
@@ -151,10 +152,50 @@ func (w wireCall) words(keys, args []string) []any {
 	return words
 }
 
-// A wireSlot is one argument of a call: what a word is by the function's header.
+// A wireSlot is one argument of a call, or one cell of a packed argument: what it is by the function's header.
 type wireSlot struct {
 	name  string // "limits.0.window"
 	field spec.Field
+	arg   int       // the word that it is, or is in
+	cell  *packCell // nil where it is the word
+}
+
+// A packCell is a cell's place in a packed argument.
+type packCell struct{ row, column int }
+
+// with returns a call's arguments with another text in the slot. In a pack it is escaped if it is a text, and a row is as long as its
+// header.
+func (s wireSlot) with(args []string, text string) []string {
+	args = slices.Clone(args)
+	if s.cell == nil {
+		args[s.arg] = text
+		return args
+	}
+	if s.field.Kind == spec.KindText {
+		text = escaped(text)
+	}
+	rows := strings.SplitAfter(args[s.arg], ";")
+	cells := strings.Split(strings.TrimSuffix(rows[s.cell.row], ";"), ",")
+	for len(cells) <= s.cell.column {
+		cells = append(cells, "")
+	}
+	cells[s.cell.column] = text
+	rows[s.cell.row] = strings.Join(cells, ",") + ";"
+	args[s.arg] = strings.Join(rows, "")
+	return args
+}
+
+// escaped is a text as a cell holds it.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.@+/=-", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+	}
+	return b.String()
 }
 
 // contract is every function of every library, by its name on the server.
@@ -173,44 +214,103 @@ func contract(t testing.TB) map[string]spec.Function {
 	return all
 }
 
-// slots says what each word of a call's arguments is, and each key's type; "any" goes by a row's kind.
-func (w wireCall) slots(t testing.TB, f spec.Function) (args []wireSlot, types []string) {
+// A wireKey is a key of a call.
+type wireKey struct {
+	kind  string                   // its type; "any" goes by a row's kind
+	there func(args []string) bool // whether a call with these arguments has it
+}
+
+// keysFor are the call's keys with other arguments.
+func (w wireCall) keysFor(keys []wireKey, args []string) (names []string) {
+	for i, k := range keys {
+		if k.there(args) {
+			names = append(names, w.keys[i])
+		}
+	}
+	return names
+}
+
+// slots says what each word of a call's arguments is, each cell of those that are packed, and each key. The call gets the arguments
+// at the end that it leaves out as absent.
+func (w *wireCall) slots(t testing.TB, f spec.Function) (slots []wireSlot, keys []wireKey) {
 	t.Helper()
+	arg := 0
+	given := func(args []string, name string) bool {
+		return slices.ContainsFunc(slots, func(s wireSlot) bool { return s.name == name && s.arg < len(args) && args[s.arg] != "" })
+	}
+	rowKeys := func(p spec.Field, arg, row int, rows func(text string) int) {
+		for _, k := range p.Keys() {
+			keys = append(keys, wireKey{k.Redis, func(args []string) bool { return arg < len(args) && rows(args[arg]) > row }})
+		}
+	}
+	add := func(name string, field spec.Field) {
+		slots = append(slots, wireSlot{name: name, field: field, arg: arg})
+		if arg++; arg > len(w.args) {
+			w.args = append(slices.Clone(w.args), "")
+		}
+	}
 	for _, p := range f.Params {
-		switch {
-		case p.Kind == spec.KindKey:
-			types = append(types, p.Redis)
-		case p.Kind != spec.KindGroup:
-			args = append(args, wireSlot{p.Name, p})
-		default:
-			rows := 0
-			if _, err := fmt.Sscan(w.args[len(args)], &rows); err != nil {
-				t.Fatalf("%s: %v", w.name, err)
+		switch p.Kind {
+		case spec.KindKey:
+			keys = append(keys, wireKey{p.Redis, func(args []string) bool { return p.With == "" || given(args, p.With) }})
+		case spec.KindPacked:
+			add(p.Name, p)
+			cells, _ := p.Cells()
+			rows := func(text string) int { return strings.Count(text, ";") }
+			for row := range rows(w.args[arg-1]) {
+				rowKeys(p, arg-1, row, rows)
+				for column, field := range cells {
+					slots = append(slots, wireSlot{fmt.Sprintf("%s.%d.%s", p.Name, row, field.Name), field, arg - 1, &packCell{row, column}})
+				}
 			}
-			args = append(args, wireSlot{p.Name, p})
-			for row := range rows {
+		case spec.KindGroup:
+			add(p.Name, p)
+			rows := func(text string) int {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					t.Fatalf("%s: %v", w.name, err)
+				}
+				return n
+			}
+			for row, first := 0, arg-1; row < rows(w.args[first]); row++ {
+				rowKeys(p, first, row, rows)
 				for _, field := range p.Fields {
-					if field.Kind == spec.KindKey {
-						types = append(types, field.Redis)
-					} else {
-						args = append(args, wireSlot{fmt.Sprintf("%s.%d.%s", p.Name, row, field.Name), field})
+					if field.Kind != spec.KindKey {
+						add(fmt.Sprintf("%s.%d.%s", p.Name, row, field.Name), field)
 					}
 				}
 			}
+		default:
+			add(p.Name, p)
 		}
 	}
-	if len(args) != len(w.args) || len(types) != len(w.keys) {
-		t.Fatalf("%s has %d arguments and %d keys, its header %d and %d", w.name, len(w.args), len(w.keys), len(args), len(types))
+	keys = slices.DeleteFunc(keys, func(k wireKey) bool { return !k.there(w.args) })
+	if arg != len(w.args) || len(keys) != len(w.keys) {
+		t.Fatalf("%s has %d arguments and %d keys, its header %d and %d", w.name, len(w.args), len(w.keys), arg, len(keys))
 	}
-	return args, types
+	return slots, keys
+}
+
+// refusal tells whether an error is the refusal of a text in the slot: exactly, but where the text is no cell or no row at all.
+func (s wireSlot) refusal(text string) func(string) bool {
+	want := "RLARG " + s.must()
+	switch {
+	case s.cell != nil && (text == "" || len(text) > 10 || strings.ContainsAny(text, ",;")):
+		return beginning("RLARG " + strings.TrimSuffix(s.name, "."+s.field.Name))
+	case s.cell == nil && s.field.Kind == spec.KindPacked:
+		return beginning("RLARG " + s.name)
+	}
+	return one(want)
 }
 
 // must is the sentence of the refusal.
 func (s wireSlot) must() string {
 	f := s.field
 	switch f.Kind {
-	case spec.KindGroup:
+	case spec.KindGroup, spec.KindPacked:
 		return fmt.Sprintf("%s must have %d to %d rows", s.name, f.Min, f.Max)
+	case spec.KindTime:
+		return fmt.Sprintf("%s must be from %d to %d microseconds since 1970", s.name, f.Min, f.Max)
 	case spec.KindCount:
 		return fmt.Sprintf("%s must be a whole number from %d to %d", s.name, f.Min, f.Max)
 	case spec.KindMicros:

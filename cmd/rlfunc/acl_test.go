@@ -93,7 +93,7 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 				},
 				{
 					"call", "guard.give_back", "bucket=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
-					"limits.0.mark=1", "reservation=a@1",
+					"taken.0.left=1m", "reservation=a@1",
 				},
 				{"call", "guard.look", "bucket=u1", "limits.0.name=all"},
 				{"call", "challenge.issue", "bucket=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},

@@ -36,7 +36,7 @@ as well. A block, attempts and strikes stay: see ` + "`rlfunc unblock`" + `. Gua
 				names := strings.Join(only, ",")
 				act.command, act.question = "reset --limit "+names, "Forget what %s has taken of "+names+"?"
 			}
-			var rows []ratelimit.CheckResetLimits
+			var rows []ratelimit.Limit
 			var budgets bool
 			act.prepare = func(p *policy.Policy) (err error) {
 				rows, budgets, err = forgettable(p, only)
@@ -53,13 +53,13 @@ as well. A block, attempts and strikes stay: see ` + "`rlfunc unblock`" + `. Gua
 }
 
 // forgettable are the limits that the names stand for, or all; and whether the budgets are among them.
-func forgettable(p *policy.Policy, names []string) (rows []ratelimit.CheckResetLimits, budgets bool, err error) {
+func forgettable(p *policy.Policy, names []string) (rows []ratelimit.Limit, budgets bool, err error) {
 	var known []string
 	add := func(limits []policy.Limit, prefix string) {
 		for _, l := range limits {
 			known = append(known, prefix+l.Name)
 			if len(names) == 0 || slices.Contains(names, prefix+l.Name) {
-				rows = append(rows, ratelimit.CheckResetLimits{Name: prefix + l.Name, Kind: ratelimit.CheckResetLimitsKind(l.Kind)})
+				rows = append(rows, ratelimit.Limit{Name: prefix + l.Name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window})
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func forgettable(p *policy.Policy, names []string) (rows []ratelimit.CheckResetL
 	return rows, budgets, nil
 }
 
-func forget(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.CheckResetLimits, budgets bool) (string, error) {
+func forget(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, budgets bool) (string, error) {
 	o := fcall.Options{Namespace: namespace}
 	limits, err := ratelimit.New(rdb, o)
 	if err != nil {
@@ -94,7 +94,11 @@ func forget(ctx context.Context, rdb fcall.Caller, namespace string, subject fca
 	}
 	existed := false
 	for some := range slices.Chunk(rows, 16) {
-		r, err := limits.CheckReset(ctx, ratelimit.CheckResetParams{Bucket: subject, Limits: some})
+		pack, err := ratelimit.PackLimit(some...)
+		if err != nil {
+			return "", err
+		}
+		r, err := limits.CheckReset(ctx, ratelimit.CheckResetParams{Bucket: subject, Limits: pack})
 		if err != nil {
 			return "", err
 		}

@@ -1,5 +1,6 @@
---- Decides a request of a subject: all of it is allowed and charged, or none is.
+--- Decides a request: all of it is allowed and charged, or none is.
 ---
+--- Block, receipt, budgets, attempts and challenge are one subject's; each limit may be another's, or all subjects' together.
 --- A block that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
 --- allowed: nothing is charged, consumed or recorded. Else every limit, the budgets and the challenge have to allow; then
 --- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With tiers the call is an attempt as of
@@ -7,36 +8,29 @@
 ---
 --- A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of whatever waits
 --- longest. Of several reasons the first is told that stands before the others in reason's list.
---- @use clock block_state receipt_set limit_set admission tier_set
---- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
---- @key    block          string[block]            the subject's block: it holds while the key is there
---- @key    attempts       string[attempts]         when attempts were made and blocks began
---- @key    pages          zset[attempt_pages]      older attempts, where there are more than 12
---- @key    challenges     hash[challenges]         the subject's challenges by token
---- @key    charges        hash[charges]            the subject's charges
+--- @use clock block_state receipt_set limit limit_set admission tier_set
+--- @key    bucket         string[block]            the subject's block: it holds while the key is there
+--- @key    receipts       zset[checked]?receipt    the receipts that were admitted, by time
+--- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
+--- @key    pages          zset[attempt_pages]?tiers older attempts, where there are more than 12
+--- @key    challenges     hash[challenges]?challenge the subject's challenges by token
+--- @key    charges        hash[charges]?budgets    the subject's charges
+--- @arg    limits         packed(limit)[0..16]     limits, each of a subject of its own if need be
+--- @arg    weight         count[1..1000000]=1      what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one each call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
---- @arg    limits         group[0..16]             limits, as of ratelimit.check
---- @arg    limits.name    text[64]                 the limit's name: minute
---- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
---- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
---- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
---- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
---- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
---- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
---- @arg    limits.shadow  bool?                    whether the limit only tells what it would do
---- @arg    budgets        group[0..16]             budgets, as of cost.reserve
+--- @arg    budgets        packed[0..16]            budgets, as of cost.reserve
 --- @arg    budgets.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    budgets.window duration[1us..3650d]     length of the window
 --- @arg    estimate       micros[0..1000000000000000]=0 what the request will cost, as far as one knows
 --- @arg    hold           duration[1us..3650d]?    how long the estimate counts if it is not settled; each window's length when absent
 --- @arg    penalty        duration[1us..3650d]?    how long nothing is reserved once a settlement has exceeded a budget
 --- @arg    reservation    text[64]?                a fresh ID for the reservation, where there are budgets and no receipt
---- @arg    tiers          group[0..8]              what is too often, as of abuse.attempt
+--- @arg    tiers          packed[0..8]             what is too often, as of abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         the attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1us..3650d]     time in which attempts are counted
 --- @arg    tiers.block    duration[1ms..3650d]     how long the block lasts, rounded up to a millisecond
---- @arg    escalation     group[0..8]              how long the first, second, ... block lasts; none: as long as the tier says
+--- @arg    escalation     packed[0..8]             how long the first, second, ... block lasts; none: as long as the tier says
 --- @arg    escalation.block duration[1ms..3650d]   how long, rounded up to a millisecond
 --- @arg    strike_memory  duration[1ms..3650d]=30d how long a block is remembered, from its beginning
 --- @arg    count_refused  bool?                    whether only calls that all else refuses are attempts
@@ -49,15 +43,11 @@
 --- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
 --- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
 --- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
+--- @result at             time                     when it was decided, for give_back; the epoch where no limit needed the clock
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) what became of it. unused: it is
 ---     fine, and stays as something else refuses. none: not asked for, and when blocked or a duplicate
 --- @result reservation    text[0..256]             to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when nothing is reserved
---- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
---- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
---- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
---- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
---- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
+--- @result limits         group(limit)             an answer for each limit, in the order of the call; none when blocked
 --- @result budgets        group                    an answer for each budget; none when blocked
 --- @result budgets.allowed bool                    whether the estimate fits this budget, or is in it
 --- @result budgets.spent  micros                   what is spent in the window after the call: 300000 of a budget of 1000000
@@ -68,46 +58,54 @@
 --- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, block, attempts, pages, challenges, charges, receipt, dedup_us, limits, budgets, estimate_micros,
-    hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
-  local left_ms, blocked_by = block_state.read(block)
+local function admit(bucket, receipts, attempts, pages, challenges, charges, limits, limits_state, weight, receipt, dedup_us, budgets,
+    estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
+    payload)
+  local left_ms, blocked_by = block_state.read(bucket)
   if not left_ms then
     return nil, blocked_by
   end
   if left_ms > 0 then
-    return false, false, 'blocked', blocked_by, 0, left_ms * 1000, 'none', '', {}, {}, {}
+    return false, false, 'blocked', blocked_by, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
+  end
+  if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
+    local now_us = limit_set.clock_us(limits)
+    local rows, refused, wait_us = limit_set.take(limits, limits_state, weight, now_us)
+    if not rows then
+      return nil, refused
+    end
+    if refused > 0 then
+      return false, false, 'limit', 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
+    end
+    return true, false, 'none', 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
   end
   local clock_us = clock.now_us()
-  local known = receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us)
-  local asked, failure = admission.judge(bucket, receipt, known, limits, charges, reservation, estimate_micros, budgets,
+  local known = receipt and receipts and receipt_set.knows(receipts, receipt, clock_us, dedup_us) or false
+  local asked, failure = admission.judge(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
     challenges, challenge, challenge_required, payload, clock_us)
   if not asked then
     return nil, failure
   end
   local rows, costs, reason, outcome = asked.rows, asked.cost.rows, asked.reason, asked.outcome
-  local counted = #tiers > 0 and not known and (reason ~= 'none' or not count_refused)
+  local counted = #tiers > 0 and not known and (asked.own or not count_refused)
   local tried, no_attempts = tier_set.judge(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried then
-    return nil, no_attempts
-  end
-  local struck = tried.strikes
-  if known then
-    return true, true, 'none', 0, struck, 0, 'none', asked.id, limit_set.pass(rows), limit_set.pass(costs), tried.rows
+    return nil, no_attempts -- rlfunc:ignore result-nil tier_set.judge returns nil with a refusal only
   end
   local admitted = reason == 'none' and tried.tier == 0
   if admitted then
-    failure = admission.take(asked, bucket, receipt, dedup_us, counted, limits, charges, estimate_micros, hold_us, penalty_us,
-      challenges, challenge, clock_us)
+    failure = admission.take(asked, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us,
+      penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end
   end
-  local wait_us = asked.wait_us
-  if counted then
-    wait_us = math.max(wait_us, tier_set.record(block, attempts, pages, tiers, tried, escalation, clock_us))
+  local wait_us, struck = asked.wait_us, tried.strikes
+  if counted and attempts and pages then
+    wait_us = math.max(wait_us, tier_set.record(bucket, attempts, pages, tiers, tried, escalation, clock_us))
   end
   if admitted then
-    return true, false, 'none', 0, struck, 0, outcome, asked.id, rows, costs, tried.rows
+    return true, known, 'none', 0, struck, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
   end
   if tried.tier > 0 then
     reason = 'tier'
@@ -115,5 +113,5 @@ local function admit(bucket, block, attempts, pages, challenges, charges, receip
   if outcome == 'consumed' then
     outcome = 'unused'
   end
-  return false, false, reason, tried.tier, tried.strikes, wait_us, outcome, '', rows, costs, tried.rows
+  return false, known, reason, tried.tier, tried.strikes, wait_us, 0, outcome, '', rows, costs, tried.rows
 end

@@ -1,94 +1,111 @@
---- A group of limits of one subject, judged together before any is charged.
---- @use limit_kinds refusal
+--- Limits of one or several subjects, judged together before any is charged.
+--- @use clock refusal
 --- @lib limit_set
-local limit_set = {}
+local limit_set = {none = {}} -- none is the answers of a group without rows
 
--- What each kind keeps its state in.
-local types = {sliding_log = 'list', sliding_counter = 'string', fixed_window = 'string', gcra = 'string'}
+-- The refusal of a row, with its place.
+local function misplaced(place, failure)
+  if failure and string.find(failure.err, '^RLARG ') then
+    return refusal.argument(string.format('limits.%d.%s', place - 1, string.sub(failure.err, 7)))
+  end
+  return failure
+end
 
--- Fills all with what the judge of its kind returns for each row. Returns how many refuse the call, and the longest of their
--- waits; or nil and a refusal. A shadow's answer is told, and refuses nothing.
-local function judge(limits, clock_us, all)
-  local refused, wait_us = 0, 0
-  for i = 1, #limits do
+-- The refusal for a row whose key is that of a row above; nil when there is none.
+local function twice(states, place)
+  for i = 1, place - 1 do
+    if states[i] == states[place] then
+      return refusal.argument('limits must differ in kind or name: two rows would be one limit')
+    end
+  end
+  return nil
+end
+
+-- What a row takes of a call of that weight.
+function limit_set.cost_of(row, weight)
+  if row.weighs then
+    return row.cost * weight
+  end
+  return row.cost
+end
+
+-- The clock, or 0 where no row needs it.
+function limit_set.clock_us(limits)
+  if #limits > 0 and limits[#limits].clocked then
+    return clock.now_us()
+  end
+  return 0
+end
+
+-- Judges every row and writes nothing; a known receipt passes all but global limits. Where taking is set and no row above refuses, the
+-- last row is charged as it is judged, in fewer commands. Returns the answer for each row, how many refuse the call, the longest of
+-- their waits, and how many of those that refuse are not global; or nil and a refusal.
+function limit_set.judge(limits, states, weight, known, clock_us, taking)
+  local all, refused, wait_us, own, count = {nil, nil}, 0, 0, 0, #limits -- room for two: a table that grows costs more than a large one
+  for i = 1, count do
     local row = limits[i]
-    local judged, failure = limit_kinds.judge[row.kind](row, clock_us)
-    if not judged then
-      if failure and string.find(failure.err, '^RLARG') then
-        return nil, refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
+    local decide = row.judge
+    if row.like then
+      local same = twice(states, i)
+      if same then
+        return nil, same
       end
-      return nil, failure
+    end
+    if taking and i == count and refused == 0 then
+      decide = row.take
+    end
+    local judged, failure = decide(row, states[i], limit_set.cost_of(row, weight), clock_us)
+    if not judged then
+      return nil, misplaced(i, failure)
     end
     all[i] = judged
-    if not judged.allowed and not row.shadow then
+    if known and not row.global then
+      judged.allowed = true
+      judged.retry_after_us = 0
+    elseif not judged.allowed and not row.shadow then
       refused = refused + 1
+      if not row.global then
+        own = own + 1
+      end
       if judged.retry_after_us > wait_us then
         wait_us = judged.retry_after_us
       end
     end
   end
-  return refused, wait_us
+  return all, refused, wait_us, own
 end
 
--- The refusal for two rows that are one limit; nil when there are none.
-local function twice(limits)
-  for i = 2, #limits do
-    for j = 1, i - 1 do
-      if limits[j].state == limits[i].state then
-        return refusal.argument('limits must differ in kind or name: two rows would be one limit')
-      end
-    end
-  end
-  return nil
-end
-
--- The refusal for a key of another type than its kind has, which no header can tell as the type goes by kind; nil when
--- there is none.
-local function unlike(limits)
-  for i = 1, #limits do
-    local found, wanted = redis.call('TYPE', limits[i].state).ok, types[limits[i].kind]
-    if found ~= 'none' and found ~= wanted then
-      return refusal.state(limits[i].state, string.format('holds a %s, not a %s', found, wanted))
-    end
-  end
-  return nil
-end
-
--- Judges every row and writes nothing. Returns the answer for each, how many of them refuse the call, and the longest of their
--- waits; or nil and a refusal.
-function limit_set.judge(limits, clock_us)
-  local same = twice(limits)
-  if same then
-    return nil, same
-  end
-  local all = {nil, nil} -- room for two: a table that grows costs more than one that is large
-  local fine, refused, wait_us = pcall(judge, limits, clock_us, all)
-  if not fine then
-    local other = unlike(limits)
-    if other then
-      return nil, other
-    end
-    error(refused, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
-  end
-  if not refused then
-    return nil, wait_us
-  end
-  return all, refused, wait_us
-end
-
--- Charges every row that allows, as all do but shadows, and returns whether any row costs.
-function limit_set.charge(limits, all, clock_us)
+-- Charges the rows up to the last-th that allow, as all do but shadows. Returns whether any of them costs.
+local function charge(limits, states, all, weight, known, clock_us, last)
   local costs = false
-  for i = 1, #limits do
-    local row = limits[i]
-    if row.cost > 0 then
+  for i = 1, last do
+    local row, judged = limits[i], all[i]
+    local cost = limit_set.cost_of(row, weight)
+    if judged and cost > 0 and (row.global or not known) then
       costs = true
-      if all[i].allowed then
-        limit_kinds.charge[row.kind](row, all[i], clock_us)
+      if judged.allowed then
+        row.charge(row, states[i], cost, judged, clock_us)
       end
     end
   end
   return costs
+end
+
+-- Charges every row that allows; for a known receipt only global limits. Returns whether any row costs.
+function limit_set.charge(limits, states, all, weight, known, clock_us)
+  return charge(limits, states, all, weight, known, clock_us, #limits)
+end
+
+-- Judges every row, and charges all if none refuses. Returns what judge returns.
+function limit_set.take(limits, states, weight, clock_us)
+  local all, refused, wait_us = limit_set.judge(limits, states, weight, false, clock_us, true)
+  if not all then
+    return nil, refused
+  end
+  if refused == 0 and #limits > 1 then
+    charge(limits, states, all, weight, false, clock_us, #limits - 1)
+  end
+  return all, refused, wait_us
 end
 
 -- The longest window of the rows.
@@ -100,15 +117,6 @@ function limit_set.longest_us(limits)
     end
   end
   return longest_us
-end
-
--- The answers of rows that a known receipt passes, whatever they are.
-function limit_set.pass(all)
-  for i = 1, #all do
-    all[i].allowed = true
-    all[i].retry_after_us = 0
-  end
-  return all
 end
 
 return limit_set

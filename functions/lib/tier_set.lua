@@ -21,7 +21,7 @@ end
 -- Counts the attempts in each tier's window, with the call if it is to be recorded, and writes nothing. Returns a table:
 -- rows; strikes; tier, the one that the call makes start a block, or 0; and what record needs. Or nil and a refusal.
 function tier_set.judge(attempts, pages, tiers, memory_us, clock_us, blocked, recorded)
-  if #tiers == 0 then
+  if #tiers == 0 or not attempts or not pages then
     return attempt_log.new(attempt_need.none, clock_us)
   end
   local most, longest_us = tier_set.need(tiers)

@@ -34,7 +34,7 @@ end
 
 -- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the time until the bucket
 -- is full, and the wait until cost is allowed; or nil and a refusal.
-function token_bucket.take(key, limit, period_us, burst, cost)
+function token_bucket.take(key, limit, period_us, burst, cost, clock_us)
   local limit_ms = limit * 1000
   if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
     local interval_ms = period_us / limit_ms
@@ -42,7 +42,7 @@ function token_bucket.take(key, limit, period_us, burst, cost)
       return ttl_bucket.take(key, interval_ms, burst * interval_ms, cost)
     end
   end
-  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost)
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   if allowed == nil then
     return nil, left
   end

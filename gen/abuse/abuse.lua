@@ -40,8 +40,8 @@ local function rlfunc_line(text)
 end
 
 -- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
--- unreadable state. Each of
--- parts is the types of a run of keys that comes rows times. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- unreadable state. Each of parts is the types of a run of keys that comes rows times; a prepared row, of part.of, may say by redis_type
+-- what its key of any type holds. What is raised again carries the server's mark that it comes from inside, so that a caller does not
 -- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
   local text = failure
@@ -55,7 +55,11 @@ local function rlfunc_failed(failure, keys, parts)
     local types = {}
     for _, part in ipairs(parts) do
       for i = 0, part.rows * #part - 1 do
-        types[#types + 1] = part[i % #part + 1]
+        local wanted = part[i % #part + 1]
+        if wanted == 'any' and part.of then
+          wanted = part.of[math.floor(i / #part) + 1].redis_type or wanted
+        end
+        types[#types + 1] = wanted
       end
     end
     local unlike
@@ -774,7 +778,7 @@ end
 -- Counts the attempts in each tier's window, with the call if it is to be recorded, and writes nothing. Returns a table:
 -- rows; strikes; tier, the one that the call makes start a block, or 0; and what record needs. Or nil and a refusal.
 function tier_set.judge(attempts, pages, tiers, memory_us, clock_us, blocked, recorded)
-  if #tiers == 0 then
+  if #tiers == 0 or not attempts or not pages then
     return attempt_log.new(attempt_need.none, clock_us)
   end
   local most, longest_us = tier_set.need(tiers)
@@ -920,8 +924,9 @@ local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2}
 
 -- Joins attempt to Redis.
 local function abuse_v1_attempt(keys, args)
-  if #keys < 3 or #args < 3 then
-    return {err = 'RLARG attempt must be called with at least 3 keys and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys < 3 or rlfunc_args < 2 then
+    return {err = 'RLARG attempt must be called with at least 3 keys and 2 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -976,17 +981,14 @@ local function abuse_v1_attempt(keys, args)
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG attempt must be called with as many keys and arguments as its groups have rows'}
-  end
   local strike_memory_us = 2592000000000
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     strike_memory_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
     if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
       return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG attempt must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_allowed, out_reason, out_tier, out_retry_after_us, out_strikes, out_tiers = pcall(attempt, keys[1], keys[2], keys[3], tiers, escalation, strike_memory_us)
@@ -1009,6 +1011,32 @@ local function abuse_v1_attempt(keys, args)
       rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
     end
     if not rlfunc_wrong then
+      if #out_tiers == 1 then
+        local rlfunc_head = (out_allowed and 1 or 0) + place_reason * 2 + out_tier * 6 + out_strikes * 54 + #out_tiers * 3510
+        local rlfunc_1 = out_retry_after_us
+        local row = out_tiers[1]
+        local out_count = row.count
+        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
+          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        end
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = out_count
+        if not rlfunc_wrong then
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_remaining, rlfunc_1}
+          end
+          if out_remaining ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_remaining}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {(out_allowed and 1 or 0) + place_reason * 2 + out_tier * 6 + out_strikes * 54 + #out_tiers * 3510, nil, nil, nil, nil}, 1
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
@@ -1077,8 +1105,9 @@ end
 
 -- Joins block to Redis.
 local function abuse_v1_block(keys, args)
-  if #keys ~= 1 or #args ~= 2 then
-    return {err = 'RLARG block must be called with 1 key and 2 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 2 then
+    return {err = 'RLARG block must be called with 1 key and 1 to 2 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1088,7 +1117,7 @@ local function abuse_v1_block(keys, args)
     return {err = 'RLARG duration must be from 1000 to 315360000000000 microseconds'}
   end
   local reason
-  if args[2] ~= '' then
+  if rlfunc_args >= 2 and args[2] ~= '' then
     reason = args[2]
     if #reason < 1 or #reason > 256 then
       return {err = 'RLARG reason must be 1 to 256 bytes'}
@@ -1135,8 +1164,8 @@ end
 
 -- Joins forgive to Redis.
 local function abuse_v1_forgive(keys, args)
-  if #keys ~= 2 or #args ~= 0 then
-    return {err = 'RLARG forgive must be called with 2 keys and 0 arguments'}
+  if #keys ~= 2 or #args > 0 then
+    return {err = 'RLARG forgive must be called with 2 keys and at most 0 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1208,8 +1237,9 @@ end
 
 -- Joins status to Redis.
 local function abuse_v1_status(keys, args)
-  if #keys < 3 or #args < 2 then
-    return {err = 'RLARG status must be called with at least 3 keys and 2 arguments'}
+  local rlfunc_args = #args
+  if #keys < 3 or rlfunc_args < 1 then
+    return {err = 'RLARG status must be called with at least 3 keys and 1 argument'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1240,17 +1270,14 @@ local function abuse_v1_status(keys, args)
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG status must be called with as many keys and arguments as its groups have rows'}
-  end
   local strike_memory_us = 2592000000000
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     strike_memory_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
     if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
       return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG status must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_blocked, out_tier, out_reason, out_retry_after_us, out_strikes, out_tiers = pcall(status, keys[1], keys[2], keys[3], tiers, strike_memory_us)
@@ -1269,6 +1296,29 @@ local function abuse_v1_status(keys, args)
       rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
     end
     if not rlfunc_wrong then
+      if #out_tiers == 1 then
+        local rlfunc_head = (out_blocked and 1 or 0) + out_tier * 2 + out_strikes * 18 + #out_tiers * 1170
+        local rlfunc_1 = out_retry_after_us
+        local rlfunc_2 = out_reason
+        local row = out_tiers[1]
+        local out_count = row.count
+        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
+          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        end
+        local rlfunc_word = out_count
+        if not rlfunc_wrong then
+          if rlfunc_2 ~= '' then
+            return {rlfunc_head, rlfunc_word, rlfunc_1, rlfunc_2}
+          end
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, rlfunc_1}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {(out_blocked and 1 or 0) + out_tier * 2 + out_strikes * 18 + #out_tiers * 1170, nil, nil}, 1
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
@@ -1324,14 +1374,15 @@ end
 
 -- Joins unblock to Redis.
 local function abuse_v1_unblock(keys, args)
-  if #keys ~= 3 or #args ~= 1 then
-    return {err = 'RLARG unblock must be called with 3 keys and 1 argument'}
+  local rlfunc_args = #args
+  if #keys ~= 3 or rlfunc_args > 1 then
+    return {err = 'RLARG unblock must be called with 3 keys and at most 1 argument'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local pardon = false
-  if args[1] ~= '' then
+  if rlfunc_args >= 1 and args[1] ~= '' then
     pardon = args[1] == '1'
     if not pardon and args[1] ~= '0' then
       return {err = 'RLARG pardon must be 1 or 0'}

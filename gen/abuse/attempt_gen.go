@@ -16,6 +16,7 @@ var attemptFunction = &fcall.Function{
 	Name:       "attempt",
 	ServerName: "abuse_v1_attempt",
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {Values: 3}, {Values: 9}, {}, {Values: 65}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
 }
 

@@ -16,6 +16,7 @@ var blockFunction = &fcall.Function{
 	Name:       "block",
 	ServerName: "abuse_v1_block",
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {}},
 }
 

@@ -17,6 +17,7 @@ var statusFunction = &fcall.Function{
 	ServerName: "abuse_v1_status",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {Values: 9}, {Text: true}, {}, {Values: 65}, {Rows: []fcall.Result{{Values: 1000001}}}},
 }
 

@@ -14,6 +14,7 @@ var unblockFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "unblock",
 	ServerName: "abuse_v1_unblock",
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}},
 }
 
@@ -67,7 +68,7 @@ func (c *Client) unblockArgs(p UnblockParams) *fcall.Args {
 	a.Key("bucket", p.Bucket, "block")
 	a.Key("attempts", p.Bucket, "attempts")
 	a.Key("pages", p.Bucket, "attempt_pages")
-	a.Bool("pardon", p.Pardon)
+	a.OptBool("pardon", p.Pardon)
 
 	return a
 }

@@ -40,8 +40,8 @@ local function rlfunc_line(text)
 end
 
 -- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
--- unreadable state. Each of
--- parts is the types of a run of keys that comes rows times. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- unreadable state. Each of parts is the types of a run of keys that comes rows times; a prepared row, of part.of, may say by redis_type
+-- what its key of any type holds. What is raised again carries the server's mark that it comes from inside, so that a caller does not
 -- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
   local text = failure
@@ -55,7 +55,11 @@ local function rlfunc_failed(failure, keys, parts)
     local types = {}
     for _, part in ipairs(parts) do
       for i = 0, part.rows * #part - 1 do
-        types[#types + 1] = part[i % #part + 1]
+        local wanted = part[i % #part + 1]
+        if wanted == 'any' and part.of then
+          wanted = part.of[math.floor(i / #part) + 1].redis_type or wanted
+        end
+        types[#types + 1] = wanted
       end
     end
     local unlike
@@ -390,8 +394,9 @@ local rlfunc_places_outcome = {['consumed'] = 0, ['replayed'] = 1, ['expired_or_
 
 -- Joins consume to Redis.
 local function challenge_v1_consume(keys, args)
-  if #keys ~= 1 or #args ~= 2 then
-    return {err = 'RLARG consume must be called with 1 key and 2 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 2 then
+    return {err = 'RLARG consume must be called with 1 key and 1 to 2 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -401,7 +406,7 @@ local function challenge_v1_consume(keys, args)
     return {err = 'RLARG token must be 1 to 128 bytes'}
   end
   local payload
-  if args[2] ~= '' then
+  if rlfunc_args >= 2 and args[2] ~= '' then
     payload = args[2]
     if #payload < 1 or #payload > 1024 then
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
@@ -491,8 +496,9 @@ end
 
 -- Joins issue to Redis.
 local function challenge_v1_issue(keys, args)
-  if #keys ~= 1 or #args ~= 5 then
-    return {err = 'RLARG issue must be called with 1 key and 5 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 5 then
+    return {err = 'RLARG issue must be called with 1 key and 2 to 5 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -506,21 +512,21 @@ local function challenge_v1_issue(keys, args)
     return {err = 'RLARG ttl must be from 1 to 315360000000000 microseconds'}
   end
   local payload
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     payload = args[3]
     if #payload < 1 or #payload > 1024 then
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
   end
   local reuse_within_us
-  if args[4] ~= '' then
+  if rlfunc_args >= 4 and args[4] ~= '' then
     reuse_within_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not reuse_within_us or reuse_within_us < 1 or reuse_within_us > 315360000000000 then
       return {err = 'RLARG reuse_within must be from 1 to 315360000000000 microseconds'}
     end
   end
   local max_outstanding = 64
-  if args[5] ~= '' then
+  if rlfunc_args >= 5 and args[5] ~= '' then
     max_outstanding = rlfunc_recent[args[5]] or rlfunc_known(args[5])
     if not max_outstanding or max_outstanding < 1 or max_outstanding > 64 then
       return {err = 'RLARG max_outstanding must be a whole number from 1 to 64'}

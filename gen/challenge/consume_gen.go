@@ -15,6 +15,7 @@ var consumeFunction = &fcall.Function{
 	Name:       "consume",
 	ServerName: "challenge_v1_consume",
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 4}},
 }
 

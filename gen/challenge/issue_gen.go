@@ -16,6 +16,7 @@ var issueFunction = &fcall.Function{
 	Name:       "issue",
 	ServerName: "challenge_v1_issue",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  3,
 	Results:    []fcall.Result{{Text: true}, {Values: 2}, {}, {Values: 1001}},
 }
 

@@ -40,8 +40,8 @@ local function rlfunc_line(text)
 end
 
 -- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
--- unreadable state. Each of
--- parts is the types of a run of keys that comes rows times. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- unreadable state. Each of parts is the types of a run of keys that comes rows times; a prepared row, of part.of, may say by redis_type
+-- what its key of any type holds. What is raised again carries the server's mark that it comes from inside, so that a caller does not
 -- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
   local text = failure
@@ -55,7 +55,11 @@ local function rlfunc_failed(failure, keys, parts)
     local types = {}
     for _, part in ipairs(parts) do
       for i = 0, part.rows * #part - 1 do
-        types[#types + 1] = part[i % #part + 1]
+        local wanted = part[i % #part + 1]
+        if wanted == 'any' and part.of then
+          wanted = part.of[math.floor(i / #part) + 1].redis_type or wanted
+        end
+        types[#types + 1] = wanted
       end
     end
     local unlike
@@ -1687,8 +1691,9 @@ local rlfunc_places_status = {['unknown'] = 0, ['reserved'] = 1, ['settled'] = 2
 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
-  if #keys < 1 or #args < 3 then
-    return {err = 'RLARG peek must be called with at least 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 1 then
+    return {err = 'RLARG peek must be called with at least 1 key and 1 argument'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1719,28 +1724,22 @@ local function cost_v1_peek(keys, args)
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
   local estimate_micros = 0
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     estimate_micros = rlfunc_whole(args[rlfunc_arg])
     if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
       return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
     end
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
-  end
   local receipt
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     receipt = args[rlfunc_arg]
     if #receipt < 1 or #receipt > 256 then
       return {err = 'RLARG receipt must be 1 to 256 bytes'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG peek must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_allowed, out_reason, out_status, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(peek, keys[1], limits, estimate_micros, receipt)
@@ -1767,6 +1766,51 @@ local function cost_v1_peek(keys, args)
       rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_limits == 1 then
+        local rlfunc_head = (out_allowed and 1 or 0) + place_reason * 2 + place_status * 8 + #out_limits * 32
+        local rlfunc_1 = out_charged_micros
+        local rlfunc_2 = out_retry_after_us
+        local rlfunc_3 = out_reset_after_us
+        local row = out_limits[1]
+        local out_allowed = row.allowed
+        local out_spent_micros = row.spent_micros
+        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        end
+        local out_remaining_micros = row.remaining_micros
+        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = (out_allowed and 1 or 0)
+        if not rlfunc_wrong then
+          if rlfunc_3 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2, rlfunc_3}
+          end
+          if rlfunc_2 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2}
+          end
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1}
+          end
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us}
+          end
+          if out_remaining_micros ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros}
+          end
+          if out_spent_micros ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {(out_allowed and 1 or 0) + place_reason * 2 + place_status * 8 + #out_limits * 32, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -1881,8 +1925,9 @@ local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['t
 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
-  if #keys < 1 or #args < 5 then
-    return {err = 'RLARG reserve must be called with at least 1 key and 5 arguments'}
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 3 then
+    return {err = 'RLARG reserve must be called with at least 1 key and 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1921,28 +1966,22 @@ local function cost_v1_reserve(keys, args)
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
   local hold_us
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     hold_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
     if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
       return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
     end
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
-  end
   local penalty_us
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     penalty_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
     if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
       return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG reserve must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve, keys[1], receipt, estimate_micros, limits, hold_us, penalty_us)
@@ -1965,6 +2004,51 @@ local function cost_v1_reserve(keys, args)
       rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_limits == 1 then
+        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + #out_limits * 16
+        local rlfunc_1 = out_charged_micros
+        local rlfunc_2 = out_retry_after_us
+        local rlfunc_3 = out_reset_after_us
+        local row = out_limits[1]
+        local out_allowed = row.allowed
+        local out_spent_micros = row.spent_micros
+        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        end
+        local out_remaining_micros = row.remaining_micros
+        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = (out_allowed and 1 or 0)
+        if not rlfunc_wrong then
+          if rlfunc_3 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2, rlfunc_3}
+          end
+          if rlfunc_2 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2}
+          end
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1}
+          end
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us}
+          end
+          if out_remaining_micros ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros}
+          end
+          if out_spent_micros ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_spent_micros}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -2028,8 +2112,8 @@ end
 
 -- Joins reset to Redis.
 local function cost_v1_reset(keys, args)
-  if #keys ~= 1 or #args ~= 0 then
-    return {err = 'RLARG reset must be called with 1 key and 0 arguments'}
+  if #keys ~= 1 or #args > 0 then
+    return {err = 'RLARG reset must be called with 1 key and at most 0 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2175,6 +2259,36 @@ local function cost_v1_settle(keys, args)
       rlfunc_wrong = 'result penalty must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_limits == 1 then
+        local rlfunc_head = place_outcome + (out_exceeded and 4 or 0) + #out_limits * 8
+        local rlfunc_1 = out_charged_micros
+        local rlfunc_2 = out_penalty_us
+        local row = out_limits[1]
+        local out_spent_micros = row.spent_micros
+        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        end
+        local out_remaining_micros = row.remaining_micros
+        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = out_spent_micros
+        if not rlfunc_wrong then
+          if rlfunc_2 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_remaining_micros, rlfunc_1, rlfunc_2}
+          end
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_remaining_micros, rlfunc_1}
+          end
+          if out_remaining_micros ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_remaining_micros}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {place_outcome + (out_exceeded and 4 or 0) + #out_limits * 8, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then

@@ -17,6 +17,7 @@ var peekFunction = &fcall.Function{
 	ServerName: "cost_v1_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
+	Omissible:  2,
 	Results:    []fcall.Result{{Values: 2}, {Values: 4}, {Values: 4}, {}, {}, {}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}},
 }
 
@@ -134,7 +135,7 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()
-	a.Micros("estimate", p.Estimate, 0, 1000000000000000)
+	a.OptMicros("estimate", p.Estimate, 0, 1000000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 
 	return a

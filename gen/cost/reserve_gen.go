@@ -16,6 +16,7 @@ var reserveFunction = &fcall.Function{
 	Name:       "reserve",
 	ServerName: "cost_v1_reserve",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  2,
 	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 4}, {}, {}, {}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}},
 }
 

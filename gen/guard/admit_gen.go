@@ -16,22 +16,28 @@ var admitFunction = &fcall.Function{
 	Name:       "admit",
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 8}, {Values: 9}, {Values: 65}, {}, {Values: 7}, {Text: true}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
+	Omissible:  16,
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 8}, {Values: 9}, {Values: 65}, {}, {}, {Values: 7}, {Text: true}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
 }
 
 // AdmitParams are the arguments of Admit.
 type AdmitParams struct {
-	// Bucket: the receipts that were admitted, by time; each limit has a key of its own.
+	// Bucket: the subject's block: it holds while the key is there.
 	Bucket fcall.Subject
+	// Limits: limits, each of a subject of its own if need be. 0 to 16 of them.
+	Limits LimitPack
+	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	LimitsOf []fcall.Subject
+	// Weight: what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log. From 1
+	// to 1000000. Defaults to 1.
+	Weight int64
 	// Receipt: the request's own ID; without one each call counts. 1 to 224 bytes. Optional: the zero value is
 	// absent.
 	Receipt string
 	// Dedup: how long a receipt is known. From 1µs to 3650 days, rounded up to a microsecond. Defaults to 10s.
 	Dedup time.Duration
-	// Limits: limits, as of ratelimit.check. 0 to 16 of them.
-	Limits []AdmitLimits
 	// Budgets: budgets, as of cost.reserve. 0 to 16 of them.
-	Budgets []AdmitBudgets
+	Budgets AdmitBudgetsPack
 	// Estimate: what the request will cost, as far as one knows. From 0 to 1000000000000000. Defaults to 0.
 	Estimate fcall.Micros
 	// Hold: how long the estimate counts if it is not settled; each window's length when absent. From 1µs to
@@ -44,9 +50,9 @@ type AdmitParams struct {
 	// Optional: the zero value is absent.
 	Reservation string
 	// Tiers: what is too often, as of abuse.attempt. 0 to 8 of them.
-	Tiers []AdmitTiers
+	Tiers AdmitTiersPack
 	// Escalation: how long the first, second, ... block lasts; none: as long as the tier says. 0 to 8 of them.
-	Escalation []AdmitEscalation
+	Escalation AdmitEscalationPack
 	// StrikeMemory: how long a block is remembered, from its beginning. From 1ms to 3650 days, rounded up to a
 	// microsecond. Defaults to 30 days.
 	StrikeMemory time.Duration
@@ -61,33 +67,42 @@ type AdmitParams struct {
 	Payload string
 }
 
-// AdmitLimits is one row of AdmitParams.Limits.
-type AdmitLimits struct {
-	// Name: the limit's name: minute. 1 to 64 bytes.
-	Name string
-	// Kind: how it counts, as the function of that name.
-	Kind AdmitLimitsKind
-	// Limit: most that is taken in a window; of a gcra tokens gained in a period. From 1 to 1000000.
-	Limit int64
-	// Window: length of the window, at most 90 days of a sliding_counter; of a gcra the period. From 1µs to 3650
-	// days, rounded up to a microsecond.
-	Window time.Duration
-	// Burst: most tokens that a gcra holds; limit when absent. For a gcra only. From 1 to 1000000. Optional: the
-	// zero value is absent.
-	Burst int64
-	// Cost: how much to take; 0 only looks. A sliding_log counts requests: 0 or 1. From 0 to 1000000. Nil
-	// defaults to 1.
-	Cost *int64
-	// Shadow: whether the limit only tells what it would do.
-	Shadow bool
-}
-
 // AdmitBudgets is one row of AdmitParams.Budgets.
 type AdmitBudgets struct {
 	// Budget: most that may be spent in a window. From 0 to 1000000000000000.
 	Budget fcall.Micros
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
+}
+
+// AdmitBudgetsPack is rows as a call sends them, made once by PackAdmitBudgets for any number of calls. It never changes, and is safe for
+// concurrent use. The zero value has no rows.
+type AdmitBudgetsPack struct{ pack *fcall.Pack }
+
+// Len returns the number of rows.
+func (p AdmitBudgetsPack) Len() int { return p.pack.Len() }
+
+// PackAdmitBudgets encodes rows. Keep what it returns: a call then encodes nothing, and the server decodes each pack once.
+// Errors: a row that is out of bounds, as fcall.ErrArgument.
+func PackAdmitBudgets(rows ...AdmitBudgets) (AdmitBudgetsPack, error) {
+	p := fcall.NewPacker("PackAdmitBudgets", "budgets", 2)
+	for _, row := range rows {
+		a := p.Row()
+		a.Micros("budget", row.Budget, 0, 1000000000000000)
+		a.Duration("window", row.Window, 1, 315360000000000)
+
+	}
+	pack, err := p.Pack()
+	return AdmitBudgetsPack{pack}, err
+}
+
+// MustPackAdmitBudgets is PackAdmitBudgets for rows that a program states: it panics where one is out of bounds.
+func MustPackAdmitBudgets(rows ...AdmitBudgets) AdmitBudgetsPack {
+	pack, err := PackAdmitBudgets(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
 }
 
 // AdmitTiers is one row of AdmitParams.Tiers.
@@ -101,10 +116,70 @@ type AdmitTiers struct {
 	Block time.Duration
 }
 
+// AdmitTiersPack is rows as a call sends them, made once by PackAdmitTiers for any number of calls. It never changes, and is safe for
+// concurrent use. The zero value has no rows.
+type AdmitTiersPack struct{ pack *fcall.Pack }
+
+// Len returns the number of rows.
+func (p AdmitTiersPack) Len() int { return p.pack.Len() }
+
+// PackAdmitTiers encodes rows. Keep what it returns: a call then encodes nothing, and the server decodes each pack once.
+// Errors: a row that is out of bounds, as fcall.ErrArgument.
+func PackAdmitTiers(rows ...AdmitTiers) (AdmitTiersPack, error) {
+	p := fcall.NewPacker("PackAdmitTiers", "tiers", 3)
+	for _, row := range rows {
+		a := p.Row()
+		a.Int("threshold", row.Threshold, 1, 10000)
+		a.Duration("window", row.Window, 1, 315360000000000)
+		a.Duration("block", row.Block, 1000, 315360000000000)
+
+	}
+	pack, err := p.Pack()
+	return AdmitTiersPack{pack}, err
+}
+
+// MustPackAdmitTiers is PackAdmitTiers for rows that a program states: it panics where one is out of bounds.
+func MustPackAdmitTiers(rows ...AdmitTiers) AdmitTiersPack {
+	pack, err := PackAdmitTiers(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
+}
+
 // AdmitEscalation is one row of AdmitParams.Escalation.
 type AdmitEscalation struct {
 	// Block: how long, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a microsecond.
 	Block time.Duration
+}
+
+// AdmitEscalationPack is rows as a call sends them, made once by PackAdmitEscalation for any number of calls. It never changes, and is safe for
+// concurrent use. The zero value has no rows.
+type AdmitEscalationPack struct{ pack *fcall.Pack }
+
+// Len returns the number of rows.
+func (p AdmitEscalationPack) Len() int { return p.pack.Len() }
+
+// PackAdmitEscalation encodes rows. Keep what it returns: a call then encodes nothing, and the server decodes each pack once.
+// Errors: a row that is out of bounds, as fcall.ErrArgument.
+func PackAdmitEscalation(rows ...AdmitEscalation) (AdmitEscalationPack, error) {
+	p := fcall.NewPacker("PackAdmitEscalation", "escalation", 1)
+	for _, row := range rows {
+		a := p.Row()
+		a.Duration("block", row.Block, 1000, 315360000000000)
+
+	}
+	pack, err := p.Pack()
+	return AdmitEscalationPack{pack}, err
+}
+
+// MustPackAdmitEscalation is PackAdmitEscalation for rows that a program states: it panics where one is out of bounds.
+func MustPackAdmitEscalation(rows ...AdmitEscalation) AdmitEscalationPack {
+	pack, err := PackAdmitEscalation(rows...)
+	if err != nil {
+		panic(err)
+	}
+	return pack
 }
 
 // AdmitResult is the answer of Admit.
@@ -122,6 +197,8 @@ type AdmitResult struct {
 	// RetryAfter: the longest wait of all that refuse; no wait helps a challenge or what is too large: they count
 	// 0.
 	RetryAfter time.Duration
+	// At: when it was decided, for give_back; the epoch where no limit needed the clock.
+	At time.Time
 	// Challenge: what became of it. unused: it is fine, and stays as something else refuses. none: not asked for,
 	// and when blocked or a duplicate.
 	Challenge AdmitChallenge
@@ -129,25 +206,11 @@ type AdmitResult struct {
 	// nothing is reserved.
 	Reservation string
 	// Limits: an answer for each limit, in the order of the call; none when blocked.
-	Limits []AdmitLimitsResult
+	Limits []LimitResult
 	// Budgets: an answer for each budget; none when blocked.
 	Budgets []AdmitBudgetsResult
 	// Tiers: an answer for each tier; none when blocked.
 	Tiers []AdmitTiersResult
-}
-
-// AdmitLimitsResult is one row of AdmitResult.Limits.
-type AdmitLimitsResult struct {
-	// Allowed: whether this limit allows; another one may have refused the call.
-	Allowed bool
-	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
-	Remaining int64
-	// ResetAfter: wait until the limit is as new; 0 when it is.
-	ResetAfter time.Duration
-	// RetryAfter: wait until this limit allows; 0 when it does.
-	RetryAfter time.Duration
-	// Mark: what give_back needs to find what was taken; 0 when nothing was.
-	Mark int64
 }
 
 // AdmitBudgetsResult is one row of AdmitResult.Budgets.
@@ -169,17 +232,6 @@ type AdmitTiersResult struct {
 	// Remaining: attempts that may still be made: 1 when 3 are counted and the 5th is refused.
 	Remaining int64
 }
-
-// AdmitLimitsKind is one of the values of kind.
-type AdmitLimitsKind string
-
-// The values of kind.
-const (
-	AdmitLimitsKindSlidingLog     AdmitLimitsKind = "sliding_log"
-	AdmitLimitsKindSlidingCounter AdmitLimitsKind = "sliding_counter"
-	AdmitLimitsKindFixedWindow    AdmitLimitsKind = "fixed_window"
-	AdmitLimitsKindGCRA           AdmitLimitsKind = "gcra"
-)
 
 // AdmitReason is one of the values of reason.
 type AdmitReason string
@@ -210,13 +262,14 @@ const (
 	AdmitChallengeMismatch         AdmitChallenge = "mismatch"
 )
 
-// Admit calls admit: Decides a request of a subject: all of it is allowed and charged, or none is.
+// Admit calls admit: Decides a request: all of it is allowed and charged, or none is.
 //
-// A block that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than
-// dedup ago is allowed: nothing is charged, consumed or recorded. Else every limit, the budgets and the
-// challenge have to allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do.
-// With tiers the call is an attempt as of abuse.attempt, and the threshold-th one is refused. A refused call
-// writes nothing but the attempt.
+// Block, receipt, budgets, attempts and challenge are one subject's; each limit may be another's, or all
+// subjects' together. A block that holds refuses whatever else, and nothing is recorded. A receipt that was
+// admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Else every limit, the
+// budgets and the challenge have to allow; then each is charged, as ratelimit.check, cost.reserve and
+// challenge.consume do. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one is
+// refused. A refused call writes nothing but the attempt.
 //
 // A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of
 // whatever waits longest. Of several reasons the first is told that stands before the others in reason's
@@ -253,59 +306,39 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 6+1*len(p.Limits), 15+7*len(p.Limits)+2*len(p.Budgets)+3*len(p.Tiers)+1*len(p.Escalation))
-	a.Key("bucket", p.Bucket, "checked")
-	a.Key("block", p.Bucket, "block")
-	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("pages", p.Bucket, "attempt_pages")
-	a.Key("challenges", p.Bucket, "challenges")
-	a.Key("charges", p.Bucket, "charges")
-	for i := range p.Limits {
-		a.RowKey("state", p.Bucket, string(p.Limits[i].Kind), p.Limits[i].Name)
+	a := c.fcall.Args(admitFunction, 6+p.Limits.pack.Keys(), 16)
+	a.Key("bucket", p.Bucket, "block")
+	if p.Receipt != "" {
+		a.Key("receipts", p.Bucket, "checked")
 	}
+	if p.Tiers.Len() > 0 {
+		a.Key("attempts", p.Bucket, "attempts")
+	}
+	if p.Tiers.Len() > 0 {
+		a.Key("pages", p.Bucket, "attempt_pages")
+	}
+	if p.Challenge != "" {
+		a.Key("challenges", p.Bucket, "challenges")
+	}
+	if p.Budgets.Len() > 0 {
+		a.Key("charges", p.Bucket, "charges")
+	}
+	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Pack("limits", p.Limits.pack, 0, 16)
+	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 224)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
-	a.Rows("limits", len(p.Limits), 0, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra")
-		a.Int("limit", row.Limit, 1, 1000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptInt("burst", row.Burst, 1, 1000000)
-		a.OptIntPtr("cost", row.Cost, 0, 1000000)
-		a.Bool("shadow", row.Shadow)
-	}
-	a.EndRows()
-	a.Rows("budgets", len(p.Budgets), 0, 16)
-	for i, row := range p.Budgets {
-		a.Row(i)
-		a.Micros("budget", row.Budget, 0, 1000000000000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-	}
-	a.EndRows()
-	a.Micros("estimate", p.Estimate, 0, 1000000000000000)
+	a.Pack("budgets", p.Budgets.pack, 0, 16)
+	a.OptMicros("estimate", p.Estimate, 0, 1000000000000000)
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
 	a.OptText("reservation", p.Reservation, 1, 64)
-	a.Rows("tiers", len(p.Tiers), 0, 8)
-	for i, row := range p.Tiers {
-		a.Row(i)
-		a.Int("threshold", row.Threshold, 1, 10000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.Duration("block", row.Block, 1000, 315360000000000)
-	}
-	a.EndRows()
-	a.Rows("escalation", len(p.Escalation), 0, 8)
-	for i, row := range p.Escalation {
-		a.Row(i)
-		a.Duration("block", row.Block, 1000, 315360000000000)
-	}
-	a.EndRows()
+	a.Pack("tiers", p.Tiers.pack, 0, 8)
+	a.Pack("escalation", p.Escalation.pack, 0, 8)
 	a.OptDuration("strike_memory", p.StrikeMemory, 1000, 315360000000000)
-	a.Bool("count_refused", p.CountRefused)
+	a.OptBool("count_refused", p.CountRefused)
 	a.OptText("challenge", p.Challenge, 1, 128)
-	a.Bool("challenge_required", p.ChallengeRequired)
+	a.OptBool("challenge_required", p.ChallengeRequired)
 	a.OptText("payload", p.Payload, 1, 1024)
 
 	return a
@@ -319,16 +352,16 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 	r.Tier = reply.Count("tier")
 	r.Strikes = reply.Count("strikes")
 	r.RetryAfter = reply.Duration("retry_after")
+	r.At = reply.Time("at")
 	r.Challenge = AdmitChallenge(reply.Enum("challenge", "none", "absent", "consumed", "unused", "replayed", "expired_or_unknown", "mismatch"))
 	r.Reservation = reply.Text("reservation")
-	r.Limits = make([]AdmitLimitsResult, reply.Rows("limits"))
+	r.Limits = make([]LimitResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")
 		r.Limits[i].Remaining = reply.Count("remaining")
 		r.Limits[i].ResetAfter = reply.Duration("reset_after")
 		r.Limits[i].RetryAfter = reply.Duration("retry_after")
-		r.Limits[i].Mark = reply.Count("mark")
 	}
 	reply.EndRows()
 	r.Budgets = make([]AdmitBudgetsResult, reply.Rows("budgets"))

@@ -16,6 +16,7 @@ var giveBackFunction = &fcall.Function{
 	Name:       "give_back",
 	ServerName: "guard_v1_give_back",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  7,
 	Results:    []fcall.Result{{Values: 2}},
 }
 
@@ -23,10 +24,21 @@ var giveBackFunction = &fcall.Function{
 type GiveBackParams struct {
 	// Bucket: the receipts that were admitted, by time; each limit has a key of its own.
 	Bucket fcall.Subject
+	// Limits: the limits of the call. 0 to 16 of them.
+	Limits LimitPack
+	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	LimitsOf []fcall.Subject
+	// Taken: what the call answered, a row for each limit. 0 to 16 of them.
+	Taken []GiveBackTaken
+	// Weight: as in the call. From 1 to 1000000. Defaults to 1.
+	Weight int64
+	// At: the answer's at. From 0 to 9007199254740992. Optional: the zero value is absent.
+	At time.Time
+	// Age: how long ago the call was sent: what has lapsed since is not given back. From 0s to 36500 days,
+	// rounded up to a microsecond. Defaults to 0s.
+	Age time.Duration
 	// Receipt: the receipt that was admitted. 1 to 224 bytes. Optional: the zero value is absent.
 	Receipt string
-	// Limits: the limits of the call. 0 to 16 of them.
-	Limits []GiveBackLimits
 	// Reservation: the reservation in the call's answer, which is cancelled. 1 to 256 bytes. Optional: the zero
 	// value is absent.
 	Reservation string
@@ -37,22 +49,10 @@ type GiveBackParams struct {
 	Payload string
 }
 
-// GiveBackLimits is one row of GiveBackParams.Limits.
-type GiveBackLimits struct {
-	// Name: the limit's name. 1 to 64 bytes.
-	Name string
-	// Kind: how it counts.
-	Kind GiveBackLimitsKind
-	// Limit: as in the call. From 1 to 1000000.
-	Limit int64
-	// Window: as in the call. From 1µs to 3650 days, rounded up to a microsecond.
-	Window time.Duration
-	// Burst: as in the call. From 1 to 1000000. Optional: the zero value is absent.
-	Burst int64
-	// Cost: what the call took. From 0 to 1000000. Nil defaults to 1.
-	Cost *int64
-	// Mark: the mark in the call's answer; 0 gives nothing back. From 0 to 9007199254740991.
-	Mark int64
+// GiveBackTaken is one row of GiveBackParams.Taken.
+type GiveBackTaken struct {
+	// Left: the limit's reset_after; 0 gives nothing back. From 0s to 36500 days, rounded up to a microsecond.
+	Left time.Duration
 }
 
 // GiveBackResult is the answer of GiveBack.
@@ -61,25 +61,14 @@ type GiveBackResult struct {
 	GivenBack bool
 }
 
-// GiveBackLimitsKind is one of the values of kind.
-type GiveBackLimitsKind string
-
-// The values of kind.
-const (
-	GiveBackLimitsKindSlidingLog     GiveBackLimitsKind = "sliding_log"
-	GiveBackLimitsKindSlidingCounter GiveBackLimitsKind = "sliding_counter"
-	GiveBackLimitsKindFixedWindow    GiveBackLimitsKind = "fixed_window"
-	GiveBackLimitsKindGCRA           GiveBackLimitsKind = "gcra"
-)
-
 // GiveBack calls give_back: Gives back what one admit took, as if the request had not come; its attempt
 // stays.
 //
 // A receipt gives back once: one that is not known does nothing. Without one each call gives back: a caller
-// that retries gives back twice. What counts no more is not given back, nor what is settled.
+// that retries gives back twice. What counts no longer is not given back, nor what is settled.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: limits that no call could have
+//   - RLARG: limits that no call could have, or taken has not as many rows as limits
 //   - RLSTATE: a key holds what its library does not write
 func (c *Client) GiveBack(ctx context.Context, p GiveBackParams) (GiveBackResult, error) {
 	reply, err := c.giveBackArgs(p).Call(ctx)
@@ -109,26 +98,22 @@ func (p PendingGiveBack) Result() (GiveBackResult, error) {
 }
 
 func (c *Client) giveBackArgs(p GiveBackParams) *fcall.Args {
-	a := c.fcall.Args(giveBackFunction, 3+1*len(p.Limits), 5+7*len(p.Limits))
+	a := c.fcall.Args(giveBackFunction, 3+p.Limits.pack.Keys(), 9+1*len(p.Taken))
 	a.Key("bucket", p.Bucket, "checked")
 	a.Key("challenges", p.Bucket, "challenges")
 	a.Key("charges", p.Bucket, "charges")
-	for i := range p.Limits {
-		a.RowKey("state", p.Bucket, string(p.Limits[i].Kind), p.Limits[i].Name)
-	}
-	a.OptText("receipt", p.Receipt, 1, 224)
-	a.Rows("limits", len(p.Limits), 0, 16)
-	for i, row := range p.Limits {
+	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Pack("limits", p.Limits.pack, 0, 16)
+	a.Rows("taken", len(p.Taken), 0, 16)
+	for i, row := range p.Taken {
 		a.Row(i)
-		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra")
-		a.Int("limit", row.Limit, 1, 1000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptInt("burst", row.Burst, 1, 1000000)
-		a.OptIntPtr("cost", row.Cost, 0, 1000000)
-		a.Int("mark", row.Mark, 0, 9007199254740991)
+		a.Duration("left", row.Left, 0, 3153600000000000)
 	}
 	a.EndRows()
+	a.OptInt("weight", p.Weight, 1, 1000000)
+	a.OptTime("at", p.At, 0, 9007199254740992)
+	a.OptDuration("age", p.Age, 0, 3153600000000000)
+	a.OptText("receipt", p.Receipt, 1, 224)
 	a.OptText("reservation", p.Reservation, 1, 256)
 	a.OptText("challenge", p.Challenge, 1, 128)
 	a.OptText("payload", p.Payload, 1, 1024)

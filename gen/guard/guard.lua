@@ -40,8 +40,8 @@ local function rlfunc_line(text)
 end
 
 -- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
--- unreadable state. Each of
--- parts is the types of a run of keys that comes rows times. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- unreadable state. Each of parts is the types of a run of keys that comes rows times; a prepared row, of part.of, may say by redis_type
+-- what its key of any type holds. What is raised again carries the server's mark that it comes from inside, so that a caller does not
 -- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
   local text = failure
@@ -55,7 +55,11 @@ local function rlfunc_failed(failure, keys, parts)
     local types = {}
     for _, part in ipairs(parts) do
       for i = 0, part.rows * #part - 1 do
-        types[#types + 1] = part[i % #part + 1]
+        local wanted = part[i % #part + 1]
+        if wanted == 'any' and part.of then
+          wanted = part.of[math.floor(i / #part) + 1].redis_type or wanted
+        end
+        types[#types + 1] = wanted
       end
     end
     local unlike
@@ -76,6 +80,79 @@ local function rlfunc_failed(failure, keys, parts)
   end
   return nil, rlfunc_line(text)
 end
+
+-- Decodes packed groups.
+local rlfunc_pack = (function() -- rlfunc: shared lines=69
+  local pack = {}
+
+  -- The text of a cell, where bytes that are not plain are written %hh; nil when the cell is none.
+  function pack.text(cell)
+    if not string.find(cell, '[^A-Za-z0-9_.@+/=-]') then
+      return cell
+    end
+    local plain = string.gsub(cell, '%%[0-9a-f][0-9a-f]', '')
+    if string.find(plain, '[^A-Za-z0-9_.@+/=-]') then
+      return nil
+    end
+    return (string.gsub(cell, '%%(..)', function(digits)
+      return string.char(tonumber(digits, 16))
+    end))
+  end
+
+  -- An error that says what a row must be; place counts rows from 0, as the names of arguments do.
+  function pack.refusal(group, place, text)
+    return {err = string.format('RLARG %s.%d', group, place) .. text}
+  end
+
+  -- The error of a row that was refused when it was prepared, with the row's place.
+  function pack.unprepared(group, place, refusal)
+    if string.find(refusal.err, '^RLARG ') then
+      return pack.refusal(group, place, '.' .. string.sub(refusal.err, 7))
+    end
+    return refusal
+  end
+
+  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells.
+  -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
+  function pack.rows(text, shape)
+    local rows, at = {nil, nil}, 1
+    while at <= #text do
+      local place = #rows
+      if place == shape.most then
+        return nil, {err = shape.count}
+      end
+      local stop = string.find(text, ';', at, true)
+      if not stop or stop - at > shape.bytes then
+        return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
+      end
+      local cells, count = {}, 0
+      if stop > at then
+        for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
+          count = count + 1
+          cells[count] = cell
+        end
+      end
+      if count < shape.required or count > shape.cells then
+        return nil, pack.refusal(shape.group, place, string.format(' must have %d to %d cells, and has %d', shape.required, shape.cells, count))
+      end
+      for i = count + 1, shape.cells do
+        cells[i] = ''
+      end
+      local row, refusal = shape.row(cells, place, rows)
+      if refusal then
+        return nil, refusal
+      end
+      rows[place + 1] = row
+      at = stop + 1
+    end
+    if #rows < shape.least then
+      return nil, {err = shape.count}
+    end
+    return rows
+  end
+
+  return pack
+end)()
 
 local clock = (function() -- rlfunc: lines=97 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
@@ -510,6 +587,704 @@ end
 return log_entry
 end)()
 
+local window_log = (function() -- rlfunc: lines=87 file=functions/lib/window_log.lua
+--- A log of admission times in a list, oldest first: exact in any window, also of callers whose windows differ.
+---
+--- A list holds each time once, also when two are equal, in about 10 bytes. Before the times stands what the callers need that
+--- were admitted since the key is there: an admission is kept for the longest of their windows, and one more than the highest of
+--- their limits are, as no caller's newest `limit` are among older ones. With one more, the oldest stands for what was dropped: a
+--- refund then leaves it twice. The need lives as long as the key.
+--- @use clock log_search refusal window_need
+--- @lib window_log
+--- @state window_log 1 '<longest window in microseconds> <highest limit>' of the callers, then admission times in microseconds, oldest first
+local window_log = {}
+
+local unreadable = 'holds an entry that is not a time'
+
+-- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
+-- entries are inside the window; the times of the newest and of the oldest inside, which mean nothing when none is; and what
+-- append needs: the need, nil without a log, how many entries there are, how many of them no caller needs, and the text of the
+-- oldest. Or nil and a refusal.
+-- A newest entry that is further ahead than the longest window is from a wrong clock: then no caller needs any.
+function window_log.read(key, window_us, clock_us)
+  local newest = redis.call('LINDEX', key, '-1')
+  if not newest then
+    return clock_us, 0, clock_us, clock_us, nil, 0, 0, ''
+  end
+  local need = window_need.parse(redis.call('LINDEX', key, '0') or '')
+  local length = redis.call('LLEN', key) - 1
+  if need and length == 0 then
+    return clock_us, 0, clock_us, clock_us, need, 0, 0, ''
+  end
+  local oldest = newest
+  if length > 1 then
+    oldest = redis.call('LINDEX', key, '1') or ''
+  end
+  -- What parse_us does is written out: calling a function costs as much as ten operations.
+  local newest_us, oldest_us = tonumber(newest), tonumber(oldest)
+  if not (need and newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
+    return nil, refusal.state(key, unreadable)
+  end
+  if not (oldest_us and oldest_us >= 0 and oldest_us <= 9007199254740992 and oldest_us % 1 == 0) then
+    return nil, refusal.state(key, unreadable)
+  end
+  local keep_us, now_us = need.window_us, clock_us
+  if window_us > keep_us then
+    keep_us = window_us
+  end
+  if newest_us > clock_us then
+    if newest_us - clock_us > keep_us then
+      return clock_us, 0, clock_us, clock_us, need, length, length, oldest
+    end
+    now_us = newest_us
+  end
+
+  local place, inside_us = 1, oldest_us
+  if oldest_us <= now_us - keep_us then
+    if newest_us <= now_us - keep_us then
+      return now_us, 0, newest_us, newest_us, need, length, length, oldest
+    end
+    place, inside_us = log_search.first_after(key, now_us - keep_us, 2, length, newest_us, false)
+    if not place then
+      return nil, refusal.state(key, unreadable)
+    end
+  end
+  local expired = place - 1
+  if inside_us <= now_us - window_us then
+    if newest_us <= now_us - window_us then
+      return now_us, 0, newest_us, newest_us, need, length, expired, oldest
+    end
+    place, inside_us = log_search.first_after(key, now_us - window_us, place + 1, length, newest_us, true)
+    if not place then
+      return nil, refusal.state(key, unreadable)
+    end
+  end
+  return now_us, length + 1 - place, newest_us, inside_us, need, length, expired, oldest
+end
+
+-- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
+function window_log.room_us(key, limit, window_us, count, oldest_us)
+  if count == limit then
+    return oldest_us + window_us
+  end
+  local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
+  if not entry_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  return entry_us + window_us
+end
+
+return window_log
+end)()
+
+local limit_sliding_log = (function() -- rlfunc: lines=63 file=functions/lib/limit_sliding_log.lua
+--- A sliding_log as a kind of limit.
+--- @use log_entry refusal window_log
+--- @lib limit_sliding_log
+local limit_sliding_log = {redis_type = 'list'}
+
+function limit_sliding_log.prepare(row)
+  if row.cost > 1 then
+    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
+  end
+  row.timed = true
+  row.weighs = false
+  return row
+end
+
+function limit_sliding_log.judge(row, key, cost, clock_us)
+  local limit, window_us = row.limit, row.window_us
+  local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(key, window_us, clock_us)
+  if not now_us then
+    return nil, count
+  end
+  local reset_us = 0
+  if count > 0 then
+    reset_us = newest_us + window_us - clock_us
+  end
+  if count + cost > limit then
+    local room_us, unreadable = window_log.room_us(key, limit + 1 - cost, window_us, count, oldest_us)
+    if not room_us then
+      return nil, unreadable
+    end
+    return {
+      allowed = false, remaining = math.max(limit - count, 0), reset_after_us = reset_us, retry_after_us = room_us - clock_us,
+    }
+  end
+  return {
+    allowed = true, remaining = limit - count, reset_after_us = reset_us, retry_after_us = 0,
+    now_us = now_us, need = need, length = length, expired = expired, oldest = oldest,
+  }
+end
+
+function limit_sliding_log.charge(row, key, _, judged, clock_us)
+  local window_us, now_us = row.window_us, judged.now_us or clock_us
+  log_entry.append(key, row.limit, window_us, clock_us, now_us, judged.need, judged.length or 0, judged.expired or 0, judged.oldest or '')
+  judged.remaining = judged.remaining - 1
+  judged.reset_after_us = window_us + now_us - clock_us
+end
+
+function limit_sliding_log.take(row, key, cost, clock_us)
+  local judged, failure = limit_sliding_log.judge(row, key, cost, clock_us)
+  if not judged then
+    return nil, failure
+  end
+  if judged.allowed and cost > 0 then
+    limit_sliding_log.charge(row, key, cost, judged, clock_us)
+  end
+  return judged
+end
+
+-- Takes out the entry of the call that was decided at decided_us, and whose answer was that the log would be empty after left_us.
+function limit_sliding_log.give_back(row, key, _, left_us, _, decided_us)
+  log_entry.remove(key, decided_us + left_us - row.window_us)
+end
+
+return limit_sliding_log
+end)()
+
+local window_pair = (function() -- rlfunc: lines=157 file=functions/lib/window_pair.lua
+--- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
+--- still lies in the last window's length.
+---
+--- The value is exponent * 10^14 + before * 10^7 + current, so that a call inside the window is one INCRBY. The key expires two
+--- windows after this one began, which tells where in it the clock is. The window of the call that wrote it is shorter than
+--- 2^exponent milliseconds: callers with other windows may share the key.
+---
+--- A count is at most a million and a window 90 days, so the value and every product stay below 2^53, and no quotient is
+--- rounded onto a whole number that it is not.
+--- @use clock refusal whole
+--- @lib window_pair
+--- @state window_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it began
+local window_pair = {}
+
+local scale = 100000000000000
+local shift = 10000000
+local most = 1000000
+local highest = 33
+
+-- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
+-- whether the key is of this window; or nil and a refusal.
+-- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
+-- than its length is a broken clock's. Where a shorter window was written, all of it is of the window before: it was taken
+-- lately, and the key's expiry would tell a wrong place in this one.
+local function read(key, window_ms)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0, 0, false
+  end
+  local value = whole.parse(stored, highest * scale + most * shift + most)
+  local left_ms = clock.left_ms(key)
+  if not value or left_ms == -1 then
+    return nil, refusal.state(key, 'holds no pair of counts that expires')
+  end
+  local pair = value % scale
+  local current = pair % shift
+  local before = (pair - current) / shift
+  if value < scale or before > most or current > most then
+    return nil, refusal.state(key, 'holds no pair of counts that expires')
+  end
+  local bound_ms = 2 ^ ((value - pair) / scale)
+  if left_ms <= 0 or left_ms > 3 * bound_ms then
+    return 0, 0, 0, false
+  end
+  if bound_ms <= window_ms then
+    return math.min(before + current, most), 0, window_ms - left_ms, false
+  end
+  local gone_ms = 2 * window_ms - left_ms
+  if gone_ms >= window_ms then
+    return current, 0, gone_ms - window_ms, false
+  end
+  return before, current, gone_ms, true
+end
+
+-- Begins a window in which cost is taken, gone_ms ago; if that is ahead of the clock, now. Returns how far it has gone.
+local function begin(key, window_ms, before, cost, gone_ms)
+  gone_ms = math.max(gone_ms, 0)
+  local _, exponent = math.frexp(window_ms)
+  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - gone_ms)
+  return gone_ms
+end
+
+-- What the window before weighs, rounded up.
+local function weigh(before, gone_ms, window_ms)
+  return math.ceil(before * (window_ms - math.max(gone_ms, 0)) / window_ms)
+end
+
+-- How far a window has gone when a count of the window before it weighs no more than room.
+local function fits_at(count, room, window_ms)
+  if count <= room then
+    return 0
+  end
+  return window_ms - math.floor(room * window_ms / count)
+end
+
+-- The time until all is forgotten, in microseconds.
+local function forgotten_us(before, current, gone_ms, window_ms)
+  if current > 0 then
+    return (2 * window_ms - gone_ms) * 1000
+  end
+  if before > 0 then
+    return (window_ms - gone_ms) * 1000
+  end
+  return 0
+end
+
+-- Judges a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until all
+-- is forgotten without the call, how far the window has gone, and for a key that is not of this window what stood
+-- before it; or nil and a refusal.
+function window_pair.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local before, current, gone_ms, here = read(key, window_ms)
+  if not before then
+    return nil, current
+  end
+  local weight = weigh(before, gone_ms, window_ms)
+  local reset_us = forgotten_us(before, current, gone_ms, window_ms)
+  local room = limit - current - cost
+  if weight <= room then
+    if here then
+      return true, room - weight, 0, reset_us, gone_ms
+    end
+    return true, room - weight, 0, reset_us, gone_ms, before
+  end
+  local wait_ms
+  if room >= 0 then
+    wait_ms = fits_at(before, room, window_ms) - gone_ms
+  else
+    wait_ms = window_ms - gone_ms + fits_at(current, limit - cost, window_ms)
+  end
+  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_us
+end
+
+-- Takes cost, which was allowed, and returns the time until all is forgotten.
+function window_pair.charge(key, cost, window_ms, gone_ms, moved)
+  if moved then
+    gone_ms = begin(key, window_ms, moved, cost, gone_ms)
+  else
+    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  end
+  return (2 * window_ms - gone_ms) * 1000
+end
+
+-- Gives cost back: to this window unless it was taken in the one before, and what this one has not taken to the one before.
+-- Returns how much was given back, how much of the limit is taken still, and the time until all is forgotten; or nil and a
+-- refusal.
+function window_pair.refund(key, window_ms, cost, taken_before)
+  local before, current, gone_ms, here = read(key, window_ms)
+  if not before then
+    return nil, current
+  end
+  local now_back = 0
+  if not taken_before then
+    now_back = math.min(current, cost)
+  end
+  local then_back = math.min(before, cost - now_back)
+  local left_before = before - then_back
+  local left_current = current - now_back
+  if now_back + then_back == 0 then
+    return 0, 0, 0
+  end
+  if left_before + left_current == 0 then
+    redis.call('DEL', key)
+    return now_back + then_back, 0, 0
+  end
+  if here then
+    redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  else
+    gone_ms = begin(key, window_ms, left_before, 0, gone_ms)
+  end
+  local taken = left_current + weigh(left_before, gone_ms, window_ms)
+  return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)
+end
+
+return window_pair
+end)()
+
+local limit_sliding_counter = (function() -- rlfunc: lines=51 file=functions/lib/limit_sliding_counter.lua
+--- A sliding_counter as a kind of limit.
+--- @use refusal window_pair
+--- @lib limit_sliding_counter
+local limit_sliding_counter = {redis_type = 'string'}
+
+function limit_sliding_counter.prepare(row)
+  if row.window_us > 7776000000000 then
+    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
+  end
+  row.timed = false
+  row.weighs = true
+  return row
+end
+
+function limit_sliding_counter.judge(row, key, cost)
+  local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(key, row.limit, row.window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    left = left + cost
+  end
+  return {
+    allowed = allowed, remaining = left, reset_after_us = reset_us, retry_after_us = wait_us, gone_ms = gone_ms, moved = moved,
+  }
+end
+
+function limit_sliding_counter.charge(row, key, cost, judged)
+  judged.remaining = judged.remaining - cost
+  judged.reset_after_us = window_pair.charge(key, cost, row.window_ms, judged.gone_ms or 0, judged.moved)
+end
+
+function limit_sliding_counter.take(row, key, cost, clock_us)
+  local judged, failure = limit_sliding_counter.judge(row, key, cost, clock_us)
+  if not judged then
+    return nil, failure
+  end
+  if judged.allowed and cost > 0 then
+    limit_sliding_counter.charge(row, key, cost, judged, clock_us)
+  end
+  return judged
+end
+
+-- Gives back what was taken age_us ago, when left_us remained until all was forgotten: that is this window and the next.
+function limit_sliding_counter.give_back(row, key, cost, left_us, age_us)
+  if age_us < left_us then
+    window_pair.refund(key, row.window_ms, cost, left_us - row.window_ms * 1000 <= age_us)
+  end
+end
+
+return limit_sliding_counter
+end)()
+
+local window_counts = (function() -- rlfunc: lines=169 file=functions/lib/window_counts.lua
+--- Fixed windows of several lengths in one string, for callers that share a bucket: what one takes counts in all of them.
+---
+--- A window whose time is over begins again with the next admission of any caller. One of a new length begins where it would have
+--- begun had it been known: with the oldest window of another length that is going on and is inside of it. The window of the caller that
+--- was admitted last stands first; of eight the last is forgotten where a ninth comes.
+--- @use clock whole
+--- @lib window_counts
+--- @state window_counts 1 '<length> <ahead> <used>' of each window, joined by ';': its length and how long before the key expires it ends, in milliseconds, and what was taken since it began
+local window_counts = {}
+
+local most = 8
+
+-- What the windows are stored as, in a key that has total_ms left.
+local function text(windows, total_ms)
+  local parts = {}
+  for i = 1, #windows do
+    local window = windows[i]
+    parts[i] = string.format('%.0f %.0f %.0f', window.length_ms, total_ms - window.left_ms, window.used)
+  end
+  return table.concat(parts, ';')
+end
+
+-- The windows in the text of a key that has total_ms left; nil when it is none. One that is over has nothing taken and
+-- nothing left, and so has one from a wrong clock.
+local function parse(stored, total_ms)
+  local only_ms, only = whole.parse(string.sub(stored, 1, -8), 315360000000), tonumber(string.match(stored, '^%d+$', -7))
+  if only_ms and only and only >= 1 and only <= 1000000 then
+    return {{length_ms = only_ms, left_ms = total_ms, used = only}}
+  end
+  local windows = {}
+  for length, ahead, taken in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
+    local length_ms, ahead_ms, used = tonumber(length), tonumber(ahead), tonumber(taken)
+    if length_ms and ahead_ms and used then
+      windows[#windows + 1] = {length_ms = length_ms, left_ms = total_ms - ahead_ms, used = used}
+    end
+  end
+  if #windows == 0 or #windows > most or text(windows, total_ms) ~= stored then
+    return nil
+  end
+  return windows
+end
+
+-- How long ago a window began: now where that is ahead of the clock.
+local function gone_ms(window)
+  return math.max(window.length_ms - window.left_ms, 0)
+end
+
+-- Reads the windows of a key that has total_ms left: its own, of that length, whether that is new, the others, and total_ms; nil
+-- when it holds none.
+function window_counts.read(stored, total_ms, length_ms)
+  local windows = parse(stored, total_ms)
+  if not windows then
+    return nil
+  end
+  local own, new, others = {length_ms = length_ms, left_ms = 0, used = 0}, true, {}
+  for i = 1, #windows do
+    local window = windows[i]
+    if window.used == 0 or window.left_ms <= 0 or window.left_ms > 2 * window.length_ms then
+      window.ahead_ms = window.left_ms
+      window.ahead_used = window.used
+      window.left_ms = 0
+      window.used = 0
+    end
+    if window.length_ms == length_ms then
+      own = window
+      new = false
+    else
+      others[#others + 1] = window
+    end
+  end
+  for i = 1, #others do
+    local left_ms = length_ms - gone_ms(others[i])
+    if new and others[i].left_ms > 0 and left_ms > 0 then
+      own.used = math.max(own.used, others[i].used)
+      if own.left_ms == 0 or left_ms < own.left_ms then
+        own.left_ms = left_ms
+      end
+    end
+  end
+  return {own = own, new = new, others = others, total_ms = total_ms}
+end
+
+-- How long until a window of a new length would begin behind one that has left_ms left, or until that one ends.
+local function behind_ms(own, window, left_ms)
+  return math.min(own.length_ms - window.length_ms + left_ms, left_ms)
+end
+
+-- How long until no more than room is taken in a caller's own window, which has more: until it ends; of a new length until
+-- it would begin behind each window that has more, also where one begins ahead of the clock.
+function window_counts.wait_ms(windows, room)
+  if not windows.new then
+    return windows.own.left_ms
+  end
+  local wait_ms = 0
+  for i = 1, #windows.others do
+    local window = windows.others[i]
+    if window.used > room then
+      wait_ms = math.max(wait_ms, behind_ms(windows.own, window, window.left_ms))
+    end
+  end
+  -- When the clock was set back, a window that is too far ahead of it may be going on by then.
+  for _ = 1, #windows.others do
+    for i = 1, #windows.others do
+      local window = windows.others[i]
+      local left_ms = (window.ahead_ms or 0) - wait_ms
+      if left_ms > 0 and left_ms <= 2 * window.length_ms and (window.ahead_used or 0) > room then
+        wait_ms = wait_ms + math.max(behind_ms(windows.own, window, left_ms), 0)
+      end
+    end
+  end
+  return wait_ms
+end
+
+-- All windows, a caller's own first, without the one that is one too many.
+local function listed(windows)
+  local all = {windows.own}
+  for i = 1, math.min(#windows.others, most - 1) do
+    all[i + 1] = windows.others[i]
+  end
+  return all
+end
+
+-- Takes cost of all, and returns how long the caller's own has left.
+function window_counts.charge(key, windows, cost)
+  local all, total_ms = listed(windows), 0
+  for i = 1, #all do
+    local window = all[i]
+    if window.left_ms == 0 then
+      window.left_ms = window.length_ms
+    end
+    window.used = window.used + cost
+    total_ms = math.max(total_ms, window.left_ms)
+  end
+  if total_ms == windows.total_ms then
+    redis.call('SET', key, text(all, total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl the longest window ends when it would have
+  else
+    clock.store(key, text(all, total_ms), total_ms)
+  end
+  return windows.own.left_ms
+end
+
+-- Gives cost back to a caller's own window, and to those in which it surely counted, as they began no later. Returns how much
+-- was given back, how much is taken still, and how long the window has left.
+function window_counts.refund(key, windows, cost)
+  local own = windows.own
+  local back = math.min(own.used, cost)
+  if windows.new or back == 0 then
+    return 0, own.used, own.left_ms
+  end
+  local all, since_ms, taken = listed(windows), gone_ms(own), 0
+  for i = 1, #all do
+    local window = all[i]
+    if window.left_ms > 0 and gone_ms(window) >= since_ms then
+      window.used = math.max(window.used - back, 0)
+    end
+    if window.used == 0 then
+      window.left_ms = 0
+    end
+    taken = taken + window.used
+  end
+  if taken > 0 then
+    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl no window that is left has another end
+  else
+    redis.call('DEL', key)
+  end
+  return back, own.used, own.left_ms
+end
+
+return window_counts
+end)()
+
+local window_count = (function() -- rlfunc: lines=104 file=functions/lib/window_count.lua
+--- A fixed window in one string: its length, and how much was taken since it began. The key expires with the window.
+---
+--- The length is in milliseconds, and what was taken in seven digits behind it, so that a call inside the window is one INCRBY.
+--- Where callers have windows of other lengths the key holds several: see window_counts.
+--- @use clock refusal window_counts
+--- @lib window_count
+--- @state window_count 1 the window in milliseconds, then what was taken in seven digits: '600000000003'; the key expires with the window
+local window_count = {}
+
+-- Reads the window from what the key holds: how much was taken in it, and the milliseconds until it ends, 0 and 0 when
+-- none is going on; and where the key holds other lengths, all windows, this one first. Or nil and a refusal.
+-- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
+-- when its key does; further ahead than its length it is a broken clock's, and over.
+local function read(key, stored, window_ms)
+  local left_ms = clock.left_ms(key)
+  if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
+    local used = tonumber(string.match(stored, '^%d+$', -7))
+    if used and used >= 1 and used <= 1000000 then
+      if left_ms <= 0 or left_ms > 2 * window_ms then
+        return 0, 0
+      end
+      return used, left_ms
+    end
+  end
+  local windows = left_ms ~= -1 and window_counts.read(stored, left_ms, window_ms)
+  if not windows then
+    return nil, refusal.state(key, 'holds no count that expires')
+  end
+  return windows.own.used, windows.own.left_ms, windows
+end
+
+-- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
+-- cost is allowed, and the time until the window ends, 0 when the call begins one; and what charge needs where the key holds
+-- windows of other lengths. Or nil and a refusal.
+function window_count.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local stored = redis.call('GET', key)
+  if not stored then
+    return true, limit - cost, 0, 0
+  end
+  local used, left_ms, windows = read(key, stored, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used + cost <= limit then
+    return true, limit - used - cost, 0, left_ms * 1000, windows
+  end
+  local wait_ms = left_ms
+  if windows then
+    wait_ms = window_counts.wait_ms(windows, limit - cost)
+  end
+  return false, math.max(limit - used, 0), wait_ms * 1000, math.max(left_ms, wait_ms) * 1000
+end
+
+-- Takes cost, which was allowed, and returns the time until the window ends.
+function window_count.charge(key, cost, window_ms, end_us, windows)
+  if windows then
+    return window_counts.charge(key, windows, cost) * 1000
+  end
+  if end_us > 0 then
+    local amount = cost
+    if cost == 1 then
+      amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
+    end
+    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    return end_us
+  end
+  local amount = '0000001'
+  if cost ~= 1 then
+    amount = string.format('%07.0f', cost)
+  end
+  clock.store_for(key, clock.span_ms(window_ms * 1000) .. amount, window_ms * 1000)
+  return window_ms * 1000
+end
+
+-- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
+-- until the window ends; or nil and a refusal. With nothing taken there is no window.
+function window_count.refund(key, window_ms, cost)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0, 0
+  end
+  local used, left_ms, windows = read(key, stored, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if windows then
+    local back, taken, end_ms = window_counts.refund(key, windows, cost)
+    return back, taken, end_ms * 1000
+  end
+  if used == 0 then
+    return 0, 0, 0
+  end
+  if used <= cost then
+    redis.call('DEL', key)
+    return used, 0, 0
+  end
+  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  return cost, used - cost, left_ms * 1000
+end
+
+return window_count
+end)()
+
+local limit_fixed_window = (function() -- rlfunc: lines=46 file=functions/lib/limit_fixed_window.lua
+--- A fixed_window as a kind of limit.
+--- @use window_count
+--- @lib limit_fixed_window
+local limit_fixed_window = {redis_type = 'string'}
+
+function limit_fixed_window.prepare(row)
+  row.timed = false
+  row.weighs = true
+  return row
+end
+
+function limit_fixed_window.judge(row, key, cost)
+  local allowed, left, wait_us, end_us, windows = window_count.judge(key, row.limit, row.window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    left = left + cost
+  end
+  return {allowed = allowed, remaining = left, reset_after_us = end_us, retry_after_us = wait_us, windows = windows}
+end
+
+function limit_fixed_window.charge(row, key, cost, judged)
+  judged.remaining = judged.remaining - cost
+  judged.reset_after_us = window_count.charge(key, cost, row.window_ms, judged.reset_after_us, judged.windows)
+end
+
+function limit_fixed_window.take(row, key, cost, clock_us)
+  local judged, failure = limit_fixed_window.judge(row, key, cost, clock_us)
+  if not judged then
+    return nil, failure
+  end
+  if judged.allowed and cost > 0 then
+    limit_fixed_window.charge(row, key, cost, judged, clock_us)
+  end
+  return judged
+end
+
+-- Gives back what was taken age_us ago, when the window had left_us left.
+function limit_fixed_window.give_back(row, key, cost, left_us, age_us)
+  if age_us < left_us then
+    window_count.refund(key, row.window_ms, cost)
+  end
+end
+
+return limit_fixed_window
+end)()
+
 local ttl_bucket = (function() -- rlfunc: lines=142 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
@@ -828,7 +1603,7 @@ end
 
 -- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the time until the bucket
 -- is full, and the wait until cost is allowed; or nil and a refusal.
-function token_bucket.take(key, limit, period_us, burst, cost)
+function token_bucket.take(key, limit, period_us, burst, cost, clock_us)
   local limit_ms = limit * 1000
   if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
     local interval_ms = period_us / limit_ms
@@ -836,7 +1611,7 @@ function token_bucket.take(key, limit, period_us, burst, cost)
       return ttl_bucket.take(key, interval_ms, burst * interval_ms, cost)
     end
   end
-  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost)
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   if allowed == nil then
     return nil, left
   end
@@ -877,758 +1652,224 @@ end
 return token_bucket
 end)()
 
-local window_counts = (function() -- rlfunc: lines=169 file=functions/lib/window_counts.lua
---- Fixed windows of several lengths in one string, for callers that share a bucket: what one takes counts in all of them.
----
---- A window whose time is over begins again with the next admission of any caller. One of a new length begins where it would have
---- begun had it been known: with the oldest window of another length that is going on and is inside of it. The window of the caller that
---- was admitted last stands first; of eight the last is forgotten where a ninth comes.
---- @use clock whole
---- @lib window_counts
---- @state window_counts 1 '<length> <ahead> <used>' of each window, joined by ';': its length and how long before the key expires it ends, in milliseconds, and what was taken since it began
-local window_counts = {}
+local limit_gcra = (function() -- rlfunc: lines=46 file=functions/lib/limit_gcra.lua
+--- A gcra as a kind of limit.
+--- @use token_bucket
+--- @lib limit_gcra
+local limit_gcra = {redis_type = 'string'}
 
-local most = 8
-
--- What the windows are stored as, in a key that has total_ms left.
-local function text(windows, total_ms)
-  local parts = {}
-  for i = 1, #windows do
-    local window = windows[i]
-    parts[i] = string.format('%.0f %.0f %.0f', window.length_ms, total_ms - window.left_ms, window.used)
-  end
-  return table.concat(parts, ';')
+function limit_gcra.prepare(row)
+  row.timed = row.window_us % (row.limit * 1000) > 0
+  row.weighs = true
+  return row
 end
 
--- The windows in the text of a key that has total_ms left; nil when it is none. One that is over has nothing taken and
--- nothing left, and so has one from a wrong clock.
-local function parse(stored, total_ms)
-  local only_ms, only = whole.parse(string.sub(stored, 1, -8), 315360000000), tonumber(string.match(stored, '^%d+$', -7))
-  if only_ms and only and only >= 1 and only <= 1000000 then
-    return {{length_ms = only_ms, left_ms = total_ms, used = only}}
+function limit_gcra.judge(row, key, cost, clock_us)
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, row.limit, row.window_us, row.burst, cost, clock_us)
+  if allowed == nil then
+    return nil, left
   end
-  local windows = {}
-  for length, ahead, taken in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
-    local length_ms, ahead_ms, used = tonumber(length), tonumber(ahead), tonumber(taken)
-    if length_ms and ahead_ms and used then
-      windows[#windows + 1] = {length_ms = length_ms, left_ms = total_ms - ahead_ms, used = used}
-    end
+  if allowed then
+    left = left + cost
   end
-  if #windows == 0 or #windows > most or text(windows, total_ms) ~= stored then
-    return nil
-  end
-  return windows
+  return {
+    allowed = allowed, remaining = left, reset_after_us = full_us, retry_after_us = wait_us, next_full_us = next_full_us, value = value,
+  }
 end
 
--- How long ago a window began: now where that is ahead of the clock.
-local function gone_ms(window)
-  return math.max(window.length_ms - window.left_ms, 0)
+function limit_gcra.charge(_, key, cost, judged)
+  judged.remaining = judged.remaining - cost
+  judged.reset_after_us = judged.next_full_us or 0
+  token_bucket.store(key, judged.reset_after_us, judged.value)
 end
 
--- Reads the windows of a key that has total_ms left: its own, of that length, whether that is new, the others, and total_ms; nil
--- when it holds none.
-function window_counts.read(stored, total_ms, length_ms)
-  local windows = parse(stored, total_ms)
-  if not windows then
-    return nil
+function limit_gcra.take(row, key, cost, clock_us)
+  local allowed, left, full_us, wait_us = token_bucket.take(key, row.limit, row.window_us, row.burst, cost, clock_us)
+  if allowed == nil then
+    return nil, left
   end
-  local own, new, others = {length_ms = length_ms, left_ms = 0, used = 0}, true, {}
-  for i = 1, #windows do
-    local window = windows[i]
-    if window.used == 0 or window.left_ms <= 0 or window.left_ms > 2 * window.length_ms then
-      window.ahead_ms = window.left_ms
-      window.ahead_used = window.used
-      window.left_ms = 0
-      window.used = 0
-    end
-    if window.length_ms == length_ms then
-      own = window
-      new = false
-    else
-      others[#others + 1] = window
-    end
-  end
-  for i = 1, #others do
-    local left_ms = length_ms - gone_ms(others[i])
-    if new and others[i].left_ms > 0 and left_ms > 0 then
-      own.used = math.max(own.used, others[i].used)
-      if own.left_ms == 0 or left_ms < own.left_ms then
-        own.left_ms = left_ms
-      end
-    end
-  end
-  return {own = own, new = new, others = others, total_ms = total_ms}
+  return {allowed = allowed, remaining = left, reset_after_us = full_us, retry_after_us = wait_us}
 end
 
--- How long until a window of a new length would begin behind one that has left_ms left, or until that one ends.
-local function behind_ms(own, window, left_ms)
-  return math.min(own.length_ms - window.length_ms + left_ms, left_ms)
+-- Gives back what was taken age_us ago, when the bucket was full after left_us.
+function limit_gcra.give_back(row, key, cost, left_us, age_us, _, clock_us)
+  if age_us < left_us then
+    token_bucket.refund(key, row.limit, row.window_us, row.burst, cost, clock_us)
+  end
 end
 
--- How long until no more than room is taken in a caller's own window, which has more: until it ends; of a new length until
--- it would begin behind each window that has more, also where one begins ahead of the clock.
-function window_counts.wait_ms(windows, room)
-  if not windows.new then
-    return windows.own.left_ms
-  end
-  local wait_ms = 0
-  for i = 1, #windows.others do
-    local window = windows.others[i]
-    if window.used > room then
-      wait_ms = math.max(wait_ms, behind_ms(windows.own, window, window.left_ms))
-    end
-  end
-  -- When the clock was set back, a window that is too far ahead of it may be going on by then.
-  for _ = 1, #windows.others do
-    for i = 1, #windows.others do
-      local window = windows.others[i]
-      local left_ms = (window.ahead_ms or 0) - wait_ms
-      if left_ms > 0 and left_ms <= 2 * window.length_ms and (window.ahead_used or 0) > room then
-        wait_ms = wait_ms + math.max(behind_ms(windows.own, window, left_ms), 0)
-      end
-    end
-  end
-  return wait_ms
-end
-
--- All windows, a caller's own first, without the one that is one too many.
-local function listed(windows)
-  local all = {windows.own}
-  for i = 1, math.min(#windows.others, most - 1) do
-    all[i + 1] = windows.others[i]
-  end
-  return all
-end
-
--- Takes cost of all, and returns how long the caller's own has left.
-function window_counts.charge(key, windows, cost)
-  local all, total_ms = listed(windows), 0
-  for i = 1, #all do
-    local window = all[i]
-    if window.left_ms == 0 then
-      window.left_ms = window.length_ms
-    end
-    window.used = window.used + cost
-    total_ms = math.max(total_ms, window.left_ms)
-  end
-  if total_ms == windows.total_ms then
-    redis.call('SET', key, text(all, total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl the longest window ends when it would have
-  else
-    clock.store(key, text(all, total_ms), total_ms)
-  end
-  return windows.own.left_ms
-end
-
--- Gives cost back to a caller's own window, and to those in which it surely counted, as they began no later. Returns how much
--- was given back, how much is taken still, and how long the window has left.
-function window_counts.refund(key, windows, cost)
-  local own = windows.own
-  local back = math.min(own.used, cost)
-  if windows.new or back == 0 then
-    return 0, own.used, own.left_ms
-  end
-  local all, since_ms, taken = listed(windows), gone_ms(own), 0
-  for i = 1, #all do
-    local window = all[i]
-    if window.left_ms > 0 and gone_ms(window) >= since_ms then
-      window.used = math.max(window.used - back, 0)
-    end
-    if window.used == 0 then
-      window.left_ms = 0
-    end
-    taken = taken + window.used
-  end
-  if taken > 0 then
-    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl no window that is left has another end
-  else
-    redis.call('DEL', key)
-  end
-  return back, own.used, own.left_ms
-end
-
-return window_counts
+return limit_gcra
 end)()
 
-local window_count = (function() -- rlfunc: lines=104 file=functions/lib/window_count.lua
---- A fixed window in one string: its length, and how much was taken since it began. The key expires with the window.
+local limit = (function() -- rlfunc: lines=57 file=functions/lib/limit.lua
+--- A limit of any kind: its row in a call, prepared once, and its answer.
 ---
---- The length is in milliseconds, and what was taken in seven digits behind it, so that a call inside the window is one INCRBY.
---- Where callers have windows of other lengths the key holds several: see window_counts.
---- @use clock refusal window_counts
---- @lib window_count
---- @state window_count 1 the window in milliseconds, then what was taken in seven digits: '600000000003'; the key expires with the window
-local window_count = {}
+--- A kind is a lib file. Its prepare checks a row; judge reads what the row's key says to a cost, and writes nothing; charge takes
+--- what judge allowed; take does both at once, where that is cheaper; give_back returns what a call took. prepare says of a row
+--- whether a call's weight multiplies its cost (weighs), and whether it needs the clock (timed).
+--- @use refusal limit_sliding_log limit_sliding_counter limit_fixed_window limit_gcra
+--- @lib limit
+--- @arg    name        text[64]                 the limit's name: minute
+--- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
+--- @key    state       any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
+--- @arg    limit       count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
+--- @arg    window      duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
+--- @arg    burst       count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
+--- @arg    cost        count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
+--- @arg    shadow      bool?                    whether the limit only reports what it would do, and never refuses
+--- @arg    global      bool?                    whether it counts all subjects together: it counts repeats too, and its refusals are no attempts
+--- @result allowed     bool                     whether this limit allows; another one may have refused the call
+--- @result remaining   count[0..1000000]        what is left after the call: 7 when 3 of 10 are taken
+--- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has
+--- @result retry_after duration                 wait until this limit allows; 0 when it does
+local limit = {}
 
--- Reads the window from what the key holds: how much was taken in it, and the milliseconds until it ends, 0 and 0 when
--- none is going on; and where the key holds other lengths, all windows, this one first. Or nil and a refusal.
--- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
--- when its key does; further ahead than its length it is a broken clock's, and over.
-local function read(key, stored, window_ms)
-  local left_ms = clock.left_ms(key)
-  if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
-    local used = tonumber(string.match(stored, '^%d+$', -7))
-    if used and used >= 1 and used <= 1000000 then
-      if left_ms <= 0 or left_ms > 2 * window_ms then
-        return 0, 0
-      end
-      return used, left_ms
+local kinds = {
+  sliding_log = limit_sliding_log, sliding_counter = limit_sliding_counter, fixed_window = limit_fixed_window, gcra = limit_gcra,
+}
+
+-- Checks a row, and adds what its kind does with it. like marks a row after one of the same kind and name: of one subject the two
+-- would be one limit. clocked marks a row that needs the clock, or stands after one that does: the last one says it of all.
+function limit.prepare(row, above)
+  local kind = kinds[row.kind]
+  if row.burst and row.kind ~= 'gcra' then
+    return nil, refusal.argument('burst must be absent but in a gcra')
+  end
+  row.window_ms = math.ceil(row.window_us / 1000)
+  row.burst = row.burst or row.limit
+  local fine, failure = kind.prepare(row)
+  if not fine then
+    return nil, failure
+  end
+  row.clocked = row.timed
+  for i = 1, #above do
+    if above[i].clocked then
+      row.clocked = true
+    end
+    if above[i].name == row.name and above[i].kind == row.kind then
+      row.like = true
     end
   end
-  local windows = left_ms ~= -1 and window_counts.read(stored, left_ms, window_ms)
-  if not windows then
-    return nil, refusal.state(key, 'holds no count that expires')
-  end
-  return windows.own.used, windows.own.left_ms, windows
+  row.redis_type = kind.redis_type
+  row.judge = kind.judge
+  row.charge = kind.charge
+  row.take = kind.take
+  row.give_back = kind.give_back
+  return row
 end
 
--- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
--- cost is allowed, and the time until the window ends, 0 when the call begins one; and what charge needs where the key holds
--- windows of other lengths. Or nil and a refusal.
-function window_count.judge(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
-  end
-  local stored = redis.call('GET', key)
-  if not stored then
-    return true, limit - cost, 0, 0
-  end
-  local used, left_ms, windows = read(key, stored, window_ms)
-  if not used then
-    return nil, left_ms
-  end
-  if used + cost <= limit then
-    return true, limit - used - cost, 0, left_ms * 1000, windows
-  end
-  local wait_ms = left_ms
-  if windows then
-    wait_ms = window_counts.wait_ms(windows, limit - cost)
-  end
-  return false, math.max(limit - used, 0), wait_ms * 1000, math.max(left_ms, wait_ms) * 1000
-end
-
--- Takes cost, which was allowed, and returns the time until the window ends.
-function window_count.charge(key, cost, window_ms, end_us, windows)
-  if windows then
-    return window_counts.charge(key, windows, cost) * 1000
-  end
-  if end_us > 0 then
-    local amount = cost
-    if cost == 1 then
-      amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
-    end
-    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-    return end_us
-  end
-  local amount = '0000001'
-  if cost ~= 1 then
-    amount = string.format('%07.0f', cost)
-  end
-  clock.store_for(key, clock.span_ms(window_ms * 1000) .. amount, window_ms * 1000)
-  return window_ms * 1000
-end
-
--- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
--- until the window ends; or nil and a refusal. With nothing taken there is no window.
-function window_count.refund(key, window_ms, cost)
-  local stored = redis.call('GET', key)
-  if not stored then
-    return 0, 0, 0
-  end
-  local used, left_ms, windows = read(key, stored, window_ms)
-  if not used then
-    return nil, left_ms
-  end
-  if windows then
-    local back, taken, end_ms = window_counts.refund(key, windows, cost)
-    return back, taken, end_ms * 1000
-  end
-  if used == 0 then
-    return 0, 0, 0
-  end
-  if used <= cost then
-    redis.call('DEL', key)
-    return used, 0, 0
-  end
-  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  return cost, used - cost, left_ms * 1000
-end
-
-return window_count
+return limit
 end)()
 
-local window_log = (function() -- rlfunc: lines=87 file=functions/lib/window_log.lua
---- A log of admission times in a list, oldest first: exact in any window, also of callers whose windows differ.
----
---- A list holds each time once, also when two are equal, in about 10 bytes. Before the times stands what the callers need that
---- were admitted since the key is there: an admission is kept for the longest of their windows, and one more than the highest of
---- their limits are, as no caller's newest `limit` are among older ones. With one more, the oldest stands for what was dropped: a
---- refund then leaves it twice. The need lives as long as the key.
---- @use clock log_search refusal window_need
---- @lib window_log
---- @state window_log 1 '<longest window in microseconds> <highest limit>' of the callers, then admission times in microseconds, oldest first
-local window_log = {}
+local limit_set = (function() -- rlfunc: lines=122 file=functions/lib/limit_set.lua
+--- Limits of one or several subjects, judged together before any is charged.
+--- @use clock refusal
+--- @lib limit_set
+local limit_set = {none = {}} -- none is the answers of a group without rows
 
-local unreadable = 'holds an entry that is not a time'
+-- The refusal of a row, with its place.
+local function misplaced(place, failure)
+  if failure and string.find(failure.err, '^RLARG ') then
+    return refusal.argument(string.format('limits.%d.%s', place - 1, string.sub(failure.err, 7)))
+  end
+  return failure
+end
 
--- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
--- entries are inside the window; the times of the newest and of the oldest inside, which mean nothing when none is; and what
--- append needs: the need, nil without a log, how many entries there are, how many of them no caller needs, and the text of the
--- oldest. Or nil and a refusal.
--- A newest entry that is further ahead than the longest window is from a wrong clock: then no caller needs any.
-function window_log.read(key, window_us, clock_us)
-  local newest = redis.call('LINDEX', key, '-1')
-  if not newest then
-    return clock_us, 0, clock_us, clock_us, nil, 0, 0, ''
-  end
-  local need = window_need.parse(redis.call('LINDEX', key, '0') or '')
-  local length = redis.call('LLEN', key) - 1
-  if need and length == 0 then
-    return clock_us, 0, clock_us, clock_us, need, 0, 0, ''
-  end
-  local oldest = newest
-  if length > 1 then
-    oldest = redis.call('LINDEX', key, '1') or ''
-  end
-  -- What parse_us does is written out: calling a function costs as much as ten operations.
-  local newest_us, oldest_us = tonumber(newest), tonumber(oldest)
-  if not (need and newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
-    return nil, refusal.state(key, unreadable)
-  end
-  if not (oldest_us and oldest_us >= 0 and oldest_us <= 9007199254740992 and oldest_us % 1 == 0) then
-    return nil, refusal.state(key, unreadable)
-  end
-  local keep_us, now_us = need.window_us, clock_us
-  if window_us > keep_us then
-    keep_us = window_us
-  end
-  if newest_us > clock_us then
-    if newest_us - clock_us > keep_us then
-      return clock_us, 0, clock_us, clock_us, need, length, length, oldest
-    end
-    now_us = newest_us
-  end
-
-  local place, inside_us = 1, oldest_us
-  if oldest_us <= now_us - keep_us then
-    if newest_us <= now_us - keep_us then
-      return now_us, 0, newest_us, newest_us, need, length, length, oldest
-    end
-    place, inside_us = log_search.first_after(key, now_us - keep_us, 2, length, newest_us, false)
-    if not place then
-      return nil, refusal.state(key, unreadable)
+-- The refusal for a row whose key is that of a row above; nil when there is none.
+local function twice(states, place)
+  for i = 1, place - 1 do
+    if states[i] == states[place] then
+      return refusal.argument('limits must differ in kind or name: two rows would be one limit')
     end
   end
-  local expired = place - 1
-  if inside_us <= now_us - window_us then
-    if newest_us <= now_us - window_us then
-      return now_us, 0, newest_us, newest_us, need, length, expired, oldest
-    end
-    place, inside_us = log_search.first_after(key, now_us - window_us, place + 1, length, newest_us, true)
-    if not place then
-      return nil, refusal.state(key, unreadable)
-    end
-  end
-  return now_us, length + 1 - place, newest_us, inside_us, need, length, expired, oldest
+  return nil
 end
 
--- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
-function window_log.room_us(key, limit, window_us, count, oldest_us)
-  if count == limit then
-    return oldest_us + window_us
+-- What a row takes of a call of that weight.
+function limit_set.cost_of(row, weight)
+  if row.weighs then
+    return row.cost * weight
   end
-  local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
-  if not entry_us then
-    return nil, refusal.state(key, unreadable)
-  end
-  return entry_us + window_us
+  return row.cost
 end
 
-return window_log
-end)()
-
-local window_pair = (function() -- rlfunc: lines=157 file=functions/lib/window_pair.lua
---- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
---- still lies in the last window's length.
----
---- The value is exponent * 10^14 + before * 10^7 + current, so that a call inside the window is one INCRBY. The key expires two
---- windows after this one began, which tells where in it the clock is. The window of the call that wrote it is shorter than
---- 2^exponent milliseconds: callers with other windows may share the key.
----
---- A count is at most a million and a window 90 days, so the value and every product stay below 2^53, and no quotient is
---- rounded onto a whole number that it is not.
---- @use clock refusal whole
---- @lib window_pair
---- @state window_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it began
-local window_pair = {}
-
-local scale = 100000000000000
-local shift = 10000000
-local most = 1000000
-local highest = 33
-
--- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
--- whether the key is of this window; or nil and a refusal.
--- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
--- than its length is a broken clock's. Where a shorter window was written, all of it is of the window before: it was taken
--- lately, and the key's expiry would tell a wrong place in this one.
-local function read(key, window_ms)
-  local stored = redis.call('GET', key)
-  if not stored then
-    return 0, 0, 0, false
-  end
-  local value = whole.parse(stored, highest * scale + most * shift + most)
-  local left_ms = clock.left_ms(key)
-  if not value or left_ms == -1 then
-    return nil, refusal.state(key, 'holds no pair of counts that expires')
-  end
-  local pair = value % scale
-  local current = pair % shift
-  local before = (pair - current) / shift
-  if value < scale or before > most or current > most then
-    return nil, refusal.state(key, 'holds no pair of counts that expires')
-  end
-  local bound_ms = 2 ^ ((value - pair) / scale)
-  if left_ms <= 0 or left_ms > 3 * bound_ms then
-    return 0, 0, 0, false
-  end
-  if bound_ms <= window_ms then
-    return math.min(before + current, most), 0, window_ms - left_ms, false
-  end
-  local gone_ms = 2 * window_ms - left_ms
-  if gone_ms >= window_ms then
-    return current, 0, gone_ms - window_ms, false
-  end
-  return before, current, gone_ms, true
-end
-
--- Begins a window in which cost is taken, gone_ms ago; if that is ahead of the clock, now. Returns how far it has gone.
-local function begin(key, window_ms, before, cost, gone_ms)
-  gone_ms = math.max(gone_ms, 0)
-  local _, exponent = math.frexp(window_ms)
-  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - gone_ms)
-  return gone_ms
-end
-
--- What the window before weighs, rounded up.
-local function weigh(before, gone_ms, window_ms)
-  return math.ceil(before * (window_ms - math.max(gone_ms, 0)) / window_ms)
-end
-
--- How far a window has gone when a count of the window before it weighs no more than room.
-local function fits_at(count, room, window_ms)
-  if count <= room then
-    return 0
-  end
-  return window_ms - math.floor(room * window_ms / count)
-end
-
--- The time until all is forgotten, in microseconds.
-local function forgotten_us(before, current, gone_ms, window_ms)
-  if current > 0 then
-    return (2 * window_ms - gone_ms) * 1000
-  end
-  if before > 0 then
-    return (window_ms - gone_ms) * 1000
+-- The clock, or 0 where no row needs it.
+function limit_set.clock_us(limits)
+  if #limits > 0 and limits[#limits].clocked then
+    return clock.now_us()
   end
   return 0
 end
 
--- Judges a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until all
--- is forgotten without the call, how far the window has gone, and for a key that is not of this window what stood
--- before it; or nil and a refusal.
-function window_pair.judge(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
-  end
-  local before, current, gone_ms, here = read(key, window_ms)
-  if not before then
-    return nil, current
-  end
-  local weight = weigh(before, gone_ms, window_ms)
-  local reset_us = forgotten_us(before, current, gone_ms, window_ms)
-  local room = limit - current - cost
-  if weight <= room then
-    if here then
-      return true, room - weight, 0, reset_us, gone_ms
-    end
-    return true, room - weight, 0, reset_us, gone_ms, before
-  end
-  local wait_ms
-  if room >= 0 then
-    wait_ms = fits_at(before, room, window_ms) - gone_ms
-  else
-    wait_ms = window_ms - gone_ms + fits_at(current, limit - cost, window_ms)
-  end
-  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_us
-end
-
--- Takes cost, which was allowed, and returns the time until all is forgotten.
-function window_pair.charge(key, cost, window_ms, gone_ms, moved)
-  if moved then
-    gone_ms = begin(key, window_ms, moved, cost, gone_ms)
-  else
-    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  end
-  return (2 * window_ms - gone_ms) * 1000
-end
-
--- Gives cost back: to this window unless it was taken in the one before, and what this one has not taken to the one before.
--- Returns how much was given back, how much of the limit is taken still, and the time until all is forgotten; or nil and a
--- refusal.
-function window_pair.refund(key, window_ms, cost, taken_before)
-  local before, current, gone_ms, here = read(key, window_ms)
-  if not before then
-    return nil, current
-  end
-  local now_back = 0
-  if not taken_before then
-    now_back = math.min(current, cost)
-  end
-  local then_back = math.min(before, cost - now_back)
-  local left_before = before - then_back
-  local left_current = current - now_back
-  if now_back + then_back == 0 then
-    return 0, 0, 0
-  end
-  if left_before + left_current == 0 then
-    redis.call('DEL', key)
-    return now_back + then_back, 0, 0
-  end
-  if here then
-    redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  else
-    gone_ms = begin(key, window_ms, left_before, 0, gone_ms)
-  end
-  local taken = left_current + weigh(left_before, gone_ms, window_ms)
-  return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)
-end
-
-return window_pair
-end)()
-
-local limit_kinds = (function() -- rlfunc: lines=128 file=functions/lib/limit_kinds.lua
---- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
---- @use log_entry refusal token_bucket window_count window_log window_pair
---- @lib limit_kinds
-local limit_kinds = {}
-
--- By kind: judges a row (state, limit, window_us, burst, cost) and writes nothing. Returns a table: allowed, remaining and
--- reset_after_us without the call, retry_after_us, and what charge needs; or nil and a refusal.
-limit_kinds.judge = {}
-
--- By kind: takes a row's cost, and brings what judge returned to the state after it.
-limit_kinds.charge = {}
-
--- What a judge returns: the answer without the call, and what its charge needs, a moment and a number. Whoever need not wait
--- is allowed.
-local function verdict(remaining, wait_us, reset_us, at, with)
-  return {
-    allowed = wait_us == 0, remaining = remaining, retry_after_us = wait_us, reset_after_us = reset_us, at = at, with = with,
-    mark = 0,
-  }
-end
-
-local function no_burst()
-  return nil, refusal.argument('burst must be absent but in a gcra')
-end
-
-function limit_kinds.judge.sliding_log(row, clock_us)
-  if row.burst then
-    return no_burst()
-  end
-  if row.cost > 1 then
-    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
-  end
-  local limit, window_us = row.limit, row.window_us
-  local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(row.state, window_us, clock_us)
-  if not now_us then
-    return nil, count
-  end
-  local reset_us = 0
-  if count > 0 then
-    reset_us = newest_us + window_us - clock_us
-  end
-  if count + row.cost > limit then
-    local room_us, unreadable = window_log.room_us(row.state, limit + 1 - row.cost, window_us, count, oldest_us)
-    if not room_us then
-      return nil, unreadable
-    end
-    return verdict(math.max(limit - count, 0), room_us - clock_us, reset_us, now_us, 0)
-  end
-  return {
-    allowed = true, remaining = limit - count, retry_after_us = 0, reset_after_us = reset_us, at = now_us, with = expired, mark = 0,
-    need = need, length = length, oldest = oldest,
-  }
-end
-
-function limit_kinds.charge.sliding_log(row, judged, clock_us)
-  log_entry.append(row.state, row.limit, row.window_us, clock_us, judged.at, judged.need, judged.length or 0, judged.with, judged.oldest or '')
-  judged.remaining = judged.remaining - 1
-  judged.reset_after_us = row.window_us + judged.at - clock_us
-end
-
-function limit_kinds.judge.sliding_counter(row)
-  if row.burst then
-    return no_burst()
-  end
-  if row.window_us > 7776000000000 then
-    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
-  end
-  local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed then
-    return verdict(left, wait_us, reset_us, 0, 0)
-  end
-  return verdict(left + row.cost, 0, reset_us, gone_ms, moved or -1)
-end
-
-function limit_kinds.charge.sliding_counter(row, judged)
-  judged.remaining = judged.remaining - row.cost
-  local moved
-  if judged.with >= 0 then
-    moved = judged.with
-  end
-  judged.reset_after_us = window_pair.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.at, moved)
-end
-
-function limit_kinds.judge.fixed_window(row)
-  if row.burst then
-    return no_burst()
-  end
-  local allowed, left, wait_us, end_us, windows = window_count.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed then
-    return verdict(left, wait_us, end_us, 0, 0)
-  end
-  local judged = verdict(left + row.cost, 0, end_us, 0, 0)
-  judged.windows = windows
-  return judged
-end
-
-function limit_kinds.charge.fixed_window(row, judged)
-  judged.remaining = judged.remaining - row.cost
-  judged.reset_after_us = window_count.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.reset_after_us, judged.windows)
-end
-
-function limit_kinds.judge.gcra(row, clock_us)
-  local allowed, left, wait_us, full_us, next_full_us, value =
-    token_bucket.judge(row.state, row.limit, row.window_us, row.burst or row.limit, row.cost, clock_us)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed then
-    return verdict(left, wait_us, full_us, 0, 0)
-  end
-  local judged = verdict(left + row.cost, 0, full_us, next_full_us, 0)
-  judged.value = value
-  return judged
-end
-
-function limit_kinds.charge.gcra(row, judged)
-  judged.remaining = judged.remaining - row.cost
-  token_bucket.store(row.state, judged.at, judged.value)
-  judged.reset_after_us = judged.at
-end
-
-return limit_kinds
-end)()
-
-local limit_set = (function() -- rlfunc: lines=114 file=functions/lib/limit_set.lua
---- A group of limits of one subject, judged together before any is charged.
---- @use limit_kinds refusal
---- @lib limit_set
-local limit_set = {}
-
--- What each kind keeps its state in.
-local types = {sliding_log = 'list', sliding_counter = 'string', fixed_window = 'string', gcra = 'string'}
-
--- Fills all with what the judge of its kind returns for each row. Returns how many refuse the call, and the longest of their
--- waits; or nil and a refusal. A shadow's answer is told, and refuses nothing.
-local function judge(limits, clock_us, all)
-  local refused, wait_us = 0, 0
-  for i = 1, #limits do
+-- Judges every row and writes nothing; a known receipt passes all but global limits. Where taking is set and no row above refuses, the
+-- last row is charged as it is judged, in fewer commands. Returns the answer for each row, how many refuse the call, the longest of
+-- their waits, and how many of those that refuse are not global; or nil and a refusal.
+function limit_set.judge(limits, states, weight, known, clock_us, taking)
+  local all, refused, wait_us, own, count = {nil, nil}, 0, 0, 0, #limits -- room for two: a table that grows costs more than a large one
+  for i = 1, count do
     local row = limits[i]
-    local judged, failure = limit_kinds.judge[row.kind](row, clock_us)
-    if not judged then
-      if failure and string.find(failure.err, '^RLARG') then
-        return nil, refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
+    local decide = row.judge
+    if row.like then
+      local same = twice(states, i)
+      if same then
+        return nil, same
       end
-      return nil, failure
+    end
+    if taking and i == count and refused == 0 then
+      decide = row.take
+    end
+    local judged, failure = decide(row, states[i], limit_set.cost_of(row, weight), clock_us)
+    if not judged then
+      return nil, misplaced(i, failure)
     end
     all[i] = judged
-    if not judged.allowed and not row.shadow then
+    if known and not row.global then
+      judged.allowed = true
+      judged.retry_after_us = 0
+    elseif not judged.allowed and not row.shadow then
       refused = refused + 1
+      if not row.global then
+        own = own + 1
+      end
       if judged.retry_after_us > wait_us then
         wait_us = judged.retry_after_us
       end
     end
   end
-  return refused, wait_us
+  return all, refused, wait_us, own
 end
 
--- The refusal for two rows that are one limit; nil when there are none.
-local function twice(limits)
-  for i = 2, #limits do
-    for j = 1, i - 1 do
-      if limits[j].state == limits[i].state then
-        return refusal.argument('limits must differ in kind or name: two rows would be one limit')
-      end
-    end
-  end
-  return nil
-end
-
--- The refusal for a key of another type than its kind has, which no header can tell as the type goes by kind; nil when
--- there is none.
-local function unlike(limits)
-  for i = 1, #limits do
-    local found, wanted = redis.call('TYPE', limits[i].state).ok, types[limits[i].kind]
-    if found ~= 'none' and found ~= wanted then
-      return refusal.state(limits[i].state, string.format('holds a %s, not a %s', found, wanted))
-    end
-  end
-  return nil
-end
-
--- Judges every row and writes nothing. Returns the answer for each, how many of them refuse the call, and the longest of their
--- waits; or nil and a refusal.
-function limit_set.judge(limits, clock_us)
-  local same = twice(limits)
-  if same then
-    return nil, same
-  end
-  local all = {nil, nil} -- room for two: a table that grows costs more than one that is large
-  local fine, refused, wait_us = pcall(judge, limits, clock_us, all)
-  if not fine then
-    local other = unlike(limits)
-    if other then
-      return nil, other
-    end
-    error(refused, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
-  end
-  if not refused then
-    return nil, wait_us
-  end
-  return all, refused, wait_us
-end
-
--- Charges every row that allows, as all do but shadows, and returns whether any row costs.
-function limit_set.charge(limits, all, clock_us)
+-- Charges the rows up to the last-th that allow, as all do but shadows. Returns whether any of them costs.
+local function charge(limits, states, all, weight, known, clock_us, last)
   local costs = false
-  for i = 1, #limits do
-    local row = limits[i]
-    if row.cost > 0 then
+  for i = 1, last do
+    local row, judged = limits[i], all[i]
+    local cost = limit_set.cost_of(row, weight)
+    if judged and cost > 0 and (row.global or not known) then
       costs = true
-      if all[i].allowed then
-        limit_kinds.charge[row.kind](row, all[i], clock_us)
+      if judged.allowed then
+        row.charge(row, states[i], cost, judged, clock_us)
       end
     end
   end
   return costs
+end
+
+-- Charges every row that allows; for a known receipt only global limits. Returns whether any row costs.
+function limit_set.charge(limits, states, all, weight, known, clock_us)
+  return charge(limits, states, all, weight, known, clock_us, #limits)
+end
+
+-- Judges every row, and charges all if none refuses. Returns what judge returns.
+function limit_set.take(limits, states, weight, clock_us)
+  local all, refused, wait_us = limit_set.judge(limits, states, weight, false, clock_us, true)
+  if not all then
+    return nil, refused
+  end
+  if refused == 0 and #limits > 1 then
+    charge(limits, states, all, weight, false, clock_us, #limits - 1)
+  end
+  return all, refused, wait_us
 end
 
 -- The longest window of the rows.
@@ -1642,59 +1883,7 @@ function limit_set.longest_us(limits)
   return longest_us
 end
 
--- The answers of rows that a known receipt passes, whatever they are.
-function limit_set.pass(all)
-  for i = 1, #all do
-    all[i].allowed = true
-    all[i].retry_after_us = 0
-  end
-  return all
-end
-
 return limit_set
-end)()
-
-local limit_marks = (function() -- rlfunc: lines=40 file=functions/lib/limit_marks.lua
---- What a call took of a limit, found again by its mark: when it will be forgotten, in microseconds; 0 where nothing was taken.
---- @use log_entry token_bucket window_count window_pair
---- @lib limit_marks
-local limit_marks = {}
-
--- Marks the rows that limit_set.charge has charged.
-function limit_marks.note(limits, rows, clock_us)
-  for i = 1, #rows do
-    local row = rows[i]
-    if row.allowed and limits[i].cost > 0 then
-      local end_us = clock_us + row.reset_after_us
-      -- An expiry is in whole milliseconds, and the clock somewhere inside of one.
-      if limits[i].kind ~= 'sliding_log' and row.reset_after_us % 1000 == 0 then
-        end_us = end_us - end_us % 1000
-      end
-      row.mark = end_us
-    end
-  end
-end
-
--- Gives back what a call took of a row that limit_set.judge has just read: nothing where it counts no more.
-function limit_marks.give_back(row, clock_us)
-  if row.mark == 0 or row.cost == 0 then
-    return
-  end
-  local window_ms = math.ceil(row.window_us / 1000)
-  if row.kind == 'sliding_log' then
-    log_entry.remove(row.state, row.mark - row.window_us)
-  elseif row.mark <= clock_us then
-    return
-  elseif row.kind == 'gcra' then
-    token_bucket.refund(row.state, row.limit, row.window_us, row.burst or row.limit, row.cost, clock_us)
-  elseif row.kind == 'fixed_window' then
-    window_count.refund(row.state, window_ms, row.cost)
-  else
-    window_pair.refund(row.state, window_ms, row.cost, row.mark - window_ms * 1000 <= clock_us)
-  end
-end
-
-return limit_marks
 end)()
 
 local ledger = (function() -- rlfunc: lines=202 file=functions/lib/ledger.lua
@@ -3159,23 +3348,23 @@ end
 return challenge_record
 end)()
 
-local admission = (function() -- rlfunc: lines=100 file=functions/lib/admission.lua
+local admission = (function() -- rlfunc: lines=110 file=functions/lib/admission.lua
 --- What a request takes of its subject besides attempts: judged together, and taken together.
---- @use receipt_set limit_set limit_marks reserving challenge_record refusal
+--- @use receipt_set limit_set reserving challenge_record refusal
 --- @lib admission
 local admission = {}
 
--- Judges the estimate. Returns what reserving.judge tells as a table, its state nil where nothing is to be made, and the ID of
+-- Judges the estimate. Returns what reserving.judge returns as a table, its state nil where nothing is to be made, and the ID of
 -- the reservation, for a known receipt that of its first call, empty where nothing is reserved; or nil and a refusal.
-local function judge_cost(bucket, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
-  if #budgets == 0 then
+local function judge_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  if #budgets == 0 or not charges then
     return {reason = 'none', retry_us = 0, rows = {}}, ''
   end
   local id = reservation
   if receipt then
     local admitted_us = clock_us
-    if known then
-      admitted_us = receipt_set.admitted_us(bucket, receipt) or clock_us
+    if known and receipts then
+      admitted_us = receipt_set.admitted_us(receipts, receipt) or clock_us
     end
     id = receipt .. string.format('@%.0f', admitted_us)
   end
@@ -3189,15 +3378,24 @@ local function judge_cost(bucket, charges, receipt, known, reservation, estimate
   if known and (not charge or charge.status == 'unknown') then
     id = ''
   end
-  if reason == 'held' then
+  if known then
+    for i = 1, #rows do
+      rows[i].allowed = true
+      rows[i].retry_after_us = 0
+    end
+  end
+  if known or reason == 'held' then
     return {reason = 'none', retry_us = 0, rows = rows}, id
   end
   return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge}, id
 end
 
 -- Judges the challenge as challenge_record.judge does; without one it is none, or absent where it is required.
-local function judge_challenge(challenges, challenge, required, payload, clock_us)
-  if challenge then
+local function judge_challenge(challenges, known, challenge, required, payload, clock_us)
+  if known then
+    return 'none'
+  end
+  if challenge and challenges then
     return challenge_record.judge(challenges, challenge, payload, clock_us)
   end
   if required then
@@ -3206,55 +3404,56 @@ local function judge_challenge(challenges, challenge, required, payload, clock_u
   return 'none'
 end
 
--- Judges limits, estimate and challenge, and writes nothing. Returns a table: rows of the limits; the cost; the ID of its
--- reservation; the outcome and the record of the challenge; the reason to refuse, or none; and the longest wait. Or nil and a
--- refusal.
+-- Judges limits, estimate and challenge, and writes nothing. Of a known receipt only global limits may refuse. Returns a table:
+-- rows of the limits; the cost; the ID of its reservation; the outcome and the record of the challenge; the reason to refuse, or
+-- none; whether anything but global limits refuses (own); and the longest wait. Or nil and a refusal.
 function admission.judge(
-  bucket, receipt, known, limits, charges, reservation, estimate_micros, budgets, challenges, challenge, required, payload, clock_us)
-  local rows, refused, wait_us = limit_set.judge(limits, clock_us)
-  if not rows then
-    return nil, refused
-  end
-  local cost, id = judge_cost(bucket, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required,
+  payload, clock_us)
+  local cost, id = judge_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
     return nil, id
   end
-  local outcome, record = judge_challenge(challenges, challenge, required, payload, clock_us)
+  local outcome, record = judge_challenge(challenges, known, challenge, required, payload, clock_us)
   if not outcome then
     return nil, record
   end
-  local reason = cost.reason
+  local rows, refused, wait_us, refused_own = limit_set.judge(limits, limits_state, weight, known, clock_us, false)
+  if not rows then
+    return nil, refused
+  end
+  local reason, unmet = cost.reason, outcome ~= 'none' and outcome ~= 'consumed'
   if refused > 0 then
     reason = 'limit'
-  elseif reason == 'none' and outcome ~= 'none' and outcome ~= 'consumed' then
+  elseif reason == 'none' and unmet then
     reason = 'challenge'
   end
   return {
     rows = rows, cost = cost, id = id, outcome = outcome, record = record, reason = reason,
-    wait_us = math.max(wait_us, cost.retry_us),
+    own = (refused_own or 0) > 0 or cost.reason ~= 'none' or unmet, wait_us = math.max(wait_us or 0, cost.retry_us),
   }
 end
 
 -- Takes all that was judged to be there, and notes the receipt. Returns a refusal, and then nothing is written, or nil.
 function admission.take(
-  asked, bucket, receipt, dedup_us, counted, limits, charges, estimate_micros, hold_us, penalty_us, challenges, challenge, clock_us)
+  asked, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us, penalty_us, challenges,
+  challenge, clock_us)
   -- First what may still be refused.
   local cost, failure = asked.cost, nil
-  if cost.state then
+  if cost.state and charges then
     failure = reserving.make(charges, asked.id, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
   end
   if failure then
     return failure
   end
-  local costs = limit_set.charge(limits, asked.rows, clock_us)
-  limit_marks.note(limits, asked.rows, clock_us)
+  local costs = limit_set.charge(limits, limits_state, asked.rows, weight, known, clock_us)
   local consumed = asked.outcome == 'consumed'
-  if consumed and challenge and asked.record then
+  if consumed and challenge and challenges and asked.record then
     challenge_record.consume(challenges, challenge, asked.record)
   end
   -- A call that takes nothing must not let a later one pass for nothing.
-  if receipt and (costs or counted or consumed or asked.id ~= '') then
-    receipt_set.add(bucket, receipt, clock_us, dedup_us, 0)
+  if receipt and receipts and not known and (costs or counted or consumed or asked.id ~= '') then
+    receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
   end
   return nil
 end
@@ -3797,7 +3996,7 @@ end
 -- Counts the attempts in each tier's window, with the call if it is to be recorded, and writes nothing. Returns a table:
 -- rows; strikes; tier, the one that the call makes start a block, or 0; and what record needs. Or nil and a refusal.
 function tier_set.judge(attempts, pages, tiers, memory_us, clock_us, blocked, recorded)
-  if #tiers == 0 then
+  if #tiers == 0 or not attempts or not pages then
     return attempt_log.new(attempt_need.none, clock_us)
   end
   local most, longest_us = tier_set.need(tiers)
@@ -3985,9 +4184,10 @@ end
 return looking
 end)()
 
-do -- rlfunc: lines=119 file=functions/guard/admit.lua
---- Decides a request of a subject: all of it is allowed and charged, or none is.
+do -- rlfunc: lines=117 file=functions/guard/admit.lua
+--- Decides a request: all of it is allowed and charged, or none is.
 ---
+--- Block, receipt, budgets, attempts and challenge are one subject's; each limit may be another's, or all subjects' together.
 --- A block that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
 --- allowed: nothing is charged, consumed or recorded. Else every limit, the budgets and the challenge have to allow; then
 --- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With tiers the call is an attempt as of
@@ -3995,36 +4195,29 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 ---
 --- A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of whatever waits
 --- longest. Of several reasons the first is told that stands before the others in reason's list.
---- @use clock block_state receipt_set limit_set admission tier_set
---- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
---- @key    block          string[block]            the subject's block: it holds while the key is there
---- @key    attempts       string[attempts]         when attempts were made and blocks began
---- @key    pages          zset[attempt_pages]      older attempts, where there are more than 12
---- @key    challenges     hash[challenges]         the subject's challenges by token
---- @key    charges        hash[charges]            the subject's charges
+--- @use clock block_state receipt_set limit limit_set admission tier_set
+--- @key    bucket         string[block]            the subject's block: it holds while the key is there
+--- @key    receipts       zset[checked]?receipt    the receipts that were admitted, by time
+--- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
+--- @key    pages          zset[attempt_pages]?tiers older attempts, where there are more than 12
+--- @key    challenges     hash[challenges]?challenge the subject's challenges by token
+--- @key    charges        hash[charges]?budgets    the subject's charges
+--- @arg    limits         packed(limit)[0..16]     limits, each of a subject of its own if need be
+--- @arg    weight         count[1..1000000]=1      what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one each call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
---- @arg    limits         group[0..16]             limits, as of ratelimit.check
---- @arg    limits.name    text[64]                 the limit's name: minute
---- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
---- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
---- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
---- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
---- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
---- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
---- @arg    limits.shadow  bool?                    whether the limit only tells what it would do
---- @arg    budgets        group[0..16]             budgets, as of cost.reserve
+--- @arg    budgets        packed[0..16]            budgets, as of cost.reserve
 --- @arg    budgets.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    budgets.window duration[1us..3650d]     length of the window
 --- @arg    estimate       micros[0..1000000000000000]=0 what the request will cost, as far as one knows
 --- @arg    hold           duration[1us..3650d]?    how long the estimate counts if it is not settled; each window's length when absent
 --- @arg    penalty        duration[1us..3650d]?    how long nothing is reserved once a settlement has exceeded a budget
 --- @arg    reservation    text[64]?                a fresh ID for the reservation, where there are budgets and no receipt
---- @arg    tiers          group[0..8]              what is too often, as of abuse.attempt
+--- @arg    tiers          packed[0..8]             what is too often, as of abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         the attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1us..3650d]     time in which attempts are counted
 --- @arg    tiers.block    duration[1ms..3650d]     how long the block lasts, rounded up to a millisecond
---- @arg    escalation     group[0..8]              how long the first, second, ... block lasts; none: as long as the tier says
+--- @arg    escalation     packed[0..8]             how long the first, second, ... block lasts; none: as long as the tier says
 --- @arg    escalation.block duration[1ms..3650d]   how long, rounded up to a millisecond
 --- @arg    strike_memory  duration[1ms..3650d]=30d how long a block is remembered, from its beginning
 --- @arg    count_refused  bool?                    whether only calls that all else refuses are attempts
@@ -4037,15 +4230,11 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
 --- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
 --- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
+--- @result at             time                     when it was decided, for give_back; the epoch where no limit needed the clock
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) what became of it. unused: it is
 ---     fine, and stays as something else refuses. none: not asked for, and when blocked or a duplicate
 --- @result reservation    text[0..256]             to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when nothing is reserved
---- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
---- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
---- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
---- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
---- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
+--- @result limits         group(limit)             an answer for each limit, in the order of the call; none when blocked
 --- @result budgets        group                    an answer for each budget; none when blocked
 --- @result budgets.allowed bool                    whether the estimate fits this budget, or is in it
 --- @result budgets.spent  micros                   what is spent in the window after the call: 300000 of a budget of 1000000
@@ -4056,46 +4245,54 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, block, attempts, pages, challenges, charges, receipt, dedup_us, limits, budgets, estimate_micros,
-    hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
-  local left_ms, blocked_by = block_state.read(block)
+local function admit(bucket, receipts, attempts, pages, challenges, charges, limits, limits_state, weight, receipt, dedup_us, budgets,
+    estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
+    payload)
+  local left_ms, blocked_by = block_state.read(bucket)
   if not left_ms then
     return nil, blocked_by
   end
   if left_ms > 0 then
-    return false, false, 'blocked', blocked_by, 0, left_ms * 1000, 'none', '', {}, {}, {}
+    return false, false, 'blocked', blocked_by, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
+  end
+  if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
+    local now_us = limit_set.clock_us(limits)
+    local rows, refused, wait_us = limit_set.take(limits, limits_state, weight, now_us)
+    if not rows then
+      return nil, refused
+    end
+    if refused > 0 then
+      return false, false, 'limit', 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
+    end
+    return true, false, 'none', 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
   end
   local clock_us = clock.now_us()
-  local known = receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us)
-  local asked, failure = admission.judge(bucket, receipt, known, limits, charges, reservation, estimate_micros, budgets,
+  local known = receipt and receipts and receipt_set.knows(receipts, receipt, clock_us, dedup_us) or false
+  local asked, failure = admission.judge(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
     challenges, challenge, challenge_required, payload, clock_us)
   if not asked then
     return nil, failure
   end
   local rows, costs, reason, outcome = asked.rows, asked.cost.rows, asked.reason, asked.outcome
-  local counted = #tiers > 0 and not known and (reason ~= 'none' or not count_refused)
+  local counted = #tiers > 0 and not known and (asked.own or not count_refused)
   local tried, no_attempts = tier_set.judge(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried then
-    return nil, no_attempts
-  end
-  local struck = tried.strikes
-  if known then
-    return true, true, 'none', 0, struck, 0, 'none', asked.id, limit_set.pass(rows), limit_set.pass(costs), tried.rows
+    return nil, no_attempts -- rlfunc:ignore result-nil tier_set.judge returns nil with a refusal only
   end
   local admitted = reason == 'none' and tried.tier == 0
   if admitted then
-    failure = admission.take(asked, bucket, receipt, dedup_us, counted, limits, charges, estimate_micros, hold_us, penalty_us,
-      challenges, challenge, clock_us)
+    failure = admission.take(asked, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us,
+      penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end
   end
-  local wait_us = asked.wait_us
-  if counted then
-    wait_us = math.max(wait_us, tier_set.record(block, attempts, pages, tiers, tried, escalation, clock_us))
+  local wait_us, struck = asked.wait_us, tried.strikes
+  if counted and attempts and pages then
+    wait_us = math.max(wait_us, tier_set.record(bucket, attempts, pages, tiers, tried, escalation, clock_us))
   end
   if admitted then
-    return true, false, 'none', 0, struck, 0, outcome, asked.id, rows, costs, tried.rows
+    return true, known, 'none', 0, struck, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
   end
   if tried.tier > 0 then
     reason = 'tier'
@@ -4103,262 +4300,383 @@ local function admit(bucket, block, attempts, pages, challenges, charges, receip
   if outcome == 'consumed' then
     outcome = 'unused'
   end
-  return false, false, reason, tried.tier, tried.strikes, wait_us, outcome, '', rows, costs, tried.rows
+  return false, known, reason, tried.tier, tried.strikes, wait_us, 0, outcome, '', rows, costs, tried.rows
 end
+
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
+      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+
+-- A row of budgets from the cells of its text; or nil and a refusal.
+local function rlfunc_budgets_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_budget_micros = rlfunc_whole(rlfunc_cells[1])
+  if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
+    return nil, rlfunc_pack.refusal('budgets', rlfunc_place, '.budget must be from 0 to 1000000000000000 micros')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[2])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('budgets', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  return {budget_micros = in_budget_micros, window_us = in_window_us}
+end
+
+-- The rows of budgets by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_budgets_young, rlfunc_budgets_old, rlfunc_budgets_kept = {}, {}, 0
+local function rlfunc_budgets_rows(text)
+  local rows = rlfunc_budgets_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'budgets', count = 'RLARG budgets must have 0 to 16 rows', least = 0, most = 16,
+      required = 2, cells = 2, bytes = 32, row = rlfunc_budgets_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_budgets_kept == 64 then
+    rlfunc_budgets_old = rlfunc_budgets_young
+    rlfunc_budgets_young = {}
+    rlfunc_budgets_kept = 0
+  end
+  rlfunc_budgets_young[text] = rows
+  rlfunc_budgets_kept = rlfunc_budgets_kept + 1
+  return rows
+end
+
+-- A row of tiers from the cells of its text; or nil and a refusal.
+local function rlfunc_tiers_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_threshold = rlfunc_whole(rlfunc_cells[1])
+  if not in_threshold or in_threshold < 1 or in_threshold > 10000 then
+    return nil, rlfunc_pack.refusal('tiers', rlfunc_place, '.threshold must be a whole number from 1 to 10000')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[2])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('tiers', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_block_us = rlfunc_whole(rlfunc_cells[3])
+  if not in_block_us or in_block_us < 1000 or in_block_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('tiers', rlfunc_place, '.block must be from 1000 to 315360000000000 microseconds')
+  end
+  return {threshold = in_threshold, window_us = in_window_us, block_us = in_block_us}
+end
+
+-- The rows of tiers by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_tiers_young, rlfunc_tiers_old, rlfunc_tiers_kept = {}, {}, 0
+local function rlfunc_tiers_rows(text)
+  local rows = rlfunc_tiers_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'tiers', count = 'RLARG tiers must have 0 to 8 rows', least = 0, most = 8,
+      required = 3, cells = 3, bytes = 37, row = rlfunc_tiers_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_tiers_kept == 64 then
+    rlfunc_tiers_old = rlfunc_tiers_young
+    rlfunc_tiers_young = {}
+    rlfunc_tiers_kept = 0
+  end
+  rlfunc_tiers_young[text] = rows
+  rlfunc_tiers_kept = rlfunc_tiers_kept + 1
+  return rows
+end
+
+-- A row of escalation from the cells of its text; or nil and a refusal.
+local function rlfunc_escalation_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_block_us = rlfunc_whole(rlfunc_cells[1])
+  if not in_block_us or in_block_us < 1000 or in_block_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('escalation', rlfunc_place, '.block must be from 1000 to 315360000000000 microseconds')
+  end
+  return {block_us = in_block_us}
+end
+
+-- The rows of escalation by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_escalation_young, rlfunc_escalation_old, rlfunc_escalation_kept = {}, {}, 0
+local function rlfunc_escalation_rows(text)
+  local rows = rlfunc_escalation_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'escalation', count = 'RLARG escalation must have 0 to 8 rows', least = 0, most = 8,
+      required = 1, cells = 1, bytes = 15, row = rlfunc_escalation_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_escalation_kept == 64 then
+    rlfunc_escalation_old = rlfunc_escalation_young
+    rlfunc_escalation_young = {}
+    rlfunc_escalation_kept = 0
+  end
+  rlfunc_escalation_young[text] = rows
+  rlfunc_escalation_kept = rlfunc_escalation_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
 local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['tier'] = 2, ['limit'] = 3, ['penalty'] = 4, ['budget'] = 5, ['too_large'] = 6, ['challenge'] = 7}
 local rlfunc_places_challenge = {['none'] = 0, ['absent'] = 1, ['consumed'] = 2, ['unused'] = 3, ['replayed'] = 4, ['expired_or_unknown'] = 5, ['mismatch'] = 6}
 
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
-  if #keys < 6 or #args < 15 then
-    return {err = 'RLARG admit must be called with at least 6 keys and 15 arguments'}
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args > 16 then
+    return {err = 'RLARG admit must be called with at least 1 key and at most 16 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
+  local rlfunc_key = 1
+  local receipts
+  if rlfunc_args >= 3 and args[3] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    receipts = keys[rlfunc_key]
+  end
+  local attempts
+  if rlfunc_args >= 10 and args[10] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    attempts = keys[rlfunc_key]
+  end
+  local pages
+  if rlfunc_args >= 10 and args[10] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    pages = keys[rlfunc_key]
+  end
+  local challenges
+  if rlfunc_args >= 14 and args[14] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    challenges = keys[rlfunc_key]
+  end
+  local charges
+  if rlfunc_args >= 5 and args[5] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    charges = keys[rlfunc_key]
+  end
+  local limits = rlfunc_none
+  if rlfunc_args >= 1 and args[1] ~= '' then
+    limits = rlfunc_limits_young[args[1]]
+    if not limits then
+      local rlfunc_refusal
+      limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+      if not limits then
+        return rlfunc_refusal
+      end
+    end
+  end
+  if #keys < rlfunc_key + #limits * 1 then
+    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits_state = {nil, nil}
+  for rlfunc_row = 1, #limits do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
+    rlfunc_key = rlfunc_key + 1
+  end
+  local weight = 1
+  if rlfunc_args >= 2 and args[2] ~= '' then
+    weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+    if not weight or weight < 1 or weight > 1000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+    end
+  end
   local receipt
-  if args[1] ~= '' then
-    receipt = args[1]
+  if rlfunc_args >= 3 and args[3] ~= '' then
+    receipt = args[3]
     if #receipt < 1 or #receipt > 224 then
       return {err = 'RLARG receipt must be 1 to 224 bytes'}
     end
   end
   local dedup_us = 10000000
-  if args[2] ~= '' then
-    dedup_us = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+  if rlfunc_args >= 4 and args[4] ~= '' then
+    dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
-  local rlfunc_key, rlfunc_arg = 6, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 0 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 7 or #keys < rlfunc_key + rlfunc_rows * 1 then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_name = args[rlfunc_arg + 1]
-    if #in_name < 1 or #in_name > 64 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
-    end
-    local in_kind = args[rlfunc_arg + 2]
-    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
-    end
-    local in_limit = rlfunc_recent[args[rlfunc_arg + 3]] or rlfunc_known(args[rlfunc_arg + 3])
-    if not in_limit or in_limit < 1 or in_limit > 1000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 4]] or rlfunc_known(args[rlfunc_arg + 4])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_burst
-    if args[rlfunc_arg + 5] ~= '' then
-      in_burst = rlfunc_recent[args[rlfunc_arg + 5]] or rlfunc_known(args[rlfunc_arg + 5])
-      if not in_burst or in_burst < 1 or in_burst > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
+  local budgets = rlfunc_none
+  if rlfunc_args >= 5 and args[5] ~= '' then
+    budgets = rlfunc_budgets_young[args[5]]
+    if not budgets then
+      local rlfunc_refusal
+      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[5])
+      if not budgets then
+        return rlfunc_refusal
       end
     end
-    local in_cost = 1
-    if args[rlfunc_arg + 6] ~= '' then
-      in_cost = rlfunc_recent[args[rlfunc_arg + 6]] or rlfunc_known(args[rlfunc_arg + 6])
-      if not in_cost or in_cost < 0 or in_cost > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
-      end
-    end
-    local in_shadow = false
-    if args[rlfunc_arg + 7] ~= '' then
-      in_shadow = args[rlfunc_arg + 7] == '1'
-      if not in_shadow and args[rlfunc_arg + 7] ~= '0' then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'shadow must be 1 or 0')}
-      end
-    end
-    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 7
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
-    return {err = 'RLARG budgets must have 0 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local budgets = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_known(args[rlfunc_arg + 1])
-    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
-      return {err = string.format('RLARG budgets.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_known(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG budgets.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    budgets[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
   local estimate_micros = 0
-  if args[rlfunc_arg] ~= '' then
-    estimate_micros = rlfunc_whole(args[rlfunc_arg])
+  if rlfunc_args >= 6 and args[6] ~= '' then
+    estimate_micros = rlfunc_whole(args[6])
     if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
       return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
   local hold_us
-  if args[rlfunc_arg] ~= '' then
-    hold_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+  if rlfunc_args >= 7 and args[7] ~= '' then
+    hold_us = rlfunc_recent[args[7]] or rlfunc_known(args[7])
     if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
       return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
   local penalty_us
-  if args[rlfunc_arg] ~= '' then
-    penalty_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+  if rlfunc_args >= 8 and args[8] ~= '' then
+    penalty_us = rlfunc_recent[args[8]] or rlfunc_known(args[8])
     if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
       return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
   local reservation
-  if args[rlfunc_arg] ~= '' then
-    reservation = args[rlfunc_arg]
+  if rlfunc_args >= 9 and args[9] ~= '' then
+    reservation = args[9]
     if #reservation < 1 or #reservation > 64 then
       return {err = 'RLARG reservation must be 1 to 64 bytes'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 8 then
-    return {err = 'RLARG tiers must have 0 to 8 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 3 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local tiers = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_threshold = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_known(args[rlfunc_arg + 1])
-    if not in_threshold or in_threshold < 1 or in_threshold > 10000 then
-      return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'threshold must be a whole number from 1 to 10000')}
+  local tiers = rlfunc_none
+  if rlfunc_args >= 10 and args[10] ~= '' then
+    tiers = rlfunc_tiers_young[args[10]]
+    if not tiers then
+      local rlfunc_refusal
+      tiers, rlfunc_refusal = rlfunc_tiers_rows(args[10])
+      if not tiers then
+        return rlfunc_refusal
+      end
     end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_known(args[rlfunc_arg + 2])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
+  end
+  local escalation = rlfunc_none
+  if rlfunc_args >= 11 and args[11] ~= '' then
+    escalation = rlfunc_escalation_young[args[11]]
+    if not escalation then
+      local rlfunc_refusal
+      escalation, rlfunc_refusal = rlfunc_escalation_rows(args[11])
+      if not escalation then
+        return rlfunc_refusal
+      end
     end
-    local in_block_us = rlfunc_recent[args[rlfunc_arg + 3]] or rlfunc_known(args[rlfunc_arg + 3])
-    if not in_block_us or in_block_us < 1000 or in_block_us > 315360000000000 then
-      return {err = string.format('RLARG tiers.%d.%s', rlfunc_row - 1, 'block must be from 1000 to 315360000000000 microseconds')}
-    end
-    tiers[rlfunc_row] = {threshold = in_threshold, window_us = in_window_us, block_us = in_block_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 3
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 8 then
-    return {err = 'RLARG escalation must have 0 to 8 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
-  local escalation = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_block_us = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_known(args[rlfunc_arg + 1])
-    if not in_block_us or in_block_us < 1000 or in_block_us > 315360000000000 then
-      return {err = string.format('RLARG escalation.%d.%s', rlfunc_row - 1, 'block must be from 1000 to 315360000000000 microseconds')}
-    end
-    escalation[rlfunc_row] = {block_us = in_block_us}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
   local strike_memory_us = 2592000000000
-  if args[rlfunc_arg] ~= '' then
-    strike_memory_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+  if rlfunc_args >= 12 and args[12] ~= '' then
+    strike_memory_us = rlfunc_recent[args[12]] or rlfunc_known(args[12])
     if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
       return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
   local count_refused = false
-  if args[rlfunc_arg] ~= '' then
-    count_refused = args[rlfunc_arg] == '1'
-    if not count_refused and args[rlfunc_arg] ~= '0' then
+  if rlfunc_args >= 13 and args[13] ~= '' then
+    count_refused = args[13] == '1'
+    if not count_refused and args[13] ~= '0' then
       return {err = 'RLARG count_refused must be 1 or 0'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
   local challenge
-  if args[rlfunc_arg] ~= '' then
-    challenge = args[rlfunc_arg]
+  if rlfunc_args >= 14 and args[14] ~= '' then
+    challenge = args[14]
     if #challenge < 1 or #challenge > 128 then
       return {err = 'RLARG challenge must be 1 to 128 bytes'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
   local challenge_required = false
-  if args[rlfunc_arg] ~= '' then
-    challenge_required = args[rlfunc_arg] == '1'
-    if not challenge_required and args[rlfunc_arg] ~= '0' then
+  if rlfunc_args >= 15 and args[15] ~= '' then
+    challenge_required = args[15] == '1'
+    if not challenge_required and args[15] ~= '0' then
       return {err = 'RLARG challenge_required must be 1 or 0'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
-  end
   local payload
-  if args[rlfunc_arg] ~= '' then
-    payload = args[rlfunc_arg]
+  if rlfunc_args >= 16 and args[16] ~= '' then
+    payload = args[16]
     if #payload < 1 or #payload > 1024 then
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if #keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_strikes, out_retry_after_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], keys[2], keys[3], keys[4], keys[5], keys[6], receipt, dedup_us, limits, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, limits, limits_state, weight, receipt, dedup_us, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -4377,12 +4695,57 @@ local function guard_v1_admit(keys, args)
     if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
       rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
+    if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
+      rlfunc_wrong = 'result at must be a whole number from 0 to 9007199254740992'
+    end
     local place_challenge = rlfunc_places_challenge[out_challenge]
     if not place_challenge then
       rlfunc_wrong, place_challenge = 'result challenge must be one of none, absent, consumed, unused, replayed, expired_or_unknown, mismatch', 0
     end
     if not rlfunc_wrong then
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_strikes * 288 + place_challenge * 18720 + #out_limits * 131040, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if #out_limits == 1 and #out_budgets == 0 and #out_tiers == 0 then
+        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_strikes * 288 + place_challenge * 18720 + #out_limits * 131040
+        local rlfunc_1 = out_retry_after_us
+        local rlfunc_2 = out_at_us
+        local rlfunc_3 = out_reservation
+        local row = out_limits[1]
+        local out_allowed = row.allowed
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        end
+        local out_reset_after_us = row.reset_after_us
+        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = (out_allowed and 1 or 0) + out_remaining * 2
+        if not rlfunc_wrong then
+          if rlfunc_3 ~= '' then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, 0, 0, rlfunc_1, rlfunc_2, rlfunc_3}
+          end
+          if rlfunc_2 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, 0, 0, rlfunc_1, rlfunc_2}
+          end
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, 0, 0, rlfunc_1}
+          end
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us}
+          end
+          if out_reset_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_strikes * 288 + place_challenge * 18720 + #out_limits * 131040, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -4402,16 +4765,11 @@ local function guard_v1_admit(keys, args)
         if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
           rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
         end
-        local out_mark = row.mark
-        if not (out_mark >= 0 and out_mark <= 9007199254740992 and out_mark % 1 == 0) then
-          rlfunc_wrong = 'result limits.mark must be a whole number from 0 to 9007199254740992'
-        end
         reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
         reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
         reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 3] = out_mark
       end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 4
+      rlfunc_at = rlfunc_at + rlfunc_limits * 3
       rlfunc_at = rlfunc_at + 1
       reply[rlfunc_at] = #out_budgets
       local rlfunc_budgets = #out_budgets
@@ -4462,6 +4820,8 @@ local function guard_v1_admit(keys, args)
       rlfunc_at = rlfunc_at + 1
       reply[rlfunc_at] = out_retry_after_us
       rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_at_us
+      rlfunc_at = rlfunc_at + 1
       reply[rlfunc_at] = out_reservation
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
         reply[rlfunc_at] = nil
@@ -4473,259 +4833,47 @@ local function guard_v1_admit(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset', 'string', 'string', 'zset', 'hash', 'hash'}, {rows = #limits, 'any'}})
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
   end
   error(raise, 0)
 end
-redis.register_function{function_name = 'guard_v1_admit', callback = guard_v1_admit, description = 'Decides a request of a subject: all of it is allowed and charged, or none is.'}
+redis.register_function{function_name = 'guard_v1_admit', callback = guard_v1_admit, description = 'Decides a request: all of it is allowed and charged, or none is.'}
 end
 
-do -- rlfunc: lines=62 file=functions/guard/admit_by_limits.lua
---- Decides a request by its subject's block and limits, as admit does where a request has nothing else: for much less.
----
---- A block that holds refuses whatever else. A receipt that was admitted less than dedup ago is allowed, and nothing is charged.
---- Else every limit has to allow, and then each is charged. A refused call writes nothing. Keys, receipts and limits are those
---- of admit, and give_back takes back what a call took.
----
---- A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of whatever waits
---- longest.
---- @use clock block_state receipt_set limit_set limit_marks
---- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
---- @key    block          string[block]            the subject's block: it holds while the key is there
---- @arg    receipt        text[224]?               the request's own ID; without one each call counts
---- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
---- @arg    limits         group[0..16]             limits, as of ratelimit.check
---- @arg    limits.name    text[64]                 the limit's name: minute
---- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
---- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
---- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
---- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
---- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
---- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
---- @arg    limits.shadow  bool?                    whether the limit only tells what it would do
---- @result allowed        bool                     whether the request may pass
---- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
---- @result reason         enum(none,blocked,limit) why not; none when allowed
---- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
---- @result retry_after    duration                 the longest wait of all that refuse; 0 when allowed
---- @result limits         group                    an answer for each limit, in the order of the call; none when blocked
---- @result limits.allowed bool                     whether this limit allows; another one may have refused the call
---- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
---- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
---- @result limits.mark    count                    what give_back needs to find what was taken; 0 when nothing was
---- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
---- @error  RLSTATE                                 a key holds what its library does not write
-local function admit_by_limits(bucket, block, receipt, dedup_us, limits)
-  local left_ms, blocked_by = block_state.read(block)
-  if not left_ms then
-    return nil, blocked_by
-  end
-  if left_ms > 0 then
-    return false, false, 'blocked', blocked_by, left_ms * 1000, {}
-  end
-  local clock_us = clock.now_us()
-  local rows, refused, wait_us = limit_set.judge(limits, clock_us)
-  if not rows then
-    return nil, refused
-  end
-  if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us) then
-    return true, true, 'none', 0, 0, limit_set.pass(rows)
-  end
-  if refused > 0 then
-    return false, false, 'limit', 0, wait_us, rows
-  end
-  local costs = limit_set.charge(limits, rows, clock_us)
-  limit_marks.note(limits, rows, clock_us)
-  -- A call that takes nothing must not let a later one pass for nothing.
-  if receipt and costs then
-    receipt_set.add(bucket, receipt, clock_us, dedup_us, 0)
-  end
-  return true, false, 'none', 0, 0, rows
-end
-local rlfunc_places_reason = {['none'] = 0, ['blocked'] = 1, ['limit'] = 2}
-
--- Joins admit_by_limits to Redis.
-local function guard_v1_admit_by_limits(keys, args)
-  if #keys < 2 or #args < 3 then
-    return {err = 'RLARG admit_by_limits must be called with at least 2 keys and 3 arguments'}
-  end
-  if string.find(keys[1], '{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
-  end
-  local receipt
-  if args[1] ~= '' then
-    receipt = args[1]
-    if #receipt < 1 or #receipt > 224 then
-      return {err = 'RLARG receipt must be 1 to 224 bytes'}
-    end
-  end
-  local dedup_us = 10000000
-  if args[2] ~= '' then
-    dedup_us = rlfunc_recent[args[2]] or rlfunc_known(args[2])
-    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  local rlfunc_key, rlfunc_arg = 2, 2
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG admit_by_limits must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 0 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 7 or #keys < rlfunc_key + rlfunc_rows * 1 then
-    return {err = 'RLARG admit_by_limits must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_name = args[rlfunc_arg + 1]
-    if #in_name < 1 or #in_name > 64 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
-    end
-    local in_kind = args[rlfunc_arg + 2]
-    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
-    end
-    local in_limit = rlfunc_recent[args[rlfunc_arg + 3]] or rlfunc_known(args[rlfunc_arg + 3])
-    if not in_limit or in_limit < 1 or in_limit > 1000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 4]] or rlfunc_known(args[rlfunc_arg + 4])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_burst
-    if args[rlfunc_arg + 5] ~= '' then
-      in_burst = rlfunc_recent[args[rlfunc_arg + 5]] or rlfunc_known(args[rlfunc_arg + 5])
-      if not in_burst or in_burst < 1 or in_burst > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
-      end
-    end
-    local in_cost = 1
-    if args[rlfunc_arg + 6] ~= '' then
-      in_cost = rlfunc_recent[args[rlfunc_arg + 6]] or rlfunc_known(args[rlfunc_arg + 6])
-      if not in_cost or in_cost < 0 or in_cost > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
-      end
-    end
-    local in_shadow = false
-    if args[rlfunc_arg + 7] ~= '' then
-      in_shadow = args[rlfunc_arg + 7] == '1'
-      if not in_shadow and args[rlfunc_arg + 7] ~= '0' then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'shadow must be 1 or 0')}
-      end
-    end
-    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 7
-  end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
-    return {err = 'RLARG admit_by_limits must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_retry_after_us, out_limits = pcall(admit_by_limits, keys[1], keys[2], receipt, dedup_us, limits)
-  if rlfunc_ok then
-    if out_allowed == nil then
-      return out_duplicate
-    end
-    local rlfunc_wrong
-    local place_reason = rlfunc_places_reason[out_reason]
-    if not place_reason then
-      rlfunc_wrong, place_reason = 'result reason must be one of none, blocked, limit', 0
-    end
-    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
-      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
-    end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
-    end
-    if not rlfunc_wrong then
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 12 + #out_limits * 108, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
-      local rlfunc_limits = #out_limits
-      if rlfunc_limits > 65536 then
-        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
-      end
-      for i = 1, rlfunc_limits do
-        local row = out_limits[i]
-        local out_allowed = row.allowed
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
-        end
-        local out_reset_after_us = row.reset_after_us
-        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
-        end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
-        end
-        local out_mark = row.mark
-        if not (out_mark >= 0 and out_mark <= 9007199254740992 and out_mark % 1 == 0) then
-          rlfunc_wrong = 'result limits.mark must be a whole number from 0 to 9007199254740992'
-        end
-        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
-        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 3] = out_mark
-      end
-      rlfunc_at = rlfunc_at + rlfunc_limits * 4
-      rlfunc_at = rlfunc_at + 1
-      reply[rlfunc_at] = out_retry_after_us
-      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
-        reply[rlfunc_at] = nil
-        rlfunc_at = rlfunc_at - 1
-      end
-      if not rlfunc_wrong then
-        return reply
-      end
-    end
-    out_allowed = rlfunc_wrong
-  end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset', 'string'}, {rows = #limits, 'any'}})
-  if reply then
-    return reply
-  end
-  error(raise, 0)
-end
-redis.register_function{function_name = 'guard_v1_admit_by_limits', callback = guard_v1_admit_by_limits, description = 'Decides a request by its subject\'s block and limits, as admit does where a request has nothing else: for much less.'}
-end
-
-do -- rlfunc: lines=58 file=functions/guard/give_back.lua
+do -- rlfunc: lines=61 file=functions/guard/give_back.lua
 --- Gives back what one admit took, as if the request had not come; its attempt stays.
 ---
 --- A receipt gives back once: one that is not known does nothing. Without one each call gives back: a caller that retries gives
---- back twice. What counts no more is not given back, nor what is settled.
---- @use clock receipt_set limit_set limit_marks reserving challenge_record
+--- back twice. What counts no longer is not given back, nor what is settled.
+--- @use clock receipt_set limit limit_set reserving challenge_record refusal
 --- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
 --- @key    challenges     hash[challenges]         the subject's challenges by token
 --- @key    charges        hash[charges]            the subject's charges
+--- @arg    limits         packed(limit)[0..16]     the limits of the call
+--- @arg    taken          group[0..16]             what the call answered, a row for each limit
+--- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 gives nothing back
+--- @arg    weight         count[1..1000000]=1      as in the call
+--- @arg    at             time?                    the answer's at
+--- @arg    age            duration[0us..]=0us      how long ago the call was sent: what has lapsed since is not given back
 --- @arg    receipt        text[224]?               the receipt that was admitted
---- @arg    limits         group[0..16]             the limits of the call
---- @arg    limits.name    text[64]                 the limit's name
---- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts
---- @key    limits.state   any[<kind>:<name>]       what the limit keeps
---- @arg    limits.limit   count[1..1000000]        as in the call
---- @arg    limits.window  duration[1us..3650d]     as in the call
---- @arg    limits.burst   count[1..1000000]?       as in the call
---- @arg    limits.cost    count[0..1000000]=1      what the call took
---- @arg    limits.mark    count[0..9007199254740991] the mark in the call's answer; 0 gives nothing back
 --- @arg    reservation    text[256]?               the reservation in the call's answer, which is cancelled
 --- @arg    challenge      text[128]?               the challenge that the call consumed, which can be consumed again
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
 --- @result given_back     bool                     whether it was done; not when the receipt is not known
---- @error  RLARG                                   limits that no call could have
+--- @error  RLARG                                   limits that no call could have, or taken has not as many rows as limits
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function give_back(bucket, challenges, charges, receipt, limits, reservation, challenge, payload)
+local function give_back(bucket, challenges, charges, limits, limits_state, taken, weight, at_us, age_us, receipt, reservation, challenge, payload)
+  if #taken ~= #limits then
+    return nil, refusal.argument('taken must have as many rows as limits')
+  end
   if receipt and not receipt_set.admitted_us(bucket, receipt) then
     return false
   end
   -- What can not be read refuses before anything is written.
   local clock_us = clock.now_us()
-  local rows, no_limits = limit_set.judge(limits, clock_us)
+  local rows, no_limits = limit_set.judge(limits, limits_state, weight, false, clock_us, false)
   if not rows then
     return nil, no_limits
   end
@@ -4743,7 +4891,10 @@ local function give_back(bucket, challenges, charges, receipt, limits, reservati
     end
   end
   for i = 1, #limits do
-    limit_marks.give_back(limits[i], clock_us)
+    local row = limits[i]
+    if taken[i].left_us > 0 and row.cost > 0 then
+      row.give_back(row, limits_state[i], limit_set.cost_of(row, weight), taken[i].left_us, age_us, at_us or 0, clock_us)
+    end
   end
   if outcome == 'replayed' then
     challenge_record.reopen(challenges, challenge, record, payload)
@@ -4754,109 +4905,196 @@ local function give_back(bucket, challenges, charges, receipt, limits, reservati
   return true
 end
 
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
+      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
+
 -- Joins give_back to Redis.
 local function guard_v1_give_back(keys, args)
-  if #keys < 3 or #args < 5 then
-    return {err = 'RLARG give_back must be called with at least 3 keys and 5 arguments'}
+  local rlfunc_args = #args
+  if #keys < 3 or rlfunc_args < 2 then
+    return {err = 'RLARG give_back must be called with at least 3 keys and 2 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
-  local receipt
-  if args[1] ~= '' then
-    receipt = args[1]
-    if #receipt < 1 or #receipt > 224 then
-      return {err = 'RLARG receipt must be 1 to 224 bytes'}
+  local rlfunc_key = 3
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
     end
   end
-  local rlfunc_key, rlfunc_arg = 3, 1
+  if #keys < rlfunc_key + #limits * 1 then
+    return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits_state = {nil, nil}
+  for rlfunc_row = 1, #limits do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
+    rlfunc_key = rlfunc_key + 1
+  end
+  local rlfunc_arg = 1
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
     return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
   if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 0 to 16 rows'}
+    return {err = 'RLARG taken must have 0 to 16 rows'}
   end
-  if #args < rlfunc_arg + rlfunc_rows * 7 or #keys < rlfunc_key + rlfunc_rows * 1 then
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 0 then
     return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits = {nil, nil}
+  local taken = {nil, nil}
   for rlfunc_row = 1, rlfunc_rows do
-    local in_name = args[rlfunc_arg + 1]
-    if #in_name < 1 or #in_name > 64 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+    local in_left_us = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_known(args[rlfunc_arg + 1])
+    if not in_left_us or in_left_us < 0 or in_left_us > 3153600000000000 then
+      return {err = string.format('RLARG taken.%d.%s', rlfunc_row - 1, 'left must be from 0 to 3153600000000000 microseconds')}
     end
-    local in_kind = args[rlfunc_arg + 2]
-    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
-    end
-    local in_limit = rlfunc_recent[args[rlfunc_arg + 3]] or rlfunc_known(args[rlfunc_arg + 3])
-    if not in_limit or in_limit < 1 or in_limit > 1000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 4]] or rlfunc_known(args[rlfunc_arg + 4])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_burst
-    if args[rlfunc_arg + 5] ~= '' then
-      in_burst = rlfunc_recent[args[rlfunc_arg + 5]] or rlfunc_known(args[rlfunc_arg + 5])
-      if not in_burst or in_burst < 1 or in_burst > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
-      end
-    end
-    local in_cost = 1
-    if args[rlfunc_arg + 6] ~= '' then
-      in_cost = rlfunc_recent[args[rlfunc_arg + 6]] or rlfunc_known(args[rlfunc_arg + 6])
-      if not in_cost or in_cost < 0 or in_cost > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
-      end
-    end
-    local in_mark = rlfunc_whole(args[rlfunc_arg + 7])
-    if not in_mark or in_mark < 0 or in_mark > 9007199254740991 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'mark must be a whole number from 0 to 9007199254740991')}
-    end
-    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, mark = in_mark}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 7
+    taken[rlfunc_row] = {left_us = in_left_us}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
+  local weight = 1
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    weight = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+    if not weight or weight < 1 or weight > 1000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+    end
   end
+  rlfunc_arg = rlfunc_arg + 1
+  local at_us
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    at_us = rlfunc_whole(args[rlfunc_arg])
+    if not at_us or at_us < 0 or at_us > 9007199254740992 then
+      return {err = 'RLARG at must be from 0 to 9007199254740992 microseconds since 1970'}
+    end
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local age_us = 0
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    age_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+    if not age_us or age_us < 0 or age_us > 3153600000000000 then
+      return {err = 'RLARG age must be from 0 to 3153600000000000 microseconds'}
+    end
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local receipt
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    receipt = args[rlfunc_arg]
+    if #receipt < 1 or #receipt > 224 then
+      return {err = 'RLARG receipt must be 1 to 224 bytes'}
+    end
+  end
+  rlfunc_arg = rlfunc_arg + 1
   local reservation
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     reservation = args[rlfunc_arg]
     if #reservation < 1 or #reservation > 256 then
       return {err = 'RLARG reservation must be 1 to 256 bytes'}
     end
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
-  end
   local challenge
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     challenge = args[rlfunc_arg]
     if #challenge < 1 or #challenge > 128 then
       return {err = 'RLARG challenge must be 1 to 128 bytes'}
     end
   end
   rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
-  end
   local payload
-  if args[rlfunc_arg] ~= '' then
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
     payload = args[rlfunc_arg]
     if #payload < 1 or #payload > 1024 then
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_given_back, rlfunc_refusal = pcall(give_back, keys[1], keys[2], keys[3], receipt, limits, reservation, challenge, payload)
+  local rlfunc_ok, out_given_back, rlfunc_refusal = pcall(give_back, keys[1], keys[2], keys[3], limits, limits_state, taken, weight, at_us, age_us, receipt, reservation, challenge, payload)
   if rlfunc_ok then
     if out_given_back == nil then
       return rlfunc_refusal
@@ -4867,7 +5105,7 @@ local function guard_v1_give_back(keys, args)
     end
     out_given_back = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_given_back, keys, {{rows = 1, 'zset', 'hash', 'hash'}, {rows = #limits, 'any'}})
+  local reply, raise = rlfunc_failed(out_given_back, keys, {{rows = 1, 'zset', 'hash', 'hash'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
   end
@@ -4988,6 +5226,32 @@ local function guard_v1_look(keys, args)
       rlfunc_wrong = 'result now must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_admissions == 1 and #out_attempts == 0 and #out_strikes == 0 and #out_reservations == 0 and #out_challenges == 0 then
+        local rlfunc_head = #out_admissions
+        local rlfunc_1 = out_now_us
+        local row = out_admissions[1]
+        local out_limit = row.limit
+        if not (out_limit >= 0 and out_limit <= 16 and out_limit % 1 == 0) then
+          rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
+        end
+        local out_at_us = row.at_us
+        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
+          rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = out_limit
+        if not rlfunc_wrong then
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_at_us, 0, 0, 0, 0, rlfunc_1}
+          end
+          if out_at_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_at_us}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {#out_admissions, nil, nil, nil, nil}, 1
       local rlfunc_admissions = #out_admissions
       if rlfunc_admissions > 65536 then

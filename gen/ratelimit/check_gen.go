@@ -16,6 +16,7 @@ var checkFunction = &fcall.Function{
 	Name:       "check",
 	ServerName: "ratelimit_v1_check",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  3,
 	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 17}, {}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}},
 }
 
@@ -24,7 +25,12 @@ type CheckParams struct {
 	// Bucket: the receipts that were counted, by time; each limit has a key of its own.
 	Bucket fcall.Subject
 	// Limits: limits that are decided together. 1 to 16 of them.
-	Limits []CheckLimits
+	Limits LimitPack
+	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	LimitsOf []fcall.Subject
+	// Weight: what the request weighs: each cost is multiplied by it, but that of a sliding_log. From 1 to
+	// 1000000. Defaults to 1.
+	Weight int64
 	// Receipt: the request's own ID; without one each call counts. 1 to 256 bytes. Optional: the zero value is
 	// absent.
 	Receipt string
@@ -33,76 +39,34 @@ type CheckParams struct {
 	Dedup time.Duration
 }
 
-// CheckLimits is one row of CheckParams.Limits.
-type CheckLimits struct {
-	// Name: the limit's name: minute. 1 to 64 bytes.
-	Name string
-	// Kind: how it counts, as the function of that name.
-	Kind CheckLimitsKind
-	// Limit: most that is taken in a window; of a gcra tokens gained in a period. From 1 to 1000000.
-	Limit int64
-	// Window: length of the window, at most 90 days of a sliding_counter; of a gcra the period. From 1µs to 3650
-	// days, rounded up to a microsecond.
-	Window time.Duration
-	// Burst: most tokens that a gcra holds; limit when absent. For a gcra only. From 1 to 1000000. Optional: the
-	// zero value is absent.
-	Burst int64
-	// Cost: how much to take; 0 only looks. A sliding_log counts requests: 0 or 1. From 0 to 1000000. Nil
-	// defaults to 1.
-	Cost *int64
-}
-
 // CheckResult is the answer of Check.
 type CheckResult struct {
 	// Allowed: whether every limit allowed, so that every cost was taken.
 	Allowed bool
-	// Duplicate: whether the receipt was known, so that nothing was taken.
+	// Duplicate: whether the receipt was known, so that nothing was taken but of global limits.
 	Duplicate bool
 	// Refused: how many limits refused: 1 of 2; 0 when allowed.
 	Refused int64
 	// RetryAfter: wait until every limit allows: the longest of their waits; 0 when allowed.
 	RetryAfter time.Duration
 	// Limits: an answer for each limit, in the order of the call.
-	Limits []CheckLimitsResult
+	Limits []LimitResult
 }
 
-// CheckLimitsResult is one row of CheckResult.Limits.
-type CheckLimitsResult struct {
-	// Allowed: whether this limit allowed; another one may have refused the call.
-	Allowed bool
-	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
-	Remaining int64
-	// ResetAfter: wait until the limit is as new; 0 when it is.
-	ResetAfter time.Duration
-	// RetryAfter: wait until this limit allows; 0 when it does.
-	RetryAfter time.Duration
-}
-
-// CheckLimitsKind is one of the values of kind.
-type CheckLimitsKind string
-
-// The values of kind.
-const (
-	CheckLimitsKindSlidingLog     CheckLimitsKind = "sliding_log"
-	CheckLimitsKindSlidingCounter CheckLimitsKind = "sliding_counter"
-	CheckLimitsKindFixedWindow    CheckLimitsKind = "fixed_window"
-	CheckLimitsKindGCRA           CheckLimitsKind = "gcra"
-)
-
-// Check calls check: Decides up to 16 limits of a subject together: all allow and all are charged, or none
-// is.
+// Check calls check: Decides up to 16 limits together, of one subject or of several: all allow and all are
+// charged, or none is.
 //
 // A refused call writes nothing: the minute's limit is not charged for a request that the hour's refuses. A
 // limit counts as the function of its kind does, in a key of its own: the same kind and name is the same
 // limit in every call.
 //
 // A receipt is the request's own ID. One that was counted less than dedup ago is allowed, whatever the limits
-// say, and not counted again. It is the subject's, not a limit's: calls with other limits know it too. The
-// tick of retry_after is that of the limit that waits longest. Calls may give a limit another window, limit,
-// burst or dedup, as the functions of its kind.
+// say, and not counted again but by global limits. It is the subject's, not a limit's: calls with other
+// limits know it too. The tick of retry_after is that of the limit that waits longest. Calls may give a limit
+// another window, limit, burst or dedup, as the functions of its kind.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: two limits of one kind and name, or a limit's arguments contradict each other
+//   - RLARG: two rows are one limit, or a limit's arguments contradict each other
 //   - RLSTATE: the key of a limit holds what its kind does not keep
 func (c *Client) Check(ctx context.Context, p CheckParams) (CheckResult, error) {
 	reply, err := c.checkArgs(p).Call(ctx)
@@ -132,22 +96,11 @@ func (p PendingCheck) Result() (CheckResult, error) {
 }
 
 func (c *Client) checkArgs(p CheckParams) *fcall.Args {
-	a := c.fcall.Args(checkFunction, 1+1*len(p.Limits), 3+6*len(p.Limits))
+	a := c.fcall.Args(checkFunction, 1+p.Limits.pack.Keys(), 4)
 	a.Key("bucket", p.Bucket, "checked")
-	for i := range p.Limits {
-		a.RowKey("state", p.Bucket, string(p.Limits[i].Kind), p.Limits[i].Name)
-	}
-	a.Rows("limits", len(p.Limits), 1, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra")
-		a.Int("limit", row.Limit, 1, 1000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptInt("burst", row.Burst, 1, 1000000)
-		a.OptIntPtr("cost", row.Cost, 0, 1000000)
-	}
-	a.EndRows()
+	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Pack("limits", p.Limits.pack, 1, 16)
+	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
 
@@ -160,7 +113,7 @@ func decodeCheck(reply *fcall.Reply) (CheckResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Refused = reply.Count("refused")
 	r.RetryAfter = reply.Duration("retry_after")
-	r.Limits = make([]CheckLimitsResult, reply.Rows("limits"))
+	r.Limits = make([]LimitResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")

@@ -17,6 +17,7 @@ var checkPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_check_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  3,
 	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 17}, {}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}},
 }
 
@@ -25,32 +26,18 @@ type CheckPeekParams struct {
 	// Bucket: the receipts that were counted, by time; each limit has a key of its own.
 	Bucket fcall.Subject
 	// Limits: limits that are decided together. 1 to 16 of them.
-	Limits []CheckPeekLimits
+	Limits LimitPack
+	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	LimitsOf []fcall.Subject
+	// Weight: what the request weighs: each cost is multiplied by it, but that of a sliding_log. From 1 to
+	// 1000000. Defaults to 1.
+	Weight int64
 	// Receipt: the request's own ID; without one each call counts. 1 to 256 bytes. Optional: the zero value is
 	// absent.
 	Receipt string
 	// Dedup: how long a receipt is known; the longest window when absent. From 1µs to 3650 days, rounded up to a
 	// microsecond. Optional: the zero value is absent.
 	Dedup time.Duration
-}
-
-// CheckPeekLimits is one row of CheckPeekParams.Limits.
-type CheckPeekLimits struct {
-	// Name: the limit's name: minute. 1 to 64 bytes.
-	Name string
-	// Kind: how it counts, as the function of that name.
-	Kind CheckPeekLimitsKind
-	// Limit: most that is taken in a window; of a gcra tokens gained in a period. From 1 to 1000000.
-	Limit int64
-	// Window: length of the window, at most 90 days of a sliding_counter; of a gcra the period. From 1µs to 3650
-	// days, rounded up to a microsecond.
-	Window time.Duration
-	// Burst: most tokens that a gcra holds; limit when absent. For a gcra only. From 1 to 1000000. Optional: the
-	// zero value is absent.
-	Burst int64
-	// Cost: how much to take; 0 only looks. A sliding_log counts requests: 0 or 1. From 0 to 1000000. Nil
-	// defaults to 1.
-	Cost *int64
 }
 
 // CheckPeekResult is the answer of CheckPeek.
@@ -63,37 +50,14 @@ type CheckPeekResult struct {
 	Refused int64
 	// RetryAfter: wait until every limit allows: the longest of their waits; 0 when allowed.
 	RetryAfter time.Duration
-	// Limits: an answer for each limit, in the order of the call.
-	Limits []CheckPeekLimitsResult
+	// Limits: an answer for each limit: remaining is what is left now, 10 of 10 before the first call.
+	Limits []LimitResult
 }
 
-// CheckPeekLimitsResult is one row of CheckPeekResult.Limits.
-type CheckPeekLimitsResult struct {
-	// Allowed: whether this limit would allow.
-	Allowed bool
-	// Remaining: what is left now: 10 of 10 before the first call.
-	Remaining int64
-	// ResetAfter: wait until the limit is as new; 0 when it is.
-	ResetAfter time.Duration
-	// RetryAfter: wait until this limit allows; 0 when it does.
-	RetryAfter time.Duration
-}
-
-// CheckPeekLimitsKind is one of the values of kind.
-type CheckPeekLimitsKind string
-
-// The values of kind.
-const (
-	CheckPeekLimitsKindSlidingLog     CheckPeekLimitsKind = "sliding_log"
-	CheckPeekLimitsKindSlidingCounter CheckPeekLimitsKind = "sliding_counter"
-	CheckPeekLimitsKindFixedWindow    CheckPeekLimitsKind = "fixed_window"
-	CheckPeekLimitsKindGCRA           CheckPeekLimitsKind = "gcra"
-)
-
-// CheckPeek calls check_peek: Tells what check would answer, and changes nothing.
+// CheckPeek calls check_peek: Returns what check would answer, and changes nothing.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: two limits of one kind and name, or a limit's arguments contradict each other
+//   - RLARG: two rows are one limit, or a limit's arguments contradict each other
 //   - RLSTATE: the key of a limit holds what its kind does not keep
 func (c *Client) CheckPeek(ctx context.Context, p CheckPeekParams) (CheckPeekResult, error) {
 	reply, err := c.checkPeekArgs(p).Call(ctx)
@@ -123,22 +87,11 @@ func (p PendingCheckPeek) Result() (CheckPeekResult, error) {
 }
 
 func (c *Client) checkPeekArgs(p CheckPeekParams) *fcall.Args {
-	a := c.fcall.Args(checkPeekFunction, 1+1*len(p.Limits), 3+6*len(p.Limits))
+	a := c.fcall.Args(checkPeekFunction, 1+p.Limits.pack.Keys(), 4)
 	a.Key("bucket", p.Bucket, "checked")
-	for i := range p.Limits {
-		a.RowKey("state", p.Bucket, string(p.Limits[i].Kind), p.Limits[i].Name)
-	}
-	a.Rows("limits", len(p.Limits), 1, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra")
-		a.Int("limit", row.Limit, 1, 1000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptInt("burst", row.Burst, 1, 1000000)
-		a.OptIntPtr("cost", row.Cost, 0, 1000000)
-	}
-	a.EndRows()
+	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Pack("limits", p.Limits.pack, 1, 16)
+	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
 
@@ -151,7 +104,7 @@ func decodeCheckPeek(reply *fcall.Reply) (CheckPeekResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Refused = reply.Count("refused")
 	r.RetryAfter = reply.Duration("retry_after")
-	r.Limits = make([]CheckPeekLimitsResult, reply.Rows("limits"))
+	r.Limits = make([]LimitResult, reply.Rows("limits"))
 	for i := range r.Limits {
 		reply.Row(i)
 		r.Limits[i].Allowed = reply.Bool("allowed")

@@ -21,16 +21,10 @@ var checkResetFunction = &fcall.Function{
 type CheckResetParams struct {
 	// Bucket: the receipts that were counted.
 	Bucket fcall.Subject
-	// Limits: limits to forget. 1 to 16 of them.
-	Limits []CheckResetLimits
-}
-
-// CheckResetLimits is one row of CheckResetParams.Limits.
-type CheckResetLimits struct {
-	// Name: the limit's name. 1 to 64 bytes.
-	Name string
-	// Kind: how it counts.
-	Kind CheckResetLimitsKind
+	// Limits: limits to forget, by kind and name. 1 to 16 of them.
+	Limits LimitPack
+	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	LimitsOf []fcall.Subject
 }
 
 // CheckResetResult is the answer of CheckReset.
@@ -39,19 +33,8 @@ type CheckResetResult struct {
 	Existed bool
 }
 
-// CheckResetLimitsKind is one of the values of kind.
-type CheckResetLimitsKind string
-
-// The values of kind.
-const (
-	CheckResetLimitsKindSlidingLog     CheckResetLimitsKind = "sliding_log"
-	CheckResetLimitsKindSlidingCounter CheckResetLimitsKind = "sliding_counter"
-	CheckResetLimitsKindFixedWindow    CheckResetLimitsKind = "fixed_window"
-	CheckResetLimitsKindGCRA           CheckResetLimitsKind = "gcra"
-)
-
-// CheckReset calls check_reset: Forgets what a subject took of limits of check, and every receipt of the
-// subject that check counted.
+// CheckReset calls check_reset: Forgets what was taken of limits of check, and every receipt of the subject
+// that check counted.
 func (c *Client) CheckReset(ctx context.Context, p CheckResetParams) (CheckResetResult, error) {
 	reply, err := c.checkResetArgs(p).Call(ctx)
 	if err != nil {
@@ -80,18 +63,10 @@ func (p PendingCheckReset) Result() (CheckResetResult, error) {
 }
 
 func (c *Client) checkResetArgs(p CheckResetParams) *fcall.Args {
-	a := c.fcall.Args(checkResetFunction, 1+1*len(p.Limits), 1+2*len(p.Limits))
+	a := c.fcall.Args(checkResetFunction, 1+p.Limits.pack.Keys(), 1)
 	a.Key("bucket", p.Bucket, "checked")
-	for i := range p.Limits {
-		a.RowKey("state", p.Bucket, string(p.Limits[i].Kind), p.Limits[i].Name)
-	}
-	a.Rows("limits", len(p.Limits), 1, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra")
-	}
-	a.EndRows()
+	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Pack("limits", p.Limits.pack, 1, 16)
 
 	return a
 }

@@ -16,6 +16,7 @@ var fixedWindowFunction = &fcall.Function{
 	Name:       "fixed_window",
 	ServerName: "ratelimit_v1_fixed_window",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 

@@ -17,6 +17,7 @@ var fixedWindowPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_fixed_window_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 

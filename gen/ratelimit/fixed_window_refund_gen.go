@@ -16,6 +16,7 @@ var fixedWindowRefundFunction = &fcall.Function{
 	Name:       "fixed_window_refund",
 	ServerName: "ratelimit_v1_fixed_window_refund",
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 1000001}, {}, {}},
 }
 

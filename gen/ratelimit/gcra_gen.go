@@ -16,6 +16,7 @@ var gcraFunction = &fcall.Function{
 	Name:       "gcra",
 	ServerName: "ratelimit_v1_gcra",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  2,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 

@@ -17,6 +17,7 @@ var gcraPeekFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_gcra_peek",
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  2,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 

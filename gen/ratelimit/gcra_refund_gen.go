@@ -16,6 +16,7 @@ var gcraRefundFunction = &fcall.Function{
 	Name:       "gcra_refund",
 	ServerName: "ratelimit_v1_gcra_refund",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  2,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}},
 }
 

@@ -40,8 +40,8 @@ local function rlfunc_line(text)
 end
 
 -- The reply to an error inside a function, or nil and what to raise again: a key of another type than the header says is
--- unreadable state. Each of
--- parts is the types of a run of keys that comes rows times. What is raised again carries the server's mark that it comes from inside, so that a caller does not
+-- unreadable state. Each of parts is the types of a run of keys that comes rows times; a prepared row, of part.of, may say by redis_type
+-- what its key of any type holds. What is raised again carries the server's mark that it comes from inside, so that a caller does not
 -- take it for a refusal to run.
 local function rlfunc_failed(failure, keys, parts)
   local text = failure
@@ -55,7 +55,11 @@ local function rlfunc_failed(failure, keys, parts)
     local types = {}
     for _, part in ipairs(parts) do
       for i = 0, part.rows * #part - 1 do
-        types[#types + 1] = part[i % #part + 1]
+        local wanted = part[i % #part + 1]
+        if wanted == 'any' and part.of then
+          wanted = part.of[math.floor(i / #part) + 1].redis_type or wanted
+        end
+        types[#types + 1] = wanted
       end
     end
     local unlike
@@ -76,6 +80,79 @@ local function rlfunc_failed(failure, keys, parts)
   end
   return nil, rlfunc_line(text)
 end
+
+-- Decodes packed groups.
+local rlfunc_pack = (function() -- rlfunc: shared lines=69
+  local pack = {}
+
+  -- The text of a cell, where bytes that are not plain are written %hh; nil when the cell is none.
+  function pack.text(cell)
+    if not string.find(cell, '[^A-Za-z0-9_.@+/=-]') then
+      return cell
+    end
+    local plain = string.gsub(cell, '%%[0-9a-f][0-9a-f]', '')
+    if string.find(plain, '[^A-Za-z0-9_.@+/=-]') then
+      return nil
+    end
+    return (string.gsub(cell, '%%(..)', function(digits)
+      return string.char(tonumber(digits, 16))
+    end))
+  end
+
+  -- An error that says what a row must be; place counts rows from 0, as the names of arguments do.
+  function pack.refusal(group, place, text)
+    return {err = string.format('RLARG %s.%d', group, place) .. text}
+  end
+
+  -- The error of a row that was refused when it was prepared, with the row's place.
+  function pack.unprepared(group, place, refusal)
+    if string.find(refusal.err, '^RLARG ') then
+      return pack.refusal(group, place, '.' .. string.sub(refusal.err, 7))
+    end
+    return refusal
+  end
+
+  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells.
+  -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
+  function pack.rows(text, shape)
+    local rows, at = {nil, nil}, 1
+    while at <= #text do
+      local place = #rows
+      if place == shape.most then
+        return nil, {err = shape.count}
+      end
+      local stop = string.find(text, ';', at, true)
+      if not stop or stop - at > shape.bytes then
+        return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
+      end
+      local cells, count = {}, 0
+      if stop > at then
+        for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
+          count = count + 1
+          cells[count] = cell
+        end
+      end
+      if count < shape.required or count > shape.cells then
+        return nil, pack.refusal(shape.group, place, string.format(' must have %d to %d cells, and has %d', shape.required, shape.cells, count))
+      end
+      for i = count + 1, shape.cells do
+        cells[i] = ''
+      end
+      local row, refusal = shape.row(cells, place, rows)
+      if refusal then
+        return nil, refusal
+      end
+      rows[place + 1] = row
+      at = stop + 1
+    end
+    if #rows < shape.least then
+      return nil, {err = shape.count}
+    end
+    return rows
+  end
+
+  return pack
+end)()
 
 local clock = (function() -- rlfunc: lines=97 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
@@ -175,6 +252,25 @@ function clock.expire_after(key, span_us)
 end
 
 return clock
+end)()
+
+local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
+--- Error replies: a code of ours, then one line that is safe to send.
+--- @lib refusal
+local refusal = {}
+
+-- An argument that its own bounds do not rule out, but another argument does.
+function refusal.argument(text)
+  return {err = 'RLARG ' .. text}
+end
+
+-- A key whose content is not what this library writes. A key may hold any byte: only printable ones go into a reply.
+function refusal.state(key, text)
+  local line = string.gsub(string.sub(key, 1, 200), '[^\32-\126]', '?')
+  return {err = 'RLSTATE ' .. line .. ': ' .. text}
+end
+
+return refusal
 end)()
 
 local log_search = (function() -- rlfunc: lines=35 file=functions/lib/log_search.lua
@@ -367,23 +463,702 @@ end
 return log_entry
 end)()
 
-local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
---- Error replies: a code of ours, then one line that is safe to send.
---- @lib refusal
-local refusal = {}
+local window_log = (function() -- rlfunc: lines=87 file=functions/lib/window_log.lua
+--- A log of admission times in a list, oldest first: exact in any window, also of callers whose windows differ.
+---
+--- A list holds each time once, also when two are equal, in about 10 bytes. Before the times stands what the callers need that
+--- were admitted since the key is there: an admission is kept for the longest of their windows, and one more than the highest of
+--- their limits are, as no caller's newest `limit` are among older ones. With one more, the oldest stands for what was dropped: a
+--- refund then leaves it twice. The need lives as long as the key.
+--- @use clock log_search refusal window_need
+--- @lib window_log
+--- @state window_log 1 '<longest window in microseconds> <highest limit>' of the callers, then admission times in microseconds, oldest first
+local window_log = {}
 
--- An argument that its own bounds do not rule out, but another argument does.
-function refusal.argument(text)
-  return {err = 'RLARG ' .. text}
+local unreadable = 'holds an entry that is not a time'
+
+-- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
+-- entries are inside the window; the times of the newest and of the oldest inside, which mean nothing when none is; and what
+-- append needs: the need, nil without a log, how many entries there are, how many of them no caller needs, and the text of the
+-- oldest. Or nil and a refusal.
+-- A newest entry that is further ahead than the longest window is from a wrong clock: then no caller needs any.
+function window_log.read(key, window_us, clock_us)
+  local newest = redis.call('LINDEX', key, '-1')
+  if not newest then
+    return clock_us, 0, clock_us, clock_us, nil, 0, 0, ''
+  end
+  local need = window_need.parse(redis.call('LINDEX', key, '0') or '')
+  local length = redis.call('LLEN', key) - 1
+  if need and length == 0 then
+    return clock_us, 0, clock_us, clock_us, need, 0, 0, ''
+  end
+  local oldest = newest
+  if length > 1 then
+    oldest = redis.call('LINDEX', key, '1') or ''
+  end
+  -- What parse_us does is written out: calling a function costs as much as ten operations.
+  local newest_us, oldest_us = tonumber(newest), tonumber(oldest)
+  if not (need and newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
+    return nil, refusal.state(key, unreadable)
+  end
+  if not (oldest_us and oldest_us >= 0 and oldest_us <= 9007199254740992 and oldest_us % 1 == 0) then
+    return nil, refusal.state(key, unreadable)
+  end
+  local keep_us, now_us = need.window_us, clock_us
+  if window_us > keep_us then
+    keep_us = window_us
+  end
+  if newest_us > clock_us then
+    if newest_us - clock_us > keep_us then
+      return clock_us, 0, clock_us, clock_us, need, length, length, oldest
+    end
+    now_us = newest_us
+  end
+
+  local place, inside_us = 1, oldest_us
+  if oldest_us <= now_us - keep_us then
+    if newest_us <= now_us - keep_us then
+      return now_us, 0, newest_us, newest_us, need, length, length, oldest
+    end
+    place, inside_us = log_search.first_after(key, now_us - keep_us, 2, length, newest_us, false)
+    if not place then
+      return nil, refusal.state(key, unreadable)
+    end
+  end
+  local expired = place - 1
+  if inside_us <= now_us - window_us then
+    if newest_us <= now_us - window_us then
+      return now_us, 0, newest_us, newest_us, need, length, expired, oldest
+    end
+    place, inside_us = log_search.first_after(key, now_us - window_us, place + 1, length, newest_us, true)
+    if not place then
+      return nil, refusal.state(key, unreadable)
+    end
+  end
+  return now_us, length + 1 - place, newest_us, inside_us, need, length, expired, oldest
 end
 
--- A key whose content is not what this library writes. A key may hold any byte: only printable ones go into a reply.
-function refusal.state(key, text)
-  local line = string.gsub(string.sub(key, 1, 200), '[^\32-\126]', '?')
-  return {err = 'RLSTATE ' .. line .. ': ' .. text}
+-- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
+function window_log.room_us(key, limit, window_us, count, oldest_us)
+  if count == limit then
+    return oldest_us + window_us
+  end
+  local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
+  if not entry_us then
+    return nil, refusal.state(key, unreadable)
+  end
+  return entry_us + window_us
 end
 
-return refusal
+return window_log
+end)()
+
+local limit_sliding_log = (function() -- rlfunc: lines=63 file=functions/lib/limit_sliding_log.lua
+--- A sliding_log as a kind of limit.
+--- @use log_entry refusal window_log
+--- @lib limit_sliding_log
+local limit_sliding_log = {redis_type = 'list'}
+
+function limit_sliding_log.prepare(row)
+  if row.cost > 1 then
+    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
+  end
+  row.timed = true
+  row.weighs = false
+  return row
+end
+
+function limit_sliding_log.judge(row, key, cost, clock_us)
+  local limit, window_us = row.limit, row.window_us
+  local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(key, window_us, clock_us)
+  if not now_us then
+    return nil, count
+  end
+  local reset_us = 0
+  if count > 0 then
+    reset_us = newest_us + window_us - clock_us
+  end
+  if count + cost > limit then
+    local room_us, unreadable = window_log.room_us(key, limit + 1 - cost, window_us, count, oldest_us)
+    if not room_us then
+      return nil, unreadable
+    end
+    return {
+      allowed = false, remaining = math.max(limit - count, 0), reset_after_us = reset_us, retry_after_us = room_us - clock_us,
+    }
+  end
+  return {
+    allowed = true, remaining = limit - count, reset_after_us = reset_us, retry_after_us = 0,
+    now_us = now_us, need = need, length = length, expired = expired, oldest = oldest,
+  }
+end
+
+function limit_sliding_log.charge(row, key, _, judged, clock_us)
+  local window_us, now_us = row.window_us, judged.now_us or clock_us
+  log_entry.append(key, row.limit, window_us, clock_us, now_us, judged.need, judged.length or 0, judged.expired or 0, judged.oldest or '')
+  judged.remaining = judged.remaining - 1
+  judged.reset_after_us = window_us + now_us - clock_us
+end
+
+function limit_sliding_log.take(row, key, cost, clock_us)
+  local judged, failure = limit_sliding_log.judge(row, key, cost, clock_us)
+  if not judged then
+    return nil, failure
+  end
+  if judged.allowed and cost > 0 then
+    limit_sliding_log.charge(row, key, cost, judged, clock_us)
+  end
+  return judged
+end
+
+-- Takes out the entry of the call that was decided at decided_us, and whose answer was that the log would be empty after left_us.
+function limit_sliding_log.give_back(row, key, _, left_us, _, decided_us)
+  log_entry.remove(key, decided_us + left_us - row.window_us)
+end
+
+return limit_sliding_log
+end)()
+
+local window_pair = (function() -- rlfunc: lines=157 file=functions/lib/window_pair.lua
+--- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
+--- still lies in the last window's length.
+---
+--- The value is exponent * 10^14 + before * 10^7 + current, so that a call inside the window is one INCRBY. The key expires two
+--- windows after this one began, which tells where in it the clock is. The window of the call that wrote it is shorter than
+--- 2^exponent milliseconds: callers with other windows may share the key.
+---
+--- A count is at most a million and a window 90 days, so the value and every product stay below 2^53, and no quotient is
+--- rounded onto a whole number that it is not.
+--- @use clock refusal whole
+--- @lib window_pair
+--- @state window_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it began
+local window_pair = {}
+
+local scale = 100000000000000
+local shift = 10000000
+local most = 1000000
+local highest = 33
+
+-- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
+-- whether the key is of this window; or nil and a refusal.
+-- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
+-- than its length is a broken clock's. Where a shorter window was written, all of it is of the window before: it was taken
+-- lately, and the key's expiry would tell a wrong place in this one.
+local function read(key, window_ms)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0, 0, false
+  end
+  local value = whole.parse(stored, highest * scale + most * shift + most)
+  local left_ms = clock.left_ms(key)
+  if not value or left_ms == -1 then
+    return nil, refusal.state(key, 'holds no pair of counts that expires')
+  end
+  local pair = value % scale
+  local current = pair % shift
+  local before = (pair - current) / shift
+  if value < scale or before > most or current > most then
+    return nil, refusal.state(key, 'holds no pair of counts that expires')
+  end
+  local bound_ms = 2 ^ ((value - pair) / scale)
+  if left_ms <= 0 or left_ms > 3 * bound_ms then
+    return 0, 0, 0, false
+  end
+  if bound_ms <= window_ms then
+    return math.min(before + current, most), 0, window_ms - left_ms, false
+  end
+  local gone_ms = 2 * window_ms - left_ms
+  if gone_ms >= window_ms then
+    return current, 0, gone_ms - window_ms, false
+  end
+  return before, current, gone_ms, true
+end
+
+-- Begins a window in which cost is taken, gone_ms ago; if that is ahead of the clock, now. Returns how far it has gone.
+local function begin(key, window_ms, before, cost, gone_ms)
+  gone_ms = math.max(gone_ms, 0)
+  local _, exponent = math.frexp(window_ms)
+  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - gone_ms)
+  return gone_ms
+end
+
+-- What the window before weighs, rounded up.
+local function weigh(before, gone_ms, window_ms)
+  return math.ceil(before * (window_ms - math.max(gone_ms, 0)) / window_ms)
+end
+
+-- How far a window has gone when a count of the window before it weighs no more than room.
+local function fits_at(count, room, window_ms)
+  if count <= room then
+    return 0
+  end
+  return window_ms - math.floor(room * window_ms / count)
+end
+
+-- The time until all is forgotten, in microseconds.
+local function forgotten_us(before, current, gone_ms, window_ms)
+  if current > 0 then
+    return (2 * window_ms - gone_ms) * 1000
+  end
+  if before > 0 then
+    return (window_ms - gone_ms) * 1000
+  end
+  return 0
+end
+
+-- Judges a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until all
+-- is forgotten without the call, how far the window has gone, and for a key that is not of this window what stood
+-- before it; or nil and a refusal.
+function window_pair.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local before, current, gone_ms, here = read(key, window_ms)
+  if not before then
+    return nil, current
+  end
+  local weight = weigh(before, gone_ms, window_ms)
+  local reset_us = forgotten_us(before, current, gone_ms, window_ms)
+  local room = limit - current - cost
+  if weight <= room then
+    if here then
+      return true, room - weight, 0, reset_us, gone_ms
+    end
+    return true, room - weight, 0, reset_us, gone_ms, before
+  end
+  local wait_ms
+  if room >= 0 then
+    wait_ms = fits_at(before, room, window_ms) - gone_ms
+  else
+    wait_ms = window_ms - gone_ms + fits_at(current, limit - cost, window_ms)
+  end
+  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_us
+end
+
+-- Takes cost, which was allowed, and returns the time until all is forgotten.
+function window_pair.charge(key, cost, window_ms, gone_ms, moved)
+  if moved then
+    gone_ms = begin(key, window_ms, moved, cost, gone_ms)
+  else
+    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  end
+  return (2 * window_ms - gone_ms) * 1000
+end
+
+-- Gives cost back: to this window unless it was taken in the one before, and what this one has not taken to the one before.
+-- Returns how much was given back, how much of the limit is taken still, and the time until all is forgotten; or nil and a
+-- refusal.
+function window_pair.refund(key, window_ms, cost, taken_before)
+  local before, current, gone_ms, here = read(key, window_ms)
+  if not before then
+    return nil, current
+  end
+  local now_back = 0
+  if not taken_before then
+    now_back = math.min(current, cost)
+  end
+  local then_back = math.min(before, cost - now_back)
+  local left_before = before - then_back
+  local left_current = current - now_back
+  if now_back + then_back == 0 then
+    return 0, 0, 0
+  end
+  if left_before + left_current == 0 then
+    redis.call('DEL', key)
+    return now_back + then_back, 0, 0
+  end
+  if here then
+    redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  else
+    gone_ms = begin(key, window_ms, left_before, 0, gone_ms)
+  end
+  local taken = left_current + weigh(left_before, gone_ms, window_ms)
+  return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)
+end
+
+return window_pair
+end)()
+
+local limit_sliding_counter = (function() -- rlfunc: lines=51 file=functions/lib/limit_sliding_counter.lua
+--- A sliding_counter as a kind of limit.
+--- @use refusal window_pair
+--- @lib limit_sliding_counter
+local limit_sliding_counter = {redis_type = 'string'}
+
+function limit_sliding_counter.prepare(row)
+  if row.window_us > 7776000000000 then
+    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
+  end
+  row.timed = false
+  row.weighs = true
+  return row
+end
+
+function limit_sliding_counter.judge(row, key, cost)
+  local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(key, row.limit, row.window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    left = left + cost
+  end
+  return {
+    allowed = allowed, remaining = left, reset_after_us = reset_us, retry_after_us = wait_us, gone_ms = gone_ms, moved = moved,
+  }
+end
+
+function limit_sliding_counter.charge(row, key, cost, judged)
+  judged.remaining = judged.remaining - cost
+  judged.reset_after_us = window_pair.charge(key, cost, row.window_ms, judged.gone_ms or 0, judged.moved)
+end
+
+function limit_sliding_counter.take(row, key, cost, clock_us)
+  local judged, failure = limit_sliding_counter.judge(row, key, cost, clock_us)
+  if not judged then
+    return nil, failure
+  end
+  if judged.allowed and cost > 0 then
+    limit_sliding_counter.charge(row, key, cost, judged, clock_us)
+  end
+  return judged
+end
+
+-- Gives back what was taken age_us ago, when left_us remained until all was forgotten: that is this window and the next.
+function limit_sliding_counter.give_back(row, key, cost, left_us, age_us)
+  if age_us < left_us then
+    window_pair.refund(key, row.window_ms, cost, left_us - row.window_ms * 1000 <= age_us)
+  end
+end
+
+return limit_sliding_counter
+end)()
+
+local window_counts = (function() -- rlfunc: lines=169 file=functions/lib/window_counts.lua
+--- Fixed windows of several lengths in one string, for callers that share a bucket: what one takes counts in all of them.
+---
+--- A window whose time is over begins again with the next admission of any caller. One of a new length begins where it would have
+--- begun had it been known: with the oldest window of another length that is going on and is inside of it. The window of the caller that
+--- was admitted last stands first; of eight the last is forgotten where a ninth comes.
+--- @use clock whole
+--- @lib window_counts
+--- @state window_counts 1 '<length> <ahead> <used>' of each window, joined by ';': its length and how long before the key expires it ends, in milliseconds, and what was taken since it began
+local window_counts = {}
+
+local most = 8
+
+-- What the windows are stored as, in a key that has total_ms left.
+local function text(windows, total_ms)
+  local parts = {}
+  for i = 1, #windows do
+    local window = windows[i]
+    parts[i] = string.format('%.0f %.0f %.0f', window.length_ms, total_ms - window.left_ms, window.used)
+  end
+  return table.concat(parts, ';')
+end
+
+-- The windows in the text of a key that has total_ms left; nil when it is none. One that is over has nothing taken and
+-- nothing left, and so has one from a wrong clock.
+local function parse(stored, total_ms)
+  local only_ms, only = whole.parse(string.sub(stored, 1, -8), 315360000000), tonumber(string.match(stored, '^%d+$', -7))
+  if only_ms and only and only >= 1 and only <= 1000000 then
+    return {{length_ms = only_ms, left_ms = total_ms, used = only}}
+  end
+  local windows = {}
+  for length, ahead, taken in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
+    local length_ms, ahead_ms, used = tonumber(length), tonumber(ahead), tonumber(taken)
+    if length_ms and ahead_ms and used then
+      windows[#windows + 1] = {length_ms = length_ms, left_ms = total_ms - ahead_ms, used = used}
+    end
+  end
+  if #windows == 0 or #windows > most or text(windows, total_ms) ~= stored then
+    return nil
+  end
+  return windows
+end
+
+-- How long ago a window began: now where that is ahead of the clock.
+local function gone_ms(window)
+  return math.max(window.length_ms - window.left_ms, 0)
+end
+
+-- Reads the windows of a key that has total_ms left: its own, of that length, whether that is new, the others, and total_ms; nil
+-- when it holds none.
+function window_counts.read(stored, total_ms, length_ms)
+  local windows = parse(stored, total_ms)
+  if not windows then
+    return nil
+  end
+  local own, new, others = {length_ms = length_ms, left_ms = 0, used = 0}, true, {}
+  for i = 1, #windows do
+    local window = windows[i]
+    if window.used == 0 or window.left_ms <= 0 or window.left_ms > 2 * window.length_ms then
+      window.ahead_ms = window.left_ms
+      window.ahead_used = window.used
+      window.left_ms = 0
+      window.used = 0
+    end
+    if window.length_ms == length_ms then
+      own = window
+      new = false
+    else
+      others[#others + 1] = window
+    end
+  end
+  for i = 1, #others do
+    local left_ms = length_ms - gone_ms(others[i])
+    if new and others[i].left_ms > 0 and left_ms > 0 then
+      own.used = math.max(own.used, others[i].used)
+      if own.left_ms == 0 or left_ms < own.left_ms then
+        own.left_ms = left_ms
+      end
+    end
+  end
+  return {own = own, new = new, others = others, total_ms = total_ms}
+end
+
+-- How long until a window of a new length would begin behind one that has left_ms left, or until that one ends.
+local function behind_ms(own, window, left_ms)
+  return math.min(own.length_ms - window.length_ms + left_ms, left_ms)
+end
+
+-- How long until no more than room is taken in a caller's own window, which has more: until it ends; of a new length until
+-- it would begin behind each window that has more, also where one begins ahead of the clock.
+function window_counts.wait_ms(windows, room)
+  if not windows.new then
+    return windows.own.left_ms
+  end
+  local wait_ms = 0
+  for i = 1, #windows.others do
+    local window = windows.others[i]
+    if window.used > room then
+      wait_ms = math.max(wait_ms, behind_ms(windows.own, window, window.left_ms))
+    end
+  end
+  -- When the clock was set back, a window that is too far ahead of it may be going on by then.
+  for _ = 1, #windows.others do
+    for i = 1, #windows.others do
+      local window = windows.others[i]
+      local left_ms = (window.ahead_ms or 0) - wait_ms
+      if left_ms > 0 and left_ms <= 2 * window.length_ms and (window.ahead_used or 0) > room then
+        wait_ms = wait_ms + math.max(behind_ms(windows.own, window, left_ms), 0)
+      end
+    end
+  end
+  return wait_ms
+end
+
+-- All windows, a caller's own first, without the one that is one too many.
+local function listed(windows)
+  local all = {windows.own}
+  for i = 1, math.min(#windows.others, most - 1) do
+    all[i + 1] = windows.others[i]
+  end
+  return all
+end
+
+-- Takes cost of all, and returns how long the caller's own has left.
+function window_counts.charge(key, windows, cost)
+  local all, total_ms = listed(windows), 0
+  for i = 1, #all do
+    local window = all[i]
+    if window.left_ms == 0 then
+      window.left_ms = window.length_ms
+    end
+    window.used = window.used + cost
+    total_ms = math.max(total_ms, window.left_ms)
+  end
+  if total_ms == windows.total_ms then
+    redis.call('SET', key, text(all, total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl the longest window ends when it would have
+  else
+    clock.store(key, text(all, total_ms), total_ms)
+  end
+  return windows.own.left_ms
+end
+
+-- Gives cost back to a caller's own window, and to those in which it surely counted, as they began no later. Returns how much
+-- was given back, how much is taken still, and how long the window has left.
+function window_counts.refund(key, windows, cost)
+  local own = windows.own
+  local back = math.min(own.used, cost)
+  if windows.new or back == 0 then
+    return 0, own.used, own.left_ms
+  end
+  local all, since_ms, taken = listed(windows), gone_ms(own), 0
+  for i = 1, #all do
+    local window = all[i]
+    if window.left_ms > 0 and gone_ms(window) >= since_ms then
+      window.used = math.max(window.used - back, 0)
+    end
+    if window.used == 0 then
+      window.left_ms = 0
+    end
+    taken = taken + window.used
+  end
+  if taken > 0 then
+    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl no window that is left has another end
+  else
+    redis.call('DEL', key)
+  end
+  return back, own.used, own.left_ms
+end
+
+return window_counts
+end)()
+
+local window_count = (function() -- rlfunc: lines=104 file=functions/lib/window_count.lua
+--- A fixed window in one string: its length, and how much was taken since it began. The key expires with the window.
+---
+--- The length is in milliseconds, and what was taken in seven digits behind it, so that a call inside the window is one INCRBY.
+--- Where callers have windows of other lengths the key holds several: see window_counts.
+--- @use clock refusal window_counts
+--- @lib window_count
+--- @state window_count 1 the window in milliseconds, then what was taken in seven digits: '600000000003'; the key expires with the window
+local window_count = {}
+
+-- Reads the window from what the key holds: how much was taken in it, and the milliseconds until it ends, 0 and 0 when
+-- none is going on; and where the key holds other lengths, all windows, this one first. Or nil and a refusal.
+-- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
+-- when its key does; further ahead than its length it is a broken clock's, and over.
+local function read(key, stored, window_ms)
+  local left_ms = clock.left_ms(key)
+  if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
+    local used = tonumber(string.match(stored, '^%d+$', -7))
+    if used and used >= 1 and used <= 1000000 then
+      if left_ms <= 0 or left_ms > 2 * window_ms then
+        return 0, 0
+      end
+      return used, left_ms
+    end
+  end
+  local windows = left_ms ~= -1 and window_counts.read(stored, left_ms, window_ms)
+  if not windows then
+    return nil, refusal.state(key, 'holds no count that expires')
+  end
+  return windows.own.used, windows.own.left_ms, windows
+end
+
+-- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
+-- cost is allowed, and the time until the window ends, 0 when the call begins one; and what charge needs where the key holds
+-- windows of other lengths. Or nil and a refusal.
+function window_count.judge(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: more is never there')
+  end
+  local stored = redis.call('GET', key)
+  if not stored then
+    return true, limit - cost, 0, 0
+  end
+  local used, left_ms, windows = read(key, stored, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used + cost <= limit then
+    return true, limit - used - cost, 0, left_ms * 1000, windows
+  end
+  local wait_ms = left_ms
+  if windows then
+    wait_ms = window_counts.wait_ms(windows, limit - cost)
+  end
+  return false, math.max(limit - used, 0), wait_ms * 1000, math.max(left_ms, wait_ms) * 1000
+end
+
+-- Takes cost, which was allowed, and returns the time until the window ends.
+function window_count.charge(key, cost, window_ms, end_us, windows)
+  if windows then
+    return window_counts.charge(key, windows, cost) * 1000
+  end
+  if end_us > 0 then
+    local amount = cost
+    if cost == 1 then
+      amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
+    end
+    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    return end_us
+  end
+  local amount = '0000001'
+  if cost ~= 1 then
+    amount = string.format('%07.0f', cost)
+  end
+  clock.store_for(key, clock.span_ms(window_ms * 1000) .. amount, window_ms * 1000)
+  return window_ms * 1000
+end
+
+-- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
+-- until the window ends; or nil and a refusal. With nothing taken there is no window.
+function window_count.refund(key, window_ms, cost)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0, 0
+  end
+  local used, left_ms, windows = read(key, stored, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if windows then
+    local back, taken, end_ms = window_counts.refund(key, windows, cost)
+    return back, taken, end_ms * 1000
+  end
+  if used == 0 then
+    return 0, 0, 0
+  end
+  if used <= cost then
+    redis.call('DEL', key)
+    return used, 0, 0
+  end
+  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  return cost, used - cost, left_ms * 1000
+end
+
+return window_count
+end)()
+
+local limit_fixed_window = (function() -- rlfunc: lines=46 file=functions/lib/limit_fixed_window.lua
+--- A fixed_window as a kind of limit.
+--- @use window_count
+--- @lib limit_fixed_window
+local limit_fixed_window = {redis_type = 'string'}
+
+function limit_fixed_window.prepare(row)
+  row.timed = false
+  row.weighs = true
+  return row
+end
+
+function limit_fixed_window.judge(row, key, cost)
+  local allowed, left, wait_us, end_us, windows = window_count.judge(key, row.limit, row.window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    left = left + cost
+  end
+  return {allowed = allowed, remaining = left, reset_after_us = end_us, retry_after_us = wait_us, windows = windows}
+end
+
+function limit_fixed_window.charge(row, key, cost, judged)
+  judged.remaining = judged.remaining - cost
+  judged.reset_after_us = window_count.charge(key, cost, row.window_ms, judged.reset_after_us, judged.windows)
+end
+
+function limit_fixed_window.take(row, key, cost, clock_us)
+  local judged, failure = limit_fixed_window.judge(row, key, cost, clock_us)
+  if not judged then
+    return nil, failure
+  end
+  if judged.allowed and cost > 0 then
+    limit_fixed_window.charge(row, key, cost, judged, clock_us)
+  end
+  return judged
+end
+
+-- Gives back what was taken age_us ago, when the window had left_us left.
+function limit_fixed_window.give_back(row, key, cost, left_us, age_us)
+  if age_us < left_us then
+    window_count.refund(key, row.window_ms, cost)
+  end
+end
+
+return limit_fixed_window
 end)()
 
 local ttl_bucket = (function() -- rlfunc: lines=142 file=functions/lib/ttl_bucket.lua
@@ -704,7 +1479,7 @@ end
 
 -- Judges a call, and takes cost where it is allowed. Returns allowed, the tokens left after the call, the time until the bucket
 -- is full, and the wait until cost is allowed; or nil and a refusal.
-function token_bucket.take(key, limit, period_us, burst, cost)
+function token_bucket.take(key, limit, period_us, burst, cost, clock_us)
   local limit_ms = limit * 1000
   if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
     local interval_ms = period_us / limit_ms
@@ -712,7 +1487,7 @@ function token_bucket.take(key, limit, period_us, burst, cost)
       return ttl_bucket.take(key, interval_ms, burst * interval_ms, cost)
     end
   end
-  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost)
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   if allowed == nil then
     return nil, left
   end
@@ -753,758 +1528,224 @@ end
 return token_bucket
 end)()
 
-local window_counts = (function() -- rlfunc: lines=169 file=functions/lib/window_counts.lua
---- Fixed windows of several lengths in one string, for callers that share a bucket: what one takes counts in all of them.
----
---- A window whose time is over begins again with the next admission of any caller. One of a new length begins where it would have
---- begun had it been known: with the oldest window of another length that is going on and is inside of it. The window of the caller that
---- was admitted last stands first; of eight the last is forgotten where a ninth comes.
---- @use clock whole
---- @lib window_counts
---- @state window_counts 1 '<length> <ahead> <used>' of each window, joined by ';': its length and how long before the key expires it ends, in milliseconds, and what was taken since it began
-local window_counts = {}
+local limit_gcra = (function() -- rlfunc: lines=46 file=functions/lib/limit_gcra.lua
+--- A gcra as a kind of limit.
+--- @use token_bucket
+--- @lib limit_gcra
+local limit_gcra = {redis_type = 'string'}
 
-local most = 8
-
--- What the windows are stored as, in a key that has total_ms left.
-local function text(windows, total_ms)
-  local parts = {}
-  for i = 1, #windows do
-    local window = windows[i]
-    parts[i] = string.format('%.0f %.0f %.0f', window.length_ms, total_ms - window.left_ms, window.used)
-  end
-  return table.concat(parts, ';')
+function limit_gcra.prepare(row)
+  row.timed = row.window_us % (row.limit * 1000) > 0
+  row.weighs = true
+  return row
 end
 
--- The windows in the text of a key that has total_ms left; nil when it is none. One that is over has nothing taken and
--- nothing left, and so has one from a wrong clock.
-local function parse(stored, total_ms)
-  local only_ms, only = whole.parse(string.sub(stored, 1, -8), 315360000000), tonumber(string.match(stored, '^%d+$', -7))
-  if only_ms and only and only >= 1 and only <= 1000000 then
-    return {{length_ms = only_ms, left_ms = total_ms, used = only}}
+function limit_gcra.judge(row, key, cost, clock_us)
+  local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, row.limit, row.window_us, row.burst, cost, clock_us)
+  if allowed == nil then
+    return nil, left
   end
-  local windows = {}
-  for length, ahead, taken in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
-    local length_ms, ahead_ms, used = tonumber(length), tonumber(ahead), tonumber(taken)
-    if length_ms and ahead_ms and used then
-      windows[#windows + 1] = {length_ms = length_ms, left_ms = total_ms - ahead_ms, used = used}
-    end
+  if allowed then
+    left = left + cost
   end
-  if #windows == 0 or #windows > most or text(windows, total_ms) ~= stored then
-    return nil
-  end
-  return windows
+  return {
+    allowed = allowed, remaining = left, reset_after_us = full_us, retry_after_us = wait_us, next_full_us = next_full_us, value = value,
+  }
 end
 
--- How long ago a window began: now where that is ahead of the clock.
-local function gone_ms(window)
-  return math.max(window.length_ms - window.left_ms, 0)
+function limit_gcra.charge(_, key, cost, judged)
+  judged.remaining = judged.remaining - cost
+  judged.reset_after_us = judged.next_full_us or 0
+  token_bucket.store(key, judged.reset_after_us, judged.value)
 end
 
--- Reads the windows of a key that has total_ms left: its own, of that length, whether that is new, the others, and total_ms; nil
--- when it holds none.
-function window_counts.read(stored, total_ms, length_ms)
-  local windows = parse(stored, total_ms)
-  if not windows then
-    return nil
+function limit_gcra.take(row, key, cost, clock_us)
+  local allowed, left, full_us, wait_us = token_bucket.take(key, row.limit, row.window_us, row.burst, cost, clock_us)
+  if allowed == nil then
+    return nil, left
   end
-  local own, new, others = {length_ms = length_ms, left_ms = 0, used = 0}, true, {}
-  for i = 1, #windows do
-    local window = windows[i]
-    if window.used == 0 or window.left_ms <= 0 or window.left_ms > 2 * window.length_ms then
-      window.ahead_ms = window.left_ms
-      window.ahead_used = window.used
-      window.left_ms = 0
-      window.used = 0
-    end
-    if window.length_ms == length_ms then
-      own = window
-      new = false
-    else
-      others[#others + 1] = window
-    end
-  end
-  for i = 1, #others do
-    local left_ms = length_ms - gone_ms(others[i])
-    if new and others[i].left_ms > 0 and left_ms > 0 then
-      own.used = math.max(own.used, others[i].used)
-      if own.left_ms == 0 or left_ms < own.left_ms then
-        own.left_ms = left_ms
-      end
-    end
-  end
-  return {own = own, new = new, others = others, total_ms = total_ms}
+  return {allowed = allowed, remaining = left, reset_after_us = full_us, retry_after_us = wait_us}
 end
 
--- How long until a window of a new length would begin behind one that has left_ms left, or until that one ends.
-local function behind_ms(own, window, left_ms)
-  return math.min(own.length_ms - window.length_ms + left_ms, left_ms)
+-- Gives back what was taken age_us ago, when the bucket was full after left_us.
+function limit_gcra.give_back(row, key, cost, left_us, age_us, _, clock_us)
+  if age_us < left_us then
+    token_bucket.refund(key, row.limit, row.window_us, row.burst, cost, clock_us)
+  end
 end
 
--- How long until no more than room is taken in a caller's own window, which has more: until it ends; of a new length until
--- it would begin behind each window that has more, also where one begins ahead of the clock.
-function window_counts.wait_ms(windows, room)
-  if not windows.new then
-    return windows.own.left_ms
-  end
-  local wait_ms = 0
-  for i = 1, #windows.others do
-    local window = windows.others[i]
-    if window.used > room then
-      wait_ms = math.max(wait_ms, behind_ms(windows.own, window, window.left_ms))
-    end
-  end
-  -- When the clock was set back, a window that is too far ahead of it may be going on by then.
-  for _ = 1, #windows.others do
-    for i = 1, #windows.others do
-      local window = windows.others[i]
-      local left_ms = (window.ahead_ms or 0) - wait_ms
-      if left_ms > 0 and left_ms <= 2 * window.length_ms and (window.ahead_used or 0) > room then
-        wait_ms = wait_ms + math.max(behind_ms(windows.own, window, left_ms), 0)
-      end
-    end
-  end
-  return wait_ms
-end
-
--- All windows, a caller's own first, without the one that is one too many.
-local function listed(windows)
-  local all = {windows.own}
-  for i = 1, math.min(#windows.others, most - 1) do
-    all[i + 1] = windows.others[i]
-  end
-  return all
-end
-
--- Takes cost of all, and returns how long the caller's own has left.
-function window_counts.charge(key, windows, cost)
-  local all, total_ms = listed(windows), 0
-  for i = 1, #all do
-    local window = all[i]
-    if window.left_ms == 0 then
-      window.left_ms = window.length_ms
-    end
-    window.used = window.used + cost
-    total_ms = math.max(total_ms, window.left_ms)
-  end
-  if total_ms == windows.total_ms then
-    redis.call('SET', key, text(all, total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl the longest window ends when it would have
-  else
-    clock.store(key, text(all, total_ms), total_ms)
-  end
-  return windows.own.left_ms
-end
-
--- Gives cost back to a caller's own window, and to those in which it surely counted, as they began no later. Returns how much
--- was given back, how much is taken still, and how long the window has left.
-function window_counts.refund(key, windows, cost)
-  local own = windows.own
-  local back = math.min(own.used, cost)
-  if windows.new or back == 0 then
-    return 0, own.used, own.left_ms
-  end
-  local all, since_ms, taken = listed(windows), gone_ms(own), 0
-  for i = 1, #all do
-    local window = all[i]
-    if window.left_ms > 0 and gone_ms(window) >= since_ms then
-      window.used = math.max(window.used - back, 0)
-    end
-    if window.used == 0 then
-      window.left_ms = 0
-    end
-    taken = taken + window.used
-  end
-  if taken > 0 then
-    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl no window that is left has another end
-  else
-    redis.call('DEL', key)
-  end
-  return back, own.used, own.left_ms
-end
-
-return window_counts
+return limit_gcra
 end)()
 
-local window_count = (function() -- rlfunc: lines=104 file=functions/lib/window_count.lua
---- A fixed window in one string: its length, and how much was taken since it began. The key expires with the window.
+local limit = (function() -- rlfunc: lines=57 file=functions/lib/limit.lua
+--- A limit of any kind: its row in a call, prepared once, and its answer.
 ---
---- The length is in milliseconds, and what was taken in seven digits behind it, so that a call inside the window is one INCRBY.
---- Where callers have windows of other lengths the key holds several: see window_counts.
---- @use clock refusal window_counts
---- @lib window_count
---- @state window_count 1 the window in milliseconds, then what was taken in seven digits: '600000000003'; the key expires with the window
-local window_count = {}
+--- A kind is a lib file. Its prepare checks a row; judge reads what the row's key says to a cost, and writes nothing; charge takes
+--- what judge allowed; take does both at once, where that is cheaper; give_back returns what a call took. prepare says of a row
+--- whether a call's weight multiplies its cost (weighs), and whether it needs the clock (timed).
+--- @use refusal limit_sliding_log limit_sliding_counter limit_fixed_window limit_gcra
+--- @lib limit
+--- @arg    name        text[64]                 the limit's name: minute
+--- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
+--- @key    state       any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
+--- @arg    limit       count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
+--- @arg    window      duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
+--- @arg    burst       count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
+--- @arg    cost        count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
+--- @arg    shadow      bool?                    whether the limit only reports what it would do, and never refuses
+--- @arg    global      bool?                    whether it counts all subjects together: it counts repeats too, and its refusals are no attempts
+--- @result allowed     bool                     whether this limit allows; another one may have refused the call
+--- @result remaining   count[0..1000000]        what is left after the call: 7 when 3 of 10 are taken
+--- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has
+--- @result retry_after duration                 wait until this limit allows; 0 when it does
+local limit = {}
 
--- Reads the window from what the key holds: how much was taken in it, and the milliseconds until it ends, 0 and 0 when
--- none is going on; and where the key holds other lengths, all windows, this one first. Or nil and a refusal.
--- A window ends in the millisecond in which its key has none left. One that began ahead of the clock began now, and ends
--- when its key does; further ahead than its length it is a broken clock's, and over.
-local function read(key, stored, window_ms)
-  local left_ms = clock.left_ms(key)
-  if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
-    local used = tonumber(string.match(stored, '^%d+$', -7))
-    if used and used >= 1 and used <= 1000000 then
-      if left_ms <= 0 or left_ms > 2 * window_ms then
-        return 0, 0
-      end
-      return used, left_ms
+local kinds = {
+  sliding_log = limit_sliding_log, sliding_counter = limit_sliding_counter, fixed_window = limit_fixed_window, gcra = limit_gcra,
+}
+
+-- Checks a row, and adds what its kind does with it. like marks a row after one of the same kind and name: of one subject the two
+-- would be one limit. clocked marks a row that needs the clock, or stands after one that does: the last one says it of all.
+function limit.prepare(row, above)
+  local kind = kinds[row.kind]
+  if row.burst and row.kind ~= 'gcra' then
+    return nil, refusal.argument('burst must be absent but in a gcra')
+  end
+  row.window_ms = math.ceil(row.window_us / 1000)
+  row.burst = row.burst or row.limit
+  local fine, failure = kind.prepare(row)
+  if not fine then
+    return nil, failure
+  end
+  row.clocked = row.timed
+  for i = 1, #above do
+    if above[i].clocked then
+      row.clocked = true
+    end
+    if above[i].name == row.name and above[i].kind == row.kind then
+      row.like = true
     end
   end
-  local windows = left_ms ~= -1 and window_counts.read(stored, left_ms, window_ms)
-  if not windows then
-    return nil, refusal.state(key, 'holds no count that expires')
-  end
-  return windows.own.used, windows.own.left_ms, windows
+  row.redis_type = kind.redis_type
+  row.judge = kind.judge
+  row.charge = kind.charge
+  row.take = kind.take
+  row.give_back = kind.give_back
+  return row
 end
 
--- Judges a call of that cost in a window of so many milliseconds. Returns allowed, what is left after it, the wait until
--- cost is allowed, and the time until the window ends, 0 when the call begins one; and what charge needs where the key holds
--- windows of other lengths. Or nil and a refusal.
-function window_count.judge(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
-  end
-  local stored = redis.call('GET', key)
-  if not stored then
-    return true, limit - cost, 0, 0
-  end
-  local used, left_ms, windows = read(key, stored, window_ms)
-  if not used then
-    return nil, left_ms
-  end
-  if used + cost <= limit then
-    return true, limit - used - cost, 0, left_ms * 1000, windows
-  end
-  local wait_ms = left_ms
-  if windows then
-    wait_ms = window_counts.wait_ms(windows, limit - cost)
-  end
-  return false, math.max(limit - used, 0), wait_ms * 1000, math.max(left_ms, wait_ms) * 1000
-end
-
--- Takes cost, which was allowed, and returns the time until the window ends.
-function window_count.charge(key, cost, window_ms, end_us, windows)
-  if windows then
-    return window_counts.charge(key, windows, cost) * 1000
-  end
-  if end_us > 0 then
-    local amount = cost
-    if cost == 1 then
-      amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
-    end
-    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-    return end_us
-  end
-  local amount = '0000001'
-  if cost ~= 1 then
-    amount = string.format('%07.0f', cost)
-  end
-  clock.store_for(key, clock.span_ms(window_ms * 1000) .. amount, window_ms * 1000)
-  return window_ms * 1000
-end
-
--- Gives cost back to the window that is going on. Returns how much was given back, how much is taken still, and the time
--- until the window ends; or nil and a refusal. With nothing taken there is no window.
-function window_count.refund(key, window_ms, cost)
-  local stored = redis.call('GET', key)
-  if not stored then
-    return 0, 0, 0
-  end
-  local used, left_ms, windows = read(key, stored, window_ms)
-  if not used then
-    return nil, left_ms
-  end
-  if windows then
-    local back, taken, end_ms = window_counts.refund(key, windows, cost)
-    return back, taken, end_ms * 1000
-  end
-  if used == 0 then
-    return 0, 0, 0
-  end
-  if used <= cost then
-    redis.call('DEL', key)
-    return used, 0, 0
-  end
-  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  return cost, used - cost, left_ms * 1000
-end
-
-return window_count
+return limit
 end)()
 
-local window_log = (function() -- rlfunc: lines=87 file=functions/lib/window_log.lua
---- A log of admission times in a list, oldest first: exact in any window, also of callers whose windows differ.
----
---- A list holds each time once, also when two are equal, in about 10 bytes. Before the times stands what the callers need that
---- were admitted since the key is there: an admission is kept for the longest of their windows, and one more than the highest of
---- their limits are, as no caller's newest `limit` are among older ones. With one more, the oldest stands for what was dropped: a
---- refund then leaves it twice. The need lives as long as the key.
---- @use clock log_search refusal window_need
---- @lib window_log
---- @state window_log 1 '<longest window in microseconds> <highest limit>' of the callers, then admission times in microseconds, oldest first
-local window_log = {}
+local limit_set = (function() -- rlfunc: lines=122 file=functions/lib/limit_set.lua
+--- Limits of one or several subjects, judged together before any is charged.
+--- @use clock refusal
+--- @lib limit_set
+local limit_set = {none = {}} -- none is the answers of a group without rows
 
-local unreadable = 'holds an entry that is not a time'
+-- The refusal of a row, with its place.
+local function misplaced(place, failure)
+  if failure and string.find(failure.err, '^RLARG ') then
+    return refusal.argument(string.format('limits.%d.%s', place - 1, string.sub(failure.err, 7)))
+  end
+  return failure
+end
 
--- Reads the log as the call at clock_us sees it. Returns now_us, the later of the clock and the newest entry; how many
--- entries are inside the window; the times of the newest and of the oldest inside, which mean nothing when none is; and what
--- append needs: the need, nil without a log, how many entries there are, how many of them no caller needs, and the text of the
--- oldest. Or nil and a refusal.
--- A newest entry that is further ahead than the longest window is from a wrong clock: then no caller needs any.
-function window_log.read(key, window_us, clock_us)
-  local newest = redis.call('LINDEX', key, '-1')
-  if not newest then
-    return clock_us, 0, clock_us, clock_us, nil, 0, 0, ''
-  end
-  local need = window_need.parse(redis.call('LINDEX', key, '0') or '')
-  local length = redis.call('LLEN', key) - 1
-  if need and length == 0 then
-    return clock_us, 0, clock_us, clock_us, need, 0, 0, ''
-  end
-  local oldest = newest
-  if length > 1 then
-    oldest = redis.call('LINDEX', key, '1') or ''
-  end
-  -- What parse_us does is written out: calling a function costs as much as ten operations.
-  local newest_us, oldest_us = tonumber(newest), tonumber(oldest)
-  if not (need and newest_us and newest_us >= 0 and newest_us <= 9007199254740992 and newest_us % 1 == 0) then
-    return nil, refusal.state(key, unreadable)
-  end
-  if not (oldest_us and oldest_us >= 0 and oldest_us <= 9007199254740992 and oldest_us % 1 == 0) then
-    return nil, refusal.state(key, unreadable)
-  end
-  local keep_us, now_us = need.window_us, clock_us
-  if window_us > keep_us then
-    keep_us = window_us
-  end
-  if newest_us > clock_us then
-    if newest_us - clock_us > keep_us then
-      return clock_us, 0, clock_us, clock_us, need, length, length, oldest
-    end
-    now_us = newest_us
-  end
-
-  local place, inside_us = 1, oldest_us
-  if oldest_us <= now_us - keep_us then
-    if newest_us <= now_us - keep_us then
-      return now_us, 0, newest_us, newest_us, need, length, length, oldest
-    end
-    place, inside_us = log_search.first_after(key, now_us - keep_us, 2, length, newest_us, false)
-    if not place then
-      return nil, refusal.state(key, unreadable)
+-- The refusal for a row whose key is that of a row above; nil when there is none.
+local function twice(states, place)
+  for i = 1, place - 1 do
+    if states[i] == states[place] then
+      return refusal.argument('limits must differ in kind or name: two rows would be one limit')
     end
   end
-  local expired = place - 1
-  if inside_us <= now_us - window_us then
-    if newest_us <= now_us - window_us then
-      return now_us, 0, newest_us, newest_us, need, length, expired, oldest
-    end
-    place, inside_us = log_search.first_after(key, now_us - window_us, place + 1, length, newest_us, true)
-    if not place then
-      return nil, refusal.state(key, unreadable)
-    end
-  end
-  return now_us, length + 1 - place, newest_us, inside_us, need, length, expired, oldest
+  return nil
 end
 
--- When the next entry may come, if limit or more of the count are inside the window: when the limit-th newest leaves it.
-function window_log.room_us(key, limit, window_us, count, oldest_us)
-  if count == limit then
-    return oldest_us + window_us
+-- What a row takes of a call of that weight.
+function limit_set.cost_of(row, weight)
+  if row.weighs then
+    return row.cost * weight
   end
-  local entry_us = clock.parse_us(redis.call('LINDEX', key, -limit))
-  if not entry_us then
-    return nil, refusal.state(key, unreadable)
-  end
-  return entry_us + window_us
+  return row.cost
 end
 
-return window_log
-end)()
-
-local window_pair = (function() -- rlfunc: lines=157 file=functions/lib/window_pair.lua
---- A sliding counter in one string: what was taken in this window and in the one before it, which counts for as much as
---- still lies in the last window's length.
----
---- The value is exponent * 10^14 + before * 10^7 + current, so that a call inside the window is one INCRBY. The key expires two
---- windows after this one began, which tells where in it the clock is. The window of the call that wrote it is shorter than
---- 2^exponent milliseconds: callers with other windows may share the key.
----
---- A count is at most a million and a window 90 days, so the value and every product stay below 2^53, and no quotient is
---- rounded onto a whole number that it is not.
---- @use clock refusal whole
---- @lib window_pair
---- @state window_pair 1 exponent * 10^14 + before * 10^7 + current; the window is shorter than 2^exponent ms, and the key expires two windows after it began
-local window_pair = {}
-
-local scale = 100000000000000
-local shift = 10000000
-local most = 1000000
-local highest = 33
-
--- Where the clock stands: what was taken before and in the window, how far the window has gone in milliseconds, and
--- whether the key is of this window; or nil and a refusal.
--- A window that begins ahead of the clock has gone less than nothing, and counts in full; one that begins further ahead
--- than its length is a broken clock's. Where a shorter window was written, all of it is of the window before: it was taken
--- lately, and the key's expiry would tell a wrong place in this one.
-local function read(key, window_ms)
-  local stored = redis.call('GET', key)
-  if not stored then
-    return 0, 0, 0, false
-  end
-  local value = whole.parse(stored, highest * scale + most * shift + most)
-  local left_ms = clock.left_ms(key)
-  if not value or left_ms == -1 then
-    return nil, refusal.state(key, 'holds no pair of counts that expires')
-  end
-  local pair = value % scale
-  local current = pair % shift
-  local before = (pair - current) / shift
-  if value < scale or before > most or current > most then
-    return nil, refusal.state(key, 'holds no pair of counts that expires')
-  end
-  local bound_ms = 2 ^ ((value - pair) / scale)
-  if left_ms <= 0 or left_ms > 3 * bound_ms then
-    return 0, 0, 0, false
-  end
-  if bound_ms <= window_ms then
-    return math.min(before + current, most), 0, window_ms - left_ms, false
-  end
-  local gone_ms = 2 * window_ms - left_ms
-  if gone_ms >= window_ms then
-    return current, 0, gone_ms - window_ms, false
-  end
-  return before, current, gone_ms, true
-end
-
--- Begins a window in which cost is taken, gone_ms ago; if that is ahead of the clock, now. Returns how far it has gone.
-local function begin(key, window_ms, before, cost, gone_ms)
-  gone_ms = math.max(gone_ms, 0)
-  local _, exponent = math.frexp(window_ms)
-  clock.store(key, exponent * scale + before * shift + cost, 2 * window_ms - gone_ms)
-  return gone_ms
-end
-
--- What the window before weighs, rounded up.
-local function weigh(before, gone_ms, window_ms)
-  return math.ceil(before * (window_ms - math.max(gone_ms, 0)) / window_ms)
-end
-
--- How far a window has gone when a count of the window before it weighs no more than room.
-local function fits_at(count, room, window_ms)
-  if count <= room then
-    return 0
-  end
-  return window_ms - math.floor(room * window_ms / count)
-end
-
--- The time until all is forgotten, in microseconds.
-local function forgotten_us(before, current, gone_ms, window_ms)
-  if current > 0 then
-    return (2 * window_ms - gone_ms) * 1000
-  end
-  if before > 0 then
-    return (window_ms - gone_ms) * 1000
+-- The clock, or 0 where no row needs it.
+function limit_set.clock_us(limits)
+  if #limits > 0 and limits[#limits].clocked then
+    return clock.now_us()
   end
   return 0
 end
 
--- Judges a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until all
--- is forgotten without the call, how far the window has gone, and for a key that is not of this window what stood
--- before it; or nil and a refusal.
-function window_pair.judge(key, limit, window_ms, cost)
-  if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
-  end
-  local before, current, gone_ms, here = read(key, window_ms)
-  if not before then
-    return nil, current
-  end
-  local weight = weigh(before, gone_ms, window_ms)
-  local reset_us = forgotten_us(before, current, gone_ms, window_ms)
-  local room = limit - current - cost
-  if weight <= room then
-    if here then
-      return true, room - weight, 0, reset_us, gone_ms
-    end
-    return true, room - weight, 0, reset_us, gone_ms, before
-  end
-  local wait_ms
-  if room >= 0 then
-    wait_ms = fits_at(before, room, window_ms) - gone_ms
-  else
-    wait_ms = window_ms - gone_ms + fits_at(current, limit - cost, window_ms)
-  end
-  return false, math.max(limit - current - weight, 0), wait_ms * 1000, reset_us
-end
-
--- Takes cost, which was allowed, and returns the time until all is forgotten.
-function window_pair.charge(key, cost, window_ms, gone_ms, moved)
-  if moved then
-    gone_ms = begin(key, window_ms, moved, cost, gone_ms)
-  else
-    redis.call('INCRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  end
-  return (2 * window_ms - gone_ms) * 1000
-end
-
--- Gives cost back: to this window unless it was taken in the one before, and what this one has not taken to the one before.
--- Returns how much was given back, how much of the limit is taken still, and the time until all is forgotten; or nil and a
--- refusal.
-function window_pair.refund(key, window_ms, cost, taken_before)
-  local before, current, gone_ms, here = read(key, window_ms)
-  if not before then
-    return nil, current
-  end
-  local now_back = 0
-  if not taken_before then
-    now_back = math.min(current, cost)
-  end
-  local then_back = math.min(before, cost - now_back)
-  local left_before = before - then_back
-  local left_current = current - now_back
-  if now_back + then_back == 0 then
-    return 0, 0, 0
-  end
-  if left_before + left_current == 0 then
-    redis.call('DEL', key)
-    return now_back + then_back, 0, 0
-  end
-  if here then
-    redis.call('DECRBY', key, then_back * shift + now_back) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
-  else
-    gone_ms = begin(key, window_ms, left_before, 0, gone_ms)
-  end
-  local taken = left_current + weigh(left_before, gone_ms, window_ms)
-  return now_back + then_back, taken, forgotten_us(left_before, left_current, gone_ms, window_ms)
-end
-
-return window_pair
-end)()
-
-local limit_kinds = (function() -- rlfunc: lines=128 file=functions/lib/limit_kinds.lua
---- Limits of every kind behind one face: a row of a group is judged first, and charged once all are.
---- @use log_entry refusal token_bucket window_count window_log window_pair
---- @lib limit_kinds
-local limit_kinds = {}
-
--- By kind: judges a row (state, limit, window_us, burst, cost) and writes nothing. Returns a table: allowed, remaining and
--- reset_after_us without the call, retry_after_us, and what charge needs; or nil and a refusal.
-limit_kinds.judge = {}
-
--- By kind: takes a row's cost, and brings what judge returned to the state after it.
-limit_kinds.charge = {}
-
--- What a judge returns: the answer without the call, and what its charge needs, a moment and a number. Whoever need not wait
--- is allowed.
-local function verdict(remaining, wait_us, reset_us, at, with)
-  return {
-    allowed = wait_us == 0, remaining = remaining, retry_after_us = wait_us, reset_after_us = reset_us, at = at, with = with,
-    mark = 0,
-  }
-end
-
-local function no_burst()
-  return nil, refusal.argument('burst must be absent but in a gcra')
-end
-
-function limit_kinds.judge.sliding_log(row, clock_us)
-  if row.burst then
-    return no_burst()
-  end
-  if row.cost > 1 then
-    return nil, refusal.argument('cost must be 0 or 1 in a sliding_log: it counts requests')
-  end
-  local limit, window_us = row.limit, row.window_us
-  local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(row.state, window_us, clock_us)
-  if not now_us then
-    return nil, count
-  end
-  local reset_us = 0
-  if count > 0 then
-    reset_us = newest_us + window_us - clock_us
-  end
-  if count + row.cost > limit then
-    local room_us, unreadable = window_log.room_us(row.state, limit + 1 - row.cost, window_us, count, oldest_us)
-    if not room_us then
-      return nil, unreadable
-    end
-    return verdict(math.max(limit - count, 0), room_us - clock_us, reset_us, now_us, 0)
-  end
-  return {
-    allowed = true, remaining = limit - count, retry_after_us = 0, reset_after_us = reset_us, at = now_us, with = expired, mark = 0,
-    need = need, length = length, oldest = oldest,
-  }
-end
-
-function limit_kinds.charge.sliding_log(row, judged, clock_us)
-  log_entry.append(row.state, row.limit, row.window_us, clock_us, judged.at, judged.need, judged.length or 0, judged.with, judged.oldest or '')
-  judged.remaining = judged.remaining - 1
-  judged.reset_after_us = row.window_us + judged.at - clock_us
-end
-
-function limit_kinds.judge.sliding_counter(row)
-  if row.burst then
-    return no_burst()
-  end
-  if row.window_us > 7776000000000 then
-    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
-  end
-  local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed then
-    return verdict(left, wait_us, reset_us, 0, 0)
-  end
-  return verdict(left + row.cost, 0, reset_us, gone_ms, moved or -1)
-end
-
-function limit_kinds.charge.sliding_counter(row, judged)
-  judged.remaining = judged.remaining - row.cost
-  local moved
-  if judged.with >= 0 then
-    moved = judged.with
-  end
-  judged.reset_after_us = window_pair.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.at, moved)
-end
-
-function limit_kinds.judge.fixed_window(row)
-  if row.burst then
-    return no_burst()
-  end
-  local allowed, left, wait_us, end_us, windows = window_count.judge(row.state, row.limit, math.ceil(row.window_us / 1000), row.cost)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed then
-    return verdict(left, wait_us, end_us, 0, 0)
-  end
-  local judged = verdict(left + row.cost, 0, end_us, 0, 0)
-  judged.windows = windows
-  return judged
-end
-
-function limit_kinds.charge.fixed_window(row, judged)
-  judged.remaining = judged.remaining - row.cost
-  judged.reset_after_us = window_count.charge(row.state, row.cost, math.ceil(row.window_us / 1000), judged.reset_after_us, judged.windows)
-end
-
-function limit_kinds.judge.gcra(row, clock_us)
-  local allowed, left, wait_us, full_us, next_full_us, value =
-    token_bucket.judge(row.state, row.limit, row.window_us, row.burst or row.limit, row.cost, clock_us)
-  if allowed == nil then
-    return nil, left
-  end
-  if not allowed then
-    return verdict(left, wait_us, full_us, 0, 0)
-  end
-  local judged = verdict(left + row.cost, 0, full_us, next_full_us, 0)
-  judged.value = value
-  return judged
-end
-
-function limit_kinds.charge.gcra(row, judged)
-  judged.remaining = judged.remaining - row.cost
-  token_bucket.store(row.state, judged.at, judged.value)
-  judged.reset_after_us = judged.at
-end
-
-return limit_kinds
-end)()
-
-local limit_set = (function() -- rlfunc: lines=114 file=functions/lib/limit_set.lua
---- A group of limits of one subject, judged together before any is charged.
---- @use limit_kinds refusal
---- @lib limit_set
-local limit_set = {}
-
--- What each kind keeps its state in.
-local types = {sliding_log = 'list', sliding_counter = 'string', fixed_window = 'string', gcra = 'string'}
-
--- Fills all with what the judge of its kind returns for each row. Returns how many refuse the call, and the longest of their
--- waits; or nil and a refusal. A shadow's answer is told, and refuses nothing.
-local function judge(limits, clock_us, all)
-  local refused, wait_us = 0, 0
-  for i = 1, #limits do
+-- Judges every row and writes nothing; a known receipt passes all but global limits. Where taking is set and no row above refuses, the
+-- last row is charged as it is judged, in fewer commands. Returns the answer for each row, how many refuse the call, the longest of
+-- their waits, and how many of those that refuse are not global; or nil and a refusal.
+function limit_set.judge(limits, states, weight, known, clock_us, taking)
+  local all, refused, wait_us, own, count = {nil, nil}, 0, 0, 0, #limits -- room for two: a table that grows costs more than a large one
+  for i = 1, count do
     local row = limits[i]
-    local judged, failure = limit_kinds.judge[row.kind](row, clock_us)
-    if not judged then
-      if failure and string.find(failure.err, '^RLARG') then
-        return nil, refusal.argument(string.format('limits.%d.%s', i - 1, string.sub(failure.err, 7)))
+    local decide = row.judge
+    if row.like then
+      local same = twice(states, i)
+      if same then
+        return nil, same
       end
-      return nil, failure
+    end
+    if taking and i == count and refused == 0 then
+      decide = row.take
+    end
+    local judged, failure = decide(row, states[i], limit_set.cost_of(row, weight), clock_us)
+    if not judged then
+      return nil, misplaced(i, failure)
     end
     all[i] = judged
-    if not judged.allowed and not row.shadow then
+    if known and not row.global then
+      judged.allowed = true
+      judged.retry_after_us = 0
+    elseif not judged.allowed and not row.shadow then
       refused = refused + 1
+      if not row.global then
+        own = own + 1
+      end
       if judged.retry_after_us > wait_us then
         wait_us = judged.retry_after_us
       end
     end
   end
-  return refused, wait_us
+  return all, refused, wait_us, own
 end
 
--- The refusal for two rows that are one limit; nil when there are none.
-local function twice(limits)
-  for i = 2, #limits do
-    for j = 1, i - 1 do
-      if limits[j].state == limits[i].state then
-        return refusal.argument('limits must differ in kind or name: two rows would be one limit')
-      end
-    end
-  end
-  return nil
-end
-
--- The refusal for a key of another type than its kind has, which no header can tell as the type goes by kind; nil when
--- there is none.
-local function unlike(limits)
-  for i = 1, #limits do
-    local found, wanted = redis.call('TYPE', limits[i].state).ok, types[limits[i].kind]
-    if found ~= 'none' and found ~= wanted then
-      return refusal.state(limits[i].state, string.format('holds a %s, not a %s', found, wanted))
-    end
-  end
-  return nil
-end
-
--- Judges every row and writes nothing. Returns the answer for each, how many of them refuse the call, and the longest of their
--- waits; or nil and a refusal.
-function limit_set.judge(limits, clock_us)
-  local same = twice(limits)
-  if same then
-    return nil, same
-  end
-  local all = {nil, nil} -- room for two: a table that grows costs more than one that is large
-  local fine, refused, wait_us = pcall(judge, limits, clock_us, all)
-  if not fine then
-    local other = unlike(limits)
-    if other then
-      return nil, other
-    end
-    error(refused, 0) -- rlfunc:ignore raised-data raised as it came: the entry knows what to tell
-  end
-  if not refused then
-    return nil, wait_us
-  end
-  return all, refused, wait_us
-end
-
--- Charges every row that allows, as all do but shadows, and returns whether any row costs.
-function limit_set.charge(limits, all, clock_us)
+-- Charges the rows up to the last-th that allow, as all do but shadows. Returns whether any of them costs.
+local function charge(limits, states, all, weight, known, clock_us, last)
   local costs = false
-  for i = 1, #limits do
-    local row = limits[i]
-    if row.cost > 0 then
+  for i = 1, last do
+    local row, judged = limits[i], all[i]
+    local cost = limit_set.cost_of(row, weight)
+    if judged and cost > 0 and (row.global or not known) then
       costs = true
-      if all[i].allowed then
-        limit_kinds.charge[row.kind](row, all[i], clock_us)
+      if judged.allowed then
+        row.charge(row, states[i], cost, judged, clock_us)
       end
     end
   end
   return costs
+end
+
+-- Charges every row that allows; for a known receipt only global limits. Returns whether any row costs.
+function limit_set.charge(limits, states, all, weight, known, clock_us)
+  return charge(limits, states, all, weight, known, clock_us, #limits)
+end
+
+-- Judges every row, and charges all if none refuses. Returns what judge returns.
+function limit_set.take(limits, states, weight, clock_us)
+  local all, refused, wait_us = limit_set.judge(limits, states, weight, false, clock_us, true)
+  if not all then
+    return nil, refused
+  end
+  if refused == 0 and #limits > 1 then
+    charge(limits, states, all, weight, false, clock_us, #limits - 1)
+  end
+  return all, refused, wait_us
 end
 
 -- The longest window of the rows.
@@ -1516,15 +1757,6 @@ function limit_set.longest_us(limits)
     end
   end
   return longest_us
-end
-
--- The answers of rows that a known receipt passes, whatever they are.
-function limit_set.pass(all)
-  for i = 1, #all do
-    all[i].allowed = true
-    all[i].retry_after_us = 0
-  end
-  return all
 end
 
 return limit_set
@@ -1611,143 +1843,187 @@ end
 return receipt_set
 end)()
 
-do -- rlfunc: lines=54 file=functions/ratelimit/check.lua
---- Decides up to 16 limits of a subject together: all allow and all are charged, or none is.
+do -- rlfunc: lines=46 file=functions/ratelimit/check.lua
+--- Decides up to 16 limits together, of one subject or of several: all allow and all are charged, or none is.
 ---
 --- A refused call writes nothing: the minute's limit is not charged for a request that the hour's refuses. A limit counts as
 --- the function of its kind does, in a key of its own: the same kind and name is the same limit in every call.
 ---
 --- A receipt is the request's own ID. One that was counted less than dedup ago is allowed, whatever the limits say, and not
---- counted again. It is the subject's, not a limit's: calls with other limits know it too. The tick of retry_after is that
---- of the limit that waits longest. Calls may give a limit another window, limit, burst or dedup, as the functions of its kind.
---- @use clock limit_set receipt_set
+--- counted again but by global limits. It is the subject's, not a limit's: calls with other limits know it too. The tick of
+--- retry_after is that of the limit that waits longest. Calls may give a limit another window, limit, burst or dedup, as the
+--- functions of its kind.
+--- @use clock limit limit_set receipt_set
 --- @key    bucket         zset[checked]            the receipts that were counted, by time; each limit has a key of its own
---- @arg    limits         group[1..16]             limits that are decided together
---- @arg    limits.name    text[64]                 the limit's name: minute
---- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
---- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
---- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
---- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
---- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
---- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
+--- @arg    limits         packed(limit)[1..16]     limits that are decided together
+--- @arg    weight         count[1..1000000]=1      what the request weighs: each cost is multiplied by it, but that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one each call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
 --- @result allowed        bool                     whether every limit allowed, so that every cost was taken
---- @result duplicate      bool                     whether the receipt was known, so that nothing was taken
+--- @result duplicate      bool                     whether the receipt was known, so that nothing was taken but of global limits
 --- @result refused        count[0..16]             how many limits refused: 1 of 2; 0 when allowed
 --- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
---- @result limits         group                    an answer for each limit, in the order of the call
---- @result limits.allowed bool                     whether this limit allowed; another one may have refused the call
---- @result limits.remaining count[0..1000000]      what is left after the call: 7 when 3 of 10 are taken
---- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
---- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
+--- @result limits         group(limit)             an answer for each limit, in the order of the call
+--- @error  RLARG                                   two rows are one limit, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
-local function check(bucket, limits, receipt, dedup_us)
-  local clock_us = clock.now_us()
-  local all, refused, wait_us = limit_set.judge(limits, clock_us)
+local function check(bucket, limits, limits_state, weight, receipt, dedup_us)
+  if not receipt then
+    local taken, against, longest_us = limit_set.take(limits, limits_state, weight, limit_set.clock_us(limits))
+    if not taken then
+      return nil, against
+    end
+    return against == 0, false, against, longest_us, taken
+  end
+  local clock_us, known_us = clock.now_us(), dedup_us or limit_set.longest_us(limits)
+  local known = receipt_set.knows(bucket, receipt, clock_us, known_us)
+  local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, known, clock_us, false)
   if not all then
     return nil, refused
   end
-  local known_us = dedup_us
-  if receipt and not known_us then
-    known_us = limit_set.longest_us(limits)
-  end
-  if receipt and receipt_set.knows(bucket, receipt, clock_us, known_us) then
-    return true, true, 0, 0, limit_set.pass(all)
-  end
   if refused > 0 then
-    return false, false, refused, wait_us, all
+    return false, known, refused, wait_us, all
   end
-  local costs = limit_set.charge(limits, all, clock_us)
+  local costs = limit_set.charge(limits, limits_state, all, weight, known, clock_us)
   -- A call that takes nothing must not let a later one pass for nothing.
-  if receipt and costs then
+  if costs and not known then
     receipt_set.add(bucket, receipt, clock_us, known_us, 0)
   end
-  return true, false, 0, 0, all
+  return true, known, 0, 0, all
+end
+
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
 end
 
 -- Joins check to Redis.
 local function ratelimit_v1_check(keys, args)
-  if #keys < 1 or #args < 3 then
-    return {err = 'RLARG check must be called with at least 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 1 or rlfunc_args > 4 then
+    return {err = 'RLARG check must be called with at least 1 key and 1 to 4 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 0
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
+  local rlfunc_key = 1
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
+    end
+  end
+  if #keys < rlfunc_key + #limits * 1 then
     return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
+  local limits_state = {nil, nil}
+  for rlfunc_row = 1, #limits do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
+    rlfunc_key = rlfunc_key + 1
   end
-  if #args < rlfunc_arg + rlfunc_rows * 6 or #keys < rlfunc_key + rlfunc_rows * 1 then
-    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_name = args[rlfunc_arg + 1]
-    if #in_name < 1 or #in_name > 64 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+  local weight = 1
+  if rlfunc_args >= 2 and args[2] ~= '' then
+    weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+    if not weight or weight < 1 or weight > 1000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
     end
-    local in_kind = args[rlfunc_arg + 2]
-    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
-    end
-    local in_limit = rlfunc_recent[args[rlfunc_arg + 3]] or rlfunc_known(args[rlfunc_arg + 3])
-    if not in_limit or in_limit < 1 or in_limit > 1000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 4]] or rlfunc_known(args[rlfunc_arg + 4])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_burst
-    if args[rlfunc_arg + 5] ~= '' then
-      in_burst = rlfunc_recent[args[rlfunc_arg + 5]] or rlfunc_known(args[rlfunc_arg + 5])
-      if not in_burst or in_burst < 1 or in_burst > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
-      end
-    end
-    local in_cost = 1
-    if args[rlfunc_arg + 6] ~= '' then
-      in_cost = rlfunc_recent[args[rlfunc_arg + 6]] or rlfunc_known(args[rlfunc_arg + 6])
-      if not in_cost or in_cost < 0 or in_cost > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
-      end
-    end
-    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 6
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
   local receipt
-  if args[rlfunc_arg] ~= '' then
-    receipt = args[rlfunc_arg]
+  if rlfunc_args >= 3 and args[3] ~= '' then
+    receipt = args[3]
     if #receipt < 1 or #receipt > 256 then
       return {err = 'RLARG receipt must be 1 to 256 bytes'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
-  end
   local dedup_us
-  if args[rlfunc_arg] ~= '' then
-    dedup_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+  if rlfunc_args >= 4 and args[4] ~= '' then
+    dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if #keys ~= rlfunc_key then
     return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check, keys[1], limits, receipt, dedup_us)
+  local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check, keys[1], limits, limits_state, weight, receipt, dedup_us)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -1760,6 +2036,40 @@ local function ratelimit_v1_check(keys, args)
       rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_limits == 1 then
+        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68
+        local rlfunc_1 = out_retry_after_us
+        local row = out_limits[1]
+        local out_allowed = row.allowed
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        end
+        local out_reset_after_us = row.reset_after_us
+        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = (out_allowed and 1 or 0) + out_remaining * 2
+        if not rlfunc_wrong then
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, rlfunc_1}
+          end
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us}
+          end
+          if out_reset_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -1797,134 +2107,181 @@ local function ratelimit_v1_check(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, 'any'}})
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
   end
   error(raise, 0)
 end
-redis.register_function{function_name = 'ratelimit_v1_check', callback = ratelimit_v1_check, description = 'Decides up to 16 limits of a subject together: all allow and all are charged, or none is.'}
+redis.register_function{function_name = 'ratelimit_v1_check', callback = ratelimit_v1_check, description = 'Decides up to 16 limits together, of one subject or of several: all allow and all are charged, or none is.'}
 end
 
-do -- rlfunc: lines=36 file=functions/ratelimit/check_peek.lua
---- Tells what check would answer, and changes nothing.
---- @use clock limit_set receipt_set
+do -- rlfunc: lines=31 file=functions/ratelimit/check_peek.lua
+--- Returns what check would answer, and changes nothing.
+--- @use clock limit limit_set receipt_set
 --- @flags  no-writes
 --- @key    bucket         zset[checked]            the receipts that were counted, by time; each limit has a key of its own
---- @arg    limits         group[1..16]             limits that are decided together
---- @arg    limits.name    text[64]                 the limit's name: minute
---- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, as the function of that name
---- @key    limits.state   any[<kind>:<name>]       what the limit keeps: a list for a sliding_log, else a string
---- @arg    limits.limit   count[1..1000000]        most that is taken in a window; of a gcra tokens gained in a period
---- @arg    limits.window  duration[1us..3650d]     length of the window, at most 90 days of a sliding_counter; of a gcra the period
---- @arg    limits.burst   count[1..1000000]?       most tokens that a gcra holds; limit when absent. For a gcra only
---- @arg    limits.cost    count[0..1000000]=1      how much to take; 0 only looks. A sliding_log counts requests: 0 or 1
+--- @arg    limits         packed(limit)[1..16]     limits that are decided together
+--- @arg    weight         count[1..1000000]=1      what the request weighs: each cost is multiplied by it, but that of a sliding_log
 --- @arg    receipt        text[256]?               the request's own ID; without one each call counts
 --- @arg    dedup          duration[1us..3650d]?    how long a receipt is known; the longest window when absent
 --- @result allowed        bool                     whether every limit would allow
 --- @result duplicate      bool                     whether the receipt is known
 --- @result refused        count[0..16]             how many limits would refuse: 1 of 2; 0 when allowed
 --- @result retry_after    duration                 wait until every limit allows: the longest of their waits; 0 when allowed
---- @result limits         group                    an answer for each limit, in the order of the call
---- @result limits.allowed bool                     whether this limit would allow
---- @result limits.remaining count[0..1000000]      what is left now: 10 of 10 before the first call
---- @result limits.reset_after duration             wait until the limit is as new; 0 when it is
---- @result limits.retry_after duration             wait until this limit allows; 0 when it does
---- @error  RLARG                                   two limits of one kind and name, or a limit's arguments contradict each other
+--- @result limits         group(limit)             an answer for each limit: remaining is what is left now, 10 of 10 before the first call
+--- @error  RLARG                                   two rows are one limit, or a limit's arguments contradict each other
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
-local function check_peek(bucket, limits, receipt, dedup_us)
+local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_us)
+  if not receipt then
+    local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, false, limit_set.clock_us(limits), false)
+    if not all then
+      return nil, refused
+    end
+    return refused == 0, false, refused, wait_us, all
+  end
   local clock_us = clock.now_us()
-  local all, refused, wait_us = limit_set.judge(limits, clock_us)
+  local known = receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_set.longest_us(limits))
+  local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, known, clock_us, false)
   if not all then
     return nil, refused
   end
-  if receipt and receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_set.longest_us(limits)) then
-    return true, true, 0, 0, limit_set.pass(all)
+  return refused == 0, known, refused, wait_us, all
+end
+
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
-  return refused == 0, false, refused, wait_us, all
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
 end
 
 -- Joins check_peek to Redis.
 local function ratelimit_v1_check_peek(keys, args)
-  if #keys < 1 or #args < 3 then
-    return {err = 'RLARG check_peek must be called with at least 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 1 or rlfunc_args > 4 then
+    return {err = 'RLARG check_peek must be called with at least 1 key and 1 to 4 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 0
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
+  local rlfunc_key = 1
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
+    end
+  end
+  if #keys < rlfunc_key + #limits * 1 then
     return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
+  local limits_state = {nil, nil}
+  for rlfunc_row = 1, #limits do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
+    rlfunc_key = rlfunc_key + 1
   end
-  if #args < rlfunc_arg + rlfunc_rows * 6 or #keys < rlfunc_key + rlfunc_rows * 1 then
-    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_name = args[rlfunc_arg + 1]
-    if #in_name < 1 or #in_name > 64 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+  local weight = 1
+  if rlfunc_args >= 2 and args[2] ~= '' then
+    weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+    if not weight or weight < 1 or weight > 1000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
     end
-    local in_kind = args[rlfunc_arg + 2]
-    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
-    end
-    local in_limit = rlfunc_recent[args[rlfunc_arg + 3]] or rlfunc_known(args[rlfunc_arg + 3])
-    if not in_limit or in_limit < 1 or in_limit > 1000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'limit must be a whole number from 1 to 1000000')}
-    end
-    local in_window_us = rlfunc_recent[args[rlfunc_arg + 4]] or rlfunc_known(args[rlfunc_arg + 4])
-    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
-    end
-    local in_burst
-    if args[rlfunc_arg + 5] ~= '' then
-      in_burst = rlfunc_recent[args[rlfunc_arg + 5]] or rlfunc_known(args[rlfunc_arg + 5])
-      if not in_burst or in_burst < 1 or in_burst > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'burst must be a whole number from 1 to 1000000')}
-      end
-    end
-    local in_cost = 1
-    if args[rlfunc_arg + 6] ~= '' then
-      in_cost = rlfunc_recent[args[rlfunc_arg + 6]] or rlfunc_known(args[rlfunc_arg + 6])
-      if not in_cost or in_cost < 0 or in_cost > 1000000 then
-        return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'cost must be a whole number from 0 to 1000000')}
-      end
-    end
-    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1], limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 6
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
   end
   local receipt
-  if args[rlfunc_arg] ~= '' then
-    receipt = args[rlfunc_arg]
+  if rlfunc_args >= 3 and args[3] ~= '' then
+    receipt = args[3]
     if #receipt < 1 or #receipt > 256 then
       return {err = 'RLARG receipt must be 1 to 256 bytes'}
     end
   end
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
-  end
   local dedup_us
-  if args[rlfunc_arg] ~= '' then
-    dedup_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
+  if rlfunc_args >= 4 and args[4] ~= '' then
+    dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if #keys ~= rlfunc_key then
     return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check_peek, keys[1], limits, receipt, dedup_us)
+  local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check_peek, keys[1], limits, limits_state, weight, receipt, dedup_us)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -1937,6 +2294,40 @@ local function ratelimit_v1_check_peek(keys, args)
       rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
     end
     if not rlfunc_wrong then
+      if #out_limits == 1 then
+        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68
+        local rlfunc_1 = out_retry_after_us
+        local row = out_limits[1]
+        local out_allowed = row.allowed
+        local out_remaining = row.remaining
+        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        end
+        local out_reset_after_us = row.reset_after_us
+        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        end
+        local out_retry_after_us = row.retry_after_us
+        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        end
+        local rlfunc_word = (out_allowed and 1 or 0) + out_remaining * 2
+        if not rlfunc_wrong then
+          if rlfunc_1 ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, rlfunc_1}
+          end
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us}
+          end
+          if out_reset_after_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_reset_after_us}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head, rlfunc_word}
+          end
+          return rlfunc_head
+        end
+      end
       local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -1974,68 +2365,140 @@ local function ratelimit_v1_check_peek(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, 'any'}})
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
   end
   error(raise, 0)
 end
-redis.register_function{function_name = 'ratelimit_v1_check_peek', callback = ratelimit_v1_check_peek, description = 'Tells what check would answer, and changes nothing.', flags = {'no-writes'}}
+redis.register_function{function_name = 'ratelimit_v1_check_peek', callback = ratelimit_v1_check_peek, description = 'Returns what check would answer, and changes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=14 file=functions/ratelimit/check_reset.lua
---- Forgets what a subject took of limits of check, and every receipt of the subject that check counted.
+do -- rlfunc: lines=12 file=functions/ratelimit/check_reset.lua
+--- Forgets what was taken of limits of check, and every receipt of the subject that check counted.
+--- @use limit
 --- @key    bucket         zset[checked]            the receipts that were counted
---- @arg    limits         group[1..16]             limits to forget
---- @arg    limits.name    text[64]                 the limit's name
---- @arg    limits.kind    enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts
---- @key    limits.state   any[<kind>:<name>]       what the limit keeps
+--- @arg    limits         packed(limit)[1..16]     limits to forget, by kind and name
 --- @result existed        bool                     whether there was anything to forget
-local function check_reset(bucket, limits)
+local function check_reset(bucket, limits, limits_state)
   local existed = redis.call('DEL', bucket)
   for i = 1, #limits do
-    existed = existed + redis.call('DEL', limits[i].state)
+    existed = existed + redis.call('DEL', limits_state[i])
   end
   return existed > 0
 end
 
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 1000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+
 -- Joins check_reset to Redis.
 local function ratelimit_v1_check_reset(keys, args)
-  if #keys < 1 or #args < 1 then
+  if #keys < 1 or #args ~= 1 then
     return {err = 'RLARG check_reset must be called with at least 1 key and 1 argument'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
-  local rlfunc_key, rlfunc_arg = 1, 0
-  rlfunc_arg = rlfunc_arg + 1
-  if not args[rlfunc_arg] then
-    return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
-  end
-  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
-    return {err = 'RLARG limits must have 1 to 16 rows'}
-  end
-  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 1 then
-    return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
-  end
-  local limits = {nil, nil}
-  for rlfunc_row = 1, rlfunc_rows do
-    local in_name = args[rlfunc_arg + 1]
-    if #in_name < 1 or #in_name > 64 then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'name must be 1 to 64 bytes')}
+  local rlfunc_key = 1
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
     end
-    local in_kind = args[rlfunc_arg + 2]
-    if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'kind must be one of sliding_log, sliding_counter, fixed_window, gcra')}
-    end
-    limits[rlfunc_row] = {name = in_name, kind = in_kind, state = keys[rlfunc_key + 1]}
-    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 2
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  if #keys < rlfunc_key + #limits * 1 then
     return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(check_reset, keys[1], limits)
+  local limits_state = {nil, nil}
+  for rlfunc_row = 1, #limits do
+    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
+    rlfunc_key = rlfunc_key + 1
+  end
+  if #keys ~= rlfunc_key then
+    return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(check_reset, keys[1], limits, limits_state)
   if rlfunc_ok then
     if out_existed == nil then
       return rlfunc_refusal
@@ -2046,13 +2509,13 @@ local function ratelimit_v1_check_reset(keys, args)
     end
     out_existed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'zset'}, {rows = #limits, 'any'}})
+  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'zset'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
   end
   error(raise, 0)
 end
-redis.register_function{function_name = 'ratelimit_v1_check_reset', callback = ratelimit_v1_check_reset, description = 'Forgets what a subject took of limits of check, and every receipt of the subject that check counted.'}
+redis.register_function{function_name = 'ratelimit_v1_check_reset', callback = ratelimit_v1_check_reset, description = 'Forgets what was taken of limits of check, and every receipt of the subject that check counted.'}
 end
 
 do -- rlfunc: lines=32 file=functions/ratelimit/fixed_window.lua
@@ -2091,8 +2554,9 @@ end
 
 -- Joins fixed_window to Redis.
 local function ratelimit_v1_fixed_window(keys, args)
-  if #keys ~= 1 or #args ~= 3 then
-    return {err = 'RLARG fixed_window must be called with 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG fixed_window must be called with 1 key and 2 to 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2106,7 +2570,7 @@ local function ratelimit_v1_fixed_window(keys, args)
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local cost = 1
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
@@ -2176,8 +2640,9 @@ end
 
 -- Joins fixed_window_peek to Redis.
 local function ratelimit_v1_fixed_window_peek(keys, args)
-  if #keys ~= 1 or #args ~= 3 then
-    return {err = 'RLARG fixed_window_peek must be called with 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG fixed_window_peek must be called with 1 key and 2 to 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2191,7 +2656,7 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local cost = 1
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
@@ -2259,8 +2724,9 @@ end
 
 -- Joins fixed_window_refund to Redis.
 local function ratelimit_v1_fixed_window_refund(keys, args)
-  if #keys ~= 1 or #args ~= 3 then
-    return {err = 'RLARG fixed_window_refund must be called with 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG fixed_window_refund must be called with 1 key and 2 to 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2274,7 +2740,7 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local cost = 1
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not cost or cost < 1 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
@@ -2327,8 +2793,8 @@ end
 
 -- Joins fixed_window_reset to Redis.
 local function ratelimit_v1_fixed_window_reset(keys, args)
-  if #keys ~= 1 or #args ~= 0 then
-    return {err = 'RLARG fixed_window_reset must be called with 1 key and 0 arguments'}
+  if #keys ~= 1 or #args > 0 then
+    return {err = 'RLARG fixed_window_reset must be called with 1 key and at most 0 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2379,8 +2845,9 @@ end
 
 -- Joins gcra to Redis.
 local function ratelimit_v1_gcra(keys, args)
-  if #keys ~= 1 or #args ~= 4 then
-    return {err = 'RLARG gcra must be called with 1 key and 4 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
+    return {err = 'RLARG gcra must be called with 1 key and 2 to 4 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2394,14 +2861,14 @@ local function ratelimit_v1_gcra(keys, args)
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
   local burst
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not burst or burst < 1 or burst > 1000000 then
       return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
     end
   end
   local cost = 1
-  if args[4] ~= '' then
+  if rlfunc_args >= 4 and args[4] ~= '' then
     cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
@@ -2472,8 +2939,9 @@ end
 
 -- Joins gcra_peek to Redis.
 local function ratelimit_v1_gcra_peek(keys, args)
-  if #keys ~= 1 or #args ~= 4 then
-    return {err = 'RLARG gcra_peek must be called with 1 key and 4 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
+    return {err = 'RLARG gcra_peek must be called with 1 key and 2 to 4 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2487,14 +2955,14 @@ local function ratelimit_v1_gcra_peek(keys, args)
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
   local burst
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not burst or burst < 1 or burst > 1000000 then
       return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
     end
   end
   local cost = 1
-  if args[4] ~= '' then
+  if rlfunc_args >= 4 and args[4] ~= '' then
     cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
@@ -2558,8 +3026,9 @@ end
 
 -- Joins gcra_refund to Redis.
 local function ratelimit_v1_gcra_refund(keys, args)
-  if #keys ~= 1 or #args ~= 4 then
-    return {err = 'RLARG gcra_refund must be called with 1 key and 4 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
+    return {err = 'RLARG gcra_refund must be called with 1 key and 2 to 4 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2573,14 +3042,14 @@ local function ratelimit_v1_gcra_refund(keys, args)
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
   local burst
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not burst or burst < 1 or burst > 1000000 then
       return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
     end
   end
   local cost = 1
-  if args[4] ~= '' then
+  if rlfunc_args >= 4 and args[4] ~= '' then
     cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not cost or cost < 1 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
@@ -2627,8 +3096,8 @@ end
 
 -- Joins gcra_reset to Redis.
 local function ratelimit_v1_gcra_reset(keys, args)
-  if #keys ~= 1 or #args ~= 0 then
-    return {err = 'RLARG gcra_reset must be called with 1 key and 0 arguments'}
+  if #keys ~= 1 or #args > 0 then
+    return {err = 'RLARG gcra_reset must be called with 1 key and at most 0 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2689,8 +3158,9 @@ end
 
 -- Joins sliding_counter to Redis.
 local function ratelimit_v1_sliding_counter(keys, args)
-  if #keys ~= 1 or #args ~= 3 then
-    return {err = 'RLARG sliding_counter must be called with 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG sliding_counter must be called with 1 key and 2 to 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2704,7 +3174,7 @@ local function ratelimit_v1_sliding_counter(keys, args)
     return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
   end
   local cost = 1
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
@@ -2774,8 +3244,9 @@ end
 
 -- Joins sliding_counter_peek to Redis.
 local function ratelimit_v1_sliding_counter_peek(keys, args)
-  if #keys ~= 1 or #args ~= 3 then
-    return {err = 'RLARG sliding_counter_peek must be called with 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG sliding_counter_peek must be called with 1 key and 2 to 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2789,7 +3260,7 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
   end
   local cost = 1
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not cost or cost < 0 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
@@ -2855,8 +3326,9 @@ end
 
 -- Joins sliding_counter_refund to Redis.
 local function ratelimit_v1_sliding_counter_refund(keys, args)
-  if #keys ~= 1 or #args ~= 3 then
-    return {err = 'RLARG sliding_counter_refund must be called with 1 key and 3 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG sliding_counter_refund must be called with 1 key and 2 to 3 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -2870,7 +3342,7 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     return {err = 'RLARG window must be from 1 to 7776000000000 microseconds'}
   end
   local cost = 1
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     cost = rlfunc_recent[args[3]] or rlfunc_known(args[3])
     if not cost or cost < 1 or cost > 1000000 then
       return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
@@ -2923,8 +3395,8 @@ end
 
 -- Joins sliding_counter_reset to Redis.
 local function ratelimit_v1_sliding_counter_reset(keys, args)
-  if #keys ~= 1 or #args ~= 0 then
-    return {err = 'RLARG sliding_counter_reset must be called with 1 key and 0 arguments'}
+  if #keys ~= 1 or #args > 0 then
+    return {err = 'RLARG sliding_counter_reset must be called with 1 key and at most 0 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -3013,8 +3485,9 @@ end
 
 -- Joins sliding_log to Redis.
 local function ratelimit_v1_sliding_log(keys, args)
-  if #keys ~= 2 or #args ~= 5 then
-    return {err = 'RLARG sliding_log must be called with 2 keys and 5 arguments'}
+  local rlfunc_args = #args
+  if #keys ~= 2 or rlfunc_args < 2 or rlfunc_args > 5 then
+    return {err = 'RLARG sliding_log must be called with 2 keys and 2 to 5 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -3028,21 +3501,21 @@ local function ratelimit_v1_sliding_log(keys, args)
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
   local receipt
-  if args[3] ~= '' then
+  if rlfunc_args >= 3 and args[3] ~= '' then
     receipt = args[3]
     if #receipt < 1 or #receipt > 256 then
       return {err = 'RLARG receipt must be 1 to 256 bytes'}
     end
   end
   local dedup_us
-  if args[4] ~= '' then
+  if rlfunc_args >= 4 and args[4] ~= '' then
     dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
     if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
   local refresh = false
-  if args[5] ~= '' then
+  if rlfunc_args >= 5 and args[5] ~= '' then
     refresh = args[5] == '1'
     if not refresh and args[5] ~= '0' then
       return {err = 'RLARG refresh must be 1 or 0'}
@@ -3246,8 +3719,8 @@ end
 
 -- Joins sliding_log_reset to Redis.
 local function ratelimit_v1_sliding_log_reset(keys, args)
-  if #keys ~= 2 or #args ~= 0 then
-    return {err = 'RLARG sliding_log_reset must be called with 2 keys and 0 arguments'}
+  if #keys ~= 2 or #args > 0 then
+    return {err = 'RLARG sliding_log_reset must be called with 2 keys and at most 0 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}

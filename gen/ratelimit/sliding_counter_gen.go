@@ -16,6 +16,7 @@ var slidingCounterFunction = &fcall.Function{
 	Name:       "sliding_counter",
 	ServerName: "ratelimit_v1_sliding_counter",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}},
 }
 

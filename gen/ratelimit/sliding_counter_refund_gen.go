@@ -16,6 +16,7 @@ var slidingCounterRefundFunction = &fcall.Function{
 	Name:       "sliding_counter_refund",
 	ServerName: "ratelimit_v1_sliding_counter_refund",
 	Codes:      []string{"RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 1000001}, {}, {}},
 }
 

@@ -16,6 +16,7 @@ var slidingLogFunction = &fcall.Function{
 	Name:       "sliding_log",
 	ServerName: "ratelimit_v1_sliding_log",
 	Codes:      []string{"RLSTATE"},
+	Omissible:  3,
 	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 1000002}, {}, {}, {}},
 }
 
@@ -105,7 +106,7 @@ func (c *Client) slidingLogArgs(p SlidingLogParams) *fcall.Args {
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
-	a.Bool("refresh", p.Refresh)
+	a.OptBool("refresh", p.Refresh)
 
 	return a
 }

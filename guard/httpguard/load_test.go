@@ -140,7 +140,7 @@ limits: [{name: hour, kind: gcra, limit: %d, window: 1h}]`
 		eventually(t, "the last policy's limit is taken", func() bool { return s.get(t, "X-API-Key", "ada").Status == 429 })
 		close(stop)
 		load.Wait()
-		if n := taken(t, rdb, "key=ada", "hour", ratelimit.CheckPeekLimitsKindGCRA, 59); n != 59 {
+		if n := taken(t, rdb, "key=ada", "hour", ratelimit.LimitKindGCRA, 59); n != 59 {
 			t.Errorf("%d of 59 are taken", n)
 		}
 		if passed.Load() > 59 {

@@ -54,14 +54,14 @@ func expect(t *testing.T, what string, want, got map[int]int) {
 }
 
 // taken reads back how much of a limit is taken.
-func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, kind ratelimit.CheckPeekLimitsKind, limit int64) int64 {
+func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, kind ratelimit.LimitKind, limit int64) int64 {
 	t.Helper()
 	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "guard"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	peek, err := limits.CheckPeek(t.Context(), ratelimit.CheckPeekParams{
-		Bucket: subject, Limits: []ratelimit.CheckPeekLimits{{Name: name, Kind: kind, Limit: limit, Window: time.Hour}},
+		Bucket: subject, Limits: ratelimit.MustPackLimit(ratelimit.Limit{Name: name, Kind: kind, Limit: limit, Window: time.Hour}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestServers_fiftyAtOnceOfOneFingerprint(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{}, nil)
 		expect(t, "with one challenge", map[int]int{200: 50}, s.atOnce(t, 50, fingerprint(func(int) string { return "one" })))
-		if n := taken(t, rdb, "fp=ada", "chat/hour", ratelimit.CheckPeekLimitsKindSlidingLog, 10); n != 1 {
+		if n := taken(t, rdb, "fp=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 1 {
 			t.Errorf("one receipt has taken %d", n)
 		}
 		expect(t, "with fifty more", map[int]int{200: 9, 429: 41}, s.atOnce(t, 50, fingerprint(number)))
@@ -120,7 +120,7 @@ func TestServers_aRetryAfterACutConnectionCostsOne(t *testing.T) {
 				}
 			}
 		}
-		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.CheckPeekLimitsKindSlidingLog, 10); n != 3 {
+		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 3 {
 			t.Errorf("three requests, each sent twice, have taken %d", n)
 		}
 	})
@@ -165,10 +165,10 @@ endpoints:
 		}
 		long, wide := int64(0), int64(0)
 		for _, user := range users {
-			long += taken(t, rdb, fcall.Subject("key="+user), "chat/long", ratelimit.CheckPeekLimitsKindGCRA, 8)
-			wide += taken(t, rdb, fcall.Subject("key="+user), "chat/wide", ratelimit.CheckPeekLimitsKindSlidingCounter, 20)
+			long += taken(t, rdb, fcall.Subject("key="+user), "chat/long", ratelimit.LimitKindGCRA, 8)
+			wide += taken(t, rdb, fcall.Subject("key="+user), "chat/wide", ratelimit.LimitKindSlidingCounter, 20)
 		}
-		all := taken(t, rdb, "global/all", "all", ratelimit.CheckPeekLimitsKindFixedWindow, 30)
+		all := taken(t, rdb, "global/all", "all", ratelimit.LimitKindFixedWindow, 30)
 		if want := int64(got[200]); long != want || wide != want || all != want {
 			t.Errorf("%d were admitted; taken are %d, %d, and %d of everybody's", want, long, wide, all)
 		}
@@ -193,7 +193,7 @@ endpoints:
     limits: [{name: hour, limit: 3, window: 1h}, {name: minute, kind: gcra, limit: 10, window: 1h}]
 `), httpguard.Options{}, nil)
 		expect(t, "at once", map[int]int{200: 3, 429: 47}, s.atOnce(t, 50, func(int) []string { return []string{"X-API-Key", "ada"} }))
-		if n := taken(t, rdb, "key=ada", "chat/minute", ratelimit.CheckPeekLimitsKindGCRA, 10); n != 3 {
+		if n := taken(t, rdb, "key=ada", "chat/minute", ratelimit.LimitKindGCRA, 10); n != 3 {
 			t.Errorf("%d of the minute are taken", n)
 		}
 	})

@@ -87,8 +87,8 @@ func (t *tracked) take(p *plan, at int64, r *guard.AdmitResult) answer {
 }
 
 func newBlock(p *plan, at int64, r *guard.AdmitResult) *Block {
-	lasts := p.params.Tiers[r.Tier-1].Block
-	if steps := p.params.Escalation; len(steps) > 0 {
+	lasts := p.tiers[r.Tier-1].Block
+	if steps := p.escalation; len(steps) > 0 {
 		lasts = steps[min(int(r.Strikes), len(steps))-1].Block
 	}
 	return &Block{Time: time.UnixMicro(at).UTC(), Tier: int(r.Tier), Strikes: int(r.Strikes), Seconds: seconds(lasts)}
@@ -125,7 +125,7 @@ func knownOf(t *tracked, p *plan, at int64, r *guard.AdmitResult) known {
 		}
 	}
 	for i := range r.Limits {
-		if !r.Limits[i].Allowed && !p.params.Limits[i].Shadow {
+		if !r.Limits[i].Allowed && !p.limits[i].Shadow {
 			add(i, r.Limits[i].RetryAfter, true)
 		}
 	}

@@ -51,7 +51,7 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	params.Bucket = fcall.Subject(t.name)
 	if id != "" && p.dedup > 0 {
 		params.Receipt, params.Dedup = id, p.dedup
-	} else if len(params.Budgets) > 0 {
+	} else if len(p.budgets) > 0 {
 		e.reserved++
 		params.Reservation = strconv.FormatInt(e.reserved, 10)
 	}
@@ -89,16 +89,16 @@ func (e *engine) tell(ctx context.Context, t *tracked, now int64) error {
 // giveBack gives back what a call took, at the time of that call.
 func (e *engine) giveBack(ctx context.Context, t *tracked, p *plan, id string, took *guard.AdmitResult) error {
 	e.asked++
-	back := guard.GiveBackParams{Bucket: fcall.Subject(t.name), Reservation: took.Reservation}
+	back := guard.GiveBackParams{
+		Bucket: fcall.Subject(t.name), Limits: p.params.Limits, Taken: make([]guard.GiveBackTaken, len(p.limits)), At: took.At,
+		Reservation: took.Reservation,
+	}
 	if id != "" && p.dedup > 0 {
 		back.Receipt = id
 	}
-	for i, row := range p.params.Limits {
-		if took.Limits[i].Allowed { // one in the shadow that does not has taken nothing
-			back.Limits = append(back.Limits, guard.GiveBackLimits{
-				Name: row.Name, Kind: guard.GiveBackLimitsKind(row.Kind), Limit: row.Limit, Window: row.Window, Burst: row.Burst,
-				Cost: row.Cost, Mark: took.Limits[i].Mark,
-			})
+	for i := range took.Limits {
+		if took.Limits[i].Allowed { // a shadow limit that does not has taken nothing
+			back.Taken[i].Left = took.Limits[i].ResetAfter
 		}
 	}
 	_, err := e.client.GiveBack(context.WithoutCancel(ctx), back)

@@ -78,7 +78,7 @@ func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) 
 }
 
 // ruleOf finds the rule and the limit of a track that is a sliding log, in the calls that take of it.
-func ruleOf(calls []call, track int) (*rule, *guard.AdmitLimits) {
+func ruleOf(calls []call, track int) (*rule, *guard.Limit) {
 	var last *plan
 	for i := range calls {
 		pl := calls[i].plan
@@ -88,7 +88,7 @@ func ruleOf(calls []call, track int) (*rule, *guard.AdmitLimits) {
 		last = pl
 		for n := range pl.rules {
 			if r := &pl.rules[n]; r.log && r.track == track {
-				return r, &pl.params.Limits[n]
+				return r, &pl.limits[n]
 			}
 		}
 	}

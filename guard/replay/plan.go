@@ -12,6 +12,11 @@ import (
 type plan struct {
 	params guard.AdmitParams // without bucket, receipt and reservation
 	rules  []rule            // what may refuse it; the limits first, then budgets, then tiers
+	// limits, budgets, tiers and escalation are the rows that params has packed.
+	limits     []guard.Limit
+	budgets    []guard.AdmitBudgets
+	tiers      []guard.AdmitTiers
+	escalation []guard.AdmitEscalation
 	// recorded says that the call is an attempt also when it is allowed, refusals that it is one when it is refused.
 	recorded, refusals bool
 	dedup              time.Duration
@@ -81,8 +86,9 @@ func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 	pl := new(plan)
 	row, r := limitRow(endpoint, l, 1)
 	r.meter, r.track = ps.meter(endpoint, l, true), ps.track("global:"+row.Name)
-	pl.params.Limits = append(pl.params.Limits, row)
+	pl.limits = append(pl.limits, row)
 	pl.add(ps, r)
+	pl.pack()
 	t := &tracked{name: policy.Everybody + row.Name, factor: 1, plan: pl}
 	ps.everyone = append(ps.everyone, t)
 	return t
@@ -113,13 +119,14 @@ func (ps *plans) subject(endpoint int, times int64) *plan {
 		pl.params.Estimate = fcall.Micros(e.Cost.Estimate)
 		for i, b := range c.Budgets {
 			most := int64(b.Budget) * times
-			pl.params.Budgets = append(pl.params.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(most), Window: b.Window})
+			pl.budgets = append(pl.budgets, guard.AdmitBudgets{Budget: fcall.Micros(most), Window: b.Window})
 			pl.add(ps, rule{
 				meter: len(ps.meters) - len(c.Budgets) + i, track: ps.track("budget:" + b.Name), most: most, cost: int64(e.Cost.Estimate), span: span(b.Window), forgets: true,
 			})
 		}
 	}
 	pl.abuse(ps, e)
+	pl.pack()
 	ps.subjects[endpoint][times] = pl
 	return pl
 }
@@ -127,13 +134,13 @@ func (ps *plans) subject(endpoint int, times int64) *plan {
 func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, times int64) {
 	row, r := limitRow(endpoint, l, times)
 	r.meter, r.track = ps.find(endpoint, l.Name), ps.track(string(l.Kind)+":"+row.Name)
-	pl.params.Limits = append(pl.params.Limits, row)
+	pl.limits = append(pl.limits, row)
 	pl.add(ps, r)
 }
 
-func limitRow(endpoint string, l *policy.Limit, times int64) (guard.AdmitLimits, rule) {
-	row := guard.AdmitLimits{
-		Name: policy.WireName(endpoint, l.Name), Kind: guard.AdmitLimitsKind(l.Kind), Limit: l.Limit * times, Window: l.Window,
+func limitRow(endpoint string, l *policy.Limit, times int64) (guard.Limit, rule) {
+	row := guard.Limit{
+		Name: policy.WireName(endpoint, l.Name), Kind: guard.LimitKind(l.Kind), Limit: l.Limit * times, Window: l.Window,
 		Burst: l.Burst * times, Cost: new(l.Cost), Shadow: l.Shadow,
 	}
 	r := rule{most: row.Limit, cost: l.Cost, span: span(l.Window)}
@@ -169,10 +176,10 @@ func (pl *plan) abuse(ps *plans, e *policy.Endpoint) {
 	pl.params.CountRefused = e.Abuse == policy.CountRefused
 	pl.params.StrikeMemory = a.StrikeMemory
 	for _, d := range a.Escalation {
-		pl.params.Escalation = append(pl.params.Escalation, guard.AdmitEscalation{Block: d})
+		pl.escalation = append(pl.escalation, guard.AdmitEscalation{Block: d})
 	}
 	for i, t := range a.Tiers {
-		pl.params.Tiers = append(pl.params.Tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
+		pl.tiers = append(pl.tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
 		r := rule{track: ps.track("tier:" + string(rune('1'+i))), most: t.Threshold - 1, span: span(t.Window), forgets: true}
 		if pl.recorded {
 			r.cost = 1
@@ -180,6 +187,14 @@ func (pl *plan) abuse(ps *plans, e *policy.Endpoint) {
 		pl.add(ps, r)
 		pl.attempt[r.track] = 1
 	}
+}
+
+// pack encodes the rows once for every call. The policy has been checked: each row is within bounds.
+func (pl *plan) pack() {
+	pl.params.Limits = guard.MustPackLimit(pl.limits...)
+	pl.params.Budgets = guard.MustPackAdmitBudgets(pl.budgets...)
+	pl.params.Tiers = guard.MustPackAdmitTiers(pl.tiers...)
+	pl.params.Escalation = guard.MustPackAdmitEscalation(pl.escalation...)
 }
 
 func (ps *plans) find(endpoint, name string) int {

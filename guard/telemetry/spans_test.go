@@ -68,11 +68,10 @@ func TestHooks_aSpanTellsOfEachDecision(t *testing.T) {
 		}
 	}
 	const paid = "db.stored_procedure.name=guard_v1_admit"
-	const asked = paid + "_by_limits"
 	want := map[int]string{
-		0:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=false subject=" + told.Subject(ada) + " " + asked,
-		1:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=true subject=" + told.Subject(ada) + " " + asked,
-		3:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=false duplicate=false subject=" + told.Subject(ada) + " " + asked,
+		0:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=false subject=" + told.Subject(ada) + " " + paid,
+		1:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=true subject=" + told.Subject(ada) + " " + paid,
+		3:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=false duplicate=false subject=" + told.Subject(ada) + " " + paid,
 		4:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=true duplicate=false subject=" + told.Subject(ada),
 		18: "guard.decide endpoint=other outcome=error subject=" + told.Subject(eve) + " error.type=endpoint failed: endpoint",
 		19: "guard.decide endpoint=pay outcome=error subject=" + told.Subject(zoe) + " error.type=state " + paid + " failed: state",

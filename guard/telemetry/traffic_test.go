@@ -83,7 +83,7 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 		}
 		return d
 	}
-	g := start(t, rdb, everything(), watch)
+	g := start(t, manySlots{rdb}, everything(), watch)
 	chat := func(subject, receipt, want string) {
 		t.Helper()
 		ask(g, guard.Request{Endpoint: "chat", Subject: subject, Receipt: receipt}, want)
@@ -169,3 +169,6 @@ func nobody(t testing.TB) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+// manySlots is a client that guard takes for one of several servers: it gives each subject a call of its own, and takes back.
+type manySlots struct{ *redis.Client }

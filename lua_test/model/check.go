@@ -2,6 +2,7 @@ package model
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,11 +25,14 @@ type CheckLimit struct {
 	Window time.Duration
 	Burst  int64
 	Cost   int64
+	Shadow bool
+	Global bool
 }
 
-// CheckCall has the arguments of check; a zero Receipt or Dedup is absent.
+// CheckCall has the arguments of check; a zero Weight, Receipt or Dedup is absent.
 type CheckCall struct {
 	Limits  []CheckLimit
+	Weight  int64
 	Receipt string
 	Dedup   time.Duration
 }
@@ -58,26 +62,41 @@ func NewCheck() *Check {
 // Check answers check.
 func (m *Check) Check(subject string, c CheckCall) (r CheckResult, changed bool, err error) {
 	r, err = m.Peek(subject, c)
-	if err != nil || !r.Allowed || r.Duplicate {
+	if err != nil || !r.Allowed {
 		return r, false, err
 	}
-	for i, l := range c.Limits {
-		if l.Cost > 0 {
-			r.Limits[i] = m.take(subject, l)
-			changed = true
-		}
-	}
-	if c.Receipt != "" && changed {
+	costs, changed := m.takeAll(subject, c, r)
+	if c.Receipt != "" && costs && !r.Duplicate {
 		m.receipts[subject] = m.receipts[subject].count(c.Receipt, m.clock, c.known(), m.clock)
+		changed = true
 	}
 	return r, changed, nil
 }
 
+// takeAll takes from each limit that allows, as all do but shadows: of a duplicate from global ones. It tells whether any limit
+// costs, and whether anything was taken.
+func (m *Check) takeAll(subject string, c CheckCall, r CheckResult) (costs, took bool) {
+	for i, l := range c.Weighed() {
+		costs = costs || l.Cost > 0
+		if l.Cost > 0 && r.Limits[i].Allowed && (l.Global || !r.Duplicate) {
+			r.Limits[i] = m.take(subject, l)
+			took = true
+		}
+	}
+	return costs, took
+}
+
 // Peek answers check_peek.
 func (m *Check) Peek(subject string, c CheckCall) (r CheckResult, err error) {
-	r = CheckResult{Allowed: true}
+	_, known := m.receipts[subject].known(c.Receipt, m.clock, c.known())
+	return m.judge(subject, c, known)
+}
+
+// judge answers check_peek for a receipt that is known, or not: a duplicate passes all but global limits.
+func (m *Check) judge(subject string, c CheckCall, known bool) (r CheckResult, err error) {
+	r = CheckResult{Allowed: true, Duplicate: known}
 	same := map[[2]string]bool{}
-	for _, l := range c.Limits {
+	for _, l := range c.Weighed() {
 		row, err := m.look(subject, l)
 		if err != nil || same[[2]string{l.Kind, l.Name}] {
 			return CheckResult{}, ErrArgument
@@ -85,15 +104,12 @@ func (m *Check) Peek(subject string, c CheckCall) (r CheckResult, err error) {
 		same[[2]string{l.Kind, l.Name}] = true
 		r.Limits = append(r.Limits, row)
 	}
-	if _, ok := m.receipts[subject].known(c.Receipt, m.clock, c.known()); ok {
-		r.Duplicate = true
-	}
 	for i := range r.Limits {
 		row := &r.Limits[i]
 		switch {
-		case r.Duplicate:
+		case known && !c.Limits[i].Global:
 			row.Allowed, row.RetryAfter = true, 0
-		case !row.Allowed:
+		case !row.Allowed && !c.Limits[i].Shadow:
 			r.Allowed = false
 			r.Refused++
 			r.RetryAfter = max(r.RetryAfter, row.RetryAfter)
@@ -103,7 +119,12 @@ func (m *Check) Peek(subject string, c CheckCall) (r CheckResult, err error) {
 }
 
 // Reset answers check_reset.
-func (m *Check) Reset(subject string, limits []CheckLimit) (existed bool) {
+func (m *Check) Reset(subject string, limits []CheckLimit) (existed bool, err error) {
+	for _, l := range limits {
+		if err := l.alone(); err != nil {
+			return false, err
+		}
+	}
 	_, existed = m.receipts[subject]
 	delete(m.receipts, subject)
 	for _, l := range limits {
@@ -119,7 +140,7 @@ func (m *Check) Reset(subject string, limits []CheckLimit) (existed bool) {
 			existed = m.buckets.Reset(its) || existed
 		}
 	}
-	return existed
+	return existed, nil
 }
 
 // Remembers tells whether a receipt is stored, known or not, as SlidingLog.Remembers does.
@@ -139,6 +160,28 @@ func (c CheckCall) known() int64 {
 	}
 	return longest
 }
+
+// Weighed are the limits with what a call of this weight costs: a log counts requests.
+func (c CheckCall) Weighed() []CheckLimit {
+	limits := slices.Clone(c.Limits)
+	for i := range limits {
+		if limits[i].Kind != "sliding_log" {
+			limits[i].Cost *= max(c.Weight, 1)
+		}
+	}
+	return limits
+}
+
+// alone tells whether a limit can be, whatever a call does with it.
+func (l CheckLimit) alone() error {
+	if l.Burst != 0 && l.Kind != "gcra" || l.Kind == "sliding_log" && l.Cost > 1 || l.Kind == "sliding_counter" && l.Window > longestCounted {
+		return ErrArgument
+	}
+	return nil
+}
+
+// timed tells whether deciding takes the clock: where an expiry alone tells of a key it does not.
+func (l CheckLimit) timed() bool { return l.Tick() < time.Millisecond }
 
 // of is the limit as a subject of its kind's model.
 func (l CheckLimit) of(subject string) string { return subject + "\x00" + l.Name }
@@ -160,8 +203,8 @@ func (l CheckLimit) Tick() time.Duration {
 
 // look says how one limit stands, as its kind's peek does.
 func (m *Check) look(subject string, l CheckLimit) (row CheckRow, err error) {
-	if l.Burst != 0 && l.Kind != "gcra" || l.Kind == "sliding_log" && l.Cost > 1 {
-		return row, ErrArgument
+	if err := l.alone(); err != nil {
+		return row, err
 	}
 	switch l.Kind {
 	case "sliding_log":

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -21,7 +22,8 @@ type Guard struct {
 type AdmitCall struct {
 	Receipt       string
 	Dedup         time.Duration
-	Limits        []AdmitLimit
+	Limits        []CheckLimit
+	Weight        int64
 	Budgets       []CostLimit
 	Estimate      int64
 	Hold, Penalty time.Duration
@@ -33,12 +35,6 @@ type AdmitCall struct {
 	Payload       string
 }
 
-// An AdmitLimit is a limit, perhaps a shadow.
-type AdmitLimit struct {
-	CheckLimit
-	Shadow bool
-}
-
 // AdmitResult is the answer of admit.
 type AdmitResult struct {
 	Allowed     bool
@@ -47,24 +43,20 @@ type AdmitResult struct {
 	Tier        int64
 	Strikes     int64
 	RetryAfter  time.Duration
+	At          time.Time // zero where no limit needed the clock
 	Challenge   string
 	Reservation string
-	Limits      []AdmitRow
+	Limits      []CheckRow
 	Budgets     []CostRow
 	Count       []int64 // by tier
 	Remaining   []int64
 }
 
-// An AdmitRow is what admit tells about one limit.
-type AdmitRow struct {
-	CheckRow
-	Mark int64
-}
-
-// Admitted is a subject's last call that took something, for those who give it back.
+// Admitted is a subject's last call that was admitted, for those who give back what it took.
 type Admitted struct {
 	Call   AdmitCall
 	Answer AdmitResult
+	at     int64
 }
 
 // NewGuard returns a model that knows no subject.
@@ -81,22 +73,24 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 	if !known {
 		at = m.clock
 	}
-	r = AdmitResult{Allowed: true, Reason: "none"}
+	r = AdmitResult{Allowed: true, Duplicate: known, Reason: "none"}
+	own := false // whether anything but global limits refuses
 	refuse := func(reason string, retry time.Duration) {
 		if r.Allowed {
 			r.Allowed, r.Reason = false, reason
 		}
 		r.RetryAfter = max(r.RetryAfter, retry)
 	}
-	limits, err := m.limits.Peek(subject, CheckCall{Limits: plain(c.Limits)})
+	limits, err := m.limits.judge(subject, c.limits(), known)
 	if err != nil {
 		return AdmitResult{}, false, err
 	}
-	for i, row := range limits.Limits {
-		if !row.Allowed && !c.Limits[i].Shadow {
+	r.Limits = limits.Limits
+	for i, row := range r.Limits {
+		if l := c.Limits[i]; !row.Allowed && !l.Shadow {
 			refuse("limit", row.RetryAfter)
+			own = own || !l.Global
 		}
-		r.Limits = append(r.Limits, AdmitRow{CheckRow: row})
 	}
 	id, held := "", false
 	if len(c.Budgets) > 0 {
@@ -108,21 +102,23 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 		}
 		cost := m.costs.Peek(subject, c.Budgets, c.Estimate, id)
 		held = cost.Status == "reserved" || cost.Status == "settled"
-		if !held && !cost.Allowed {
+		if !held && !known && !cost.Allowed {
 			refuse(cost.Reason, cost.RetryAfter)
+			own = true
 		}
 		if r.Budgets = cost.Limits; held || known {
 			r.Budgets = passed(cost.Limits)
 		}
+		if known && cost.Status == "unknown" {
+			id = ""
+		}
 	}
-	if r.Challenge = m.judgeChallenge(subject, c); r.Challenge != "none" && r.Challenge != "consumed" {
+	if r.Challenge = m.judgeChallenge(subject, c, known); r.Challenge != "none" && r.Challenge != "consumed" {
 		refuse("challenge", 0)
+		own = true
 	}
-	counts := len(c.Attempt.Tiers) > 0 && !known && (!r.Allowed || !c.CountRefused)
+	counts := len(c.Attempt.Tiers) > 0 && !known && (own || !c.CountRefused)
 	m.countAttempts(subject, c.Attempt, counts, &r, refuse)
-	if known {
-		return m.duplicate(subject, id, c.Budgets, r), false, nil
-	}
 	if !r.Allowed {
 		if r.Challenge == "consumed" {
 			r.Challenge = "unused"
@@ -157,33 +153,10 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 	}
 }
 
-// duplicate is the answer to a known receipt: all passes, and the reservation is the first call's, if it had one.
-func (m *Guard) duplicate(subject, id string, budgets []CostLimit, r AdmitResult) AdmitResult {
-	for i := range r.Limits {
-		r.Limits[i].Allowed, r.Limits[i].RetryAfter = true, 0
-	}
-	if s, now := m.costs.open(subject, budgets); id != "" {
-		if _, status := s.find(id, now); status == "unknown" {
-			id = ""
-		}
-	}
-	return AdmitResult{
-		Allowed: true, Duplicate: true, Reason: "none", Challenge: "none", Reservation: id, Strikes: r.Strikes,
-		Limits: r.Limits, Budgets: r.Budgets, Count: r.Count, Remaining: r.Remaining,
-	}
-}
-
-// take takes all that a call asks for, and tells whether that is anything.
+// take takes all that a call asks for, and tells whether that is anything: of a duplicate what global limits cost.
 func (m *Guard) take(subject string, c AdmitCall, id string, held, counts bool, r *AdmitResult) (changed bool) {
-	costs := false
-	for i, l := range c.Limits {
-		costs = costs || l.Cost > 0
-		if l.Cost > 0 && r.Limits[i].Allowed {
-			row := m.limits.take(subject, l.CheckLimit)
-			r.Limits[i], changed = AdmitRow{row, m.mark(l, row)}, true
-		}
-	}
-	if id != "" && !held {
+	costs, changed := m.limits.takeAll(subject, c.limits(), CheckResult{Duplicate: r.Duplicate, Limits: r.Limits})
+	if id != "" && !held && !r.Duplicate {
 		cost, _ := m.costs.Reserve(subject, CostReserve{Receipt: id, Estimate: c.Estimate, Limits: c.Budgets, Hold: c.Hold, Penalty: c.Penalty})
 		r.Budgets, changed = cost.Limits, true
 	}
@@ -191,27 +164,22 @@ func (m *Guard) take(subject string, c AdmitCall, id string, held, counts bool, 
 		m.challenges.Consume(subject, c.Challenge, c.Payload)
 		changed = true
 	}
-	if c.Receipt != "" && (costs || counts || id != "" || r.Challenge == "consumed") {
+	if c.Receipt != "" && !r.Duplicate && (costs || counts || id != "" || r.Challenge == "consumed") {
 		m.receipts[subject] = m.receipts[subject].count(c.Receipt, m.clock, c.dedup(), m.clock)
 		changed = true
 	}
 	r.Reservation = id
-	m.admitted[subject] = Admitted{c, *r}
+	if c.timed() {
+		r.At = m.Now()
+	}
+	m.admitted[subject] = Admitted{c, *r, m.clock}
 	return changed
 }
 
-// mark is when what was taken is forgotten; an expiry is in whole milliseconds.
-func (m *Guard) mark(l AdmitLimit, row CheckRow) int64 {
-	mark := m.clock + row.ResetAfter.Microseconds()
-	if l.Kind != "sliding_log" && row.ResetAfter%time.Millisecond == 0 {
-		mark -= mark % 1000
-	}
-	return mark
-}
-
-// judgeChallenge is what becomes of a call's challenge if nothing else refuses.
-func (m *Guard) judgeChallenge(subject string, c AdmitCall) string {
+// judgeChallenge is what becomes of a call's challenge if nothing else refuses; a duplicate's is not looked at.
+func (m *Guard) judgeChallenge(subject string, c AdmitCall, known bool) string {
 	switch {
+	case known:
 	case c.Challenge != "":
 		outcome, _ := m.challenges.Clone().Consume(subject, c.Challenge, c.Payload)
 		return outcome
@@ -229,7 +197,7 @@ func (m *Guard) ItsChallenges() *Challenge { return m.challenges }
 // ItsLimits tell of the limits.
 func (m *Guard) ItsLimits() *Check { return m.limits }
 
-// Admitted is the subject's last call that was admitted and took something.
+// Admitted is the subject's last call that was admitted.
 func (m *Guard) Admitted(subject string) (Admitted, bool) {
 	a, ok := m.admitted[subject]
 	return a, ok
@@ -278,11 +246,11 @@ func (c AdmitCall) dedup() int64 {
 	return microseconds(c.Dedup)
 }
 
-func plain(limits []AdmitLimit) (all []CheckLimit) {
-	for _, l := range limits {
-		all = append(all, l.CheckLimit)
-	}
-	return all
+func (c AdmitCall) limits() CheckCall { return CheckCall{Limits: c.Limits, Weight: c.Weight} }
+
+// timed tells whether deciding takes the clock.
+func (c AdmitCall) timed() bool {
+	return len(c.Budgets)+len(c.Attempt.Tiers) > 0 || c.Receipt != "" || c.Challenge != "" || c.Required || slices.ContainsFunc(c.Limits, CheckLimit.timed)
 }
 
 func passed(rows []CostRow) []CostRow {

@@ -2,41 +2,40 @@ package model
 
 import (
 	"slices"
+	"time"
 )
 
 // GiveBackCall has the arguments of give_back; what is zero is absent.
 type GiveBackCall struct {
+	Limits      []CheckLimit
+	Left        []time.Duration // what the call answered for each limit
+	Weight      int64
+	At          time.Time
+	Age         time.Duration
 	Receipt     string
-	Limits      []GiveBackLimit
 	Reservation string
 	Challenge   string
 	Payload     string
 }
 
-// A GiveBackLimit is a limit and the mark of what a call took of it.
-type GiveBackLimit struct {
-	CheckLimit
-	Mark int64
-}
-
 // GiveBack answers give_back.
 func (m *Guard) GiveBack(subject string, c GiveBackCall) (givenBack, changed bool, err error) {
+	if len(c.Left) != len(c.Limits) {
+		return false, false, ErrArgument
+	}
 	if c.Receipt != "" && !m.Remembers(subject, c.Receipt) {
 		return false, false, nil
 	}
-	var limits []CheckLimit
-	for _, l := range c.Limits {
-		limits = append(limits, l.CheckLimit)
-	}
-	if _, err := m.limits.Peek(subject, CheckCall{Limits: limits}); err != nil {
+	limits := CheckCall{Limits: c.Limits, Weight: c.Weight}
+	if _, err := m.limits.judge(subject, limits, false); err != nil {
 		return false, false, err
 	}
 	if c.Reservation != "" {
 		_, _, changed = m.costs.Cancel(subject, c.Reservation)
 	}
-	for _, l := range c.Limits {
-		if l.Mark > 0 && l.Cost > 0 {
-			changed = m.giveBackLimit(subject, l) || changed
+	for i, l := range limits.Weighed() {
+		if c.Left[i] > 0 && l.Cost > 0 {
+			changed = m.giveBackLimit(subject, l, c.Left[i], c.Age, c.At) || changed
 		}
 	}
 	if c.Challenge != "" {
@@ -49,19 +48,19 @@ func (m *Guard) GiveBack(subject string, c GiveBackCall) (givenBack, changed boo
 	return true, changed, nil
 }
 
-// giveBackLimit gives back what counts still.
-func (m *Guard) giveBackLimit(subject string, l GiveBackLimit) (changed bool) {
+// giveBackLimit gives back what counts still, of a call that was sent so long ago and whose limit had so much left.
+func (m *Guard) giveBackLimit(subject string, l CheckLimit, left, age time.Duration, at time.Time) (changed bool) {
 	its := l.of(subject)
 	if l.Kind == "sliding_log" {
-		return m.limits.logs.remove(its, l.Mark-microseconds(l.Window))
+		return !at.IsZero() && m.limits.logs.remove(its, at.UnixMicro()+microseconds(left)-microseconds(l.Window))
 	}
-	if l.Mark <= m.clock {
+	if age >= left {
 		return false
 	}
 	switch l.Kind {
 	case "sliding_counter":
-		before := l.Mark-milliseconds(l.Window)*1000 <= m.clock
-		_, changed = m.limits.counters.giveBack(its, l.window(), before)
+		window := time.Duration(milliseconds(l.Window)) * time.Millisecond
+		_, changed = m.limits.counters.giveBack(its, l.window(), age >= left-window)
 	case "fixed_window":
 		_, changed = m.limits.windows.Refund(its, l.window())
 	case "gcra":
@@ -100,14 +99,27 @@ func (m *Challenge) reopen(subject, token, payload string) (reopened bool) {
 	return true
 }
 
-// GiveBackOf is what gives back all that a call took.
-func (a Admitted) GiveBackOf() GiveBackCall {
-	c := GiveBackCall{Receipt: a.Call.Receipt, Reservation: a.Answer.Reservation}
-	for i, l := range a.Call.Limits {
-		c.Limits = append(c.Limits, GiveBackLimit{l.CheckLimit, a.Answer.Limits[i].Mark})
+// GiveBackOf is what gives back now all that a call took: of a duplicate what it took of global limits.
+func (a Admitted) GiveBackOf(now time.Time) GiveBackCall {
+	c := GiveBackCall{
+		Limits: a.Call.Limits, Weight: a.Call.Weight, At: a.Answer.At, Age: duration(min(max(now.UnixMicro()-a.at, 0), longestAge)),
 	}
+	for i, row := range a.Answer.Limits {
+		left := row.ResetAfter
+		if !row.Allowed || a.Answer.Duplicate && !a.Call.Limits[i].Global {
+			left = 0
+		}
+		c.Left = append(c.Left, left)
+	}
+	if a.Answer.Duplicate {
+		return c
+	}
+	c.Receipt, c.Reservation = a.Call.Receipt, a.Answer.Reservation
 	if a.Answer.Challenge == "consumed" {
 		c.Challenge, c.Payload = a.Call.Challenge, a.Call.Payload
 	}
 	return c
 }
+
+// longestAge is the longest span of any argument: 100 years, in microseconds.
+const longestAge = 100 * 365 * 24 * 3600 * 1_000_000

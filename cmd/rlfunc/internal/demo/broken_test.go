@@ -40,13 +40,20 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 			want: []string{"retry_after"},
 		},
 		{
-			name:  "receipts forgotten",
-			wrong: tamper{function: slidingLog, args: func(a []any) { a[2] = "" }},
-			want:  []string{"double_click"},
+			name: "receipts forgotten",
+			wrong: tamper{function: slidingLog, args: func(a []any) {
+				if len(a) > 2 {
+					a[2] = ""
+				}
+			}},
+			want: []string{"double_click"},
 		},
 		{
 			name: "receipts cut short",
 			wrong: tamper{function: slidingLog, args: func(a []any) {
+				if len(a) < 3 {
+					return
+				}
 				receipt := fmt.Sprint(a[2])
 				a[2] = receipt[:min(len(receipt), len("order-1"))]
 			}},

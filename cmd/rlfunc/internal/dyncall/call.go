@@ -30,7 +30,8 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 	}
 	c := &Call{client: client, spec: fn, values: v, rows: rows, fn: &fcall.Function{
 		Library: client.Library(), Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
-		Results: results(fn.Results),
+		Omissible: fn.Omissible(),
+		Results:   results(fn.Results),
 	}}
 	for _, name := range c.missing() {
 		bad = append(bad, fmt.Sprintf("%s is missing: %s", name, c.doc(name)))
@@ -158,7 +159,9 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 func (c *Call) eachKey(own func(name string, who fcall.Subject, suffix string), of func(name string, who fcall.Subject, suffix, value string)) {
 	who := fcall.Subject(c.values[c.spec.Keys()[0].Name])
 	for _, k := range c.spec.Keys() {
-		own(k.Name, who, k.Suffix)
+		if k.With == "" || c.values[k.With] != "" || c.rows[k.With] > 0 {
+			own(k.Name, who, k.Suffix)
+		}
 	}
 	for _, g := range c.spec.Params {
 		for i := range c.rows[g.Name] {
@@ -206,6 +209,10 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 			if b, err = boolean(text); err != nil {
 				return err
 			}
+		}
+		if f.Optional {
+			a.OptBool(f.Name, b)
+			return nil
 		}
 		a.Bool(f.Name, b)
 	case spec.KindText:

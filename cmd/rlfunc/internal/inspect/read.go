@@ -67,9 +67,7 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 	rows := everybodys(r.policy)
 	for i := range rows {
 		subject := fcall.Subject(policy.Everybody + rows[i].path())
-		endpoint := rows[i].Endpoint
-		rows[i].Endpoint = "" // the subject has it
-		found, err := r.guard.Look(ctx, guard.LookParams{Bucket: subject, Limits: []guard.LookLimits{{Name: rows[i].Name}}})
+		found, err := r.guard.Look(ctx, guard.LookParams{Bucket: subject, Limits: []guard.LookLimits{{Name: rows[i].path()}}})
 		if err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", subject, err)
 		}
@@ -80,7 +78,6 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 		if err := r.peek(ctx, subject, rows[i:i+1], found.Now); err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", subject, err)
 		}
-		rows[i].Endpoint = endpoint
 	}
 	rep.Limits = rows
 	rep.conclude()
@@ -180,14 +177,18 @@ func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, 
 	for len(rows) > 0 {
 		some := rows[:min(len(rows), atOnce)]
 		rows = rows[len(some):]
-		p := ratelimit.CheckPeekParams{Bucket: subject}
+		limits := make([]ratelimit.Limit, len(some))
 		for i := range some {
 			l := &some[i]
-			p.Limits = append(p.Limits, ratelimit.CheckPeekLimits{
-				Name: l.path(), Kind: ratelimit.CheckPeekLimitsKind(l.Kind), Limit: l.Limit, Window: time.Duration(l.Window), Burst: l.Burst, Cost: new(l.Cost),
-			})
+			limits[i] = ratelimit.Limit{
+				Name: l.path(), Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: time.Duration(l.Window), Burst: l.Burst, Cost: new(l.Cost),
+			}
 		}
-		found, err := r.limits.CheckPeek(ctx, p)
+		pack, err := ratelimit.PackLimit(limits...)
+		if err != nil {
+			return err
+		}
+		found, err := r.limits.CheckPeek(ctx, ratelimit.CheckPeekParams{Bucket: subject, Limits: pack})
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, 
 	return nil
 }
 
-func (l *Limit) answer(a *ratelimit.CheckPeekLimitsResult, now time.Time) {
+func (l *Limit) answer(a *ratelimit.LimitResult, now time.Time) {
 	l.Allowed, l.Remaining, l.RetryAfter, l.ResetAfter = a.Allowed, a.Remaining, Seconds(a.RetryAfter), Seconds(a.ResetAfter)
 	most := l.Limit
 	if l.Kind == policy.GCRA {
