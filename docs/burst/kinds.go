@@ -19,6 +19,10 @@ type kind struct {
 }
 
 func limiters(c *ratelimit.Client) []kind {
+	both := ratelimit.MustPackLimit(
+		ratelimit.Limit{Name: "minute", Kind: ratelimit.LimitKindSlidingLog, Limit: limit, Window: window},
+		ratelimit.Limit{Name: "burst", Kind: ratelimit.LimitKindGCRA, Limit: limit, Window: window, Burst: 3},
+	)
 	return []kind{
 		{"fixed_window", "fixed_window", "10 a minute, which begins with the first request", func(ctx context.Context) (bool, error) {
 			answer, err := c.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "u1", Limit: limit, Window: window})
@@ -41,10 +45,7 @@ func limiters(c *ratelimit.Client) []kind {
 			return answer.Allowed, err
 		}},
 		{"check", "check", "a sliding_log of 10 a minute and a gcra of 10 a minute, burst 3", func(ctx context.Context) (bool, error) {
-			answer, err := c.Check(ctx, ratelimit.CheckParams{Bucket: "u1", Limits: []ratelimit.CheckLimits{
-				{Name: "minute", Kind: ratelimit.CheckLimitsKindSlidingLog, Limit: limit, Window: window},
-				{Name: "burst", Kind: ratelimit.CheckLimitsKindGCRA, Limit: limit, Window: window, Burst: 3},
-			}})
+			answer, err := c.Check(ctx, ratelimit.CheckParams{Bucket: "u1", Limits: both})
 			return answer.Allowed, err
 		}},
 	}
