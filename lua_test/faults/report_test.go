@@ -23,6 +23,7 @@ type report struct {
 	Errors   []error                // the first of each class
 	Silence  time.Duration          // the longest time without any answer
 	Slowest  time.Duration          // the longest call
+	Stall    time.Duration          // the latest that the machine woke a goroutine which only sleeps
 	Trouble  time.Duration          // from the first failed call to the last
 	Modes    map[mode]time.Duration // the same, to the last in that mode
 
@@ -97,7 +98,8 @@ func (r report) String() string {
 			text += fmt.Sprintf(" %s %v", m, r.Modes[m].Round(time.Millisecond))
 		}
 	}
-	text += fmt.Sprintf("; %v without an answer, slowest call %v; %d accounts", r.Silence.Round(time.Millisecond), r.Slowest.Round(time.Millisecond), r.Accounts)
+	text += fmt.Sprintf("; %v without an answer, slowest call %v, slowest waking %v; %d accounts",
+		r.Silence.Round(time.Millisecond), r.Slowest.Round(time.Millisecond), r.Stall.Round(time.Millisecond), r.Accounts)
 	if len(r.Overshoot) > 0 {
 		text += fmt.Sprintf("; overshoot %s, one subject %.2f times its limit", counts(r.Overshoot), r.Worst)
 	}
@@ -155,11 +157,13 @@ func (r report) only(t *testing.T, classes ...string) {
 	}
 }
 
-// within fails if a call took longer than its deadline, with room for a busy machine.
+// within fails if a call took longer than its deadline, and the machine is not why: between its deadline and its return a
+// call is woken several times, and each may be as late as that of a goroutine which only sleeps (a call was up to 9 times as
+// late on two busy cores). A client whose own timeouts of seconds take the place of the deadline is later than that.
 func (r report) within(t *testing.T, deadline time.Duration) {
 	t.Helper()
-	if r.Slowest > deadline+500*time.Millisecond {
-		t.Errorf("a call with a deadline of %v took %v", deadline, r.Slowest)
+	if r.Slowest > deadline+500*time.Millisecond+10*r.Stall {
+		t.Errorf("a call with a deadline of %v took %v, where a sleeper was woken at most %v late", deadline, r.Slowest, r.Stall)
 	}
 }
 

@@ -96,6 +96,7 @@ func begin(t *testing.T, l load) *traffic {
 		stop()
 		tr.done.Wait()
 	})
+	tr.done.Go(func() { tr.sleep(ctx) })
 	plainly := slices.DeleteFunc(slices.Clone(tr.services), func(s *service) bool { return s.mode != plain })
 	for i := range max(workers, len(tr.services)) {
 		s := tr.services[i%len(tr.services)]
@@ -111,6 +112,18 @@ func begin(t *testing.T, l load) *traffic {
 	}
 	tr.awaitAnswers(t, 200)
 	return tr
+}
+
+// sleep notes how late the machine wakes whoever sleeps.
+func (tr *traffic) sleep(ctx context.Context) {
+	const nap = 5 * time.Millisecond
+	for ctx.Err() == nil {
+		start := time.Now()
+		time.Sleep(nap)
+		tr.mu.Lock()
+		tr.report.Stall = max(tr.report.Stall, time.Since(start)-nap)
+		tr.mu.Unlock()
+	}
 }
 
 func (tr *traffic) subject() string {
