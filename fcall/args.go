@@ -42,6 +42,17 @@ func (a *Args) Key(name string, subject Subject, suffix string) {
 	a.key(name, a.client.namespace+":{"+a.of(name, subject)+"}:"+suffix)
 }
 
+// Keys adds the key of each subject, at most most.
+func (a *Args) Keys(name string, subjects []Subject, suffix string, most int) {
+	if len(subjects) > most {
+		a.refuse(name, "be at most "+strconv.Itoa(most)+" subjects", strconv.Itoa(len(subjects)))
+		return
+	}
+	for _, s := range subjects {
+		a.Key(name, s, suffix)
+	}
+}
+
 // RowKey adds the key of one row of a group, `<namespace>:{<tag of subject>}:<suffix>:<value, folded if not plain>`: the
 // subject is that of the first key, value the row's text that ends the suffix.
 func (a *Args) RowKey(name string, subject Subject, suffix, value string) {

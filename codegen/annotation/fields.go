@@ -142,7 +142,7 @@ func (r *fieldReader) insert(rw row, fields []spec.Field, f spec.Field, col int)
 			r.add(rw.line, col, RuleDuplicate, "%s stands already on line %d", f.Name, other.Line)
 			return fields
 		}
-		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && other.Suffix == f.Suffix && other.SuffixKind == f.SuffixKind {
+		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && !f.Several && other.Suffix == f.Suffix && other.SuffixKind == f.SuffixKind {
 			r.add(rw.line, col, RuleDuplicate, "%s and %s have the suffix %s: they would be one key", other.Name, f.Name, f.Suffix)
 		}
 	}
@@ -195,43 +195,53 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 	}
 }
 
-// checkWith finds keys that go with an argument of which the start of a call does not say whether it is there.
+// checkWith finds keys that go with an argument of which the start of a call does not say whether it is there, and keys that stand behind
+// those whose number a call chooses.
 func (r *fieldReader) checkWith(params []spec.Field) {
-	first, conditional, grouped := true, "", map[string]bool{}
-	behind := false // a group whose rows are not packed
-	with := map[string]bool{}
+	why := map[string]string{} // why no key goes with an argument; "" where one may
+	behind := false            // a group whose rows are not packed
 	for _, p := range params {
 		switch {
 		case p.Kind == spec.KindKey:
 		case behind:
-			grouped[p.Name] = true
+			why[p.Name] = p.Name + " stands behind a group that is not packed: no key goes with it"
 		case p.Kind == spec.KindGroup:
 			behind = true
+		case (p.Kind != spec.KindText || !p.Optional) && (p.Kind != spec.KindPacked || p.Min > 0):
+			why[p.Name] = "a key goes with an optional text or a packed group that may have no rows, and " + p.Name + " is neither"
 		default:
-			with[p.Name] = p.Kind == spec.KindText && p.Optional || p.Kind == spec.KindPacked && p.Min == 0
+			why[p.Name] = ""
 		}
 	}
+	var first, last *spec.Field // the first key, and the last that a call may lack
+	own := map[string]bool{}
 	for _, p := range params {
 		if p.Kind != spec.KindKey {
 			continue
 		}
-		possible, known := with[p.With]
+		reason, known := why[p.With]
+		sameOwn, seen := own[p.With]
 		switch {
-		case p.With == "" && conditional != "":
-			r.add(p.Line, p.Col, RuleKeys, "%s is always there: it stands in front of %s, which is not", p.Name, conditional)
-		case p.With == "":
-		case first:
+		case first == nil && (p.With != "" || p.Several):
 			r.add(p.Line, p.Col, RuleKeys, "the first key names the call's subject: it is always there")
-		case grouped[p.With]:
-			r.add(p.Line, p.Col, RuleKeys, "%s stands behind a group that is not packed: no key goes with it", p.With)
+		case last != nil && last.Several:
+			r.add(p.Line, p.Col, RuleKeys, "%s stands behind %s, of which a call has any number: those come last", p.Name, last.Name)
+		case p.With == "" && !p.Several && last != nil:
+			r.add(p.Line, p.Col, RuleKeys, "%s is always there: it stands in front of %s, which is not", p.Name, last.Name)
+		case p.With == "":
 		case !known:
 			r.add(p.Line, p.Col, RuleKeys, "%s goes with %q, which is no argument", p.Name, p.With)
-		case !possible:
-			r.add(p.Line, p.Col, RuleKeys, "a key goes with an optional text or a packed group that may have no rows, and %s is neither", p.With)
+		case reason != "":
+			r.add(p.Line, p.Col, RuleKeys, "%s", reason)
+		case seen && sameOwn != p.Own:
+			r.add(p.Line, p.Col, RuleKeys, "all keys that go with %s are of one subject: write .%s behind each, or none", p.With, subjectOf)
 		}
-		first = false
-		if p.With != "" {
-			conditional = p.Name
+		own[p.With] = p.Own
+		if first == nil {
+			first = &p
+		}
+		if p.With != "" || p.Several {
+			last = &p
 		}
 	}
 }

@@ -250,14 +250,25 @@ func readNumber(text string, k spec.Kind) (int64, string) {
 	return n * max(scale, 1), ""
 }
 
-// readKeyType reads `list[log]`, `zset[receipts]?receipt` or, in a group, `list[log:<name>]`.
+// readKeyType reads `list[log]`, `zset[receipts]?receipt`, `hash[charges]?budgets.of`, `string[block][0..16]` or, in a group,
+// `list[log:<name>]`.
 func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	text, with, conditional := strings.Cut(text, "?")
 	if conditional {
 		if inGroup {
 			return badType(len(text), RuleKeys, "a row's key is there with the row")
 		}
-		f.With, f.Optional = with, true
+		f.With, f.Own = strings.CutSuffix(with, "."+subjectOf)
+		f.Optional = true
+	}
+	if one, bounds, several := strings.Cut(text, "]["); several {
+		if inGroup || conditional {
+			return badType(len(one)+1, RuleKeys, "only a key outside groups that goes with no argument may be several")
+		}
+		text = one + "]"
+		if bad := readSeveral(strings.TrimSuffix(bounds, "]"), len(one)+2, f); bad != nil {
+			return bad
+		}
 	}
 	base, inner, ok := strings.Cut(text, "[")
 	if !ok || !strings.HasSuffix(inner, "]") {
@@ -283,6 +294,21 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	} else if inGroup {
 		return badType(len(base)+1, RuleKeys, "a group's key ends in a text field of its row, or all rows would share one key: %s[%s:<name>]", base, suffix)
 	}
+	return nil
+}
+
+// mostKeys is how many keys of one kind a call may have.
+const mostKeys = 64
+
+// readSeveral reads how many keys a call has: `0..16`.
+func readSeveral(bounds string, offset int, f *spec.Field) *typeError {
+	low, high, ok := strings.Cut(bounds, "..")
+	least, badLow := readNumber(low, spec.KindCount)
+	most, badHigh := readNumber(high, spec.KindCount)
+	if !ok || badLow != "" || badHigh != "" || least != 0 || most < 1 || most > mostKeys {
+		return badType(offset, RuleKeys, "several keys are 0 to some, at most %d: string[block][0..16]", mostKeys)
+	}
+	f.Several, f.Min, f.Max = true, least, most
 	return nil
 }
 

@@ -109,10 +109,16 @@ func keyCount(p *pass) {
 			p.gone(m.fn, "key %s%s of %s is gone", m.prefix, k.Name, m.fn.Name)
 		}
 		for _, k := range m.added {
-			p.at(m, k, "key %s%s of %s is new: old clients do not send it", m.prefix, k.Name, m.fn.Name)
+			if !k.Several { // a call may have none of these
+				p.at(m, k, "key %s%s of %s is new: old clients do not send it", m.prefix, k.Name, m.fn.Name)
+			}
 		}
+		was := p.old.function(m.fn.Name)
 		for _, f := range m.pairs {
-			if f.old.With != f.new.With {
+			if f.old.Several != f.new.Several || f.new.Max < f.old.Max {
+				p.at(m, f.new, "key %s%s of %s is there at most %s and was at most %s", m.prefix, f.new.Name, m.fn.Name, times(f.new), times(f.old))
+			}
+			if place(was, f.old.With) != place(m.fn, f.new.With) {
 				p.at(m, f.new, "key %s%s of %s goes with another argument: old clients do not know when to send it", m.prefix, f.new.Name, m.fn.Name)
 			}
 		}
@@ -120,6 +126,19 @@ func keyCount(p *pass) {
 			p.at(m, f.new, "key %s%s of %s stands in another place: keys are read by position", m.prefix, f.new.Name, m.fn.Name)
 		}
 	})
+}
+
+// place is where an argument stands among a function's arguments, whatever its name; -1 for none.
+func place(fn *spec.Function, name string) int {
+	return slices.IndexFunc(args(fn.Params), func(f spec.Field) bool { return f.Name == name })
+}
+
+// times is how often a call may have a key.
+func times(k spec.Field) string {
+	if k.Several {
+		return fmt.Sprintf("%d times", k.Max)
+	}
+	return "once"
 }
 
 func argumentRemoved(p *pass) {

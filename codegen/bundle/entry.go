@@ -30,6 +30,7 @@ func writeEntry(w *writer, fn *spec.Function) {
 			e.decoder(p)
 			none = none || p.Min == 0
 		}
+		none = none || p.Several
 	}
 	if none {
 		w.printf("local rlfunc_none = {} -- the rows of a group without any\n")
@@ -59,7 +60,7 @@ func (e *entryWriter) keyParts() string {
 		}
 		return fmt.Sprintf("{rows = %s, %s}", rows, strings.Join(names, ", "))
 	}
-	always, conditional := split(e.fn.Keys())
+	always, conditional, several := split(e.fn.Keys())
 	parts := []string{part("1", always)}
 	for _, k := range conditional {
 		parts = append(parts, part(fmt.Sprintf("%s and 1 or 0", k.Lua), []spec.Field{k}))
@@ -73,19 +74,32 @@ func (e *entryWriter) keyParts() string {
 			parts = append(parts, part(rows, keys))
 		}
 	}
+	for _, k := range several {
+		parts = append(parts, part("#"+k.Lua, []spec.Field{k}))
+	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// split parts the keys that every call has from those that go with an argument.
-func split(keys []spec.Field) (always, conditional []spec.Field) {
+// split parts the keys that every call has from those that go with an argument, and from those that a call has any number of.
+func split(keys []spec.Field) (always, conditional, several []spec.Field) {
 	for _, k := range keys {
-		if k.With == "" {
-			always = append(always, k)
-		} else {
+		switch {
+		case k.Several:
+			several = append(several, k)
+		case k.With != "":
 			conditional = append(conditional, k)
+		default:
+			always = append(always, k)
 		}
 	}
-	return always, conditional
+	return always, conditional, several
+}
+
+// severalKeys writes the list of the keys that stand behind all others.
+func (e *entryWriter) severalKeys(k spec.Field) {
+	e.printf("  local %s = rlfunc_none\n  if #keys > rlfunc_key then\n", k.Lua)
+	e.printf("    if #keys > rlfunc_key + %d then\n      return {err = 'RLARG %s must be at most %d keys'}\n    end\n", k.Max, k.Name, k.Max)
+	e.printf("    %s = {unpack(keys, rlfunc_key + 1)}\n    rlfunc_key = #keys\n  end\n", k.Lua)
 }
 
 // conditionalKeys writes the locals of keys that go with an argument, which has its place in every call.
@@ -103,8 +117,8 @@ func (e *entryWriter) conditionalKeys(always, conditional []spec.Field) {
 }
 
 func (e *entryWriter) arity() {
-	always, conditional := split(e.fn.Keys())
-	keys, args, groups, keyed := len(always), 0, 0, len(conditional) > 0
+	always, conditional, several := split(e.fn.Keys())
+	keys, args, groups, keyed := len(always), 0, 0, len(conditional)+len(several) > 0
 	for _, p := range e.fn.Params {
 		switch p.Kind {
 		case spec.KindKey:
@@ -158,8 +172,8 @@ func (e *entryWriter) params() []string {
 	var call []string
 	key, arg := 1, 1
 	grouped := false // from the first group on, positions are known at run time only
-	always, conditional := split(e.fn.Keys())
-	keyed := len(conditional) > 0 // so are those of keys, from the first one on that may be absent or is a group's
+	always, conditional, several := split(e.fn.Keys())
+	keyed := len(conditional)+len(several) > 0 // so are those of keys, from the first one on that may be absent or is a group's
 	if keyed {
 		e.conditionalKeys(always, conditional)
 	}
@@ -182,7 +196,7 @@ func (e *entryWriter) params() []string {
 			}
 			call = append(call, e.unpack(p, from)...)
 			arg++
-		case p.Kind == spec.KindKey && p.With != "":
+		case p.Kind == spec.KindKey && (p.With != "" || p.Several):
 			call = append(call, p.Lua)
 		case p.Kind == spec.KindKey:
 			call = append(call, fmt.Sprintf("keys[%d]", key))
@@ -210,6 +224,9 @@ func (e *entryWriter) params() []string {
 		}
 	}
 	e.end = ""
+	for _, k := range several {
+		e.severalKeys(k)
+	}
 	switch {
 	case grouped:
 		differ := "~="

@@ -23,6 +23,11 @@ func TestSometimes_keysGoWithTheirArguments(t *testing.T) {
 		{everything.SometimesParams{}, []string{own}},
 		{everything.SometimesParams{Note: "n"}, []string{own, noted}},
 		{everything.SometimesParams{Items: items}, []string{own, counted, "ns:{u}:last:a", "ns:{u}:seen:a"}},
+		{everything.SometimesParams{Others: []fcall.Subject{"v", "w"}}, []string{own, "ns:{v}:state", "ns:{w}:state"}},
+		{everything.SometimesParams{Note: "n", NoteOf: "v"}, []string{own, "ns:{v}:noted"}},
+		{everything.SometimesParams{Items: items, Note: "n", NoteOf: "v", Others: []fcall.Subject{"a", "b", "c", "d"}}, []string{
+			own, "ns:{v}:noted", counted, "ns:{u}:last:a", "ns:{u}:seen:a", "ns:{a}:state", "ns:{b}:state", "ns:{c}:state", "ns:{d}:state",
+		}},
 		{everything.SometimesParams{Note: "n", Items: items}, []string{own, noted, counted, "ns:{u}:last:a", "ns:{u}:seen:a"}},
 	}
 	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
@@ -61,15 +66,27 @@ func TestSometimes_keysGoWithTheirArguments(t *testing.T) {
 			}
 			rdb.Del(t.Context(), key)
 		}
+		// One of several keys of another type is named, too.
+		if err := rdb.LPush(t.Context(), "ns:{w}:state", "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		var state *fcall.StateError
+		_, err := c.Sometimes(t.Context(), everything.SometimesParams{Bucket: "u", Number: 3, PairsOf: pairs, Others: []fcall.Subject{"v", "w"}})
+		if !errors.As(err, &state) || state.Key != "ns:{w}:state" {
+			t.Errorf("a list where a string should be: got %v", err)
+		}
+		if _, err := c.Sometimes(t.Context(), everything.SometimesParams{Bucket: "u", Number: 3, PairsOf: pairs, Others: make([]fcall.Subject, 5)}); !errors.Is(err, fcall.ErrArgument) {
+			t.Errorf("five keys where four may be: %v", err)
+		}
 		// A hand-made call with a key too many or too few.
 		for _, words := range [][]any{
 			{1, own, "3", "n", "x;"},
-			{2, own, noted, "3", "", "x;"},
+			{6, own, noted, noted, noted, noted, noted, "3", "", "x;"},
 			{2, own, noted, "3", "n", "x;", "a,last,1,1,,,1,;"},
 			{0, "3", "n", "x;"},
 		} {
 			err := rdb.Do(t.Context(), append([]any{"FCALL_RO", "everything_v2_sometimes"}, words...)...).Err()
-			if err == nil || !strings.HasPrefix(err.Error(), "RLARG sometimes must be called with") {
+			if err == nil || !strings.HasPrefix(err.Error(), "RLARG sometimes must be called with") && !strings.HasPrefix(err.Error(), "RLARG others must be") {
 				t.Errorf("%v: %v", words, err)
 			}
 		}

@@ -9,13 +9,14 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// argFields are the fields of a params struct: derived keys are made from the first key's subject and have none.
+// argFields are the fields of a params struct: derived keys are made from the first key's subject and have none. Keys of which a call has
+// several are subjects.
 func argFields(fields []spec.Field) []spec.Field {
 	var out []spec.Field
 	subject := false
 	for _, f := range fields {
 		if f.Kind == spec.KindKey {
-			if subject {
+			if subject && !f.Several {
 				continue
 			}
 			subject = true
@@ -47,6 +48,9 @@ func zeroByDefault(f spec.Field) bool { return f.Default != nil && *f.Default ==
 
 // goType is the Go type of a params field; owner is the function's Go name, with the group's when in a row.
 func goType(owner string, f spec.Field) string {
+	if f.Several {
+		return "[]fcall.Subject"
+	}
 	if f.Kind == spec.KindKey {
 		return "fcall.Subject"
 	}
@@ -94,6 +98,10 @@ func fieldDoc(f spec.Field, param bool) string {
 		return paragraphs(text)
 	}
 	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
+		}
 	case spec.KindCount, spec.KindTime, spec.KindMicros:
 		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
 	case spec.KindDuration:

@@ -34,6 +34,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"results":      results,
 	"returnValues": returnValues,
 	"packCells":    packCells,
+	"own":          hasOwn,
 }).ParseFS(files, "*.tmpl"))
 
 // Files returns the Go files of a library's package by name, formatted.
@@ -87,6 +88,7 @@ type data struct {
 	Go      string // SlidingLog
 	Private string // slidingLog
 	Time    bool   // needs package time
+	Own     bool   // needs package cmp
 }
 
 func functionData(fn *spec.Function) data {
@@ -94,6 +96,7 @@ func functionData(fn *spec.Function) data {
 	d.Package = packageOf(fn)
 	walk(fn, func(f spec.Field) {
 		d.Time = d.Time || f.Kind == spec.KindDuration || f.Kind == spec.KindTime
+		d.Own = d.Own || f.Own
 	})
 	return d
 }

@@ -13,6 +13,8 @@ func countKeys(fields []spec.Field) string {
 	n, rows := 0, ""
 	for _, f := range fields {
 		switch {
+		case f.Several:
+			rows += fmt.Sprintf(" + len(p.%s)", goName(f.Name))
 		case f.Kind == spec.KindKey:
 			n++
 		case f.Kind == spec.KindGroup && len(f.Keys()) > 0:
@@ -49,11 +51,16 @@ func keyFields(fields []spec.Field) string {
 			if subject == "" {
 				subject = "p." + goName(f.Name)
 			}
-			if f.With == "" {
+			switch of := subject; {
+			case f.Several:
+			case f.With == "":
 				fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
-				continue
+			default:
+				if f.Own {
+					of = fmt.Sprintf("cmp.Or(p.%sOf, %s)", goName(f.With), subject)
+				}
+				fmt.Fprintf(&b, "if %s {\na.Key(%q, %s, %q)\n}\n", given(fields, f.With), f.Name, of, f.Suffix)
 			}
-			fmt.Fprintf(&b, "if %s {\na.Key(%q, %s, %q)\n}\n", given(fields, f.With), f.Name, subject, f.Suffix)
 		}
 	}
 	for _, g := range fields {
@@ -73,7 +80,17 @@ func keyFields(fields []spec.Field) string {
 		}
 		b.WriteString("}\n")
 	}
+	for _, f := range fields {
+		if f.Several {
+			fmt.Fprintf(&b, "a.Keys(%q, p.%s, %q, %d)\n", f.Name, goName(f.Name), f.Suffix, f.Max)
+		}
+	}
 	return b.String()
+}
+
+// hasOwn tells whether an argument's keys may be of a subject of their own.
+func hasOwn(fields []spec.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
 }
 
 // given is the Go condition that a call has an argument with which a key goes.

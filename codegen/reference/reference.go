@@ -4,6 +4,7 @@ package reference
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/acl"
@@ -40,6 +41,9 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 			doc := cell(p.Doc)
 			if p.With != "" {
 				doc += "; in calls with " + p.With
+			}
+			if p.Several {
+				doc += fmt.Sprintf("; at most %d, each of a subject of its own", p.Max)
 			}
 			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, p.Suffix, doc)
 		}
@@ -82,6 +86,9 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 	for _, f := range fields {
 		if f.Kind == spec.KindKey {
+			if f.Several {
+				fmt.Fprintf(b, "| %s | subjects | at most %d | the subjects of these keys |\n", f.Name, f.Max)
+			}
 			continue
 		}
 		bounds := bundle.Must(f)
@@ -101,6 +108,9 @@ func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 		arguments(b, f.Name+".", f.Fields)
 		if f.Kind == spec.KindPacked && len(f.Keys()) > 0 {
 			fmt.Fprintf(b, "| %s.of | subject | none, or one for each row | the subject of the row's keys; without one, the call's |\n", f.Name)
+		}
+		if prefix == "" && slices.ContainsFunc(fields, func(k spec.Field) bool { return k.Own && k.With == f.Name }) {
+			fmt.Fprintf(b, "| %s.of | subject | optional | the subject of the keys that go with %s; without one, the call's |\n", f.Name, f.Name)
 		}
 	}
 }

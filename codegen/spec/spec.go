@@ -115,6 +115,8 @@ type Field struct {
 	Values     []string `json:"values,omitempty"`      // enum
 	Redis      string   `json:"redis,omitempty"`       // key: string, hash, list, set, zset, stream; any where SuffixKind is set
 	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
+	Own        bool     `json:"own,omitempty"`         // key with an argument: a call may give the argument's keys a subject of their own
+	Several    bool     `json:"several,omitempty"`     // key: a call has Min to Max of them, each of a subject of its own
 	Suffix     string   `json:"suffix,omitempty"`      // key: what stands behind the tag, "log"
 	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key in a group: the text field whose value ends the suffix

@@ -225,6 +225,12 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	v := value{}
 	switch p.Kind {
 	case spec.KindKey:
+		if p.Several {
+			one := p
+			one.Several = false
+			elem := r.argument(s, one, name)
+			return r.newObject(s, name, &object{elem: &elem})
+		}
 		v = value{kinds: isStr, keys: []string{name}, taint: fromKey, prefix: ""}
 	case spec.KindBool:
 		return of(isBool)

@@ -1,6 +1,7 @@
 package dyncall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,9 @@ func (c *Call) missing() []string {
 				need(p.Name, p)
 			}
 			subject = true
+			for i := range c.rows[p.Name] {
+				need(fmt.Sprintf("%s.%d.%s", p.Name, i, ownSubject), p)
+			}
 		case spec.KindGroup, spec.KindPacked:
 			for i := range max(c.rows[p.Name], int(p.Min)) {
 				for _, f := range p.Fields {
@@ -80,7 +84,7 @@ func (c *Call) missing() []string {
 func (c *Call) doc(name string) string {
 	_, _, shape := groupName(name)
 	for _, p := range c.spec.Params {
-		if p.Name == shape {
+		if p.Name == shape || p.Several && p.Name+".N."+ownSubject == shape {
 			return p.Doc
 		}
 		for _, f := range p.Fields {
@@ -159,14 +163,17 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 func (c *Call) eachKey(own func(name string, who fcall.Subject, suffix string), of func(name string, who fcall.Subject, suffix, value string)) {
 	who := fcall.Subject(c.values[c.spec.Keys()[0].Name])
 	for _, k := range c.spec.Keys() {
+		if k.Several {
+			continue
+		}
 		if k.With == "" || c.values[k.With] != "" || c.rows[k.With] > 0 {
-			own(k.Name, who, k.Suffix)
+			own(k.Name, cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), who), k.Suffix)
 		}
 	}
 	for _, g := range c.spec.Params {
 		for i := range c.rows[g.Name] {
 			owner := who
-			if own, given := c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, rowSubject)]; given && ownSubjects(g) {
+			if own, given := c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, ownSubject)]; given && ownSubjects(g) {
 				owner = fcall.Subject(own)
 			}
 			for _, k := range g.Keys() {
@@ -175,6 +182,13 @@ func (c *Call) eachKey(own func(name string, who fcall.Subject, suffix string), 
 					suffix = c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixKind)]
 				}
 				of(k.Name, owner, suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
+			}
+		}
+	}
+	for _, k := range c.spec.Keys() {
+		if k.Several {
+			for i := range c.rows[k.Name] {
+				own(k.Name, fcall.Subject(c.values[fmt.Sprintf("%s.%d.%s", k.Name, i, ownSubject)]), k.Suffix)
 			}
 		}
 	}

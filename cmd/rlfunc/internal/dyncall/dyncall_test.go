@@ -73,6 +73,10 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 				`{"name":"b","kind":"last","state":"ns:{203.0.113.7}:last:b","seen":"ns:{203.0.113.7}:seen:b","window":60,"cost":0,"since":null,"on":false,"note":"x,;%","shadow":true,"mode":"closed"}],` +
 				`"whole":61000,"pairs_of":[{"left":"l","right":7,"third":0}],"between":"ns:{u}:state"}`,
 		},
+		{
+			"sometimes", "bucket=u number=3 note=n note.of=v pairs_of.0.left=l others.0.of=w others.1.of=x",
+			`{"number":4,"keys":[{"name":"ns:{u}:state"},{"name":"ns:{v}:noted"},{"name":"ns:{w}:state"},{"name":"ns:{x}:state"}]}`,
+		},
 	} {
 		call, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))
 		if err != nil {
@@ -123,6 +127,11 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 			"items.0.name is missing: the item's name; it ends its keys", "items.0.kind is missing: a word that names a key", "items.0.window is missing: a duration",
 			"items.0.note is missing: any bytes", "pairs_of.0.left is missing: a text", "pairs_of.0.right is missing: a number",
 			`items.1.window must be a duration with its unit (us, ms, s, m, h, d), got "1"`,
+		}},
+		{"sometimes", "bucket=u number=3 pairs_of.0.left=l others.1.of=x other=y counted.of=z", []string{
+			`unknown argument "other"; did you mean others.N.of? (arguments: bucket, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
+			`unknown argument "counted.of" (arguments: bucket, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
+			"others.0.of is missing: keys of other subjects",
 		}},
 	} {
 		_, err := dyncall.New(client, find(t, lib, test.function), strings.Fields(test.words))

@@ -69,8 +69,13 @@ func argumentNames(fn *spec.Function) []string {
 	for _, p := range fn.Params {
 		switch p.Kind {
 		case spec.KindKey:
-			if !subject {
+			switch {
+			case p.Several:
+				out = append(out, p.Name+".N."+ownSubject)
+			case !subject:
 				out = append(out, p.Name)
+			case p.Own && !slices.Contains(out, p.With+"."+ownSubject):
+				out = append(out, p.With+"."+ownSubject)
 			}
 			subject = true
 		case spec.KindGroup, spec.KindPacked:
@@ -80,7 +85,7 @@ func argumentNames(fn *spec.Function) []string {
 				}
 			}
 			if ownSubjects(p) {
-				out = append(out, p.Name+".N."+rowSubject)
+				out = append(out, p.Name+".N."+ownSubject)
 			}
 		default:
 			out = append(out, p.Name)
@@ -89,8 +94,9 @@ func argumentNames(fn *spec.Function) []string {
 	return out
 }
 
-// rowSubject names the subject of a packed group's row, where that is not the call's: limits.1.of.
-const rowSubject = "of"
+// ownSubject names a subject that is not the call's: that of a packed group's row is limits.1.of, that of an argument's keys budgets.of,
+// that of one of several keys blocks.0.of.
+const ownSubject = "of"
 
 func ownSubjects(g spec.Field) bool { return g.Kind == spec.KindPacked && len(g.Keys()) > 0 }
 

@@ -1825,12 +1825,13 @@ end
 redis.register_function{function_name = 'everything_v2_rows', callback = everything_v2_rows, description = 'Answers with its own rows, of two groups.'}
 end
 
-do -- rlfunc: lines=29 file=functions/everything/sometimes.lua
+do -- rlfunc: lines=34 file=functions/everything/sometimes.lua
 --- Answers with its keys, of which some go with an argument.
 --- @flags  no-writes
 --- @key    bucket         string[state]            the subject's key
---- @key    noted          hash[noted]?note         a key that goes with a text
+--- @key    noted          hash[noted]?note.of      a key that goes with a text, and may be of another subject
 --- @key    counted        zset[counted]?items      a key that goes with a packed group at the end
+--- @key    others         string[state][0..4]     keys of other subjects
 --- @arg    number         count[1..9]              an argument before
 --- @arg    note           text[16]?                a text that may be absent
 --- @arg    pairs_of       packed[1..2]             rows that are always there
@@ -1839,7 +1840,7 @@ do -- rlfunc: lines=29 file=functions/everything/sometimes.lua
 --- @result number         count                    its number
 --- @result keys           group                    every key, in order
 --- @result keys.name      text                     the key
-local function sometimes(bucket, noted, counted, number, note, pairs_of, items, items_state, items_seen)
+local function sometimes(bucket, noted, counted, others, number, note, pairs_of, items, items_state, items_seen)
   local out, entries = {{name = bucket}}, 0
   if noted and note then
     out[#out + 1] = {name = noted}
@@ -1852,6 +1853,10 @@ local function sometimes(bucket, noted, counted, number, note, pairs_of, items, 
   for i = 1, #items do
     out[#out + 1] = {name = items_state[i]}
     out[#out + 1] = {name = items_seen[i]}
+  end
+  for i = 1, #others do
+    out[#out + 1] = {name = others[i]}
+    entries = entries + redis.call('STRLEN', others[i])
   end
   return number + #pairs_of + entries, out
 end
@@ -2044,10 +2049,18 @@ local function everything_v2_sometimes(keys, args)
     items_seen[rlfunc_row] = keys[rlfunc_key + 2]
     rlfunc_key = rlfunc_key + 2
   end
+  local others = rlfunc_none
+  if #keys > rlfunc_key then
+    if #keys > rlfunc_key + 4 then
+      return {err = 'RLARG others must be at most 4 keys'}
+    end
+    others = {unpack(keys, rlfunc_key + 1)}
+    rlfunc_key = #keys
+  end
   if #keys ~= rlfunc_key then
     return {err = 'RLARG sometimes must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_number, out_keys = pcall(sometimes, keys[1], noted, counted, number, note, pairs_of, items, items_state, items_seen)
+  local rlfunc_ok, out_number, out_keys = pcall(sometimes, keys[1], noted, counted, others, number, note, pairs_of, items, items_state, items_seen)
   if rlfunc_ok then
     if out_number == nil then
       return out_keys
@@ -2096,7 +2109,7 @@ local function everything_v2_sometimes(keys, args)
     end
     out_number = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}, {rows = noted and 1 or 0, 'hash'}, {rows = counted and 1 or 0, 'zset'}, {rows = #items, of = items, 'any', 'zset'}})
+  local reply, raise = rlfunc_failed(out_number, keys, {{rows = 1, 'string'}, {rows = noted and 1 or 0, 'hash'}, {rows = counted and 1 or 0, 'zset'}, {rows = #items, of = items, 'any', 'zset'}, {rows = #others, 'string'}})
   if reply then
     return reply
   end

@@ -51,9 +51,9 @@ var Library = &fcall.Library{
 		{Line: 1823, File: "functions/everything/rows.lua", FileLine: 29},
 		{Line: 1824},
 		{Line: 1829, File: "functions/everything/sometimes.lua", FileLine: 1},
-		{Line: 1858},
-		{Line: 2103, File: "functions/everything/sometimes.lua", FileLine: 14},
-		{Line: 2104},
+		{Line: 1863},
+		{Line: 2116, File: "functions/everything/sometimes.lua", FileLine: 15},
+		{Line: 2117},
 	},
 }
 

@@ -3,6 +3,7 @@
 package everything
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/redis/go-redis/v9"
@@ -23,10 +24,14 @@ var sometimesFunction = &fcall.Function{
 type SometimesParams struct {
 	// Bucket: the subject's key.
 	Bucket fcall.Subject
+	// Others: keys of other subjects. At most 4, each a subject.
+	Others []fcall.Subject
 	// Number: an argument before. From 1 to 9.
 	Number int64
 	// Note: a text that may be absent. 1 to 16 bytes. Optional: the zero value is absent.
 	Note string
+	// NoteOf is the subject of the keys that go with Note. Optional: the zero value is the call's subject.
+	NoteOf fcall.Subject
 	// PairsOf: rows that are always there. 1 to 2 of them.
 	PairsOf SometimesPairsOfPack
 	// Items: rows with keys. 0 to 2 of them.
@@ -113,15 +118,16 @@ func (p PendingSometimes) Result() (SometimesResult, error) {
 }
 
 func (c *Client) sometimesArgs(p SometimesParams) *fcall.Args {
-	a := c.fcall.Args(sometimesFunction, 3+p.Items.pack.Keys(), 4)
+	a := c.fcall.Args(sometimesFunction, 3+len(p.Others)+p.Items.pack.Keys(), 4)
 	a.Key("bucket", p.Bucket, "state")
 	if p.Note != "" {
-		a.Key("noted", p.Bucket, "noted")
+		a.Key("noted", cmp.Or(p.NoteOf, p.Bucket), "noted")
 	}
 	if p.Items.Len() > 0 {
 		a.Key("counted", p.Bucket, "counted")
 	}
 	a.PackKeys("items", p.Items.pack, p.Bucket, p.ItemsOf)
+	a.Keys("others", p.Others, "state", 4)
 	a.Int("number", p.Number, 1, 9)
 	a.OptText("note", p.Note, 1, 16)
 	a.Pack("pairs_of", p.PairsOf.pack, 1, 2)
