@@ -26,12 +26,15 @@ type (
 // admitParams are a call of admit, with rows that are not packed yet.
 type admitParams struct {
 	Bucket            fcall.Subject
+	Blocks            []fcall.Subject
 	Limits            []admitLimit
 	Of                []fcall.Subject
 	Weight            int64
 	Receipt           string
+	ReceiptOf         fcall.Subject
 	Dedup             time.Duration
 	Budgets           []guard.AdmitBudgets
+	BudgetsOf         fcall.Subject
 	Estimate          fcall.Micros
 	Hold              time.Duration
 	Penalty           time.Duration
@@ -41,6 +44,7 @@ type admitParams struct {
 	StrikeMemory      time.Duration
 	CountRefused      bool
 	Challenge         string
+	ChallengeOf       fcall.Subject
 	ChallengeRequired bool
 	Payload           string
 }
@@ -51,7 +55,8 @@ func (p admitParams) pack() (guard.AdmitParams, error) {
 	tiers, errTiers := guard.PackAdmitTiers(p.Tiers...)
 	escalation, errEscalation := guard.PackAdmitEscalation(p.Escalation...)
 	return guard.AdmitParams{
-		Bucket: p.Bucket, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup, Budgets: budgets, Estimate: p.Estimate,
+		Bucket: p.Bucket, Blocks: p.Blocks, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, ReceiptOf: p.ReceiptOf,
+		Dedup: p.Dedup, Budgets: budgets, BudgetsOf: p.BudgetsOf, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
 		Hold: p.Hold, Penalty: p.Penalty, Reservation: p.Reservation, Tiers: tiers, Escalation: escalation, StrikeMemory: p.StrikeMemory,
 		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload,
 	}, errors.Join(err, errBudgets, errTiers, errEscalation)
@@ -69,6 +74,7 @@ func (p admitParams) packed() guard.AdmitParams {
 type guardBack struct {
 	Bucket      fcall.Subject
 	Limits      []admitLimit
+	Of          []fcall.Subject
 	Left        []time.Duration
 	Weight      int64
 	At          time.Time
@@ -77,12 +83,15 @@ type guardBack struct {
 	Reservation string
 	Challenge   string
 	Payload     string
+
+	ChallengeOf, ReservationOf fcall.Subject
 }
 
 func (p guardBack) packed() guard.GiveBackParams {
 	back := guard.GiveBackParams{
-		Bucket: p.Bucket, Limits: guard.MustPackLimit(p.Limits...), Weight: p.Weight, At: p.At, Age: p.Age,
-		Receipt: p.Receipt, Reservation: p.Reservation, Challenge: p.Challenge, Payload: p.Payload,
+		Bucket: p.Bucket, Limits: guard.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
+		Receipt: p.Receipt, Reservation: p.Reservation, ReservationOf: p.ReservationOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
+		Payload: p.Payload,
 	}
 	for _, left := range p.Left {
 		back.Taken = append(back.Taken, guard.GiveBackTaken{Left: left})
@@ -147,6 +156,10 @@ func admit(p admitParams) func(context.Context, guarded) (any, error) {
 // giveBack gives back what a call of u1 took.
 func giveBack(p guardBack) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
+	return giveBackAs(p)
+}
+
+func giveBackAs(p guardBack) func(context.Context, guarded) (any, error) {
 	return by(itsGuard, (*guard.Client).GiveBack, p.packed())
 }
 

@@ -1,7 +1,8 @@
 --- Decides a request: all of it is allowed and charged, or none is.
 ---
---- Block, receipt, budgets, attempts and challenge are one subject's; each limit may be another's, or all subjects' together.
---- A block that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
+--- A request may have several subjects. Attempts, and the block that they start, are those of the call's subject; each limit may be
+--- another's, or all subjects' together, and so may the receipt, the budgets and the challenge.
+--- A block of any subject that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
 --- allowed: nothing is charged, consumed or recorded. Else every limit, the budgets and the challenge have to allow; then
 --- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With tiers the call is an attempt as of
 --- abuse.attempt, and the threshold-th one is refused. A refused call writes nothing but the attempt.
@@ -10,11 +11,12 @@
 --- longest. Of several reasons the first is told that stands before the others in reason's list.
 --- @use clock block_state receipt_set limit limit_set admission tier_set
 --- @key    bucket         string[block]            the subject's block: it holds while the key is there
---- @key    receipts       zset[checked]?receipt    the receipts that were admitted, by time
+--- @key    receipts       zset[checked]?receipt.of the receipts that were admitted, by time
 --- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]?tiers older attempts, where there are more than 12
---- @key    challenges     hash[challenges]?challenge the subject's challenges by token
---- @key    charges        hash[charges]?budgets    the subject's charges
+--- @key    challenges     hash[challenges]?challenge.of the subject's challenges by token
+--- @key    charges        hash[charges]?budgets.of the subject's charges
+--- @key    blocks         string[block][0..16]     the blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each of a subject of its own if need be
 --- @arg    weight         count[1..1000000]=1      what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one each call counts
@@ -41,6 +43,7 @@
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why not; none when allowed
 --- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
+--- @result blocked        count[0..16]             which subject's block holds, by its place in blocks; 0 for the call's, and when none does
 --- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
 --- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
 --- @result at             time                     when it was decided, for give_back; the epoch where no limit needed the clock
@@ -58,15 +61,15 @@
 --- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, receipts, attempts, pages, challenges, charges, limits, limits_state, weight, receipt, dedup_us, budgets,
+local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, budgets,
     estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
     payload)
-  local left_ms, blocked_by = block_state.read(bucket)
+  local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
   if not left_ms then
     return nil, blocked_by
   end
   if left_ms > 0 then
-    return false, false, 'blocked', blocked_by, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
+    return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
     local now_us = limit_set.clock_us(limits)
@@ -75,9 +78,9 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lim
       return nil, refused
     end
     if refused > 0 then
-      return false, false, 'limit', 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
     end
-    return true, false, 'none', 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
   end
   local clock_us = clock.now_us()
   local known = receipt and receipts and receipt_set.knows(receipts, receipt, clock_us, dedup_us) or false
@@ -105,7 +108,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lim
     wait_us = math.max(wait_us, tier_set.record(bucket, attempts, pages, tiers, tried, escalation, clock_us))
   end
   if admitted then
-    return true, known, 'none', 0, struck, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
+    return true, known, 'none', 0, 0, struck, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
   end
   if tried.tier > 0 then
     reason = 'tier'
@@ -113,5 +116,5 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lim
   if outcome == 'consumed' then
     outcome = 'unused'
   end
-  return false, known, reason, tried.tier, tried.strikes, wait_us, 0, outcome, '', rows, costs, tried.rows
+  return false, known, reason, tried.tier, 0, tried.strikes, wait_us, 0, outcome, '', rows, costs, tried.rows
 end

@@ -4,11 +4,9 @@
 --- back twice. What counts no longer is not given back, nor what is settled.
 --- @use clock receipt_set limit limit_set reserving challenge_record refusal
 --- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
---- @key    challenges     hash[challenges]         the subject's challenges by token
---- @key    charges        hash[charges]            the subject's charges
+--- @key    challenges     hash[challenges]?challenge.of the subject's challenges by token
+--- @key    charges        hash[charges]?reservation.of the subject's charges
 --- @arg    limits         packed(limit)[0..16]     the limits of the call
---- @arg    taken          group[0..16]             what the call answered, a row for each limit
---- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 gives nothing back
 --- @arg    weight         count[1..1000000]=1      as in the call
 --- @arg    at             time?                    the answer's at
 --- @arg    age            duration[0us..]=0us      how long ago the call was sent: what has lapsed since is not given back
@@ -16,10 +14,13 @@
 --- @arg    reservation    text[256]?               the reservation in the call's answer, which is cancelled
 --- @arg    challenge      text[128]?               the challenge that the call consumed, which can be consumed again
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
+--- @arg    taken          group[0..16]             what the call answered, a row for each limit
+--- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 gives nothing back
 --- @result given_back     bool                     whether it was done; not when the receipt is not known
 --- @error  RLARG                                   limits that no call could have, or taken has not as many rows as limits
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function give_back(bucket, challenges, charges, limits, limits_state, taken, weight, at_us, age_us, receipt, reservation, challenge, payload)
+local function give_back(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
+    taken)
   if #taken ~= #limits then
     return nil, refusal.argument('taken must have as many rows as limits')
   end
@@ -33,13 +34,13 @@ local function give_back(bucket, challenges, charges, limits, limits_state, take
     return nil, no_limits
   end
   local outcome, record
-  if challenge then
+  if challenge and challenges then
     outcome, record = challenge_record.judge(challenges, challenge, payload, clock_us)
     if not outcome then
       return nil, record
     end
   end
-  if reservation then
+  if reservation and charges then
     local cancelled, failure = reserving.cancel(charges, reservation, clock_us)
     if not cancelled then
       return nil, failure

@@ -200,7 +200,7 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=40 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=55 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -233,6 +233,21 @@ function block_state.read(key)
     return 0, 0, ''
   end
   return left_ms, tier, reason
+end
+
+-- The same for the first of several subjects whose block holds, with its place among others; 0 for bucket's.
+function block_state.read_any(bucket, others)
+  local left_ms, tier = block_state.read(bucket)
+  if left_ms ~= 0 or #others == 0 or redis.call('EXISTS', unpack(others)) == 0 then
+    return left_ms, tier, 0
+  end
+  for i = 1, #others do
+    left_ms, tier = block_state.read(others[i])
+    if left_ms ~= 0 then
+      return left_ms, tier, i
+    end
+  end
+  return 0, 0, 0
 end
 
 -- Blocks for a tier, for a time that is rounded up to a millisecond.

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -17,13 +18,15 @@ var admitFunction = &fcall.Function{
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  16,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 8}, {Values: 9}, {Values: 65}, {}, {}, {Values: 7}, {Text: true}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 8}, {Values: 9}, {Values: 17}, {Values: 65}, {}, {}, {Values: 7}, {Text: true}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
 }
 
 // AdmitParams are the arguments of Admit.
 type AdmitParams struct {
 	// Bucket: the subject's block: it holds while the key is there.
 	Bucket fcall.Subject
+	// Blocks: the blocks of the request's other subjects. At most 16, each a subject.
+	Blocks []fcall.Subject
 	// Limits: limits, each of a subject of its own if need be. 0 to 16 of them.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
@@ -34,10 +37,14 @@ type AdmitParams struct {
 	// Receipt: the request's own ID; without one each call counts. 1 to 224 bytes. Optional: the zero value is
 	// absent.
 	Receipt string
+	// ReceiptOf is the subject of the keys that go with Receipt. Optional: the zero value is the call's subject.
+	ReceiptOf fcall.Subject
 	// Dedup: how long a receipt is known. From 1µs to 3650 days, rounded up to a microsecond. Defaults to 10s.
 	Dedup time.Duration
 	// Budgets: budgets, as of cost.reserve. 0 to 16 of them.
 	Budgets AdmitBudgetsPack
+	// BudgetsOf is the subject of the keys that go with Budgets. Optional: the zero value is the call's subject.
+	BudgetsOf fcall.Subject
 	// Estimate: what the request will cost, as far as one knows. From 0 to 1000000000000000. Defaults to 0.
 	Estimate fcall.Micros
 	// Hold: how long the estimate counts if it is not settled; each window's length when absent. From 1µs to
@@ -61,6 +68,8 @@ type AdmitParams struct {
 	// Challenge: a challenge to consume; one that can not be consumed refuses. 1 to 128 bytes. Optional: the zero
 	// value is absent.
 	Challenge string
+	// ChallengeOf is the subject of the keys that go with Challenge. Optional: the zero value is the call's subject.
+	ChallengeOf fcall.Subject
 	// ChallengeRequired: whether a call without a challenge is refused.
 	ChallengeRequired bool
 	// Payload: what the challenge was issued for. 1 to 1024 bytes. Optional: the zero value is absent.
@@ -192,6 +201,8 @@ type AdmitResult struct {
 	Reason AdmitReason
 	// Tier: the tier that started the block; 0 when none did, and when blocked by hand.
 	Tier int64
+	// Blocked: which subject's block holds, by its place in blocks; 0 for the call's, and when none does.
+	Blocked int64
 	// Strikes: blocks within the strike memory, one that starts now included; 0 without tiers and when blocked.
 	Strikes int64
 	// RetryAfter: the longest wait of all that refuse; no wait helps a challenge or what is too large: they count
@@ -264,12 +275,13 @@ const (
 
 // Admit calls admit: Decides a request: all of it is allowed and charged, or none is.
 //
-// Block, receipt, budgets, attempts and challenge are one subject's; each limit may be another's, or all
-// subjects' together. A block that holds refuses whatever else, and nothing is recorded. A receipt that was
-// admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Else every limit, the
-// budgets and the challenge have to allow; then each is charged, as ratelimit.check, cost.reserve and
-// challenge.consume do. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one is
-// refused. A refused call writes nothing but the attempt.
+// A request may have several subjects. Attempts, and the block that they start, are those of the call's
+// subject; each limit may be another's, or all subjects' together, and so may the receipt, the budgets and
+// the challenge. A block of any subject that holds refuses whatever else, and nothing is recorded. A receipt
+// that was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Else every
+// limit, the budgets and the challenge have to allow; then each is charged, as ratelimit.check, cost.reserve
+// and challenge.consume do. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one
+// is refused. A refused call writes nothing but the attempt.
 //
 // A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of
 // whatever waits longest. Of several reasons the first is told that stands before the others in reason's
@@ -306,10 +318,10 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 6+p.Limits.pack.Keys(), 16)
+	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys(), 16)
 	a.Key("bucket", p.Bucket, "block")
 	if p.Receipt != "" {
-		a.Key("receipts", p.Bucket, "checked")
+		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Bucket), "checked")
 	}
 	if p.Tiers.Len() > 0 {
 		a.Key("attempts", p.Bucket, "attempts")
@@ -318,12 +330,13 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 		a.Key("pages", p.Bucket, "attempt_pages")
 	}
 	if p.Challenge != "" {
-		a.Key("challenges", p.Bucket, "challenges")
+		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Bucket), "challenges")
 	}
 	if p.Budgets.Len() > 0 {
-		a.Key("charges", p.Bucket, "charges")
+		a.Key("charges", cmp.Or(p.BudgetsOf, p.Bucket), "charges")
 	}
 	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Keys("blocks", p.Blocks, "block", 16)
 	a.Pack("limits", p.Limits.pack, 0, 16)
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 224)
@@ -350,6 +363,7 @@ func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
 	r.Duplicate = reply.Bool("duplicate")
 	r.Reason = AdmitReason(reply.Enum("reason", "none", "blocked", "tier", "limit", "penalty", "budget", "too_large", "challenge"))
 	r.Tier = reply.Count("tier")
+	r.Blocked = reply.Count("blocked")
 	r.Strikes = reply.Count("strikes")
 	r.RetryAfter = reply.Duration("retry_after")
 	r.At = reply.Time("at")

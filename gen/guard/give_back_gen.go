@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,7 +17,6 @@ var giveBackFunction = &fcall.Function{
 	Name:       "give_back",
 	ServerName: "guard_v1_give_back",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  7,
 	Results:    []fcall.Result{{Values: 2}},
 }
 
@@ -28,8 +28,6 @@ type GiveBackParams struct {
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
 	LimitsOf []fcall.Subject
-	// Taken: what the call answered, a row for each limit. 0 to 16 of them.
-	Taken []GiveBackTaken
 	// Weight: as in the call. From 1 to 1000000. Defaults to 1.
 	Weight int64
 	// At: the answer's at. From 0 to 9007199254740992. Optional: the zero value is absent.
@@ -42,11 +40,17 @@ type GiveBackParams struct {
 	// Reservation: the reservation in the call's answer, which is cancelled. 1 to 256 bytes. Optional: the zero
 	// value is absent.
 	Reservation string
+	// ReservationOf is the subject of the keys that go with Reservation. Optional: the zero value is the call's subject.
+	ReservationOf fcall.Subject
 	// Challenge: the challenge that the call consumed, which can be consumed again. 1 to 128 bytes. Optional: the
 	// zero value is absent.
 	Challenge string
+	// ChallengeOf is the subject of the keys that go with Challenge. Optional: the zero value is the call's subject.
+	ChallengeOf fcall.Subject
 	// Payload: what it was issued for, as in the call. 1 to 1024 bytes. Optional: the zero value is absent.
 	Payload string
+	// Taken: what the call answered, a row for each limit. 0 to 16 of them.
+	Taken []GiveBackTaken
 }
 
 // GiveBackTaken is one row of GiveBackParams.Taken.
@@ -100,16 +104,14 @@ func (p PendingGiveBack) Result() (GiveBackResult, error) {
 func (c *Client) giveBackArgs(p GiveBackParams) *fcall.Args {
 	a := c.fcall.Args(giveBackFunction, 3+p.Limits.pack.Keys(), 9+1*len(p.Taken))
 	a.Key("bucket", p.Bucket, "checked")
-	a.Key("challenges", p.Bucket, "challenges")
-	a.Key("charges", p.Bucket, "charges")
+	if p.Challenge != "" {
+		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Bucket), "challenges")
+	}
+	if p.Reservation != "" {
+		a.Key("charges", cmp.Or(p.ReservationOf, p.Bucket), "charges")
+	}
 	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 0, 16)
-	a.Rows("taken", len(p.Taken), 0, 16)
-	for i, row := range p.Taken {
-		a.Row(i)
-		a.Duration("left", row.Left, 0, 3153600000000000)
-	}
-	a.EndRows()
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptTime("at", p.At, 0, 9007199254740992)
 	a.OptDuration("age", p.Age, 0, 3153600000000000)
@@ -117,6 +119,12 @@ func (c *Client) giveBackArgs(p GiveBackParams) *fcall.Args {
 	a.OptText("reservation", p.Reservation, 1, 256)
 	a.OptText("challenge", p.Challenge, 1, 128)
 	a.OptText("payload", p.Payload, 1, 1024)
+	a.Rows("taken", len(p.Taken), 0, 16)
+	for i, row := range p.Taken {
+		a.Row(i)
+		a.Duration("left", row.Left, 0, 3153600000000000)
+	}
+	a.EndRows()
 
 	return a
 }

@@ -273,7 +273,7 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=40 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=55 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -306,6 +306,21 @@ function block_state.read(key)
     return 0, 0, ''
   end
   return left_ms, tier, reason
+end
+
+-- The same for the first of several subjects whose block holds, with its place among others; 0 for bucket's.
+function block_state.read_any(bucket, others)
+  local left_ms, tier = block_state.read(bucket)
+  if left_ms ~= 0 or #others == 0 or redis.call('EXISTS', unpack(others)) == 0 then
+    return left_ms, tier, 0
+  end
+  for i = 1, #others do
+    left_ms, tier = block_state.read(others[i])
+    if left_ms ~= 0 then
+      return left_ms, tier, i
+    end
+  end
+  return 0, 0, 0
 end
 
 -- Blocks for a tier, for a time that is rounded up to a millisecond.
@@ -4184,11 +4199,12 @@ end
 return looking
 end)()
 
-do -- rlfunc: lines=117 file=functions/guard/admit.lua
+do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- Decides a request: all of it is allowed and charged, or none is.
 ---
---- Block, receipt, budgets, attempts and challenge are one subject's; each limit may be another's, or all subjects' together.
---- A block that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
+--- A request may have several subjects. Attempts, and the block that they start, are those of the call's subject; each limit may be
+--- another's, or all subjects' together, and so may the receipt, the budgets and the challenge.
+--- A block of any subject that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
 --- allowed: nothing is charged, consumed or recorded. Else every limit, the budgets and the challenge have to allow; then
 --- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With tiers the call is an attempt as of
 --- abuse.attempt, and the threshold-th one is refused. A refused call writes nothing but the attempt.
@@ -4197,11 +4213,12 @@ do -- rlfunc: lines=117 file=functions/guard/admit.lua
 --- longest. Of several reasons the first is told that stands before the others in reason's list.
 --- @use clock block_state receipt_set limit limit_set admission tier_set
 --- @key    bucket         string[block]            the subject's block: it holds while the key is there
---- @key    receipts       zset[checked]?receipt    the receipts that were admitted, by time
+--- @key    receipts       zset[checked]?receipt.of the receipts that were admitted, by time
 --- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
 --- @key    pages          zset[attempt_pages]?tiers older attempts, where there are more than 12
---- @key    challenges     hash[challenges]?challenge the subject's challenges by token
---- @key    charges        hash[charges]?budgets    the subject's charges
+--- @key    challenges     hash[challenges]?challenge.of the subject's challenges by token
+--- @key    charges        hash[charges]?budgets.of the subject's charges
+--- @key    blocks         string[block][0..16]     the blocks of the request's other subjects
 --- @arg    limits         packed(limit)[0..16]     limits, each of a subject of its own if need be
 --- @arg    weight         count[1..1000000]=1      what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one each call counts
@@ -4228,6 +4245,7 @@ do -- rlfunc: lines=117 file=functions/guard/admit.lua
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why not; none when allowed
 --- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
+--- @result blocked        count[0..16]             which subject's block holds, by its place in blocks; 0 for the call's, and when none does
 --- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
 --- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
 --- @result at             time                     when it was decided, for give_back; the epoch where no limit needed the clock
@@ -4245,15 +4263,15 @@ do -- rlfunc: lines=117 file=functions/guard/admit.lua
 --- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, receipts, attempts, pages, challenges, charges, limits, limits_state, weight, receipt, dedup_us, budgets,
+local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, budgets,
     estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
     payload)
-  local left_ms, blocked_by = block_state.read(bucket)
+  local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
   if not left_ms then
     return nil, blocked_by
   end
   if left_ms > 0 then
-    return false, false, 'blocked', blocked_by, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
+    return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
     local now_us = limit_set.clock_us(limits)
@@ -4262,9 +4280,9 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lim
       return nil, refused
     end
     if refused > 0 then
-      return false, false, 'limit', 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
     end
-    return true, false, 'none', 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
   end
   local clock_us = clock.now_us()
   local known = receipt and receipts and receipt_set.knows(receipts, receipt, clock_us, dedup_us) or false
@@ -4292,7 +4310,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lim
     wait_us = math.max(wait_us, tier_set.record(bucket, attempts, pages, tiers, tried, escalation, clock_us))
   end
   if admitted then
-    return true, known, 'none', 0, struck, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
+    return true, known, 'none', 0, 0, struck, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
   end
   if tried.tier > 0 then
     reason = 'tier'
@@ -4300,7 +4318,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, lim
   if outcome == 'consumed' then
     outcome = 'unused'
   end
-  return false, known, reason, tried.tier, tried.strikes, wait_us, 0, outcome, '', rows, costs, tried.rows
+  return false, known, reason, tried.tier, 0, tried.strikes, wait_us, 0, outcome, '', rows, costs, tried.rows
 end
 
 -- A row of limits from the cells of its text; or nil and a refusal.
@@ -4673,10 +4691,18 @@ local function guard_v1_admit(keys, args)
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
   end
+  local blocks = rlfunc_none
+  if #keys > rlfunc_key then
+    if #keys > rlfunc_key + 16 then
+      return {err = 'RLARG blocks must be at most 16 keys'}
+    end
+    blocks = {unpack(keys, rlfunc_key + 1)}
+    rlfunc_key = #keys
+  end
   if #keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, limits, limits_state, weight, receipt, dedup_us, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -4688,6 +4714,9 @@ local function guard_v1_admit(keys, args)
     end
     if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
       rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
+    end
+    if not (out_blocked >= 0 and out_blocked <= 16 and out_blocked % 1 == 0) then
+      rlfunc_wrong = 'result blocked must be a whole number from 0 to 16'
     end
     if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
       rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
@@ -4704,7 +4733,7 @@ local function guard_v1_admit(keys, args)
     end
     if not rlfunc_wrong then
       if #out_limits == 1 and #out_budgets == 0 and #out_tiers == 0 then
-        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_strikes * 288 + place_challenge * 18720 + #out_limits * 131040
+        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_blocked * 288 + out_strikes * 4896 + place_challenge * 318240 + #out_limits * 2227680
         local rlfunc_1 = out_retry_after_us
         local rlfunc_2 = out_at_us
         local rlfunc_3 = out_reservation
@@ -4745,7 +4774,7 @@ local function guard_v1_admit(keys, args)
           return rlfunc_head
         end
       end
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_strikes * 288 + place_challenge * 18720 + #out_limits * 131040, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_blocked * 288 + out_strikes * 4896 + place_challenge * 318240 + #out_limits * 2227680, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
@@ -4833,7 +4862,7 @@ local function guard_v1_admit(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = receipts and 1 or 0, 'zset'}, {rows = attempts and 1 or 0, 'string'}, {rows = pages and 1 or 0, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}, {rows = #blocks, 'string'}})
   if reply then
     return reply
   end
@@ -4842,18 +4871,16 @@ end
 redis.register_function{function_name = 'guard_v1_admit', callback = guard_v1_admit, description = 'Decides a request: all of it is allowed and charged, or none is.'}
 end
 
-do -- rlfunc: lines=61 file=functions/guard/give_back.lua
+do -- rlfunc: lines=62 file=functions/guard/give_back.lua
 --- Gives back what one admit took, as if the request had not come; its attempt stays.
 ---
 --- A receipt gives back once: one that is not known does nothing. Without one each call gives back: a caller that retries gives
 --- back twice. What counts no longer is not given back, nor what is settled.
 --- @use clock receipt_set limit limit_set reserving challenge_record refusal
 --- @key    bucket         zset[checked]            the receipts that were admitted, by time; each limit has a key of its own
---- @key    challenges     hash[challenges]         the subject's challenges by token
---- @key    charges        hash[charges]            the subject's charges
+--- @key    challenges     hash[challenges]?challenge.of the subject's challenges by token
+--- @key    charges        hash[charges]?reservation.of the subject's charges
 --- @arg    limits         packed(limit)[0..16]     the limits of the call
---- @arg    taken          group[0..16]             what the call answered, a row for each limit
---- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 gives nothing back
 --- @arg    weight         count[1..1000000]=1      as in the call
 --- @arg    at             time?                    the answer's at
 --- @arg    age            duration[0us..]=0us      how long ago the call was sent: what has lapsed since is not given back
@@ -4861,10 +4888,13 @@ do -- rlfunc: lines=61 file=functions/guard/give_back.lua
 --- @arg    reservation    text[256]?               the reservation in the call's answer, which is cancelled
 --- @arg    challenge      text[128]?               the challenge that the call consumed, which can be consumed again
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
+--- @arg    taken          group[0..16]             what the call answered, a row for each limit
+--- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 gives nothing back
 --- @result given_back     bool                     whether it was done; not when the receipt is not known
 --- @error  RLARG                                   limits that no call could have, or taken has not as many rows as limits
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function give_back(bucket, challenges, charges, limits, limits_state, taken, weight, at_us, age_us, receipt, reservation, challenge, payload)
+local function give_back(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
+    taken)
   if #taken ~= #limits then
     return nil, refusal.argument('taken must have as many rows as limits')
   end
@@ -4878,13 +4908,13 @@ local function give_back(bucket, challenges, charges, limits, limits_state, take
     return nil, no_limits
   end
   local outcome, record
-  if challenge then
+  if challenge and challenges then
     outcome, record = challenge_record.judge(challenges, challenge, payload, clock_us)
     if not outcome then
       return nil, record
     end
   end
-  if reservation then
+  if reservation and charges then
     local cancelled, failure = reserving.cancel(charges, reservation, clock_us)
     if not cancelled then
       return nil, failure
@@ -4987,14 +5017,23 @@ local rlfunc_none = {} -- the rows of a group without any
 
 -- Joins give_back to Redis.
 local function guard_v1_give_back(keys, args)
-  local rlfunc_args = #args
-  if #keys < 3 or rlfunc_args < 2 then
-    return {err = 'RLARG give_back must be called with at least 3 keys and 2 arguments'}
+  if #keys < 1 or #args < 9 then
+    return {err = 'RLARG give_back must be called with at least 1 key and 9 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
-  local rlfunc_key = 3
+  local rlfunc_key = 1
+  local challenges
+  if args[7] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    challenges = keys[rlfunc_key]
+  end
+  local charges
+  if args[6] ~= '' then
+    rlfunc_key = rlfunc_key + 1
+    charges = keys[rlfunc_key]
+  end
   local limits = rlfunc_limits_young[args[1]]
   if not limits then
     local rlfunc_refusal
@@ -5014,7 +5053,56 @@ local function guard_v1_give_back(keys, args)
     limits_state[rlfunc_row] = keys[rlfunc_key + 1]
     rlfunc_key = rlfunc_key + 1
   end
-  local rlfunc_arg = 1
+  local weight = 1
+  if args[2] ~= '' then
+    weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+    if not weight or weight < 1 or weight > 1000000 then
+      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+    end
+  end
+  local at_us
+  if args[3] ~= '' then
+    at_us = rlfunc_whole(args[3])
+    if not at_us or at_us < 0 or at_us > 9007199254740992 then
+      return {err = 'RLARG at must be from 0 to 9007199254740992 microseconds since 1970'}
+    end
+  end
+  local age_us = 0
+  if args[4] ~= '' then
+    age_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+    if not age_us or age_us < 0 or age_us > 3153600000000000 then
+      return {err = 'RLARG age must be from 0 to 3153600000000000 microseconds'}
+    end
+  end
+  local receipt
+  if args[5] ~= '' then
+    receipt = args[5]
+    if #receipt < 1 or #receipt > 224 then
+      return {err = 'RLARG receipt must be 1 to 224 bytes'}
+    end
+  end
+  local reservation
+  if args[6] ~= '' then
+    reservation = args[6]
+    if #reservation < 1 or #reservation > 256 then
+      return {err = 'RLARG reservation must be 1 to 256 bytes'}
+    end
+  end
+  local challenge
+  if args[7] ~= '' then
+    challenge = args[7]
+    if #challenge < 1 or #challenge > 128 then
+      return {err = 'RLARG challenge must be 1 to 128 bytes'}
+    end
+  end
+  local payload
+  if args[8] ~= '' then
+    payload = args[8]
+    if #payload < 1 or #payload > 1024 then
+      return {err = 'RLARG payload must be 1 to 1024 bytes'}
+    end
+  end
+  local rlfunc_arg = 8
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
     return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
@@ -5035,66 +5123,10 @@ local function guard_v1_give_back(keys, args)
     taken[rlfunc_row] = {left_us = in_left_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
   end
-  rlfunc_arg = rlfunc_arg + 1
-  local weight = 1
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    weight = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-    if not weight or weight < 1 or weight > 1000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local at_us
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    at_us = rlfunc_whole(args[rlfunc_arg])
-    if not at_us or at_us < 0 or at_us > 9007199254740992 then
-      return {err = 'RLARG at must be from 0 to 9007199254740992 microseconds since 1970'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local age_us = 0
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    age_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_known(args[rlfunc_arg])
-    if not age_us or age_us < 0 or age_us > 3153600000000000 then
-      return {err = 'RLARG age must be from 0 to 3153600000000000 microseconds'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local receipt
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    receipt = args[rlfunc_arg]
-    if #receipt < 1 or #receipt > 224 then
-      return {err = 'RLARG receipt must be 1 to 224 bytes'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local reservation
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    reservation = args[rlfunc_arg]
-    if #reservation < 1 or #reservation > 256 then
-      return {err = 'RLARG reservation must be 1 to 256 bytes'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local challenge
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    challenge = args[rlfunc_arg]
-    if #challenge < 1 or #challenge > 128 then
-      return {err = 'RLARG challenge must be 1 to 128 bytes'}
-    end
-  end
-  rlfunc_arg = rlfunc_arg + 1
-  local payload
-  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
-    payload = args[rlfunc_arg]
-    if #payload < 1 or #payload > 1024 then
-      return {err = 'RLARG payload must be 1 to 1024 bytes'}
-    end
-  end
-  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_given_back, rlfunc_refusal = pcall(give_back, keys[1], keys[2], keys[3], limits, limits_state, taken, weight, at_us, age_us, receipt, reservation, challenge, payload)
+  local rlfunc_ok, out_given_back, rlfunc_refusal = pcall(give_back, keys[1], challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken)
   if rlfunc_ok then
     if out_given_back == nil then
       return rlfunc_refusal
@@ -5105,7 +5137,7 @@ local function guard_v1_give_back(keys, args)
     end
     out_given_back = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_given_back, keys, {{rows = 1, 'zset', 'hash', 'hash'}, {rows = #limits, of = limits, 'any'}})
+  local reply, raise = rlfunc_failed(out_given_back, keys, {{rows = 1, 'zset'}, {rows = challenges and 1 or 0, 'hash'}, {rows = charges and 1 or 0, 'hash'}, {rows = #limits, of = limits, 'any'}})
   if reply then
     return reply
   end
