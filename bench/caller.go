@@ -38,10 +38,11 @@ func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	o.ContextTimeoutEnabled = true // as the README says
 	client := redis.NewClient(&o)
 	defer client.Close()
-	all, err := ways(client)
+	all, done, err := ways(client)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	span, rounds := 500*time.Millisecond, min(s.rounds, 7)
 	if s.quick {
 		span = 100 * time.Millisecond
@@ -103,18 +104,19 @@ const (
 	emptyRival = "empty function, go-redis' AutoPipeline"
 )
 
-func ways(rdb *redis.Client) ([]way, error) {
+// ways returns the manners that take turns; done closes what they opened.
+func ways(rdb *redis.Client) (all []way, done func(), err error) {
 	client, err := ratelimit.New(rdb, fcall.Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	unshared, err := ratelimit.New(rdb, fcall.Options{NoSharing: true})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pipelined, err := rdb.AutoPipeline()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	bare := func(c fcall.Caller) func(context.Context, int) error {
 		return func(ctx context.Context, i int) error {
@@ -132,11 +134,20 @@ func ways(rdb *redis.Client) ([]way, error) {
 	gcraPeer := redis_rate.NewLimiter(rdb)
 	windowPeer, err := newUlule(rdb)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	swapPeer, err := newThrottled(rdb)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	other, err := dialRueidis(rdb)
+	if err != nil {
+		return nil, nil, err
+	}
+	countPeer, err := newRueidis(other)
+	if err != nil {
+		other.Close()
+		return nil, nil, err
 	}
 	return []way{
 		{name: "empty function, go-redis", call: bare(rdb)},
@@ -159,7 +170,11 @@ func ways(rdb *redis.Client) ([]way, error) {
 			_, err := windowPeer.Get(ctx, string(subject(i)))
 			return err
 		}},
-	}, nil
+		{name: "rueidislimiter 100/h", call: func(ctx context.Context, i int) error {
+			_, err := countPeer.Allow(ctx, string(subject(i)))
+			return err
+		}},
+	}, other.Close, nil
 }
 
 // gather calls from so many goroutines for a while.

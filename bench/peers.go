@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislimiter"
 	"github.com/throttled/throttled/v2"
 	"github.com/throttled/throttled/v2/store/goredisstore.v9"
 	"github.com/ulule/limiter/v3"
@@ -65,7 +70,7 @@ func peerWorkloads(ctx context.Context, c *redis.Client) ([]workload, error) {
 	client.AddHook(t)
 	var all []workload
 	for _, peer := range []func(context.Context, *redis.Client, tap) ([]workload, error){
-		scriptWorkloads, redisRateWorkloads, ululeWorkloads, throttledWorkloads,
+		scriptWorkloads, redisRateWorkloads, ululeWorkloads, throttledWorkloads, rueidisWorkloads,
 	} {
 		rows, err := peer(ctx, client, t)
 		if err != nil {
@@ -125,6 +130,49 @@ func throttledWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload
 	}, nil
 }
 
+// rueidisWorkloads: rueidislimiter counts in windows that begin with a call, by the clock of its process, which it sends. Its script does not
+// know the limit: a refused call sends and counts the same as an allowed one, so it has no row.
+func rueidisWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, error) {
+	client, err := dialRueidis(c)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	limiter, err := newRueidis(tappedRueidis{client, t})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := limiter.Allow(ctx, "u"); err != nil {
+		return nil, fmt.Errorf("call rueidislimiter: %w", err)
+	}
+	args := t["evalsha"] // EVALSHA sha 2 counter end cost end now
+	count := func(s fcall.Subject) []any {
+		own, now := forSubject(args, "u", s), time.Now()
+		own[6], own[7] = now.Add(time.Hour).UnixMilli(), now.UnixMilli()
+		return own
+	}
+	return []workload{
+		{name: "rueidislimiter (fixed window)", prepare: after(count), call: count, expect: "*2\r\n:2\r\n"},
+		{name: "rueidislimiter (fixed window), first use", call: count, expect: "*2\r\n:1\r\n"},
+	}, nil
+}
+
+// A tappedRueidis is a client of rueidis that keeps in tap what is sent.
+type tappedRueidis struct {
+	rueidis.Client
+	tap tap
+}
+
+// Do implements rueidis.Client.
+func (c tappedRueidis) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	var args []any
+	for _, word := range cmd.Commands() {
+		args = append(args, strings.Clone(word)) // the limiter and the client reuse their buffers
+	}
+	c.tap[strings.ToLower(args[0].(string))] = args
+	return c.Client.Do(ctx, cmd)
+}
+
 // newUlule returns ulule's limiter at 100 an hour.
 func newUlule(c *redis.Client) (*limiter.Limiter, error) {
 	store, err := ulule.NewStore(c)
@@ -143,6 +191,33 @@ func newThrottled(c *redis.Client) (*throttled.GCRARateLimiterCtx, error) {
 	limiter, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerHour(100), MaxBurst: 99})
 	if err != nil {
 		return nil, fmt.Errorf("make throttled's limiter: %w", err)
+	}
+	return limiter, nil
+}
+
+// dialRueidis connects to c's server with rueidis' defaults, as its users do: it pipelines all callers' calls on up to 4 connections.
+func dialRueidis(c *redis.Client) (rueidis.Client, error) {
+	o := c.Options()
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{o.Addr}, Username: o.Username, Password: o.Password, SelectDB: o.DB,
+		DialCtxFn: func(ctx context.Context, _ string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return o.Dialer(ctx, o.Network, o.Addr) // a unix socket, or TLS as the URL says
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect rueidis to %s: %w", o.Addr, err)
+	}
+	return client, nil
+}
+
+// newRueidis returns rueidislimiter at 100 an hour.
+func newRueidis(client rueidis.Client) (rueidislimiter.RateLimiterClient, error) {
+	limiter, err := rueidislimiter.NewRateLimiter(rueidislimiter.RateLimiterOption{
+		ClientBuilder: func(rueidis.ClientOption) (rueidis.Client, error) { return client, nil },
+		Limit:         100, Window: time.Hour,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make rueidislimiter: %w", err)
 	}
 	return limiter, nil
 }

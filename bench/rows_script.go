@@ -41,11 +41,14 @@ func scriptWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, e
 func (t tap) script(of, function string) command {
 	args := t["evalsha"]
 	answers[args[1]] = func(reply []byte) string { return answers[function](reply) }
-	return func(s fcall.Subject) []any {
-		own := append([]any(nil), args...)
-		for i, key := range keys(own) {
-			own[3+i] = strings.Replace(key, "{"+of+"}", "{"+string(s)+"}", 1)
-		}
-		return own
+	return func(s fcall.Subject) []any { return forSubject(args, of, s) }
+}
+
+// forSubject is an EVALSHA of a subject for another one.
+func forSubject(args []any, of string, s fcall.Subject) []any {
+	own := append([]any(nil), args...)
+	for i, key := range keys(own) {
+		own[3+i] = strings.Replace(key, "{"+of+"}", "{"+string(s)+"}", 1)
 	}
+	return own
 }

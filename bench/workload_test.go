@@ -66,20 +66,23 @@ func TestWorkloads_areAnsweredAsExpected(t *testing.T) {
 	}
 	defer p.conn.Close()
 	for _, w := range workloads() {
-		t.Run(w.name, func(t *testing.T) {
-			m := meter{client: srv.client, pipe: p}
-			const subjects = 3
-			if err := m.client.FlushDB(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.state(t.Context(), w, subjects, subject); err != nil {
-				t.Fatal(err)
-			}
-			for i := range subjects {
-				if err := p.send([][]byte{encode(w.call(subject(i))...)}, w.expect, w.call(subject(i))[1]); err != nil {
-					t.Error(err)
-				}
-			}
-		})
+		t.Run(w.name, func(t *testing.T) { checkAnswers(t, meter{client: srv.client, pipe: p}, w) })
+	}
+}
+
+// checkAnswers calls once for each of three subjects, the first prepared and the others copies.
+func checkAnswers(t *testing.T, m meter, w workload) {
+	t.Helper()
+	const subjects = 3
+	if err := m.client.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.state(t.Context(), w, subjects, subject); err != nil {
+		t.Fatal(err)
+	}
+	for i := range subjects {
+		if err := m.pipe.send([][]byte{encode(w.call(subject(i))...)}, w.expect, w.call(subject(i))[1]); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// realServer starts a server that runs scripts, which the embedded engine does not.
+func realServer(t *testing.T) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("SKIPPED: redis-server is not on PATH; no other limiter was called")
+	}
+	options := &redis.Options{}
+	stop, err := launch("redis-server", t.TempDir(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	srv := &server{client: redis.NewClient(options), network: options.Network, addr: options.Addr}
+	t.Cleanup(func() { _ = srv.client.Close() })
+	if err := srv.prepare(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	return srv
+}
+
+func TestPeerWorkloads_areAnsweredAsExpected(t *testing.T) {
+	srv := realServer(t)
+	p, err := dial(srv.network, srv.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.conn.Close()
+	peers, err := peerWorkloads(t.Context(), srv.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range peers {
+		t.Run(w.name, func(t *testing.T) { checkAnswers(t, meter{client: srv.client, pipe: p}, w) })
+	}
+}
