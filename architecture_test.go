@@ -18,6 +18,7 @@ func TestImports_flowOneWay(t *testing.T) {
 		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
 		"github.com/redis/go-redis", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra",
 	}
+	peers := []string{"github.com/go-redis/redis_rate", "github.com/redis/rueidis", "github.com/throttled/throttled", "github.com/ulule/limiter"}
 	forTests := []string{module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
 	for _, rule := range []struct {
 		room string
@@ -38,6 +39,8 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./codegen", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
 		{"./embedded", []string{module + "codegen", module + "gen", module + "loader", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		{"./lua_test", []string{"github.com/testcontainers/", "github.com/spf13/cobra"}},
+		// Only the benchmark links other limiters.
+		{"./cmd/rlfunc", peers},
 	} {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", rule.room).Output()
 		if err != nil {
