@@ -22,12 +22,12 @@ import (
 type way struct {
 	name  string
 	call  func(ctx context.Context, i int) error
-	rates map[string]float64 // the least share of other ways' decisions a second, by 64 goroutines
-	delay map[string]float64 // the most of other ways' time, by one
+	rates map[string]float64 // the least share of other ways' decisions a second, of 64 callers
+	delay map[string]float64 // the most of other ways' p50, of one caller
 }
 
-// A crowd is what one round of calls showed.
-type crowd struct{ perSecond, allocs, half float64 }
+// A crowd is what one round of calls showed, its latencies in microseconds.
+type crowd struct{ perSecond, allocs, p50, p99 float64 }
 
 const ownDeadline = 100 * time.Millisecond
 
@@ -48,14 +48,14 @@ func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 		span = 100 * time.Millisecond
 	}
 	var rows []Row
-	for _, goroutines := range []int{1, 4, 16, 64, 256} {
+	for _, callers := range []int{1, 4, 16, 64, 256} {
 		got := map[string][]crowd{}
 		for round := range rounds + 1 {
 			for _, w := range all {
 				if err := client.FlushDB(ctx).Err(); err != nil {
 					return nil, fmt.Errorf("empty the database: %w", err)
 				}
-				c, err := gather(ctx, w, goroutines, span)
+				c, err := gather(ctx, w, callers, span)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", w.name, err)
 				}
@@ -64,31 +64,43 @@ func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 				}
 			}
 		}
-		rate := func(name string) Spread {
-			return each(got[name], func(c crowd) float64 { return c.perSecond })
-		}
-		half := func(name string) float64 { return each(got[name], func(c crowd) float64 { return c.half }).Median }
+		named := map[string]Row{}
 		for _, w := range all {
-			row := Row{
-				Part: "caller", Name: fmt.Sprintf("%s, %d goroutines", w.name, goroutines), Value: rate(w.name), Unit: "decisions/s",
-				Beside: fmt.Sprintf("p50 %.1f us, %.0f allocations a call", half(w.name), each(got[w.name], func(c crowd) float64 { return c.allocs }).Median),
-			}
+			named[w.name] = crowdRow("caller", w.name, callers, got[w.name], "decisions/s")
+		}
+		for _, w := range all {
+			row := named[w.name]
+			row.Beside = fmt.Sprintf("%.0f allocations a call", each(got[w.name], func(c crowd) float64 { return c.allocs }).Median)
 			for _, rival := range slices.Sorted(maps.Keys(w.rates)) {
-				if goroutines == 64 {
+				if callers == 64 {
 					row.Goals = append(row.Goals, Goal{
-						Text: fmt.Sprintf("at least %.1f of %s", w.rates[rival], rival), Got: rate(w.name).Median / rate(rival).Median, Bound: w.rates[rival], Least: true,
+						Text: fmt.Sprintf("at least %.1f of %s", w.rates[rival], rival), Got: row.Value.Median / named[rival].Value.Median, Bound: w.rates[rival], Least: true,
 					})
 				}
 			}
 			for rival, bound := range w.delay {
-				if goroutines == 1 {
-					row.Goals = []Goal{{Text: fmt.Sprintf("p50 at most %.1f of %s", bound, rival), Got: half(w.name) / half(rival), Bound: bound}}
+				if callers == 1 {
+					row.Goals = []Goal{{Text: fmt.Sprintf("p50 at most %.1f of %s", bound, rival), Got: row.P50.Median / named[rival].P50.Median, Bound: bound}}
 				}
 			}
 			rows = append(rows, row)
 		}
 	}
 	return rows, nil
+}
+
+// crowdRow is the row of some callers at once.
+func crowdRow(part, name string, callers int, rounds []crowd, unit string) Row {
+	plural := "s"
+	if callers == 1 {
+		plural = ""
+	}
+	return Row{
+		Part: part, Name: fmt.Sprintf("%s, %d caller%s", name, callers, plural), Unit: unit,
+		Value: each(rounds, func(c crowd) float64 { return c.perSecond }),
+		P50:   new(each(rounds, func(c crowd) float64 { return c.p50 })),
+		P99:   new(each(rounds, func(c crowd) float64 { return c.p99 })),
+	}
 }
 
 func each(rounds []crowd, value func(crowd) float64) Spread {
@@ -177,7 +189,7 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 	}, other.Close, nil
 }
 
-// gather calls from so many goroutines for a while.
+// gather calls from that many goroutines for a while.
 func gather(ctx context.Context, w way, goroutines int, span time.Duration) (crowd, error) {
 	const subjects = 10_000
 	var next atomic.Int64
@@ -214,5 +226,5 @@ func gather(ctx context.Context, w way, goroutines int, span time.Duration) (cro
 	}
 	all := slices.Concat(times...)
 	slices.Sort(all)
-	return crowd{rate(len(all), took), float64(after.Mallocs-before.Mallocs) / float64(len(all)), quantile(all, 0.5)}, nil
+	return crowd{rate(len(all), took), float64(after.Mallocs-before.Mallocs) / float64(len(all)), quantile(all, 0.5), quantile(all, 0.99)}, nil
 }

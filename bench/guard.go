@@ -32,7 +32,7 @@ type service struct {
 // deadAddr is where nothing listens.
 const deadAddr = "127.0.0.1:1"
 
-// guardRows measures requests to a handler of net/http through middleware, by 1 and 64 goroutines: how many a second, and how long
+// guardRows measures requests to a handler of net/http through middleware, by 1 and 64 callers: how many a second, and how long
 // half and 99 of 100 take. The network is left out but for that to Redis. Then what needs no Redis: a remembered refusal, and each
 // failure contract while Redis is dead.
 func guardRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
@@ -46,37 +46,33 @@ func guardRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 		span = 100 * time.Millisecond
 	}
 	var rows []Row
-	for _, goroutines := range []int{1, 64} {
-		rates, halves, tails := make([][]float64, len(services)), make([][]float64, len(services)), make([][]float64, len(services))
+	for _, callers := range []int{1, 64} {
+		got := make([][]crowd, len(services))
 		for round := range rounds + 1 {
 			for k, svc := range services {
 				if err := srv.client.FlushDB(ctx).Err(); err != nil {
 					return nil, fmt.Errorf("empty the database: %w", err)
 				}
-				took, perSecond, err := serveCrowd(svc, goroutines, span)
+				c, err := serveCrowd(svc, callers, span)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", svc.name, err)
 				}
 				if round > 0 { // the first one opens the connections
-					rates[k] = append(rates[k], perSecond)
-					halves[k] = append(halves[k], quantile(took, 0.5))
-					tails[k] = append(tails[k], quantile(took, 0.99))
+					got[k] = append(got[k], c)
 				}
 			}
 		}
 		for k, svc := range services {
-			rows = append(rows, Row{
-				Part: "guard", Name: fmt.Sprintf("%s, %d goroutines", svc.name, goroutines), Value: spread(rates[k]), Unit: "requests/s",
-				Beside: fmt.Sprintf("p50 %.1f us, p99 %.1f us", spread(halves[k]).Median, spread(tails[k]).Median),
-			})
+			rows = append(rows, crowdRow("guard", svc.name, callers, got[k], "requests/s"))
 		}
 	}
 	alone, err := aloneRows(ctx, rounds, span)
 	return append(rows, alone...), err
 }
 
-// serveCrowd asks from so many goroutines for a while, and returns what each request took in microseconds, sorted.
-func serveCrowd(svc service, goroutines int, span time.Duration) (took []float64, perSecond float64, err error) {
+// serveCrowd asks from that many goroutines for a while.
+func serveCrowd(svc service, goroutines int, span time.Duration) (crowd, error) {
+	var took []float64
 	var mu sync.Mutex
 	var next atomic.Int64
 	var failed atomic.Int64
@@ -104,10 +100,10 @@ func serveCrowd(svc service, goroutines int, span time.Duration) (took []float64
 	group.Wait()
 	elapsed := time.Since(start)
 	if code := failed.Load(); code != 0 {
-		return nil, 0, fmt.Errorf("answered %d", code)
+		return crowd{}, fmt.Errorf("answered %d", code)
 	}
 	slices.Sort(took)
-	return took, rate(len(took), elapsed), nil
+	return crowd{perSecond: rate(len(took), elapsed), p50: quantile(took, 0.5), p99: quantile(took, 0.99)}, nil
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
@@ -194,7 +190,7 @@ func aloneRows(ctx context.Context, rounds int, span time.Duration) ([]Row, erro
 		rates = append(rates, rate(n, time.Since(start)))
 	}
 	rows = append(rows, Row{
-		Part: "guard", Name: "a remembered refusal, 1 goroutine", Value: spread(rates), Unit: "decisions/s",
+		Part: "guard", Name: "a remembered refusal, 1 caller", Value: spread(rates), Unit: "decisions/s",
 		Goals: []Goal{{Text: "at least 3000000", Got: spread(rates).Median, Bound: 3_000_000, Least: true}},
 	})
 	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed, policy.Local} {
@@ -250,7 +246,7 @@ func deadRow(ctx context.Context, contract policy.OnFailure) (Row, error) {
 	slices.Sort(took)
 	return Row{
 		Part: "guard", Name: fmt.Sprintf("Redis dead, minute and hour logs, %s", contract), Value: spread(took), Unit: "us a decision",
-		Beside: fmt.Sprintf("p99 %.1f us", quantile(took, 0.99)),
-		Goals:  []Goal{{Text: "at most 100", Got: quantile(took, 0.5), Bound: 100}},
+		P50: new(exactly(quantile(took, 0.5))), P99: new(exactly(quantile(took, 0.99))),
+		Goals: []Goal{{Text: "at most 100", Got: quantile(took, 0.5), Bound: 100}},
 	}, nil
 }

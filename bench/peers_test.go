@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -44,5 +45,25 @@ func TestPeerWorkloads_areAnsweredAsExpected(t *testing.T) {
 	}
 	for _, w := range peers {
 		t.Run(w.name, func(t *testing.T) { checkAnswers(t, meter{client: srv.client, pipe: p}, w) })
+	}
+}
+
+func TestWays_areMeasured(t *testing.T) {
+	all, done, err := ways(realServer(t).client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for _, w := range all {
+		for _, callers := range []int{1, 8} {
+			c, err := gather(t.Context(), w, callers, 10*time.Millisecond)
+			if err != nil {
+				t.Errorf("%s: %v", w.name, err)
+				continue
+			}
+			if c.perSecond <= 0 || c.p50 <= 0 || c.p99 < c.p50 {
+				t.Errorf("%s, %d callers: got %+v", w.name, callers, c)
+			}
+		}
 	}
 }

@@ -20,10 +20,12 @@ type Report struct {
 
 // A Row is one line of the table.
 type Row struct {
-	Part    string  `json:"part"` // server, memory, caller or embedded
+	Part    string  `json:"part"` // server, memory, caller, guard or embedded
 	Name    string  `json:"name"`
 	Value   Spread  `json:"value"`
 	Unit    string  `json:"unit"`
+	P50     *Spread `json:"p50_us,omitempty"`      // half of a round's calls took at most this many microseconds
+	P99     *Spread `json:"p99_us,omitempty"`      // 99 of 100 calls did
 	Empty   *Spread `json:"times_empty,omitempty"` // as a multiple of an empty call of the same round
 	Beside  string  `json:"beside,omitempty"`      // what else is to be said: a share of a peer, allocations
 	Goals   []Goal  `json:"goals,omitempty"`
@@ -58,21 +60,18 @@ func (r *Report) writeTable(w io.Writer) error {
 		measured += ", " + r.Server
 	}
 	fmt.Fprintf(w, "%s, %s, medians of %d rounds (quarter to quarter in brackets)\n\n", r.Started.Format("2006-01-02 15:04 MST"), measured, r.Rounds)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "part\twhat\tvalue\t\ttimes empty\tbeside\tgoal\tmet")
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "part\twhat\tvalue\t\tp50\tp99\ttimes empty\t\tbeside\tgoal\tmet")
 	var missed []string
 	goals := 0
 	for _, row := range r.Rows {
-		value, empty := row.Value.format()+" "+row.Unit, ""
+		cells := []string{row.Part, row.Name, row.Value.format() + " " + row.Unit, row.Value.brackets(), micros(row.P50), micros(row.P99), "", ""}
 		if row.Empty != nil {
-			empty = row.Empty.format()
-		}
-		brackets := row.Value.brackets()
-		if row.Empty != nil {
-			brackets = row.Empty.brackets()
+			cells[6], cells[7] = row.Empty.format(), row.Empty.brackets()
 		}
 		if row.Failure != "" {
-			value, empty, brackets = "failed: "+row.Failure, "", ""
+			cells = []string{row.Part, row.Name, "failed: " + row.Failure, "", "", "", "", ""}
 		}
 		var texts []string
 		met := ""
@@ -88,10 +87,13 @@ func (r *Report) writeTable(w io.Writer) error {
 			met = "NO"
 			missed = append(missed, fmt.Sprintf("%s: %s, got %s", row.Name, g.Text, number(g.Got)))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Part, row.Name, value, brackets, empty, row.Beside, strings.Join(texts, ", "), met)
+		fmt.Fprintln(t, strings.Join(append(cells, row.Beside, strings.Join(texts, ", "), met), "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
+	}
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 	switch {
 	case goals == 0:
@@ -101,6 +103,14 @@ func (r *Report) writeTable(w io.Writer) error {
 		fmt.Fprintf(w, "\nMissed %d of %d goals: %s\n", len(missed), goals, strings.Join(missed, "; "))
 	}
 	return nil
+}
+
+// micros is a row's latency, empty where it has none.
+func micros(s *Spread) string {
+	if s == nil {
+		return ""
+	}
+	return s.format() + " us"
 }
 
 func (s Spread) format() string { return number(s.Median) }
