@@ -16,6 +16,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // A way is one manner of asking for a decision.
@@ -161,6 +163,17 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 		other.Close()
 		return nil, nil, err
 	}
+	guarded, err := guard.New(rdb, &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{
+		Name: "chat", Limits: []policy.Limit{{Name: "hour", Kind: policy.GCRA, Limit: 100, Window: time.Hour}},
+	}}}, guard.Options{})
+	if err != nil {
+		other.Close()
+		return nil, nil, err
+	}
+	done = func() {
+		_ = guarded.Close()
+		other.Close()
+	}
 	return []way{
 		{name: "empty function, go-redis", call: bare(rdb)},
 		{name: emptyRival, call: bare(pipelined)},
@@ -168,6 +181,13 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 		{name: "gcra 100/h, no sharing", call: gcra(unshared)},
 		{name: "sliding_log 100/h", call: func(ctx context.Context, i int) error {
 			_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: subject(i), Limit: 100, Window: time.Hour})
+			return err
+		}},
+		{name: "guard, gcra 100/h", call: func(ctx context.Context, i int) error {
+			d, err := guarded.Decide(ctx, guard.Request{Endpoint: "chat", Subject: string(subject(i))})
+			if err == nil && d.Fallback != guard.FallbackNone {
+				err = fmt.Errorf("decided without Redis: %w", d.Cause)
+			}
 			return err
 		}},
 		{name: rateRival, call: func(ctx context.Context, i int) error {
@@ -186,7 +206,7 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 			_, err := countPeer.Allow(ctx, string(subject(i)))
 			return err
 		}},
-	}, other.Close, nil
+	}, done, nil
 }
 
 // gather calls from that many goroutines for a while.
