@@ -1,6 +1,7 @@
 package luatest_test
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,10 +151,18 @@ func TestArguments_outOfBoundsAreRefusedByTheServerToo(t *testing.T) {
 				}
 			}
 			arity := beginning("RLARG " + f.Name + " must be called with ")
-			for n := range len(w.keys) + 3 {
-				if n != len(w.keys) {
-					try(strconv.Itoa(n)+" keys", append(slices.Clone(w.keys), "x", "x")[:n], w.args, arity)
-				}
+			least, most, tooMany := len(w.keys), len(w.keys), arity
+			if keys := f.Keys(); keys[len(keys)-1].Several { // the call has one of them
+				last := keys[len(keys)-1]
+				least, most = least-1, most-1+int(last.Max)
+				tooMany = one(fmt.Sprintf("RLARG %s must be at most %d keys", last.Name, last.Max))
+			}
+			for n := range least {
+				try(strconv.Itoa(n)+" keys", w.keys[:n], w.args, arity)
+			}
+			more := append(slices.Clone(w.keys), slices.Repeat([]string{"x"}, most+2-len(w.keys))...)
+			for n := most + 1; n <= most+2; n++ {
+				try(strconv.Itoa(n)+" keys", more[:n], w.args, tooMany)
 			}
 			for n := range len(w.args) - f.Omissible() {
 				try(strconv.Itoa(n)+" arguments", w.keys, w.args[:n], beginning("RLARG "))

@@ -145,3 +145,36 @@ func TestAdmit_duplicateOfAForgottenChargeHasNoReservation(t *testing.T) {
 		guardStep{Name: "twice the window later", Advance: 500 * time.Millisecond, Call: admit(first), Want: known},
 	)
 }
+
+// So many repeats pass for nothing, as attempts; one more is a new request, and then as many pass again.
+func TestAdmit_repeats(t *testing.T) {
+	limits := []admitLimit{perLog("minute", 9, time.Minute)}
+	plain := admitParams{Receipt: "r", Dedup: time.Hour, Repeats: new(int64(2)), Limits: limits}
+	left := func(remaining int64, duplicate bool) admitResult {
+		r := passes(admitRow{Allowed: true, Remaining: remaining, ResetAfter: time.Minute})
+		r.Duplicate = duplicate
+		return r
+	}
+	attempts := plain
+	attempts.Tiers = []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: time.Minute}}
+	counted := func(r admitResult, n int64) admitResult {
+		r.Tiers = []admitTier{{Count: n, Remaining: 8 - n}}
+		return r
+	}
+	never := plain
+	never.Repeats = new(int64(0))
+	guards.Run(
+		t,
+		guardStep{Call: admit(plain), Writes: true, Want: left(8, false)},
+		guardStep{Name: "first repeat", Call: admit(plain), Writes: true, Want: left(8, true)},
+		guardStep{Name: "second repeat, an attempt", Call: admit(attempts), Writes: true, Want: counted(left(8, true), 1)},
+		guardStep{Name: "a new request", Call: admit(plain), Writes: true, Want: left(7, false)},
+		guardStep{Name: "its first repeat", Call: admit(plain), Writes: true, Want: left(7, true)},
+		guardStep{Name: "given back", Call: giveBack(guardBack{Limits: limits, Left: []time.Duration{time.Minute}, At: luatest.Start, Receipt: "r"}), Writes: true, Want: given},
+		guardStep{Name: "as if it had not come", Call: admit(plain), Writes: true, Want: left(7, false)},
+		guardStep{Call: admit(plain), Writes: true, Want: left(7, true)},
+		guardStep{Call: admit(plain), Writes: true, Want: left(7, true)},
+		guardStep{Name: "no repeat passes", Call: admit(never), Writes: true, Want: left(6, false)},
+		guardStep{Name: "any number passes", Call: admit(admitParams{Receipt: "r", Dedup: time.Hour, Limits: limits}), Want: left(6, true)},
+	)
+}

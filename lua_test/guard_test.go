@@ -33,6 +33,7 @@ type admitParams struct {
 	Receipt           string
 	ReceiptOf         fcall.Subject
 	Dedup             time.Duration
+	Repeats           *int64
 	Budgets           []guard.AdmitBudgets
 	BudgetsOf         fcall.Subject
 	Estimate          fcall.Micros
@@ -56,7 +57,7 @@ func (p admitParams) pack() (guard.AdmitParams, error) {
 	escalation, errEscalation := guard.PackAdmitEscalation(p.Escalation...)
 	return guard.AdmitParams{
 		Bucket: p.Bucket, Blocks: p.Blocks, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, ReceiptOf: p.ReceiptOf,
-		Dedup: p.Dedup, Budgets: budgets, BudgetsOf: p.BudgetsOf, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
+		Dedup: p.Dedup, Repeats: p.Repeats, Budgets: budgets, BudgetsOf: p.BudgetsOf, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
 		Hold: p.Hold, Penalty: p.Penalty, Reservation: p.Reservation, Tiers: tiers, Escalation: escalation, StrikeMemory: p.StrikeMemory,
 		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload,
 	}, errors.Join(err, errBudgets, errTiers, errEscalation)

@@ -74,7 +74,7 @@ var wireCalls = []wireCall{
 	onWire(challenge.New, (*challenge.Client).Peek, challenge.PeekParams{Bucket: "u1", Token: "t1"}),
 
 	onWire(guard.New, (*guard.Client).Admit, admitParams{
-		Bucket: "u1", Receipt: "r1", Dedup: 2 * time.Second, Limits: guardLimits(5), Weight: 2, Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
+		Bucket: "u1", Blocks: []fcall.Subject{"u2"}, Receipt: "r1", Dedup: 2 * time.Second, Repeats: new(int64(2)), Limits: guardLimits(5), Weight: 2, Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
 		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
@@ -249,9 +249,14 @@ func (w *wireCall) slots(t testing.TB, f spec.Function) (slots []wireSlot, keys 
 			w.args = append(slices.Clone(w.args), "")
 		}
 	}
+	var several []wireKey // one of each in the calls
 	for _, p := range f.Params {
 		switch p.Kind {
 		case spec.KindKey:
+			if p.Several {
+				several = append(several, wireKey{p.Redis, func([]string) bool { return true }})
+				continue
+			}
 			keys = append(keys, wireKey{p.Redis, func(args []string) bool { return p.With == "" || given(args, p.With) }})
 		case spec.KindPacked:
 			add(p.Name, p)
@@ -284,6 +289,7 @@ func (w *wireCall) slots(t testing.TB, f spec.Function) (slots []wireSlot, keys 
 			add(p.Name, p)
 		}
 	}
+	keys = append(keys, several...)
 	keys = slices.DeleteFunc(keys, func(k wireKey) bool { return !k.there(w.args) })
 	if arg != len(w.args) || len(keys) != len(w.keys) {
 		t.Fatalf("%s has %d arguments and %d keys, its header %d and %d", w.name, len(w.args), len(w.keys), arg, len(keys))

@@ -17,7 +17,7 @@ var admitFunction = &fcall.Function{
 	Name:       "admit",
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  16,
+	Omissible:  17,
 	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 8}, {Values: 9}, {Values: 17}, {Values: 65}, {}, {}, {Values: 7}, {Text: true}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
 }
 
@@ -41,6 +41,9 @@ type AdmitParams struct {
 	ReceiptOf fcall.Subject
 	// Dedup: how long a receipt is known. From 1µs to 3650 days, rounded up to a microsecond. Defaults to 10s.
 	Dedup time.Duration
+	// Repeats: how many repeats of a receipt pass for nothing; any number when absent. From 0 to 8. Nil is
+	// absent.
+	Repeats *int64
 	// Budgets: budgets, as of cost.reserve. 0 to 16 of them.
 	Budgets AdmitBudgetsPack
 	// BudgetsOf is the subject of the keys that go with Budgets. Optional: the zero value is the call's subject.
@@ -210,8 +213,7 @@ type AdmitResult struct {
 	RetryAfter time.Duration
 	// At: when it was decided, for give_back; the epoch where no limit needed the clock.
 	At time.Time
-	// Challenge: what became of it. unused: it is fine, and stays as something else refuses. none: not asked for,
-	// and when blocked or a duplicate.
+	// Challenge: what became of it; unused: something else refused; none: not looked at.
 	Challenge AdmitChallenge
 	// Reservation: to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when
 	// nothing is reserved.
@@ -280,12 +282,12 @@ const (
 // the challenge. A block of any subject that holds refuses whatever else, and nothing is recorded. A receipt
 // that was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Else every
 // limit, the budgets and the challenge have to allow; then each is charged, as ratelimit.check, cost.reserve
-// and challenge.consume do. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one
-// is refused. A refused call writes nothing but the attempt.
+// and challenge.consume do. With repeats, so many repeats of a receipt pass for nothing, as attempts, and one
+// more is a new request. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one is
+// refused. A refused call writes nothing but the attempt.
 //
-// A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of
-// whatever waits longest. Of several reasons the first is told that stands before the others in reason's
-// list.
+// A shadow limit never refuses; it is charged where it allows. The tick of retry_after is that of whatever
+// waits longest. Of several reasons the answer has the first in reason's list.
 //
 // Errors of its own, besides those of every call (see package fcall):
 //   - RLARG: limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
@@ -318,7 +320,7 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys(), 16)
+	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys(), 17)
 	a.Key("bucket", p.Bucket, "block")
 	if p.Receipt != "" {
 		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Bucket), "checked")
@@ -341,6 +343,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 224)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
+	a.OptIntPtr("repeats", p.Repeats, 0, 8)
 	a.Pack("budgets", p.Budgets.pack, 0, 16)
 	a.OptMicros("estimate", p.Estimate, 0, 1000000000000000)
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)

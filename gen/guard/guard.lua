@@ -331,13 +331,14 @@ end
 return block_state
 end)()
 
-local receipt_set = (function() -- rlfunc: lines=78 file=functions/lib/receipt_set.lua
+local receipt_set = (function() -- rlfunc: lines=122 file=functions/lib/receipt_set.lua
 --- Receipts that were counted, in a sorted set by time, all kept for the longest dedup of the calls that counted one.
 ---
 --- That dedup stands among them as the score of '', which is not a receipt: below 0, so before all times. It lives as long as the key.
+--- A repeat that passed stands as '\\0<n>:<receipt>' beside its receipt, at the same time.
 --- @use clock
 --- @lib receipt_set
---- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed; '' by the longest dedup, negative
+--- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed; '\\0<n>:<receipt>' by that of its receipt; '' by the longest dedup, negative
 local receipt_set = {}
 
 -- From 2112 on a microsecond is the least that a double tells apart.
@@ -346,10 +347,53 @@ local halves_end_us = 4503599627370496
 -- A call drops at most this many that no caller needs.
 local most_dropped = 100
 
+-- A caller lets at most this many repeats pass.
+local most_repeats = 8
+
 -- Whether a receipt was seen less than known_us ago. One from further ahead than that is a broken clock's.
 function receipt_set.knows(key, receipt, now_us, known_us)
   local seen_us = tonumber(redis.call('ZSCORE', key, receipt))
   return seen_us and seen_us > now_us - known_us and seen_us - now_us <= known_us or false
+end
+
+-- The members for repeats up to the n-th.
+local function marks_of(receipt, n)
+  local marks = {}
+  for i = 1, n do
+    marks[i] = '\0' .. string.format('%.0f', i) .. ':' .. receipt
+  end
+  return marks
+end
+
+-- Looks for a receipt of which repeats may pass; any number of them where that is absent. Returns whether it is known, and not as often
+-- repeated; the mark of this repeat, nil for none; and whether it was repeated so often.
+function receipt_set.look(key, receipt, now_us, known_us, repeats)
+  if not key or not receipt or not receipt_set.knows(key, receipt, now_us, known_us) then
+    return false, nil, false
+  end
+  if not repeats then
+    return true, nil, false
+  end
+  local at, marks = redis.call('ZSCORE', key, receipt), marks_of(receipt, repeats)
+  for i = 1, #marks do
+    if redis.call('ZSCORE', key, marks[i]) ~= at then
+      return true, marks[i], false
+    end
+  end
+  return false, nil, true
+end
+
+-- Notes that a call passed for which look returned a mark, or that the receipt was repeated often enough and is counted again.
+function receipt_set.passed(key, receipt, mark, spent)
+  if not key or not receipt then
+    return
+  end
+  local at = mark and redis.call('ZSCORE', key, receipt)
+  if mark and at then
+    redis.call('ZADD', key, at, mark) -- rlfunc:ignore missing-ttl the receipt is there, and with it the key's expiry
+  elseif spent then
+    redis.call('ZREM', key, unpack(marks_of(receipt, most_repeats)))
+  end
 end
 
 -- The longest dedup that is kept; 0 where none is.
@@ -404,9 +448,9 @@ function receipt_set.admitted_us(key, receipt)
   return nil
 end
 
--- Forgets a receipt, as if it had not been counted.
+-- Forgets a receipt and its repeats, as if it had not been counted.
 function receipt_set.forget(key, receipt)
-  redis.call('ZREM', key, receipt)
+  redis.call('ZREM', key, receipt, unpack(marks_of(receipt, most_repeats)))
 end
 
 return receipt_set
@@ -4203,14 +4247,15 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- Decides a request: all of it is allowed and charged, or none is.
 ---
 --- A request may have several subjects. Attempts, and the block that they start, are those of the call's subject; each limit may be
---- another's, or all subjects' together, and so may the receipt, the budgets and the challenge.
---- A block of any subject that holds refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is
---- allowed: nothing is charged, consumed or recorded. Else every limit, the budgets and the challenge have to allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. With tiers the call is an attempt as of
---- abuse.attempt, and the threshold-th one is refused. A refused call writes nothing but the attempt.
+--- another's, or all subjects' together, and so may the receipt, the budgets and the challenge. A block of any subject that holds
+--- refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing is charged,
+--- consumed or recorded. Else every limit, the budgets and the challenge have to allow; then each is charged, as ratelimit.check,
+--- cost.reserve and challenge.consume do. With repeats, so many repeats of a receipt pass for nothing, as attempts, and one more is a
+--- new request. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one is refused. A refused call writes
+--- nothing but the attempt.
 ---
---- A shadow limit is told and never refuses; it is charged where it allows. The tick of retry_after is that of whatever waits
---- longest. Of several reasons the first is told that stands before the others in reason's list.
+--- A shadow limit never refuses; it is charged where it allows. The tick of retry_after is that of whatever waits longest. Of several
+--- reasons the answer has the first in reason's list.
 --- @use clock block_state receipt_set limit limit_set admission tier_set
 --- @key    bucket         string[block]            the subject's block: it holds while the key is there
 --- @key    receipts       zset[checked]?receipt.of the receipts that were admitted, by time
@@ -4223,6 +4268,7 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @arg    weight         count[1..1000000]=1      what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one each call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
+--- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for nothing; any number when absent
 --- @arg    budgets        packed[0..16]            budgets, as of cost.reserve
 --- @arg    budgets.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    budgets.window duration[1us..3650d]     length of the window
@@ -4249,8 +4295,7 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
 --- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
 --- @result at             time                     when it was decided, for give_back; the epoch where no limit needed the clock
---- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) what became of it. unused: it is
----     fine, and stays as something else refuses. none: not asked for, and when blocked or a duplicate
+--- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) what became of it; unused: something else refused; none: not looked at
 --- @result reservation    text[0..256]             to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when nothing is reserved
 --- @result limits         group(limit)             an answer for each limit, in the order of the call; none when blocked
 --- @result budgets        group                    an answer for each budget; none when blocked
@@ -4263,14 +4308,13 @@ do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
 --- @error  RLSTATE                                 a key holds what its library does not write
-local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, budgets,
-    estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
+local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
+    budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
     payload)
   local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
   if not left_ms then
     return nil, blocked_by
-  end
-  if left_ms > 0 then
+  elseif left_ms > 0 then
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
@@ -4278,21 +4322,20 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     local rows, refused, wait_us = limit_set.take(limits, limits_state, weight, now_us)
     if not rows then
       return nil, refused
-    end
-    if refused > 0 then
+    elseif refused > 0 then
       return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
     end
     return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
   end
   local clock_us = clock.now_us()
-  local known = receipt and receipts and receipt_set.knows(receipts, receipt, clock_us, dedup_us) or false
+  local known, mark, spent = receipt_set.look(receipts, receipt, clock_us, dedup_us, repeats)
   local asked, failure = admission.judge(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
     challenges, challenge, challenge_required, payload, clock_us)
   if not asked then
     return nil, failure
   end
   local rows, costs, reason, outcome = asked.rows, asked.cost.rows, asked.reason, asked.outcome
-  local counted = #tiers > 0 and not known and (asked.own or not count_refused)
+  local counted = #tiers > 0 and (not known or mark ~= nil) and (asked.own or not count_refused)
   local tried, no_attempts = tier_set.judge(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried then
     return nil, no_attempts -- rlfunc:ignore result-nil tier_set.judge returns nil with a refusal only
@@ -4304,13 +4347,14 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     if failure then
       return nil, failure
     end
+    receipt_set.passed(receipts, receipt, mark, spent)
   end
-  local wait_us, struck = asked.wait_us, tried.strikes
+  local wait_us = asked.wait_us
   if counted and attempts and pages then
     wait_us = math.max(wait_us, tier_set.record(bucket, attempts, pages, tiers, tried, escalation, clock_us))
   end
   if admitted then
-    return true, known, 'none', 0, 0, struck, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
+    return true, known, 'none', 0, 0, tried.strikes, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
   end
   if tried.tier > 0 then
     reason = 'tier'
@@ -4520,8 +4564,8 @@ local rlfunc_places_challenge = {['none'] = 0, ['absent'] = 1, ['consumed'] = 2,
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args > 16 then
-    return {err = 'RLARG admit must be called with at least 1 key and at most 16 arguments'}
+  if #keys < 1 or rlfunc_args > 17 then
+    return {err = 'RLARG admit must be called with at least 1 key and at most 17 arguments'}
   end
   if string.find(keys[1], '{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -4533,22 +4577,22 @@ local function guard_v1_admit(keys, args)
     receipts = keys[rlfunc_key]
   end
   local attempts
-  if rlfunc_args >= 10 and args[10] ~= '' then
+  if rlfunc_args >= 11 and args[11] ~= '' then
     rlfunc_key = rlfunc_key + 1
     attempts = keys[rlfunc_key]
   end
   local pages
-  if rlfunc_args >= 10 and args[10] ~= '' then
+  if rlfunc_args >= 11 and args[11] ~= '' then
     rlfunc_key = rlfunc_key + 1
     pages = keys[rlfunc_key]
   end
   local challenges
-  if rlfunc_args >= 14 and args[14] ~= '' then
+  if rlfunc_args >= 15 and args[15] ~= '' then
     rlfunc_key = rlfunc_key + 1
     challenges = keys[rlfunc_key]
   end
   local charges
-  if rlfunc_args >= 5 and args[5] ~= '' then
+  if rlfunc_args >= 6 and args[6] ~= '' then
     rlfunc_key = rlfunc_key + 1
     charges = keys[rlfunc_key]
   end
@@ -4595,98 +4639,105 @@ local function guard_v1_admit(keys, args)
       return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
     end
   end
-  local budgets = rlfunc_none
+  local repeats
   if rlfunc_args >= 5 and args[5] ~= '' then
-    budgets = rlfunc_budgets_young[args[5]]
+    repeats = rlfunc_recent[args[5]] or rlfunc_known(args[5])
+    if not repeats or repeats < 0 or repeats > 8 then
+      return {err = 'RLARG repeats must be a whole number from 0 to 8'}
+    end
+  end
+  local budgets = rlfunc_none
+  if rlfunc_args >= 6 and args[6] ~= '' then
+    budgets = rlfunc_budgets_young[args[6]]
     if not budgets then
       local rlfunc_refusal
-      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[5])
+      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
       if not budgets then
         return rlfunc_refusal
       end
     end
   end
   local estimate_micros = 0
-  if rlfunc_args >= 6 and args[6] ~= '' then
-    estimate_micros = rlfunc_whole(args[6])
+  if rlfunc_args >= 7 and args[7] ~= '' then
+    estimate_micros = rlfunc_whole(args[7])
     if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
       return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
     end
   end
   local hold_us
-  if rlfunc_args >= 7 and args[7] ~= '' then
-    hold_us = rlfunc_recent[args[7]] or rlfunc_known(args[7])
+  if rlfunc_args >= 8 and args[8] ~= '' then
+    hold_us = rlfunc_recent[args[8]] or rlfunc_known(args[8])
     if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
       return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
     end
   end
   local penalty_us
-  if rlfunc_args >= 8 and args[8] ~= '' then
-    penalty_us = rlfunc_recent[args[8]] or rlfunc_known(args[8])
+  if rlfunc_args >= 9 and args[9] ~= '' then
+    penalty_us = rlfunc_recent[args[9]] or rlfunc_known(args[9])
     if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
       return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
     end
   end
   local reservation
-  if rlfunc_args >= 9 and args[9] ~= '' then
-    reservation = args[9]
+  if rlfunc_args >= 10 and args[10] ~= '' then
+    reservation = args[10]
     if #reservation < 1 or #reservation > 64 then
       return {err = 'RLARG reservation must be 1 to 64 bytes'}
     end
   end
   local tiers = rlfunc_none
-  if rlfunc_args >= 10 and args[10] ~= '' then
-    tiers = rlfunc_tiers_young[args[10]]
+  if rlfunc_args >= 11 and args[11] ~= '' then
+    tiers = rlfunc_tiers_young[args[11]]
     if not tiers then
       local rlfunc_refusal
-      tiers, rlfunc_refusal = rlfunc_tiers_rows(args[10])
+      tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
       if not tiers then
         return rlfunc_refusal
       end
     end
   end
   local escalation = rlfunc_none
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    escalation = rlfunc_escalation_young[args[11]]
+  if rlfunc_args >= 12 and args[12] ~= '' then
+    escalation = rlfunc_escalation_young[args[12]]
     if not escalation then
       local rlfunc_refusal
-      escalation, rlfunc_refusal = rlfunc_escalation_rows(args[11])
+      escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
       if not escalation then
         return rlfunc_refusal
       end
     end
   end
   local strike_memory_us = 2592000000000
-  if rlfunc_args >= 12 and args[12] ~= '' then
-    strike_memory_us = rlfunc_recent[args[12]] or rlfunc_known(args[12])
+  if rlfunc_args >= 13 and args[13] ~= '' then
+    strike_memory_us = rlfunc_recent[args[13]] or rlfunc_known(args[13])
     if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
       return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
     end
   end
   local count_refused = false
-  if rlfunc_args >= 13 and args[13] ~= '' then
-    count_refused = args[13] == '1'
-    if not count_refused and args[13] ~= '0' then
+  if rlfunc_args >= 14 and args[14] ~= '' then
+    count_refused = args[14] == '1'
+    if not count_refused and args[14] ~= '0' then
       return {err = 'RLARG count_refused must be 1 or 0'}
     end
   end
   local challenge
-  if rlfunc_args >= 14 and args[14] ~= '' then
-    challenge = args[14]
+  if rlfunc_args >= 15 and args[15] ~= '' then
+    challenge = args[15]
     if #challenge < 1 or #challenge > 128 then
       return {err = 'RLARG challenge must be 1 to 128 bytes'}
     end
   end
   local challenge_required = false
-  if rlfunc_args >= 15 and args[15] ~= '' then
-    challenge_required = args[15] == '1'
-    if not challenge_required and args[15] ~= '0' then
+  if rlfunc_args >= 16 and args[16] ~= '' then
+    challenge_required = args[16] == '1'
+    if not challenge_required and args[16] ~= '0' then
       return {err = 'RLARG challenge_required must be 1 or 0'}
     end
   end
   local payload
-  if rlfunc_args >= 16 and args[16] ~= '' then
-    payload = args[16]
+  if rlfunc_args >= 17 and args[17] ~= '' then
+    payload = args[17]
     if #payload < 1 or #payload > 1024 then
       return {err = 'RLARG payload must be 1 to 1024 bytes'}
     end
@@ -4702,7 +4753,7 @@ local function guard_v1_admit(keys, args)
   if #keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
