@@ -2,28 +2,67 @@ package identity
 
 import (
 	"net/http"
+	"path/filepath"
 	"testing"
 )
 
-func BenchmarkIdentify(b *testing.B) {
-	id := mustNew(b, Config{From: []Source{Fingerprint, APIKey, IP}, TrustedProxies: proxies})
+// reads are what a service asks for often; allocs is the bound of one Read.
+func reads(t testing.TB) []struct {
+	name   string
+	reader *Reader
+	r      *http.Request
+	allocs float64
+} {
+	keys := filepath.Join(t.TempDir(), "keys.txt")
+	write(t, keys, digest("internal"), 0)
+	d, err := NewDigests(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := mustHMAC(t, start, oldKey, newKey)
+	ip := Config{Name: "ip", Address: true}
+	jwks := tokenReader(t)
+	v6 := request("X-Device", "ab12", "X-API-Key", "internal", "X-Fingerprint", mustSign(t, h, "c1", "ab12"))
+	v6.RemoteAddr = "[2001:db8:1:2:3:4:5:6]:443"
 	behind := request("X-Forwarded-For", "1.1.1.1, 203.0.113.7, 10.0.0.2")
 	behind.RemoteAddr = "10.0.0.1:1"
-	v6 := request()
-	v6.RemoteAddr = "[2001:db8:1:2:3:4:5:6]:443"
-	for _, c := range []struct {
-		name string
-		r    *http.Request
+	return []struct {
+		name   string
+		reader *Reader
+		r      *http.Request
+		allocs float64
 	}{
-		{"fingerprint", request("X-Fingerprint", "fp:c1:ab12")}, {"api_key", request("X-API-Key", "internal")}, {"ip", v6}, {"proxies", behind},
-	} {
+		{"ip", mustNew(t, Options{}, ip), v6, 2},
+		{"ip and header", mustNew(t, Options{}, ip, Config{Name: "device", Header: "X-Device"}), v6, 2},
+		{"three prefixes", mustNew(t, Options{}, ip, Config{Name: "site", Address: true, IPv6Prefix: 48}, Config{Name: "isp", Address: true, IPv6Prefix: 32}), v6, 2},
+		{"ip behind proxies", mustNew(t, Options{TrustedProxies: trusted}, ip), behind, 2},
+		{"ip and key", mustNew(t, Options{}, ip, Config{Name: "key", Header: "X-API-Key", Verify: d}), v6, 5},
+		{"ip and fingerprint", mustNew(t, Options{}, ip, Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h}), v6, 14},
+		{"user and tenant of a token", jwks, request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid())), 150},
+		{"no token", jwks, v6, 1},
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, c := range reads(b) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := id.Identify(c.r); err != nil {
+				if _, err := c.reader.Read(c.r, nil); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
+	}
+}
+
+func TestRead_allocations(t *testing.T) {
+	if raced {
+		t.Skip("measured without the race detector only")
+	}
+	for _, c := range reads(t) {
+		if got := testing.AllocsPerRun(100, func() { _, _ = c.reader.Read(c.r, nil) }); got > c.allocs {
+			t.Errorf("%s: %v allocations, want at most %v", c.name, got, c.allocs)
+		}
 	}
 }

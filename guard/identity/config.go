@@ -1,101 +1,59 @@
 package identity
 
 import (
-	"fmt"
+	"context"
 	"net/http"
-	"net/netip"
-	"slices"
-	"strings"
 )
 
-// A Config says who a request is. The zero Config names it by its peer's address.
+// A Config is one named identity. It has exactly one source: Address, Header, Cookie, Query, Path, Fingerprint, JWT,
+// Certificate or Func.
 type Config struct {
-	// From are the sources in the order in which they are asked; IP, which every request has, can only be the last.
-	// Defaults to Custom where there is a Func, then IP.
-	From []Source
-	// FingerprintHeader brings a fingerprint. Defaults to X-Fingerprint.
-	FingerprintHeader string
-	// Verifier verifies fingerprints; one that it refuses is none, and the next source is asked. Defaults to believing all.
-	Verifier Verifier
-	// APIKeyHeader brings an API key. Defaults to X-API-Key.
-	APIKeyHeader string
-	// PlainKeys makes the subject key=<key>, readable in Redis and in logs. Defaults to false: a hash of the key.
-	PlainKeys bool
-	// TrustedProxies are the peers whose IPHeader is believed. Defaults to none.
-	TrustedProxies []netip.Prefix
-	// IPHeader is where proxies add whom they heard: Forwarded in the form of RFC 7239, any other in that of
-	// X-Forwarded-For. Defaults to X-Forwarded-For.
-	IPHeader string
+	// Name begins the identity's subjects: user of user=42. It has 1 to 32 of the characters a-z 0-9 _ -.
+	Name string
+
+	// Address makes the client's address the identity: of the peer, or of the client behind trusted proxies. A request over
+	// a Unix socket has none.
+	Address bool
+	// IPv4Prefix is how many bits of an IPv4 address are one client, 1 to 32. Defaults to 32.
+	IPv4Prefix int
 	// IPv6Prefix is how many bits of an IPv6 address are one client, 1 to 128. Defaults to 64.
 	IPv6Prefix int
-	// Func is the source Custom; ErrNone leaves a request to the next source, another error is Identify's. Defaults to none.
-	Func func(*http.Request) (Identity, error)
+
+	// Header is the name of a header that holds the identity. A comma list in one line is one value.
+	Header string
+	// Cookie is the name of a cookie that holds the identity.
+	Cookie string
+	// Query is the name of a parameter of the URL that holds the identity.
+	Query string
+	// Path is the name of a wildcard in the endpoint's pattern.
+	Path string
+	// Fingerprint is the name of a header that holds fp:<challenge>:<stable hash>. The identity is the stable hash, or the
+	// whole value if it has another form.
+	Fingerprint string
+	// JWT reads a claim of a signed token.
+	JWT *JWT
+	// Certificate reads a part of the client certificate that the server verified.
+	Certificate CertificatePart
+	// Func is the service's own code.
+	Func Func
+
+	// Verify verifies the values of Header, Cookie, Query or Fingerprint. Defaults to none: the identity is claimed.
+	Verify Verifier
 }
 
-// An Identifier tells who requests are. It is safe for concurrent use.
-type Identifier struct {
-	config    Config
-	forwarded bool // IPHeader is Forwarded
+// A Func returns the value of an identity. ErrNone and an empty value mean that the request lacks the identity; any other
+// error fails the request. It must be safe for concurrent use.
+type Func func(*http.Request) (value string, err error)
+
+// A Verifier verifies values. Verify returns what the subject holds, or an error if the value is not genuine. The
+// request then lacks the identity, whatever the error is. Verify must be safe for concurrent use.
+//
+// [Digests] and [HMAC] are verifiers.
+type Verifier interface {
+	Verify(ctx context.Context, value string) (subject string, err error)
 }
 
-// New checks a config.
-func New(config Config) (*Identifier, error) {
-	c := config
-	c.From = slices.Clone(c.From)
-	c.TrustedProxies = slices.Clone(c.TrustedProxies)
-	if len(c.From) == 0 {
-		if c.Func != nil {
-			c.From = append(c.From, Custom)
-		}
-		c.From = append(c.From, IP)
-	}
-	if c.IPv6Prefix == 0 {
-		c.IPv6Prefix = 64
-	}
-	if c.IPv6Prefix < 1 || c.IPv6Prefix > 128 {
-		return nil, fmt.Errorf("identity: IPv6Prefix must be 1 to 128, got %d", c.IPv6Prefix)
-	}
-	for _, header := range []struct {
-		name   *string
-		absent string
-	}{{&c.FingerprintHeader, "X-Fingerprint"}, {&c.APIKeyHeader, "X-API-Key"}, {&c.IPHeader, "X-Forwarded-For"}} {
-		if *header.name == "" {
-			*header.name = header.absent
-		}
-		*header.name = http.CanonicalHeaderKey(*header.name)
-	}
-	for i, p := range c.TrustedProxies {
-		if !p.IsValid() {
-			return nil, fmt.Errorf("identity: TrustedProxies[%d] is no prefix", i)
-		}
-		c.TrustedProxies[i] = unmap(p).Masked()
-	}
-	if err := c.checkFrom(); err != nil {
-		return nil, err
-	}
-	return &Identifier{config: c, forwarded: strings.EqualFold(c.IPHeader, "Forwarded")}, nil
-}
-
-func (c *Config) checkFrom() error {
-	for i, source := range c.From {
-		switch {
-		case !slices.Contains([]Source{Fingerprint, APIKey, IP, Custom}, source):
-			return fmt.Errorf("identity: From[%d] must be fingerprint, api_key, ip or custom, got %q", i, source)
-		case slices.Contains(c.From[:i], source):
-			return fmt.Errorf("identity: From[%d] is there twice: %s", i, source)
-		case source == IP && i < len(c.From)-1:
-			return fmt.Errorf("identity: From[%d] must be the last: every request has an address", i)
-		case source == Custom && c.Func == nil:
-			return fmt.Errorf("identity: From[%d] has no Func", i)
-		}
-	}
-	return nil
-}
-
-// unmap is the IPv4 prefix that an IPv6 one maps, or the prefix itself.
-func unmap(p netip.Prefix) netip.Prefix {
-	if p.Addr().Is4In6() && p.Bits() >= 96 {
-		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-	}
-	return p
+// Verified reports whether a client cannot choose the value of the identity.
+func (c *Config) Verified() bool {
+	return c.Address || c.JWT != nil || c.Certificate != "" || c.Func != nil || c.Verify != nil
 }

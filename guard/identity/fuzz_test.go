@@ -1,51 +1,139 @@
 package identity
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
+	"time"
+	"unicode"
 )
 
-// FuzzIdentify holds whatever a client sends to the bounds that an Identity promises, and to its own address.
-func FuzzIdentify(f *testing.F) {
-	f.Add("10.0.0.1:1", "fp:c:h", "key", "1.1.1.1, 203.0.113.7", `for="[2001:db8::1]:4711"`)
-	f.Add("[::ffff:10.0.0.1%eth0]:1", "fp:\r\n:\x00", "~", ", ,unknown", `for="\", for=1.1.1.1`)
-	var all []*Identifier
-	for _, c := range []Config{
-		{From: []Source{Fingerprint, APIKey, IP}, PlainKeys: true}, {From: []Source{APIKey}}, {}, {IPHeader: "Forwarded"},
-	} {
-		c.TrustedProxies = proxies
-		all = append(all, mustNew(f, c))
+// FuzzRead holds whatever a client sends to the bounds that Found promises, and to the client's own address.
+func FuzzRead(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "jwks.json")
+	write(f, path, jwks(f, jwk(rsaKey, "r1")), 0)
+	h := mustHMAC(f, start, oldKey)
+	f.Add("10.0.0.1:1", "fp:c:h", "key", "1.1.1.1, 203.0.113.7", `for="[2001:db8::1]:4711"`, "sid=a; sid=b", "q=1&q=%2B", "Bearer "+sign(f, rsaKey, "r1", valid()))
+	f.Add("[::ffff:10.0.0.1%eth0]:1", "fp:\r\n:\x00", "~", ", ,unknown", `for="\", for=1.1.1.1`, `sid="a`, "q;q=%", "Bearer ..")
+	f.Add("[64:ff9b::a00:1]:1", mustSign(f, h, "c1", "ab12"), "a+b%", "::1.2.3.4", "for=_x", "", "", "bearer eyJhbGciOiJub25lIn0.e30.")
+	var all []*Reader
+	for _, o := range []Options{{TrustedProxies: trusted}, {TrustedProxies: trusted, ForwardedHeader: "Forwarded"}, {}} {
+		all = append(all, mustNew(f, o,
+			Config{Name: "ip", Address: true, IPv6Prefix: 128},
+			Config{Name: "net", Address: true, IPv6Prefix: 56, IPv4Prefix: 24},
+			Config{Name: "key", Header: "X-API-Key"},
+			Config{Name: "known", Header: "X-API-Key", Verify: accepting{}},
+			Config{Name: "session", Cookie: "sid"},
+			Config{Name: "app", Query: "q"},
+			Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h},
+			Config{Name: "user", JWT: &JWT{Keys: path}},
+		))
 	}
-	f.Fuzz(func(t *testing.T, peer, fingerprint, key, forwardedFor, forwarded string) {
-		r := &http.Request{RemoteAddr: peer, Header: http.Header{
-			"X-Fingerprint": {fingerprint}, "X-Api-Key": {key}, "X-Forwarded-For": {forwardedFor}, "Forwarded": {forwarded},
+	f.Fuzz(func(t *testing.T, peer, fingerprint, key, forwardedFor, forwarded, cookie, query, authorization string) {
+		r := &http.Request{RemoteAddr: peer, URL: &url.URL{RawQuery: query}, Header: http.Header{
+			"X-Fingerprint": {fingerprint}, "X-Api-Key": {key, "good-" + key}, "X-Forwarded-For": {forwardedFor}, "Forwarded": {forwarded},
+			"Cookie": {cookie}, "Authorization": {authorization},
 		}}
-		for _, id := range all {
-			got, err := id.Identify(r)
+		for _, reader := range all {
+			got, err := reader.Read(r, nil)
 			if err != nil {
+				if !errors.Is(err, ErrAmbiguous) {
+					t.Error(err)
+				}
 				continue
 			}
-			if len(got.Subject) > 260 || len(got.Receipt) > maxReceipt || len(got.Challenge) > maxChallenge ||
-				!utf8.ValidString(got.Subject) || strings.ContainsAny(got.Subject+got.Receipt+got.Challenge, "\r\n\x00") {
-				t.Errorf("got %+q", got)
-			}
-			if got.Source != IP {
-				continue
-			}
-			text := strings.TrimPrefix(got.Subject, "ip=")
-			if !strings.Contains(text, "/") {
-				text += "/32"
-			}
-			if p, err := netip.ParsePrefix(text); err != nil || p.Masked() != p || p.Addr().Is4In6() {
-				t.Errorf("got %q: %v", got.Subject, err)
-			}
-			// What is not behind a proxy can not name another.
-			if peer, ok := parseHop(peer); ok && !id.trusts(peer) && got.Subject != id.subject(peer) {
-				t.Errorf("peer %s became %s", peer, got.Subject)
+			checkFound(t, got)
+			// A peer that is not a trusted proxy cannot name another address.
+			if peer, ok := parseHop(peer); ok && !reader.trusts(peer) && got.Address != carried(peer) {
+				t.Errorf("peer %s became %s", peer, got.Address)
 			}
 		}
+	})
+}
+
+func checkFound(t *testing.T, got Found) {
+	t.Helper()
+	names := map[string]bool{}
+	for i, subject := range slices.Concat(got.Subjects, got.Also) {
+		name, value, _ := strings.Cut(subject, "=")
+		if len(subject) > 289 || !isName(name) || strings.Contains(value, "+") || strings.ContainsFunc(subject, unicode.IsControl) {
+			t.Errorf("got %+q", subject)
+		}
+		if i < len(got.Subjects) && names[name] {
+			t.Errorf("%s twice: %q", name, got.Subjects)
+		}
+		names[name] = true
+		if name != "ip" && name != "net" {
+			if !IsValue(value) {
+				t.Errorf("not a value: %+q", subject)
+			}
+			continue
+		}
+		if !strings.Contains(value, "/") {
+			if addr, err := netip.ParseAddr(value); err != nil || addr != got.Address {
+				t.Errorf("got %q: %v", subject, err)
+			}
+		} else if p, err := netip.ParsePrefix(value); err != nil || p.Masked() != p || !p.Contains(got.Address) {
+			t.Errorf("got %q: %v", subject, err)
+		}
+	}
+	if len(got.Receipt) > maxReceipt || len(got.Challenge) > maxChallenge || !readable(got.Receipt) || !readable(got.Challenge) {
+		t.Errorf("got %+q, %+q", got.Receipt, got.Challenge)
+	}
+	if got.Receipt != "" && got.Subject("device") == "" {
+		t.Errorf("a receipt without a verified fingerprint: %+v", got)
+	}
+}
+
+// FuzzValue holds that what a raw value becomes is safe, stable and its own.
+func FuzzValue(f *testing.F) {
+	for _, raw := range []string{"a", "a+b", "%2B", "~", "\x00", "\u202e", "\xff", strings.Repeat("+", 90)} {
+		f.Add(raw, raw+"x")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		value := Value(a)
+		if a != "" && (!IsValue(value) || !readable(value) || len(value) > maxValue || strings.Contains(value, "+")) {
+			t.Errorf("%+q became %+q", a, value)
+		}
+		if a != b && value == Value(b) {
+			t.Errorf("%+q and %+q are both %+q", a, b, value)
+		}
+	})
+}
+
+// FuzzToken holds that no token is valid that no key signed.
+func FuzzToken(f *testing.F) {
+	r := tokenReader(f)
+	good := sign(f, rsaKey, "r1", valid())
+	f.Add(good)
+	f.Add(raw(`{"alg":"none"}`, text(f, valid()), nil))
+	f.Add(byHand(secretKey[:31], `{"alg":"HS256","kid":"s1","crit":["b64"],"b64":false}`, text(f, valid())))
+	head := good[:strings.LastIndexByte(good, '.')]
+	f.Fuzz(func(t *testing.T, token string) {
+		if _, ok := r.verifications[0].verify(token, time.Now()); ok && !strings.HasPrefix(token, head) {
+			t.Errorf("valid: %q", token)
+		}
+	})
+}
+
+// FuzzFiles holds that no content of a file or URL is a crash.
+func FuzzFiles(f *testing.F) {
+	f.Add([]byte(digest("a") + " name\n# comment\n"))
+	f.Add([]byte("k1 " + strings.Repeat("ab", 32)))
+	f.Add([]byte(jwks(f, jwk(ecKey, "e1"), jwk(secretKey, "s1"))))
+	f.Add([]byte(pemOf(f, ecKey, edKey)))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		for _, secrets := range []bool{false, true} {
+			if keys, err := parseKeys(content, secrets); (err == nil) != (len(keys) > 0) {
+				t.Errorf("%d keys, %v", len(keys), err)
+			}
+		}
+		_ = (&Digests{}).parse(content)
+		_ = (&HMAC{}).parse(content)
 	})
 }

@@ -9,60 +9,65 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	minKey    = 32   // bytes, the size of the hash (RFC 2104, 3)
-	maxKeys   = 16   // each is tried
+	minSecret = 32   // bytes, the size of the hash (RFC 2104, 3)
+	maxKeyID  = 32   // bytes
+	maxHash   = 128  // bytes
 	maxSigned = 1024 // bytes of a signed fingerprint
 )
 
-// Why a fingerprint is refused; a caller learns no more.
+// Why a fingerprint is refused; a client learns no more.
 var (
 	ErrSignature = errors.New("the fingerprint is not signed by a known key")
 	ErrExpired   = errors.New("the fingerprint has expired")
 )
 
-// An HMAC signs fingerprints and verifies them: `fp:<challenge>:<hash>.<expiry>.<signature>`, where expiry is in Unix
-// seconds and signature is HMAC-SHA256 of `<hash>.<expiry>.<challenge>` in unpadded base64url. It is safe for concurrent
-// use.
+// An HMACKey signs fingerprints.
+type HMACKey struct {
+	ID     string // 1 to 32 of the characters A-Z a-z 0-9 _ -; it is in each fingerprint that the key signs
+	Secret []byte // at least 32 random bytes
+}
+
+// An HMAC signs fingerprints and verifies them: fp:<challenge>:<hash>.<expiry>.<key ID>.<signature>, where expiry is in
+// Unix seconds, and signature is HMAC-SHA256 of <hash>.<expiry>.<key ID>.<challenge> in unpadded base64url.
+//
+// The first key signs, and each one verifies. To rotate keys, add the new key behind the old one everywhere, then move it
+// to the front, and remove the old one when its last fingerprint has expired. It is safe for concurrent use.
 type HMAC struct {
-	keys [][]byte
+	file // of NewHMACFile
+	keys atomic.Pointer[[]HMACKey]
 	now  func() time.Time
 }
 
-// NewHMAC takes 1 to 16 keys of at least 32 bytes. The first one signs and each one verifies: a new key is added behind
-// the old one everywhere, then brought to the front, and the old one goes when its last fingerprint has expired.
-func NewHMAC(keys ...[]byte) (*HMAC, error) {
-	if len(keys) < 1 || len(keys) > maxKeys {
-		return nil, fmt.Errorf("an HMAC takes 1 to %d keys, got %d", maxKeys, len(keys))
-	}
+// NewHMAC returns an HMAC with 1 to 16 keys.
+func NewHMAC(keys ...HMACKey) (*HMAC, error) {
 	h := &HMAC{now: time.Now}
-	for i, key := range keys {
-		if len(key) < minKey {
-			return nil, fmt.Errorf("key %d must have at least %d bytes, got %d", i, minKey, len(key))
-		}
-		h.keys = append(h.keys, []byte(string(key)))
+	if err := h.set(keys); err != nil {
+		return nil, err
 	}
 	return h, nil
 }
 
-// Sign makes a fingerprint that holds until expires. The challenge is 1 to 128 bytes without a colon, the hash 1 to 128 of
-// A-Z a-z 0-9 _ -.
+// Sign returns a fingerprint that holds until expires. The challenge is 1 to 128 printable bytes without a colon, the hash
+// 1 to 128 of the characters A-Z a-z 0-9 _ -.
 func (h *HMAC) Sign(challenge, hash string, expires time.Time) (string, error) {
-	if !isHash(hash) {
-		return "", errors.New("the hash must be 1 to 128 of the characters A-Z a-z 0-9 _ -")
+	if !isWord(hash, maxHash) {
+		return "", fmt.Errorf("the hash must be 1 to %d of the characters A-Z a-z 0-9 _ -", maxHash)
 	}
-	if challenge == "" || len(challenge) > maxChallenge || strings.Contains(challenge, ":") || !printable(challenge) {
-		return "", errors.New("the challenge must be 1 to 128 printable bytes without a colon")
+	if !keepable(challenge, maxChallenge) || strings.Contains(challenge, ":") {
+		return "", fmt.Errorf("the challenge must be 1 to %d printable bytes without a colon, and not begin with ~", maxChallenge)
 	}
 	if expires.Unix() < 0 {
 		return "", errors.New("the expiry must not be before 1970")
 	}
+	key := (*h.keys.Load())[0]
 	expiry := strconv.FormatInt(expires.Unix(), 10)
-	signature := base64.RawURLEncoding.EncodeToString(sign(h.keys[0], hash, expiry, challenge))
-	return "fp:" + challenge + ":" + hash + "." + expiry + "." + signature, nil
+	signature := base64.RawURLEncoding.EncodeToString(key.sign(hash, expiry, challenge))
+	return "fp:" + challenge + ":" + hash + "." + expiry + "." + key.ID + "." + signature, nil
 }
 
 // Verify returns the hash of a fingerprint that is signed and has not expired; else ErrSignature or ErrExpired.
@@ -72,18 +77,17 @@ func (h *HMAC) Verify(_ context.Context, value string) (string, error) {
 	}
 	challenge, signed, ok := split(value)
 	hash, rest, ok2 := strings.Cut(signed, ".")
-	expiry, text, ok3 := strings.Cut(rest, ".")
-	signature, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if !ok || !ok2 || !ok3 || err != nil || !isHash(hash) || strings.ContainsAny(text, "\r\n") {
+	expiry, rest, ok3 := strings.Cut(rest, ".")
+	id, text, ok4 := strings.Cut(rest, ".")
+	if !ok || !ok2 || !ok3 || !ok4 || !isWord(hash, maxHash) || strings.ContainsAny(text, "\r\n") {
 		return "", ErrSignature
 	}
-	known := false
-	for _, key := range h.keys { // each one, so that time does not tell which
-		if hmac.Equal(signature, sign(key, hash, expiry, challenge)) {
-			known = true
-		}
+	signature, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return "", ErrSignature
 	}
-	if !known {
+	key, ok := h.key(id)
+	if !ok || !hmac.Equal(signature, key.sign(hash, expiry, challenge)) {
 		return "", ErrSignature
 	}
 	until, err := strconv.ParseInt(expiry, 10, 64)
@@ -93,21 +97,37 @@ func (h *HMAC) Verify(_ context.Context, value string) (string, error) {
 	return hash, nil
 }
 
-// sign has no two ways to read what it signs: neither hash nor expiry has a dot.
-func sign(key []byte, hash, expiry, challenge string) []byte {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(hash + "." + expiry + "." + challenge))
+// claimed is the hash of a fingerprint whose signature does not hold.
+func (h *HMAC) claimed(value string) string {
+	hash, _, _ := strings.Cut(stable(value), ".")
+	return hash
+}
+
+func (h *HMAC) key(id string) (HMACKey, bool) {
+	for _, key := range *h.keys.Load() {
+		if key.ID == id {
+			return key, true
+		}
+	}
+	return HMACKey{}, false
+}
+
+// sign has one reading of what it signs: only the challenge, which comes last, may have a dot.
+func (k HMACKey) sign(hash, expiry, challenge string) []byte {
+	mac := hmac.New(sha256.New, k.Secret)
+	mac.Write([]byte(hash + "." + expiry + "." + k.ID + "." + challenge))
 	return mac.Sum(nil)
 }
 
-func isHash(s string) bool {
-	if s == "" || len(s) > 128 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if !('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || c == '_' || c == '-') {
+func isWord(s string, most int) bool {
+	for i := range len(s) {
+		if c := s[i]; !isAlnum(c) && c != '_' && c != '-' {
 			return false
 		}
 	}
-	return true
+	return s != "" && len(s) <= most
+}
+
+func isAlnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }

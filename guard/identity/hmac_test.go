@@ -9,13 +9,13 @@ import (
 )
 
 var (
-	oldKey = []byte(strings.Repeat("o", 32))
-	newKey = []byte(strings.Repeat("n", 32))
+	oldKey = HMACKey{"old", []byte(strings.Repeat("o", 32))}
+	newKey = HMACKey{"new", []byte(strings.Repeat("n", 32))}
 	start  = time.Unix(1_800_000_000, 0)
 )
 
-// mustHMAC makes one whose clock stands.
-func mustHMAC(t testing.TB, now time.Time, keys ...[]byte) *HMAC {
+// mustHMAC returns one whose clock stands.
+func mustHMAC(t testing.TB, now time.Time, keys ...HMACKey) *HMAC {
 	t.Helper()
 	h, err := NewHMAC(keys...)
 	if err != nil {
@@ -37,8 +37,8 @@ func mustSign(t testing.TB, h *HMAC, challenge, hash string) string {
 func TestHMAC_verifiesWhatItSigned(t *testing.T) {
 	h := mustHMAC(t, start, oldKey)
 	value := mustSign(t, h, "c1", "ab12")
-	// printf 'ab12.1800000060.c1' | openssl dgst -sha256 -hmac oooooooooooooooooooooooooooooooo -binary | basenc --base64url
-	if want := "fp:c1:ab12.1800000060.fR3o8A5iDR9yvZzEeduyXnPYTI7eSqWQG3rkVbCFgbI"; value != want {
+	// printf 'ab12.1800000060.old.c1' | openssl dgst -sha256 -hmac oooooooooooooooooooooooooooooooo -binary | basenc --base64url
+	if want := "fp:c1:ab12.1800000060.old.0sbp9nq00_C1qaVGXCJ23ShQapFZj2NQr6tynFo1Tf0"; value != want {
 		t.Errorf("want %s, got %s", want, value)
 	}
 	if hash, err := h.Verify(t.Context(), value); hash != "ab12" || err != nil {
@@ -54,9 +54,13 @@ func TestHMAC_refuses(t *testing.T) {
 		"another hash":       strings.Replace(value, "ab12", "ab13", 1),
 		"another challenge":  strings.Replace(value, "c1", "c2", 1),
 		"a later expiry":     strings.Replace(value, "1800000060", "1800000061", 1),
-		"a moved border":     "fp:c1:ab1.21800000060." + signature,
-		"no signature":       "fp:c1:ab12.1800000060.",
-		"no expiry":          "fp:c1:ab12." + signature,
+		"a moved border":     "fp:c1:ab1.21800000060.old." + signature,
+		"no signature":       "fp:c1:ab12.1800000060.old.",
+		"no expiry":          "fp:c1:ab12.old." + signature,
+		"another key's ID":   strings.Replace(value, ".old.", ".new.", 1),
+		"no key ID":          strings.Replace(value, ".old.", ".", 1),
+		"an empty key ID":    strings.Replace(value, ".old.", "..", 1),
+		"five parts":         value + ".x",
 		"a cut signature":    value[:len(value)-1],
 		"padding":            value + "=",
 		"a line end":         value + "\n",
@@ -64,7 +68,7 @@ func TestHMAC_refuses(t *testing.T) {
 		"not signed":         "fp:c1:ab12",
 		"no fingerprint":     "ab12",
 		"nothing":            "",
-		"1 MiB":              "fp:c1:" + strings.Repeat("a", 1<<20) + ".1800000060." + signature,
+		"1 MiB":              "fp:c1:" + strings.Repeat("a", 1<<20) + ".1800000060.old." + signature,
 		"other key":          mustSign(t, mustHMAC(t, start, newKey), "c1", "ab12"),
 	} {
 		if hash, err := h.Verify(t.Context(), v); hash != "" || !errors.Is(err, ErrSignature) {
@@ -106,26 +110,31 @@ func TestHMAC_signsNothingThatReadsTwoWays(t *testing.T) {
 			t.Errorf("%q: %s", c, value)
 		}
 	}
-	if _, err := NewHMAC([]byte("short")); err == nil {
-		t.Error("a short key was taken")
-	}
-	if _, err := NewHMAC(); err == nil {
-		t.Error("no key was taken")
+}
+
+func TestNewHMAC_refuses(t *testing.T) {
+	secret := oldKey.Secret
+	for want, keys := range map[string][]HMACKey{
+		"an HMAC has 1 to 16 keys, got 0":                                     {},
+		"an HMAC has 1 to 16 keys, got 17":                                    make([]HMACKey, 17),
+		"key 0: the secret must have at least 32 bytes, got 31":               {{"a", secret[:31]}},
+		"key 0: the key ID must be 1 to 32 of the characters A-Z a-z 0-9 _ -": {{"a.b", secret}},
+		"key 1: duplicate key ID old":                                         {oldKey, {"old", newKey.Secret}},
+		"key 1: keys old and b have the same secret":                          {oldKey, {"b", secret}},
+	} {
+		if _, err := NewHMAC(keys...); err == nil || err.Error() != want {
+			t.Errorf("want %s, got %v", want, err)
+		}
 	}
 }
 
-func TestIdentify_anUnverifiedFingerprintIsNone(t *testing.T) {
-	h := mustHMAC(t, start, oldKey)
-	id := mustNew(t, Config{From: []Source{Fingerprint, IP}, Verifier: h})
-	signed := mustSign(t, h, "c1", "ab12")
-	if got, err := id.Identify(request("X-Fingerprint", signed)); err != nil ||
-		got != (Identity{Subject: "fp=ab12", Receipt: signed, Challenge: "c1", Source: Fingerprint}) {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	for _, value := range []string{"fp:c1:ab12", signed + "x", "ab12"} {
-		if got, err := id.Identify(request("X-Fingerprint", value)); err != nil || got.Source != IP {
-			t.Errorf("%s: got %+v, %v", value, got, err)
-		}
+func TestHMAC_keepsItsOwnCopyOfAKey(t *testing.T) {
+	secret := []byte(strings.Repeat("o", 32))
+	h := mustHMAC(t, start, HMACKey{"old", secret})
+	value := mustSign(t, h, "c1", "ab12")
+	clear(secret)
+	if _, err := h.Verify(t.Context(), value); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -6,10 +6,10 @@ import "strings"
 type hops struct {
 	rest      string
 	forwarded bool // in the form of RFC 7239
-	garbled   bool // a hop can not be read, so none before it is believed
+	garbled   bool // a hop cannot be read, so none before it counts
 }
 
-// last takes the last hop; false when there is none, or when it is garbled. An empty element is none (RFC 9110, 5.6.1).
+// last takes the last hop; false when there is none, or when it is garbled. Empty elements do not count (RFC 9110, 5.6.1).
 func (h *hops) last() (string, bool) {
 	for h.rest != "" && !h.garbled {
 		comma := h.comma()
@@ -32,7 +32,7 @@ func (h *hops) last() (string, bool) {
 	return "", false
 }
 
-// comma is where the last element begins: at the last comma that is in no quotes. -1 when the line is one element.
+// comma is where the last element begins: at the last comma outside quotes. -1 when the line is one element.
 func (h *hops) comma() int {
 	if !h.forwarded {
 		return strings.LastIndexByte(h.rest, ',')
@@ -73,7 +73,7 @@ func forParameter(element string) (string, bool) {
 	return node, found
 }
 
-// cutQuoted cuts at the first separator that is in no quotes.
+// cutQuoted cuts at the first separator outside quotes.
 func cutQuoted(s string, separator byte) (before, after string) {
 	quoted := false
 	for i := 0; i < len(s); i++ {

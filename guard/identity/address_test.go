@@ -1,28 +1,31 @@
 package identity
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-var proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("::ffff:172.16.0.0/108")}
+var trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("::ffff:172.16.0.0/108")}
 
 func TestClient_forwardedFor(t *testing.T) {
-	id := mustNew(t, Config{TrustedProxies: proxies})
+	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
 	for _, c := range []struct {
 		name, peer, want string
 		lines            []string
 	}{
 		{"no header", "203.0.113.7:1", "203.0.113.7", nil},
-		{"from nobody we trust", "203.0.113.7:1", "203.0.113.7", []string{"1.1.1.1"}},
+		{"an untrusted peer", "203.0.113.7:1", "203.0.113.7", []string{"1.1.1.1"}},
 		{"one proxy", "10.0.0.1:1", "203.0.113.7", []string{"203.0.113.7"}},
 		{"a spoofed hop before it", "10.0.0.1:1", "203.0.113.7", []string{"1.1.1.1, 203.0.113.7"}},
 		{"a spoofed trusted hop", "10.0.0.1:1", "203.0.113.7", []string{"10.0.0.9, 203.0.113.7"}},
 		{"two proxies", "10.0.0.1:1", "203.0.113.7", []string{"1.1.1.1, 203.0.113.7, 10.0.0.2"}},
 		{"lines are one list", "10.0.0.1:1", "203.0.113.7", []string{"1.1.1.1", "203.0.113.7", "10.0.0.2,10.0.0.3"}},
-		{"everybody is trusted", "10.0.0.1:1", "10.0.0.3", []string{"10.0.0.3, 10.0.0.2"}},
+		{"every hop is trusted", "10.0.0.1:1", "10.0.0.3", []string{"10.0.0.3, 10.0.0.2"}},
 		{"empty header", "10.0.0.1:1", "10.0.0.1", []string{""}},
 		{"empty hops", "10.0.0.1:1", "203.0.113.7", []string{"203.0.113.7,, ,", ""}},
 		{"garbage", "10.0.0.1:1", "10.0.0.1", []string{"1.1.1.1, unknown"}},
@@ -52,12 +55,12 @@ func TestClient_forwardedFor(t *testing.T) {
 		{"1 MiB without a comma", "10.0.0.1:1", "10.0.0.1", []string{strings.Repeat("1", 1<<20)}},
 		{"1 MiB of commas", "10.0.0.1:1", "10.0.0.1", []string{strings.Repeat(",", 1<<20)}},
 	} {
-		want(t, id, c.name, "X-Forwarded-For", c.peer, c.want, c.lines)
+		want(t, r, c.name, "X-Forwarded-For", c.peer, c.want, c.lines)
 	}
 }
 
 func TestClient_forwarded(t *testing.T) {
-	id := mustNew(t, Config{TrustedProxies: proxies, IPHeader: "forwarded"})
+	r := mustNew(t, Options{TrustedProxies: trusted, ForwardedHeader: "forwarded"}, Config{Name: "ip", Address: true})
 	for _, c := range []struct{ name, want, line string }{
 		{"plain", "203.0.113.7", "for=203.0.113.7"},
 		{"with others", "203.0.113.7", `proto=https;For="203.0.113.7:4711";by=10.0.0.9`},
@@ -79,30 +82,78 @@ func TestClient_forwarded(t *testing.T) {
 		{"1 MiB of backslashes", "10.0.0.1", `for="` + strings.Repeat(`\`, 1<<20)},
 		{"1 MiB of both", "10.0.0.1", `for=` + strings.Repeat(`\"`, 1<<19)},
 	} {
-		want(t, id, c.name, "Forwarded", "10.0.0.1:1", c.want, []string{c.line})
+		want(t, r, c.name, "Forwarded", "10.0.0.1:1", c.want, []string{c.line})
 	}
 }
 
 func TestClient_prefixes(t *testing.T) {
-	for bits, subject := range map[int]string{32: "2001:db8::/32", 56: "2001:db8:1::/56", 64: "2001:db8:1:2::/64", 128: "2001:db8:1:2:3:4:5:6"} {
-		id := mustNew(t, Config{IPv6Prefix: bits})
-		want(t, id, subject, "X-Forwarded-For", "[2001:db8:1:2:3:4:5:6]:1", subject, nil)
+	r := mustNew(t, Options{},
+		Config{Name: "ip", Address: true},
+		Config{Name: "ip48", Address: true, IPv6Prefix: 48, IPv4Prefix: 24},
+		Config{Name: "ip128", Address: true, IPv6Prefix: 128, IPv4Prefix: 32},
+		Config{Name: "isp", Address: true, IPv6Prefix: 1, IPv4Prefix: 1},
+	)
+	for _, c := range []struct {
+		peer, address string
+		subjects      []string
+	}{
+		{"[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1:2:3:4:5:6", []string{"ip=2001:db8:1:2::/64", "ip48=2001:db8:1::/48", "ip128=2001:db8:1:2:3:4:5:6", "isp=::/1"}},
+		{"203.0.113.7:1", "203.0.113.7", []string{"ip=203.0.113.7", "ip48=203.0.113.0/24", "ip128=203.0.113.7", "isp=128.0.0.0/1"}},
+		{"@", "", nil},
+	} {
+		want := Found{Subjects: c.subjects}
+		if c.address != "" {
+			want.Address = netip.MustParseAddr(c.address)
+		}
+		got, err := r.Read(&http.Request{RemoteAddr: c.peer}, nil)
+		if diff := cmp.Diff(want, got, compareAddr); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.peer, err, diff)
+		}
 	}
 }
 
 func TestClient_aPeerWithoutAnAddress(t *testing.T) {
-	id := mustNew(t, Config{TrustedProxies: proxies})
+	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
 	for _, peer := range []string{"", "@", "/run/http.sock", "1.2.3.4:http"} {
-		if got, err := id.Identify(&http.Request{RemoteAddr: peer}); err != ErrNone {
+		got, err := r.Read(&http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": {"203.0.113.7"}}}, nil)
+		if err != nil || got.Subjects != nil || got.Address.IsValid() {
 			t.Errorf("%q: %+v, %v", peer, got, err)
 		}
 	}
 }
 
-func want(t *testing.T, id *Identifier, name, header, peer, subject string, lines []string) {
+// Spellings of one IPv4 client, and neighbors of these spellings that are IPv6.
+func TestClient_carriedIPv4(t *testing.T) {
+	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
+	for address, subject := range map[string]string{
+		"203.0.113.7":            "203.0.113.7",
+		"::ffff:203.0.113.7":     "203.0.113.7",
+		"::ffff:cb00:7107":       "203.0.113.7",
+		"64:ff9b::203.0.113.7":   "203.0.113.7",
+		"64:ff9b::cb00:7107":     "203.0.113.7",
+		"::203.0.113.7":          "203.0.113.7",
+		"::cb00:7107":            "203.0.113.7",
+		"::2":                    "0.0.0.2",
+		"::":                     "::/64",
+		"::1":                    "::/64",
+		"64:ff9b:1::203.0.113.7": "64:ff9b:1::/64", // local-use NAT64, RFC 8215
+		"64:ff9b::1:cb00:7107":   "64:ff9b::/64",
+		"::1:cb00:7107":          "::/64",
+		"2002:cb00:7107::1":      "2002:cb00:7107::/64", // 6to4
+		"::ffff:0:203.0.113.7":   "::/64",               // IPv4-translated, RFC 2765
+	} {
+		want(t, r, address+" as the peer", "X-Forwarded-For", net.JoinHostPort(address, "1"), subject, nil)
+		want(t, r, address+" behind a proxy", "X-Forwarded-For", "10.0.0.1:1", subject, []string{address})
+	}
+	// A spelling of a proxy is a client, whose header does not count.
+	want(t, r, "NAT64 of a proxy", "X-Forwarded-For", "[64:ff9b::10.0.0.1]:1", "10.0.0.1", []string{"1.1.1.1"})
+	want(t, r, "NAT64 of a proxy as a hop", "X-Forwarded-For", "10.0.0.1:1", "10.0.0.2", []string{"1.1.1.1, 64:ff9b::10.0.0.2"})
+}
+
+func want(t *testing.T, r *Reader, name, header, peer, subject string, lines []string) {
 	t.Helper()
-	got, err := id.Identify(&http.Request{RemoteAddr: peer, Header: http.Header{header: lines}})
-	if err != nil || got != (Identity{Subject: "ip=" + subject, Source: IP}) {
+	got, err := r.Read(&http.Request{RemoteAddr: peer, Header: http.Header{header: lines}}, nil)
+	if err != nil || len(got.Subjects) != 1 || got.Subjects[0] != "ip="+subject || len(got.Also) > 0 {
 		t.Errorf("%s: want ip=%s, got %+v, %v", name, subject, got, err)
 	}
 }

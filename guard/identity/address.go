@@ -1,0 +1,107 @@
+package identity
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// proxies are the peers whose header of addresses counts.
+type proxies struct {
+	trusted   []netip.Prefix
+	header    string
+	forwarded bool // the header is Forwarded
+}
+
+// client returns the client's address: the peer's, or where that is a trusted proxy, the last hop of the header that is
+// not one. A hop that cannot be read ends the search at the proxy that added it. The zero Addr is a peer without an
+// address, on a Unix socket.
+func (p *proxies) client(r *http.Request) netip.Addr {
+	addr, ok := parseHop(r.RemoteAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	if lines := r.Header[p.header]; len(lines) > 0 && p.trusts(addr) {
+		addr = p.behind(addr, lines)
+	}
+	return carried(addr)
+}
+
+// behind walks from a trusted proxy towards the client, over all lines of the header from the last to the first.
+func (p *proxies) behind(proxy netip.Addr, lines []string) netip.Addr {
+	for i := len(lines) - 1; i >= 0; i-- {
+		hops := hops{rest: lines[i], forwarded: p.forwarded}
+		for hop, ok := hops.last(); ok; hop, ok = hops.last() {
+			addr, good := parseHop(hop)
+			if !good {
+				return proxy
+			}
+			if proxy = addr; !p.trusts(addr) {
+				return addr
+			}
+		}
+		if hops.garbled {
+			return proxy
+		}
+	}
+	return proxy
+}
+
+func (p *proxies) trusts(addr netip.Addr) bool {
+	for _, trusted := range p.trusted {
+		if trusted.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// appendAddress appends an address, or the prefix of it that its neighbors share: 203.0.113.7, 2001:db8::/64.
+func appendAddress(to []byte, addr netip.Addr, v4, v6 int) []byte {
+	bits := v6
+	if addr.Is4() {
+		bits = v4
+	}
+	if bits == addr.BitLen() {
+		return addr.AppendTo(to)
+	}
+	return netip.PrefixFrom(addr, bits).Masked().AppendTo(to)
+}
+
+// parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:80, ::1, [::1], [::1]:443. It drops a zone, and
+// IPv4 mapped into IPv6 is IPv4.
+func parseHop(text string) (netip.Addr, bool) {
+	const longest = 128 // an address with a zone and a port, generously
+	if text == "" || len(text) > longest {
+		return netip.Addr{}, false
+	}
+	bracketed := text[0] == '['
+	if bracketed {
+		end := strings.IndexByte(text, ']')
+		if end < 0 || !isPort(text[end+1:]) {
+			return netip.Addr{}, false
+		}
+		text = text[1:end]
+	} else if colon := strings.IndexByte(text, ':'); colon >= 0 && colon == strings.LastIndexByte(text, ':') {
+		if !isPort(text[colon:]) {
+			return netip.Addr{}, false
+		}
+		text = text[:colon]
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil || bracketed && addr.Is4() {
+		return netip.Addr{}, false
+	}
+	return addr.WithZone("").Unmap(), true
+}
+
+// isPort accepts nothing, or a colon and up to five digits.
+func isPort(text string) bool {
+	if text == "" {
+		return true
+	}
+	if text[0] != ':' || len(text) < 2 || len(text) > 6 {
+		return false
+	}
+	return strings.Trim(text[1:], "0123456789") == ""
+}

@@ -1,0 +1,37 @@
+package identity_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"net/netip"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
+)
+
+func ExampleReader_Read() {
+	r, err := identity.New(identity.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		identity.Config{Name: "ip", Address: true},
+		identity.Config{Name: "site", Address: true, IPv6Prefix: 48},
+		identity.Config{Name: "device", Header: "X-Device"},
+		identity.Config{Name: "tenant", Path: "tenant"},
+	)
+	if err != nil {
+		panic(err)
+	}
+	defer r.Close()
+
+	request := httptest.NewRequest("GET", "/t/a+b/search", nil)
+	request.SetPathValue("tenant", "a+b")
+	request.RemoteAddr = "10.0.0.1:4711"
+	request.Header.Set("X-Forwarded-For", "2001:db8:1:2::7")
+	request.Header.Add("X-Device", "ab12")
+	request.Header.Add("X-Device", "cd34")
+	found, err := r.Read(request, request.PathValue)
+	fmt.Println(found.Subjects, found.Also, found.Address, err)
+	// Output: [ip=2001:db8:1:2::/64 site=2001:db8:1::/48 device=ab12 tenant=a%2Bb] [device=cd34] 2001:db8:1:2::7 <nil>
+}
+
+func ExampleValue() {
+	fmt.Println(identity.Value("42"), identity.Value("a+b"), identity.Value("a\u202eb"))
+	// Output: 42 a%2Bb ~1f7a9d5e8e213a52b4351c2692929344
+}

@@ -1,0 +1,136 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// pollEvery is how often files are looked at.
+const pollEvery = 2 * time.Second
+
+// A Reader reads the identities of requests. It is safe for concurrent use.
+type Reader struct {
+	proxies
+	sources       []source
+	verifications []verification
+	now           func() time.Time
+
+	files  []reloadable
+	report func(source string, err error)
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// A source is one identity, prepared.
+type source struct {
+	Config
+	prefix       string // user= of user=42
+	verification int    // of a JWT: index into the Reader's
+}
+
+// reloadable is what a file can replace.
+type reloadable interface {
+	source() string
+	poll(now time.Time) (changed bool, err error)
+}
+
+// New returns a reader of identities, in their order. It reads the files of keys, and begins to fetch those of URLs without
+// waiting for them. Call Close to end that.
+func New(o Options, identities ...Config) (*Reader, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	if identities, err = complete(identities); err != nil {
+		return nil, err
+	}
+	r := &Reader{
+		proxies: proxies{trusted: o.TrustedProxies, header: o.ForwardedHeader, forwarded: o.ForwardedHeader == "Forwarded"},
+		now:     time.Now, report: o.OnReload, stop: func() {},
+	}
+	keys := map[string]*keySource{}
+	for _, c := range identities {
+		s := source{Config: c, prefix: c.Name + "="}
+		if c.JWT != nil {
+			if s.verification, err = r.verification(c.JWT, keys); err != nil {
+				return nil, fmt.Errorf("identity %s: JWT.Keys: %w", c.Name, err)
+			}
+		}
+		if file, ok := c.Verify.(reloadable); ok && file.source() != "" && !slices.Contains(r.files, file) {
+			r.files = append(r.files, file)
+		}
+		r.sources = append(r.sources, s)
+	}
+	r.start(o, keys)
+	return r, nil
+}
+
+// verification returns the index of the verification that a JWT shares with those that differ by Claim only.
+func (r *Reader) verification(j *JWT, keys map[string]*keySource) (int, error) {
+	shared := *j
+	shared.Claim = ""
+	for i := range r.verifications {
+		if r.verifications[i].JWT == shared {
+			return i, nil
+		}
+	}
+	from, ok := keys[j.Keys]
+	if !ok {
+		var err error
+		if from, err = newKeySource(j.Keys); err != nil {
+			return 0, err
+		}
+		keys[j.Keys] = from
+		if from.file != nil {
+			r.files = append(r.files, from)
+		}
+	}
+	r.verifications = append(r.verifications, verification{JWT: shared, keys: from})
+	return len(r.verifications) - 1, nil
+}
+
+// start begins what runs in the background, if there is anything.
+func (r *Reader) start(o Options, keys map[string]*keySource) {
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	for _, from := range keys {
+		if from.file == nil {
+			f := &fetch{source: from, client: o.Client, refresh: o.KeyRefresh, report: r.report}
+			r.ended.Go(func() { f.run(ctx) })
+		}
+	}
+	if len(r.files) > 0 {
+		r.ended.Go(func() { r.watch(ctx) })
+	}
+}
+
+func (r *Reader) watch(ctx context.Context) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			r.poll(now)
+		}
+	}
+}
+
+func (r *Reader) poll(now time.Time) {
+	for _, file := range r.files {
+		if changed, err := file.poll(now); changed || err != nil {
+			r.report(file.source(), err)
+		}
+	}
+}
+
+// Close ends the reading of files and URLs and waits for it. Read works on, with the keys of then. It returns nil.
+func (r *Reader) Close() error {
+	r.stop()
+	r.ended.Wait()
+	return nil
+}

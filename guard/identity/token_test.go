@@ -1,0 +1,292 @@
+package identity
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+)
+
+// tokenReader reads user and tenant of one token: RSA r1, EC e1, Ed25519 d1, a shared secret s1.
+func tokenReader(t testing.TB) *Reader {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	write(t, path, jwks(t, jwk(rsaKey, "r1"), jwk(ecKey, "e1"), jwk(edKey, "d1"), jwk(secretKey, "s1")), 0)
+	token := JWT{Keys: path, Issuer: "https://id.example", Audience: "chat"}
+	tenant := token
+	tenant.Claim = "org"
+	return mustNew(t, Options{}, Config{Name: "user", JWT: &token}, Config{Name: "tenant", JWT: &tenant})
+}
+
+func TestRead_validTokens(t *testing.T) {
+	r := tokenReader(t)
+	both := []string{"user=42", "tenant=acme"}
+	numbers := func(n string) string {
+		return fmt.Sprintf(`{"sub":%s,"iss":"https://id.example","aud":"chat","exp":%d}`, n, time.Now().Unix()+60)
+	}
+	for name, c := range map[string]struct {
+		token string
+		want  []string
+	}{
+		"RSA":                      {sign(t, rsaKey, "r1", valid()), both},
+		"RSA-PSS":                  {signWith(t, rsaKey, jose.PS512, object{"kid": "r1"}, valid()), both},
+		"EC":                       {sign(t, ecKey, "e1", valid()), both},
+		"Ed25519":                  {sign(t, edKey, "d1", valid()), both},
+		"a shared secret":          {sign(t, secretKey, "s1", valid()), both},
+		"no kid":                   {signWith(t, ecKey, jose.ES256, nil, valid()), both},
+		"one audience":             {sign(t, rsaKey, "r1", valid(object{"aud": "chat"})), both},
+		"expired within leeway":    {sign(t, rsaKey, "r1", valid(object{"exp": time.Now().Unix() - 20})), both},
+		"not before within leeway": {sign(t, rsaKey, "r1", valid(object{"nbf": time.Now().Unix() + 20})), both},
+		"issued within leeway":     {sign(t, rsaKey, "r1", valid(object{"iat": time.Now().Unix() + 20})), both},
+		"a fractional expiry":      {sign(t, rsaKey, "r1", valid(object{"exp": float64(time.Now().Unix()) + 60.5})), both},
+		"another type of token":    {signWith(t, rsaKey, jose.RS256, object{"kid": "r1", "typ": "at+jwt"}, valid()), both},
+		"no org":                   {sign(t, rsaKey, "r1", valid(object{"org": nil})), both[:1]},
+		"an empty org":             {sign(t, rsaKey, "r1", valid(object{"org": ""})), both[:1]},
+		"org is an object":         {sign(t, rsaKey, "r1", valid(object{"org": object{"id": 1}})), both[:1]},
+		"org is a list":            {sign(t, rsaKey, "r1", valid(object{"org": []string{"acme"}})), both[:1]},
+		"org is a bool":            {sign(t, rsaKey, "r1", valid(object{"org": true})), both[:1]},
+		"org is a number":          {sign(t, rsaKey, "r1", valid(object{"org": 7})), []string{"user=42", "tenant=7"}},
+		"org is a combination":     {sign(t, rsaKey, "r1", valid(object{"org": "a+path=b"})), []string{"user=42", "tenant=a%2Bpath=b"}},
+		"org is half a character":  {sign(t, rsaKey, "r1", strings.Replace(text(t, valid()), "acme", `\ud800`, 1)), both[:1]},
+		"another case of a claim":  {sign(t, rsaKey, "r1", valid(object{"org": nil, "ORG": "acme"})), both[:1]},
+		"a number":                 {sign(t, rsaKey, "r1", numbers("9007199254740993")), []string{"user=9007199254740993"}},
+		"a negative number":        {sign(t, rsaKey, "r1", numbers("-1")), []string{"user=-1"}},
+		"a fraction":               {sign(t, rsaKey, "r1", numbers("42.0")), nil},
+		"an exponent":              {sign(t, rsaKey, "r1", numbers("4e1")), nil},
+		"minus zero":               {sign(t, rsaKey, "r1", numbers("-0")), nil},
+	} {
+		got, err := r.Read(request("Authorization", "Bearer "+c.token), nil)
+		if diff := cmp.Diff(Found{Subjects: c.want}, got, withoutAddr); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestRead_invalidTokensIdentifyNothing(t *testing.T) {
+	r := tokenReader(t)
+	good := sign(t, rsaKey, "r1", valid())
+	parts := strings.Split(good, ".")
+	body := text(t, valid())
+	der, err := x509.MarshalPKIXPublicKey(&rsaKey.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	own := jose.JSONWebKey{Key: &otherKey.PublicKey, KeyID: "r1"}
+	encrypted := func(payload []byte) string {
+		encrypter, err := jose.NewEncrypter(jose.A128CBC_HS256, jose.Recipient{Algorithm: jose.RSA_OAEP, Key: &rsaKey.PublicKey}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jwe, err := encrypter.Encrypt(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := jwe.CompactSerialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	for name, token := range map[string]string{
+		"alg none":                              raw(`{"alg":"none"}`, body, nil),
+		"alg none with a kid":                   raw(`{"alg":"none","kid":"r1"}`, body, nil),
+		"alg None":                              raw(`{"alg":"None","kid":"r1"}`, body, nil),
+		"alg none with a signature":             strings.Join([]string{strings.Split(raw(`{"alg":"none","kid":"r1"}`, "", nil), ".")[0], parts[1], parts[2]}, "."),
+		"no alg":                                raw(`{"kid":"r1"}`, body, nil),
+		"an empty alg":                          raw(`{"alg":"","kid":"r1"}`, body, nil),
+		"alg is a number":                       raw(`{"alg":1,"kid":"r1"}`, body, nil),
+		"two algs":                              byHand(secretKey, `{"alg":"RS256","alg":"HS256","kid":"s1"}`, body),
+		"no signature":                          parts[0] + "." + parts[1] + ".",
+		"HS256 with the public key as PEM":      byHand(asPEM, `{"alg":"HS256","kid":"r1"}`, body),
+		"HS256 with the public key as DER":      byHand(der, `{"alg":"HS256","kid":"r1"}`, body),
+		"HS256 with the modulus":                byHand(rsaKey.N.Bytes(), `{"alg":"HS256","kid":"r1"}`, body),
+		"HS256 with an empty secret":            byHand(nil, `{"alg":"HS256","kid":"s1"}`, body),
+		"HS256 without a kid, public key":       byHand(asPEM, `{"alg":"HS256"}`, body),
+		"HS384 with a secret that is too short": strings.Join([]string{strings.Split(raw(`{"alg":"HS384","kid":"s1"}`, "", nil), ".")[0], parts[1], parts[2]}, "."),
+		"the kid of an EC key":                  sign(t, rsaKey, "e1", valid()),
+		"the kid of a shared secret":            sign(t, rsaKey, "s1", valid()),
+		"a shared secret under an RSA kid":      sign(t, secretKey, "r1", valid()),
+		"an unknown kid":                        sign(t, rsaKey, "r2", valid()),
+		"a kid that is a path":                  sign(t, rsaKey, "../../dev/null", valid()),
+		"a kid that is SQL":                     sign(t, rsaKey, "r1' OR '1'='1", valid()),
+		"a kid of 10 kB":                        sign(t, rsaKey, strings.Repeat("k", 10_000), valid()),
+		"a kid that is a number":                raw(`{"alg":"RS256","kid":1}`, body, nil),
+		"another key":                           sign(t, otherKey, "r1", valid()),
+		"another key without a kid":             signWith(t, otherKey, jose.RS256, nil, valid()),
+		"its own key as jwk":                    signWith(t, otherKey, jose.RS256, object{"kid": "r1", "jwk": own}, valid()),
+		"its own key as jwk, without a kid":     signWith(t, otherKey, jose.RS256, object{"jwk": own}, valid()),
+		"its own keys as jku":                   signWith(t, otherKey, jose.RS256, object{"kid": "r1", "jku": "https://evil.example/jwks.json"}, valid()),
+		"its own certificate as x5u":            signWith(t, otherKey, jose.RS256, object{"kid": "r1", "x5u": "https://evil.example/cert.pem"}, valid()),
+		"its own certificate as x5c":            signWith(t, otherKey, jose.RS256, object{"kid": "r1", "x5c": []string{"MIIB"}}, valid()),
+		"crit":                                  signWith(t, rsaKey, jose.RS256, object{"kid": "r1", "crit": []string{"exp"}, "exp": 1}, valid()),
+		"crit of b64":                           signWith(t, secretKey, jose.HS256, object{"kid": "s1", "crit": []string{"b64"}, "b64": true}, valid()),
+		"an empty crit":                         byHand(secretKey, `{"alg":"HS256","kid":"s1","crit":[]}`, body),
+		"b64 without crit":                      byHand(secretKey, `{"alg":"HS256","kid":"s1","b64":true}`, body),
+		"expired":                               sign(t, rsaKey, "r1", valid(object{"exp": time.Now().Unix() - 40})),
+		"expired in 1970":                       sign(t, rsaKey, "r1", valid(object{"exp": 0})),
+		"expired before 1970":                   sign(t, rsaKey, "r1", valid(object{"exp": -1e18})),
+		"an expiry beyond all time":             sign(t, rsaKey, "r1", valid(object{"exp": 1e30})),
+		"no exp":                                sign(t, rsaKey, "r1", valid(object{"exp": nil})),
+		"exp is null":                           sign(t, rsaKey, "r1", strings.Replace(text(t, valid(object{"exp": 0})), `"exp":0`, `"exp":null`, 1)),
+		"exp is text":                           sign(t, rsaKey, "r1", valid(object{"exp": fmt.Sprint(time.Now().Unix() + 60)})),
+		"EXP in capitals":                       sign(t, rsaKey, "r1", valid(object{"exp": nil, "EXP": time.Now().Unix() + 60})),
+		"not yet valid":                         sign(t, rsaKey, "r1", valid(object{"nbf": time.Now().Unix() + 60})),
+		"not valid until the end of time":       sign(t, rsaKey, "r1", valid(object{"nbf": 9.2e18})),
+		"issued later":                          sign(t, rsaKey, "r1", valid(object{"iat": time.Now().Unix() + 60})),
+		"another issuer":                        sign(t, rsaKey, "r1", valid(object{"iss": "https://evil.example"})),
+		"an issuer with a slash more":           sign(t, rsaKey, "r1", valid(object{"iss": "https://id.example/"})),
+		"no issuer":                             sign(t, rsaKey, "r1", valid(object{"iss": nil})),
+		"two issuers":                           sign(t, rsaKey, "r1", valid(object{"iss": []string{"https://id.example"}})),
+		"another audience":                      sign(t, rsaKey, "r1", valid(object{"aud": "web"})),
+		"a part of the audience":                sign(t, rsaKey, "r1", valid(object{"aud": "chat2"})),
+		"no audience":                           sign(t, rsaKey, "r1", valid(object{"aud": nil})),
+		"an empty audience":                     sign(t, rsaKey, "r1", valid(object{"aud": []string{}})),
+		"an audience of numbers":                sign(t, rsaKey, "r1", valid(object{"aud": []any{1, "chat"}})),
+		"a claim twice":                         sign(t, rsaKey, "r1", strings.Replace(body, `"sub":`, `"sub":"41","sub":`, 1)),
+		"a claim twice, once escaped":           sign(t, rsaKey, "r1", strings.Replace(body, `"sub":`, `"\u0073ub":"41","sub":`, 1)),
+		"claims with invalid UTF-8":             sign(t, rsaKey, "r1", strings.Replace(body, "acme", "\xff", 1)),
+		"claims that are a list":                sign(t, rsaKey, "r1", "[]"),
+		"claims that are null":                  sign(t, rsaKey, "r1", "null"),
+		"claims that are text":                  sign(t, rsaKey, "r1", `"42"`),
+		"no claims":                             sign(t, rsaKey, "r1", ""),
+		"claims and more":                       sign(t, rsaKey, "r1", body+"{}"),
+		"12,000 levels":                         sign(t, rsaKey, "r1", strings.Repeat("[", 12_000)),
+		"a token of 1 MB":                       sign(t, rsaKey, "r1", valid(object{"x": strings.Repeat("x", 1<<20)})),
+		"16 KiB and one":                        good + strings.Repeat("A", maxToken+1-len(good)),
+		"a JWE":                                 encrypted([]byte(body)),
+		"a JWE of a token":                      encrypted([]byte(good)),
+		"a token of a JWE":                      signWith(t, rsaKey, jose.RS256, object{"kid": "r1", "cty": "JWT"}, encrypted([]byte(body))),
+		"a token of a token":                    signWith(t, rsaKey, jose.RS256, object{"kid": "r1", "cty": "JWT"}, good),
+		"five segments":                         good + "." + parts[1] + "." + parts[2],
+		"four segments":                         good + ".",
+		"two segments":                          parts[0] + "." + parts[1],
+		"one segment":                           parts[0],
+		"dots":                                  "..",
+		"the JSON form":                         fmt.Sprintf(`{"protected":%q,"payload":%q,"signature":%q}`, parts[0], parts[1], parts[2]),
+		"a changed payload":                     parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(body, "42", "43", 1))) + "." + parts[2],
+		"a changed header":                      raw(`{"alg":"RS512","kid":"r1"}`, "", nil)[:10] + "." + parts[1] + "." + parts[2],
+		"a cut signature":                       good[:len(good)-4],
+		"padding":                               good + "=",
+		"standard base64":                       parts[0] + "." + parts[1] + "." + strings.NewReplacer("-", "+", "_", "/").Replace(parts[2]) + "+/",
+		"a comma list":                          good + ", " + good,
+		"quoted":                                `"` + good + `"`,
+		"zero ES256 signature":                  strings.Join([]string{strings.Split(raw(`{"alg":"ES256","kid":"e1"}`, "", nil), ".")[0], parts[1], base64.RawURLEncoding.EncodeToString(make([]byte, 64))}, "."),
+	} {
+		got, err := r.Read(request("Authorization", "Bearer "+token), nil)
+		if diff := cmp.Diff(Found{}, got, withoutAddr); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestRead_placesOfTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	write(t, path, jwks(t, jwk(rsaKey, "r1")), 0)
+	bearer := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path}})
+	named := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path, Header: "X-Token"}})
+	cookie := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path, Cookie: "token"}})
+	token, other, same, expired := sign(t, rsaKey, "r1", valid()), sign(t, rsaKey, "r1", valid(object{"sub": "43"})),
+		sign(t, rsaKey, "r1", valid(object{"jti": "2"})), sign(t, rsaKey, "r1", valid(object{"exp": 1}))
+	many := []string{}
+	for i := range 9 {
+		many = append(many, "Authorization", fmt.Sprint("Bearer ", i))
+	}
+	const found, none, ambiguous = "user=42", "", "ambiguous"
+	for _, c := range []struct {
+		name    string
+		r       *Reader
+		headers []string
+		want    string
+	}{
+		{"bearer", bearer, []string{"Authorization", "Bearer " + token}, found},
+		{"in lower case", bearer, []string{"Authorization", "bearer  " + token + " "}, found},
+		{"without the scheme", bearer, []string{"Authorization", token}, none},
+		{"another scheme", bearer, []string{"Authorization", "Basic " + token}, none},
+		{"the scheme alone", bearer, []string{"Authorization", "Bearer"}, none},
+		{"an empty token", bearer, []string{"Authorization", "Bearer  "}, none},
+		{"in another header", bearer, []string{"X-Token", token}, none},
+		{"with another scheme beside it", bearer, []string{"Authorization", "Basic eDp5", "Authorization", "Bearer " + token}, found},
+		{"once more empty", bearer, []string{"Authorization", "", "Authorization", "Bearer " + token}, found},
+		{"twice the same", bearer, []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + token}, found},
+		{"an invalid one before", bearer, []string{"Authorization", "Bearer x.y.z", "Authorization", "Bearer " + token}, found},
+		{"an expired one behind", bearer, []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + expired}, found},
+		{"of two users", bearer, []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + other}, ambiguous},
+		{"two of one user", bearer, []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + same}, ambiguous},
+		{"nine", bearer, many, ambiguous},
+		{"named", named, []string{"X-Token", token}, found},
+		{"named with the scheme", named, []string{"X-Token", "Bearer " + token}, found},
+		{"named, and the default", named, []string{"Authorization", "Bearer " + token}, none},
+		{"a cookie", cookie, []string{"Cookie", "a=b; token=" + token}, found},
+		{"two cookies", cookie, []string{"Cookie", "token=" + token + "; token=" + other}, ambiguous},
+	} {
+		got, err := c.r.Read(request(c.headers...), nil)
+		text := got.Subject("user")
+		if errors.Is(err, ErrAmbiguous) {
+			text, err = ambiguous, nil
+		}
+		if text != c.want || err != nil || len(got.Also) > 0 {
+			t.Errorf("%s: got %q, %+v, %v", c.name, text, got, err)
+		}
+	}
+}
+
+// Two identities of one token verify it once; another audience is another verification.
+func TestNew_sharesVerifications(t *testing.T) {
+	r := tokenReader(t)
+	if len(r.verifications) != 1 || len(r.files) != 1 {
+		t.Errorf("got %d verifications, %d files", len(r.verifications), len(r.files))
+	}
+	a, b := *r.sources[0].JWT, *r.sources[1].JWT
+	b.Audience = "web"
+	r = mustNew(t, Options{}, Config{Name: "a", JWT: &a}, Config{Name: "b", JWT: &b})
+	if len(r.verifications) != 2 || len(r.files) != 1 {
+		t.Errorf("got %d verifications, %d files", len(r.verifications), len(r.files))
+	}
+	got, err := r.Read(request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid(object{"aud": "web", "org": "acme"}))), nil)
+	if diff := cmp.Diff([]string{"b=acme"}, got.Subjects); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A key with an alg verifies no other, and a token that names no key is not tried with more than 8.
+func TestVerification_keysOfATokenAreFew(t *testing.T) {
+	only384 := jwk(rsaKey, "r1")
+	only384.Algorithm = "RS384"
+	nine := []jose.JSONWebKey{jwk(ecKey, "e1")}
+	for i := range 8 {
+		nine = append(nine, jwk(rsaKey, fmt.Sprint(i)))
+	}
+	for name, c := range map[string]struct {
+		keys  string
+		token string
+		want  bool
+	}{
+		"the alg of the key":         {jwks(t, only384), signWith(t, rsaKey, jose.RS384, object{"kid": "r1"}, valid()), true},
+		"another alg of its type":    {jwks(t, only384), signWith(t, rsaKey, jose.RS256, object{"kid": "r1"}, valid()), false},
+		"another padding":            {jwks(t, only384), signWith(t, rsaKey, jose.PS384, object{"kid": "r1"}, valid()), false},
+		"any kid, for a key in PEM":  {pemOf(t, rsaKey), sign(t, rsaKey, "any", valid()), true},
+		"no kid, 8 keys":             {jwks(t, nine[:8]...), signWith(t, ecKey, jose.ES256, nil, valid()), true},
+		"no kid, 9 keys":             {jwks(t, nine...), signWith(t, ecKey, jose.ES256, nil, valid()), false},
+		"a kid, 9 keys":              {jwks(t, nine...), sign(t, ecKey, "e1", valid()), true},
+		"a kid that two keys have":   {jwks(t, jwk(otherKey, "a"), jwk(rsaKey, "a")), sign(t, rsaKey, "a", valid()), true},
+		"HS256 with the PEM as text": {pemOf(t, rsaKey), byHand([]byte(pemOf(t, rsaKey)), `{"alg":"HS256"}`, text(t, valid())), false},
+	} {
+		from := &keySource{}
+		if err := from.set([]byte(c.keys), true); err != nil {
+			t.Fatal(err)
+		}
+		v := &verification{keys: from}
+		if _, ok := v.verify(c.token, time.Now()); ok != c.want {
+			t.Errorf("%s: got %v", name, ok)
+		}
+	}
+}
