@@ -1,11 +1,11 @@
 package policy
 
 import (
-	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -51,10 +51,16 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 		if !b.count(at, v.Len(), f) {
 			return
 		}
-		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]int64))) {
-			name := at + "[" + strconv.Quote(key) + "]"
-			b.text(name, key, f)
-			b.number(name, v.MapIndex(reflect.ValueOf(key)), f)
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			name := entryPath(at, key.String(), v.Type())
+			b.text(name, key.String(), f)
+			if value := v.MapIndex(key); value.Kind() == reflect.Struct {
+				b.section(name, value)
+			} else {
+				b.number(name, value, f)
+			}
 		}
 	case reflect.String:
 		if e, ok := v.Interface().(enum); ok {

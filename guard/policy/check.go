@@ -5,14 +5,15 @@ import (
 	"reflect"
 )
 
-// Check tells everything that is wrong with a policy, as an [*Error] without file and lines; nil when nothing is. A zero
-// value is an absent one.
+// Check returns everything that is wrong with a policy, as an [*Error] without file and lines; nil when nothing is. A zero
+// value is an omitted one.
 func (p *Policy) Check() error {
-	return p.check(func(string) bool { return false }).err()
+	never := func(string) bool { return false }
+	return p.check(never, never).err()
 }
 
-// check is Check for a policy of which some zero values may be given.
-func (p *Policy) check(given func(path string) bool) problems {
+// check is Check for a policy in which some zero values may be given, and some values may be bad: they could not be read.
+func (p *Policy) check(given, isBad func(path string) bool) problems {
 	var found problems
 	b := bounds{found: &found, given: given}
 	b.section("", reflect.ValueOf(p).Elem())
@@ -28,11 +29,15 @@ func (p *Policy) check(given func(path string) bool) problems {
 		p.Abuse.check("abuse", &found)
 	}
 	for i := range p.Endpoints {
-		p.checkEndpoint(fmt.Sprintf("endpoints[%d]", i), &p.Endpoints[i], &found)
+		at := fmt.Sprintf("endpoints[%d]", i)
+		p.checkEndpoint(at, &p.Endpoints[i], &found)
+		p.checkReceipt(at, &p.Endpoints[i], &found)
+		p.checkBounded(at, &p.Endpoints[i], isBad, &found)
 	}
 	p.checkNames(&found)
 	p.checkMatch(&found)
-	p.Identity.check(&found)
+	p.checkIdentities(&found)
+	p.checkBys(&found)
 	p.Overrides.check(p, &found)
 	return found
 }

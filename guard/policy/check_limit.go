@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxRows          = 16           // of one call of admit: a subject's limits, the policy's and the endpoint's
+	maxRows          = 16           // of one call of admit: the policy's limits and the endpoint's
 	maxCounterWindow = 90 * day     // of a sliding_counter
 	maxGain          = 36_500 * day // in which a gcra's burst is gained
 	maxLimit         = 1_000_000
@@ -31,11 +31,8 @@ func (p *Policy) eachLimit(f func(at string, l *Limit)) {
 		}
 	}
 	each("limits", p.Limits)
-	each("global", p.Global)
 	for i := range p.Endpoints {
-		at := fmt.Sprintf("endpoints[%d].", i)
-		each(at+"limits", p.Endpoints[i].Limits)
-		each(at+"global", p.Endpoints[i].Global)
+		each(fmt.Sprintf("endpoints[%d].limits", i), p.Endpoints[i].Limits)
 	}
 }
 

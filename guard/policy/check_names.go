@@ -9,7 +9,6 @@ const maxWireName = 64
 func (p *Policy) checkNames(found *problems) {
 	shared := names{found: found, first: map[string]string{}}
 	shared.limits("limits", p.Limits)
-	shared.limits("global", p.Global)
 	if p.Cost != nil {
 		for i, b := range p.Cost.Budgets {
 			shared.add(fmt.Sprintf("cost.budgets[%d].name", i), b.Name)
@@ -21,7 +20,6 @@ func (p *Policy) checkNames(found *problems) {
 		endpoints.add(at+".name", e.Name)
 		own := names{found: found, first: map[string]string{}, endpoint: e.Name}
 		own.limits(at+".limits", e.Limits)
-		own.limits(at+".global", e.Global)
 	}
 }
 

@@ -1,18 +1,13 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
-)
-
-const (
-	keyMark    = "key=" // starts a subject that is an API key
-	keyHexSize = 32
 )
 
 // check finds entries that contradict each other, that no request can have, or that push a limit above its bounds.
@@ -26,7 +21,7 @@ func (o *Overrides) check(p *Policy, found *problems) {
 				continue
 			}
 			first[canonical(subject)] = at
-			p.checkSubject(at, subject, found)
+			p.checkSubject(at, subject, list, found)
 		}
 	}
 	each("allow", o.Allow)
@@ -40,7 +35,11 @@ func (o *Overrides) check(p *Policy, found *problems) {
 			found.add(at, "is in %s too", other)
 		}
 		factors[canonical(subject)] = at
-		p.checkSubject(at, subject, found)
+		if other, ok := first[canonical(subject)]; ok {
+			found.add(at, "never matters: it is in %s too", other)
+			continue
+		}
+		p.checkSubject(at, subject, "multiply", found)
 		if factor := o.Multiply[subject]; factor > 1 && factor <= maxLimit {
 			top.check(at, factor, found)
 		}
@@ -55,24 +54,58 @@ func canonical(subject string) string {
 	return subject
 }
 
-// checkSubject tells of a subject that identity never makes.
-func (p *Policy) checkSubject(at, subject string, found *problems) {
-	if key, ok := strings.CutPrefix(subject, keyMark); ok && slices.Contains(p.Identity.From, FromAPIKey) && !p.Identity.APIKey.Plain && !isKeyHash(key) {
-		sum := sha256.Sum256([]byte(key))
-		found.add(at, "never matches: API keys are hashed unless identity.api_key.plain is set; this one's subject is %s%s",
-			keyMark, hex.EncodeToString(sum[:keyHexSize/2]))
+// checkSubject finds a subject that no request has, and one that a client can choose where that would lift a limit.
+func (p *Policy) checkSubject(at, subject, list string, found *problems) {
+	if checkSubject(subject) != "" {
+		return // said already
 	}
-	most := p.Identity.IP.IPv6Prefix
-	if most == 0 {
-		most = DefaultIPv6Prefix
-	}
-	if prefix, ok := subjectPrefix(subject); ok && prefix.Addr().Is6() && prefix.Bits() > most {
-		found.add(at, "never matches: a client is a /%d of an IPv6 address", most)
+	name, value, named := strings.Cut(subject, "=")
+	id, defined := p.Identities[name]
+	switch {
+	case !named:
+		found.add(at, "must be IDENTITY=VALUE, got %s", quote(subject))
+	case !defined && name != ByIP && name != ByClient:
+		found.add(at, "unknown identity %s%s", quote(name), didYouMean(name, p.sourced()))
+	case !p.isSourced(name):
+		found.add(at, "never matches: subjects of %s begin with %s", name, either(p.Alternatives(name)))
+	case value == "":
+		found.add(at, "never matches: must have a value after =, got %s", quote(subject))
+	case strings.Contains(value, "+"):
+		found.add(at, "never matches: must be of one identity, got %s; write + in a value as %%2B", quote(subject))
+	case list != "deny" && !p.Verified(name):
+		found.add(at, "must be of a verified identity: any client can write %s", quote(subject))
+	case p.address(name):
+		id.checkSubject(at, name, value, found)
+		if prefix, ok := subjectPrefix(subject); ok && prefix.Bits() == 0 && list == "allow" {
+			found.add(at, "must not be all addresses: write unbounded: true at the endpoints instead")
+		}
 	}
 }
 
-func isKeyHash(key string) bool {
-	return len(key) == keyHexSize && strings.Trim(key, "0123456789abcdef") == ""
+// checkSubject finds a prefix that is longer than the subjects of an identity of the address. Only ip may have a shorter one.
+func (id *Identity) checkSubject(at, name, value string, found *problems) {
+	prefix, err := parsePrefix(value)
+	if err != nil {
+		found.add(at, "never matches: %v, got %s", err, quote(value))
+		return
+	}
+	family, bits := "IPv4", cmp.Or(id.IPv4Prefix, DefaultIPv4Prefix)
+	if prefix.Addr().Is6() {
+		family, bits = "IPv6", cmp.Or(id.IPv6Prefix, DefaultIPv6Prefix)
+	}
+	if prefix.Bits() > bits || name != ByIP && prefix.Bits() < bits {
+		found.add(at, "never matches: %s is a /%d of an %s address", name, bits, family)
+	} else if text := subjectText(prefix); name != ByIP && text != value {
+		found.add(at, "never matches: must be %s=%s", name, text)
+	}
+}
+
+// subjectText is what a prefix is in a subject: one of all bits is an address.
+func subjectText(prefix netip.Prefix) string {
+	if prefix.IsSingleIP() {
+		return prefix.Addr().String()
+	}
+	return prefix.String()
 }
 
 // greatest are the limit and the budget that a factor pushes above their bounds first.
@@ -88,6 +121,9 @@ func (o *Overrides) greatest(p *Policy) greatest {
 	}
 	see := func(at string, limits []Limit) {
 		for i, l := range limits {
+			if l.By.Global() {
+				continue
+			}
 			if n := max(l.Limit, l.Burst); n > g.limit {
 				g.limit, g.limitAt = n, fmt.Sprintf("%s[%d]", at, i)
 			}

@@ -17,6 +17,7 @@ func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 			}
 		}
 	}
+	p.checkIdempotency(at+".idempotency", e, found)
 	if e.Cost == nil {
 		return
 	}
@@ -56,7 +57,7 @@ func (a *Abuse) check(at string, found *problems) {
 	a.checkEscalation(at, found)
 }
 
-// covers tells whether t blocks whenever other does, and as long.
+// covers reports whether t blocks whenever other does, and as long.
 func (t Tier) covers(other Tier) bool {
 	return t.Threshold <= other.Threshold && t.Window >= other.Window && t.Block >= other.Block
 }
@@ -74,38 +75,5 @@ func (a *Abuse) checkEscalation(at string, found *problems) {
 	}
 	if a.StrikeMemory != time.Duration(0) && len(a.Escalation) == 0 {
 		found.add(at+".strike_memory", "has no escalation to count for")
-	}
-}
-
-func (id *Identity) check(found *problems) {
-	from := id.From
-	if len(from) == 0 {
-		from = []Source{FromIP}
-	}
-	has := map[Source]bool{}
-	for i, source := range from {
-		at := fmt.Sprintf("identity.from[%d]", i)
-		switch {
-		case has[source]:
-			found.add(at, "is there twice: %s", source)
-		case source == FromIP && i < len(from)-1:
-			found.add(at, "must be the last: every request has an address, so what follows is never asked")
-		}
-		has[source] = true
-	}
-	for _, section := range []struct {
-		source Source
-		given  bool
-	}{
-		{FromFingerprint, id.Fingerprint != Fingerprint{}},
-		{FromAPIKey, id.APIKey != APIKey{}},
-		{FromIP, id.IP.Header != "" || id.IP.IPv6Prefix != 0 || len(id.IP.TrustedProxies) > 0},
-	} {
-		if section.given && !has[section.source] {
-			found.add("identity."+string(section.source), "is not asked: identity.from has no %s", section.source)
-		}
-	}
-	if id.IP.Header != "" && len(id.IP.TrustedProxies) == 0 && has[FromIP] {
-		found.add("identity.ip.header", "is believed of nobody: trusted_proxies is empty")
 	}
 }

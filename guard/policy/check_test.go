@@ -15,11 +15,11 @@ func TestCheck_boundsOfEachKind(t *testing.T) {
 		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 2_000_000_000 * oneUnit, Window: day}}},
 		Abuse:  &Abuse{Escalation: []time.Duration{0}},
 		Endpoints: []Endpoint{{
-			Name: "chat", Dedup: new(-time.Second),
+			Name: "chat", Idempotency: &Idempotency{Header: "X Y", For: -time.Second}, Unbounded: true,
 			Abuse:     "some",
 			Challenge: &Challenge{Header: "X Y", OnFailure: Local},
 		}},
-		Overrides: Overrides{Deny: []string{"ip=10.0.0.1/8", ""}, Multiply: map[string]int64{"a": 0}},
+		Overrides: Overrides{Deny: []string{"ip=10.0.0.1/8", ""}, Multiply: map[string]int64{"ip=10.0.0.1": 0}},
 	}
 	wantProblems(t, p.Check(), `
 namespace: must be 1 to 64 of the characters A-Z a-z 0-9 _ - ., got "a b"
@@ -34,13 +34,14 @@ limits[1].window: is required
 cost.budgets[0].budget: must be 0.000001 to 1000000000, got 2000000000
 abuse.tiers: is required
 abuse.escalation[0]: must be 1ms to 3650d, got 0s
-endpoints[0].dedup: must be 0s to 3650d, got -1s
+endpoints[0].idempotency.header: must be the name of a header, got "X Y"
+endpoints[0].idempotency.for: must be 1us to 3650d, got -1s
 endpoints[0].abuse: must be all or refused, got "some"
 endpoints[0].challenge.header: must be the name of a header, got "X Y"
 endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no bits set after its prefix: 10.0.0.0/8, got "ip=10.0.0.1/8"
-overrides.deny[1]: must be a subject of 1 to 512 bytes: key=ab12, got ""
-overrides.multiply["a"]: must be 1 to 1000000, got 0
+overrides.deny[1]: must be a subject of 1 to 512 bytes: user=42, got ""
+overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
 `)
 }
 

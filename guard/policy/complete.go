@@ -1,28 +1,30 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
 
 // What stands where a policy says nothing.
 const (
-	DefaultVersion           = 1
-	DefaultNamespace         = "guard"
-	DefaultTimeout           = 50 * time.Millisecond
-	DefaultShare             = 0.25
-	DefaultDedup             = 10 * time.Second
-	DefaultStrikeMemory      = 30 * day
-	DefaultChallengeTTL      = 5 * time.Minute
-	DefaultChallengeHeader   = "X-Challenge"
-	DefaultFingerprintHeader = "X-Fingerprint"
-	DefaultAPIKeyHeader      = "X-API-Key"
-	DefaultIPHeader          = "X-Forwarded-For"
-	DefaultIPv6Prefix        = 64
+	DefaultVersion         = 1
+	DefaultNamespace       = "guard"
+	DefaultTimeout         = 50 * time.Millisecond
+	DefaultShare           = 0.25
+	DefaultRepeats         = 1
+	DefaultIdempotency     = 10 * time.Minute
+	DefaultStrikeMemory    = 30 * day
+	DefaultChallengeTTL    = 5 * time.Minute
+	DefaultChallengeHeader = "X-Challenge"
+	DefaultForwardedHeader = "X-Forwarded-For"
+	DefaultIPv4Prefix      = 32
+	DefaultIPv6Prefix      = 64
+	DefaultLeeway          = 30 * time.Second
 )
 
 // Complete checks a policy and returns a deep copy in which every default is filled in: a limit's kind, cost and what it
-// does on failure, a gcra's burst, an endpoint's Dedup. What is off stays zero: Cost.Hold and Cost.Penalty,
+// does on failure, a gcra's burst, a By. What is off stays zero: Cost.Hold and Cost.Penalty,
 // a limit's Share where it is not local. A complete policy stays as it is.
 func (p *Policy) Complete() (*Policy, error) {
 	if err := p.Check(); err != nil {
@@ -34,16 +36,18 @@ func (p *Policy) Complete() (*Policy, error) {
 	fill(&c.Timeout, DefaultTimeout)
 	fill(&c.OnFailure, Open)
 	fill(&c.Share, DefaultShare)
-	c.Identity = p.Identity.complete()
+	fill(&c.Paths.Case, CaseExact)
+	fill(&c.Unmatched, UnmatchedPass)
+	c.Identities = p.completeIdentities()
 	c.Limits = c.completeLimits(p.Limits)
-	c.Global = c.completeLimits(p.Global)
 	if p.Cost != nil {
 		c.Cost = new(*p.Cost)
-		c.Cost.Budgets = slices.Clone(p.Cost.Budgets)
+		c.Cost.By, c.Cost.Budgets = completeBy(p.Cost.By), slices.Clone(p.Cost.Budgets)
 		fill(&c.Cost.OnFailure, c.OnFailure)
 	}
 	if p.Abuse != nil {
 		c.Abuse = new(*p.Abuse)
+		c.Abuse.By = completeBy(p.Abuse.By)
 		c.Abuse.Tiers, c.Abuse.Escalation = slices.Clone(p.Abuse.Tiers), slices.Clone(p.Abuse.Escalation)
 		if len(c.Abuse.Escalation) > 0 {
 			fill(&c.Abuse.StrikeMemory, DefaultStrikeMemory)
@@ -62,6 +66,7 @@ func (p *Policy) completeLimits(limits []Limit) []Limit {
 	limits = slices.Clone(limits)
 	for i := range limits {
 		l := &limits[i]
+		l.By = completeBy(l.By)
 		fill(&l.Kind, SlidingLog)
 		fill(&l.Cost, 1)
 		fill(&l.OnFailure, p.OnFailure)
@@ -78,18 +83,22 @@ func (p *Policy) completeLimits(limits []Limit) []Limit {
 // completeEndpoint fills in an endpoint that still shares what it points to with the policy that was written.
 func (p *Policy) completeEndpoint(e *Endpoint) {
 	e.Match = slices.Clone(e.Match)
-	dedup := DefaultDedup
-	if e.Dedup != nil {
-		dedup = *e.Dedup
+	if e.Idempotency != nil {
+		e.Idempotency = new(*e.Idempotency)
+		fill(&e.Idempotency.For, DefaultIdempotency)
+		repeats := int64(DefaultRepeats)
+		if e.Idempotency.Repeats != nil {
+			repeats = *e.Idempotency.Repeats
+		}
+		e.Idempotency.Repeats = &repeats
 	}
-	e.Dedup = &dedup
 	e.Limits = p.completeLimits(e.Limits)
-	e.Global = p.completeLimits(e.Global)
 	if e.Cost != nil {
 		e.Cost = new(*e.Cost)
 	}
 	if e.Challenge != nil {
 		c := *e.Challenge
+		c.By = completeBy(c.By)
 		fill(&c.TTL, DefaultChallengeTTL)
 		fill(&c.Header, DefaultChallengeHeader)
 		fill(&c.Payload, PayloadNone)
@@ -101,27 +110,61 @@ func (p *Policy) completeEndpoint(e *Endpoint) {
 	}
 }
 
-func (id Identity) complete() Identity {
-	id.From = slices.Clone(id.From)
-	if len(id.From) == 0 {
-		id.From = []Source{FromIP}
+// completeIdentities adds those that a policy always has, and gives each token what the policy says of it once.
+func (p *Policy) completeIdentities() map[string]Identity {
+	all := maps.Clone(p.Identities)
+	if all == nil {
+		all = map[string]Identity{}
 	}
-	id.IP.TrustedProxies = slices.Clone(id.IP.TrustedProxies)
-	for _, source := range id.From { // the others are not asked
-		switch source {
-		case FromFingerprint:
-			fill(&id.Fingerprint.Header, DefaultFingerprintHeader)
-			fill(&id.Fingerprint.Verify, VerifyNone)
-		case FromAPIKey:
-			fill(&id.APIKey.Header, DefaultAPIKeyHeader)
-		case FromIP:
-			fill(&id.IP.IPv6Prefix, DefaultIPv6Prefix)
+	if _, defined := all[ByIP]; !defined {
+		all[ByIP] = Identity{}
+	}
+	if _, defined := all[ByClient]; !defined {
+		all[ByClient] = Identity{First: []string{ByIP}}
+	}
+	var token JWT
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if t := all[name].JWT; t != nil && t.Keys != "" && token.Keys == "" {
+			token = *t
 		}
 	}
-	if len(id.IP.TrustedProxies) > 0 {
-		fill(&id.IP.Header, DefaultIPHeader)
+	for name, id := range all {
+		if p.address(name) {
+			fill(&id.IPv4Prefix, DefaultIPv4Prefix)
+			fill(&id.IPv6Prefix, DefaultIPv6Prefix)
+			if len(id.TrustedProxies) > 0 {
+				fill(&id.ForwardedHeader, DefaultForwardedHeader)
+			}
+		}
+		id.TrustedProxies, id.First = slices.Clone(id.TrustedProxies), slices.Clone(id.First)
+		if id.Verify != nil {
+			id.Verify = new(*id.Verify)
+		}
+		if id.JWT != nil {
+			t := *id.JWT
+			if t.Keys == "" {
+				fill(&t.Issuer, token.Issuer)
+				fill(&t.Audience, token.Audience)
+				fill(&t.Leeway, token.Leeway)
+				if t.Header == "" && t.Cookie == "" {
+					t.Header, t.Cookie = token.Header, token.Cookie
+				}
+			}
+			fill(&t.Keys, token.Keys)
+			fill(&t.Leeway, DefaultLeeway)
+			id.JWT = &t
+		}
+		all[name] = id
 	}
-	return id
+	return all
+}
+
+// completeBy copies whose requests are counted; client's where nothing is said.
+func completeBy(by By) By {
+	if len(by) == 0 {
+		return By{ByClient}
+	}
+	return slices.Clone(by)
 }
 
 func fill[T comparable](value *T, absent T) {

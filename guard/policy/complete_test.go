@@ -10,12 +10,17 @@ import (
 func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 	p := &Policy{
 		OnFailure: Local, Share: 0.5,
+		Identities: map[string]Identity{
+			"user": {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token", Leeway: time.Minute}},
+			"org":  {JWT: &JWT{Claim: "org", Audience: "chat"}},
+			"site": {IPv6Prefix: 48},
+		},
 		Limits: []Limit{{Name: "hour", Limit: 100, Window: time.Hour, OnFailure: Closed}},
 		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}},
 		Abuse:  &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}},
 		Endpoints: []Endpoint{{
-			Name: "chat", Dedup: new(time.Duration(0)),
-			Limits:    []Limit{{Name: "minute", Kind: GCRA, Limit: 10, Window: time.Minute}},
+			Name: "chat", Idempotency: &Idempotency{Header: "X-Key"},
+			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute}},
 			Cost:      &EndpointCost{Estimate: 20_000},
 			Abuse:     CountRefused,
 			Challenge: &Challenge{},
@@ -23,17 +28,24 @@ func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 	}
 	want := &Policy{
 		Version: 1, Namespace: "guard", Timeout: 50 * time.Millisecond, OnFailure: Local, Share: 0.5,
-		Identity: Identity{From: []Source{FromIP}, IP: IP{IPv6Prefix: 64}},
-		Cost:     &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
-		Abuse:    &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local},
-		Limits:   []Limit{{Name: "hour", Kind: SlidingLog, Limit: 100, Window: time.Hour, Cost: 1, OnFailure: Closed}},
+		Paths: Paths{Case: CaseExact}, Unmatched: UnmatchedPass,
+		Identities: map[string]Identity{
+			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token", Leeway: time.Minute}},
+			"org":    {JWT: &JWT{Claim: "org", Keys: "jwks.json", Issuer: "id", Audience: "chat", Cookie: "token", Leeway: time.Minute}},
+			"site":   {IPv4Prefix: 32, IPv6Prefix: 48},
+			"ip":     {IPv4Prefix: 32, IPv6Prefix: 64},
+			"client": {First: []string{"ip"}},
+		},
+		Cost:   &Cost{By: By{"client"}, Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
+		Abuse:  &Abuse{By: By{"client"}, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local},
+		Limits: []Limit{{Name: "hour", By: By{"client"}, Kind: SlidingLog, Limit: 100, Window: time.Hour, Cost: 1, OnFailure: Closed}},
 		Endpoints: []Endpoint{{
-			Name: "chat", Dedup: new(time.Duration(0)),
-			Limits:    []Limit{{Name: "minute", Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Cost: 1, OnFailure: Local, Share: 0.5}},
+			Name: "chat", Idempotency: &Idempotency{Header: "X-Key", For: 10 * time.Minute, Repeats: new(int64(1))},
+			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Cost: 1, OnFailure: Local, Share: 0.5}},
 			Cost:      &EndpointCost{Estimate: 20_000},
 			Abuse:     CountRefused,
-			Challenge: &Challenge{TTL: 5 * time.Minute, Header: "X-Challenge", Payload: PayloadNone, OnFailure: Closed},
-		}, {Name: "plain", Dedup: new(10 * time.Second)}},
+			Challenge: &Challenge{By: By{"client"}, TTL: 5 * time.Minute, Header: "X-Challenge", Payload: PayloadNone, OnFailure: Closed},
+		}, {Name: "plain"}},
 	}
 	got, err := p.Complete()
 	if err != nil {

@@ -29,7 +29,7 @@ func newDecoder(root ast.Node) *decoder {
 
 func (d *decoder) isGiven(path string) bool { return d.at[path] != nil }
 
-// isBad tells whether the value of a path, or what holds it, is said to be wrong already.
+// isBad reports whether the value of a path, or what holds it, could not be read.
 func (d *decoder) isBad(path string) bool {
 	for ; path != ""; path = parent(path) {
 		if d.bad[path] {
@@ -39,9 +39,13 @@ func (d *decoder) isBad(path string) bool {
 	return d.bad[""]
 }
 
-// locate tells where a problem is: at its path's value, or what stands around it.
+// locate returns a problem with its place: the path's value, the name of an entry as a whole, or what stands around it.
 func (d *decoder) locate(p Problem) Problem {
 	p.Line, p.Column = 1, 1
+	if name := d.at[p.Path+".name"]; name != nil && strings.HasSuffix(p.Path, "]") {
+		p.Line, p.Column = position(name)
+		return p
+	}
 	for path := p.Path; ; path = parent(path) {
 		if t := d.at[path]; t != nil {
 			p.Line, p.Column = position(t)
@@ -97,9 +101,13 @@ func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
 	case reflect.Struct:
 		d.section(path, n, v)
 	case reflect.Slice:
+		if v.Type() == byType {
+			d.by(path, n, v)
+			return
+		}
 		d.list(path, n, v)
 	case reflect.Map:
-		d.factors(path, n, v)
+		d.mapping(path, n, v)
 	default:
 		d.scalar(path, n, v)
 	}
@@ -147,21 +155,43 @@ func (d *decoder) list(path string, n ast.Node, v reflect.Value) {
 	}
 }
 
-func (d *decoder) factors(path string, n ast.Node, v reflect.Value) {
+// by fills in one identity, or a list of them.
+func (d *decoder) by(path string, n ast.Node, v reflect.Value) {
+	text, isText := textOf(n)
+	_, isList := n.(*ast.SequenceNode)
+	switch {
+	case isText:
+		v.Set(reflect.ValueOf(By{text}))
+	case isList:
+		d.list(path, n, v)
+	default:
+		d.wrong(path, n, "must be an identity or a list of identities, got %s", describe(n))
+	}
+}
+
+// entryPath is the path of an entry of a map: a name, or a subject, which may have any bytes.
+func entryPath(path, key string, t reflect.Type) string {
+	if t.Elem().Kind() == reflect.Struct && checkIdentity(key) == "" {
+		return join(path, key)
+	}
+	return path + "[" + strconv.Quote(key) + "]"
+}
+
+func (d *decoder) mapping(path string, n ast.Node, v reflect.Value) {
 	entries, ok := d.entries(path, n)
 	if !ok {
 		return
 	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), len(entries)))
 	for _, e := range entries {
-		at := path + "[" + strconv.Quote(e.key) + "]"
+		at := entryPath(path, e.key, v.Type())
 		d.at[at] = e.where()
-		factor := reflect.New(v.Type().Elem()).Elem()
-		d.decode(at, e.value, factor)
+		value := reflect.New(v.Type().Elem()).Elem()
+		d.decode(at, e.value, value)
 		if d.at[at] == nil {
 			d.at[at] = e.token
 			d.wrong(at, e.value, "must not be empty")
 		}
-		v.SetMapIndex(reflect.ValueOf(e.key), factor)
+		v.SetMapIndex(reflect.ValueOf(e.key), value)
 	}
 }

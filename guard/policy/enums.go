@@ -39,23 +39,33 @@ const (
 	PayloadPath Payload = "path" // the path of the request's URL
 )
 
-// Source is where an identity comes from.
-type Source string
+// Certificate is a part of a client certificate.
+type Certificate string
 
-// Where an identity comes from.
+// The parts of a client certificate.
 const (
-	FromFingerprint Source = "fingerprint"
-	FromAPIKey      Source = "api_key"
-	FromIP          Source = "ip"
+	CertificateSHA256     Certificate = "sha256"      // its digest
+	CertificateCommonName Certificate = "common_name" // of its subject
+	CertificateDNS        Certificate = "dns"         // its first DNS name
+	CertificateURI        Certificate = "uri"         // its first URI, as SPIFFE has one
 )
 
-// Verify says how a fingerprint is verified.
-type Verify string
+// Case says whether upper and lower case differ.
+type Case string
 
-// How a fingerprint is verified.
+// Whether upper and lower case differ.
 const (
-	VerifyNone Verify = "none" // not at all: whoever sends it is believed
-	VerifyHMAC Verify = "hmac" // by its signature; one without a good one is no fingerprint
+	CaseExact Case = "exact" // they do
+	CaseFold  Case = "fold"  // they do not
+)
+
+// Unmatched is what becomes of a request that no endpoint matches.
+type Unmatched string
+
+// What becomes of a request that no endpoint matches.
+const (
+	UnmatchedPass   Unmatched = "pass"   // it is not guarded
+	UnmatchedRefuse Unmatched = "refuse" // it is refused with 404
 )
 
 // An enum is a type with few values. An absent value is "".
@@ -67,7 +77,8 @@ func (Kind) values() []string {
 func (OnFailure) values() []string { return []string{string(Open), string(Closed), string(Local)} }
 func (Count) values() []string     { return []string{string(CountAll), string(CountRefused)} }
 func (Payload) values() []string   { return []string{string(PayloadNone), string(PayloadPath)} }
-func (Source) values() []string {
-	return []string{string(FromFingerprint), string(FromAPIKey), string(FromIP)}
+func (Certificate) values() []string {
+	return []string{string(CertificateSHA256), string(CertificateCommonName), string(CertificateDNS), string(CertificateURI)}
 }
-func (Verify) values() []string { return []string{string(VerifyNone), string(VerifyHMAC)} }
+func (Case) values() []string      { return []string{string(CaseExact), string(CaseFold)} }
+func (Unmatched) values() []string { return []string{string(UnmatchedPass), string(UnmatchedRefuse)} }

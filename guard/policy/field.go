@@ -39,6 +39,7 @@ func (s *span) String() string {
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	microsType   = reflect.TypeFor[Micros]()
+	byType       = reflect.TypeFor[By]()
 	fieldCache   sync.Map // reflect.Type to []field
 )
 

@@ -1,41 +1,93 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
+	"maps"
+	"slices"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// Identifier tells who requests are as the policy says. The verifier is for verify: hmac, where it must be given; with verify: none it
-// must be nil.
-func (id Identity) Identifier(verifier identity.Verifier) (*identity.Identifier, error) {
-	id = id.complete()
-	if wants := id.Fingerprint.Verify == VerifyHMAC; wants != (verifier != nil) {
-		if wants {
-			return nil, errors.New("identity.fingerprint.verify is hmac, and no verifier is given")
-		}
-		return nil, errors.New("a verifier is given, and identity.fingerprint.verify is none")
-	}
-	c := identity.Config{
-		FingerprintHeader: id.Fingerprint.Header,
-		Verifier:          verifier,
-		APIKeyHeader:      id.APIKey.Header,
-		PlainKeys:         id.APIKey.Plain,
-		TrustedProxies:    make([]netip.Prefix, len(id.IP.TrustedProxies)),
-		IPHeader:          id.IP.Header,
-		IPv6Prefix:        id.IP.IPv6Prefix,
-	}
-	for _, source := range id.From {
-		c.From = append(c.From, identity.Source(source))
-	}
-	for i, text := range id.IP.TrustedProxies {
-		p, err := parsePrefix(text)
+// Code is what a service's own code says of the identities of a policy, by their names.
+type Code struct {
+	// Funcs are the identities with func: true.
+	Funcs map[string]identity.Func
+	// Verifiers are those of the identities with verify: {func: true}.
+	Verifiers map[string]identity.Verifier
+}
+
+// Reader returns what reads the policy's identities from requests. Close ends what it does in the background.
+func (p *Policy) Reader(code Code, o identity.Options) (*identity.Reader, error) {
+	all := p.completeIdentities()
+	ip := all[ByIP]
+	o.ForwardedHeader = ip.ForwardedHeader
+	for i, text := range ip.TrustedProxies {
+		prefix, err := parsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("identity.ip.trusted_proxies[%d]: %w, got %s", i, err, quote(text))
+			return nil, fmt.Errorf("identities.ip.trusted_proxies[%d]: %w, got %s", i, err, quote(text))
 		}
-		c.TrustedProxies[i] = p
+		o.TrustedProxies = append(o.TrustedProxies, prefix)
 	}
-	return identity.New(c)
+	var configs []identity.Config
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		id := all[name]
+		if len(id.First) > 0 {
+			continue
+		}
+		c, err := id.config(name, p.address(name), code)
+		if err != nil {
+			return nil, fmt.Errorf("identities.%s: %w", name, err)
+		}
+		configs = append(configs, c)
+	}
+	if err := code.unused(all); err != nil {
+		return nil, err
+	}
+	return identity.New(o, configs...)
+}
+
+func (id *Identity) config(name string, address bool, code Code) (identity.Config, error) {
+	c := identity.Config{
+		Name: name, Header: id.Header, Cookie: id.Cookie, Query: id.Query, Path: id.Path, Fingerprint: id.Fingerprint,
+		Certificate: identity.CertificatePart(id.Certificate),
+	}
+	if address {
+		c.Address, c.IPv4Prefix, c.IPv6Prefix = true, id.IPv4Prefix, id.IPv6Prefix
+	}
+	if t := id.JWT; t != nil {
+		c.JWT = &identity.JWT{Claim: t.Claim, Keys: t.Keys, Issuer: t.Issuer, Audience: t.Audience, Header: t.Header, Cookie: t.Cookie, Leeway: t.Leeway}
+	}
+	if id.Func {
+		if c.Func = code.Funcs[name]; c.Func == nil {
+			return c, fmt.Errorf("func is true, and the service gives none: set Funcs[%q]", name)
+		}
+	}
+	var err error
+	switch v := id.Verify; {
+	case v == nil:
+	case v.SHA256File != "":
+		c.Verify, err = identity.NewDigests(v.SHA256File)
+	case v.HMACFile != "":
+		c.Verify, err = identity.NewHMACFile(v.HMACFile)
+	default:
+		if c.Verify = code.Verifiers[name]; c.Verify == nil {
+			err = fmt.Errorf("verify.func is true, and the service gives none: set Verifiers[%q]", name)
+		}
+	}
+	return c, err
+}
+
+// unused finds code for what the policy does not ask of it: a value that is believed to be verified would not be.
+func (c *Code) unused(all map[string]Identity) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Funcs)) {
+		if !all[name].Func {
+			return fmt.Errorf("identities.%s: the service gives a func, and func is not true", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Verifiers)) {
+		if v := all[name].Verify; v == nil || !v.Func {
+			return fmt.Errorf("identities.%s: the service gives a verifier, and verify.func is not true", name)
+		}
+	}
+	return nil
 }

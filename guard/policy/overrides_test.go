@@ -27,7 +27,7 @@ func TestLookup_theMostExactEntryWins(t *testing.T) {
 		"ip=2001:db9::/64":     {Multiply: 1},
 		"ip=2001:db8::/31":     {Multiply: 1},
 		"ip=nonsense":          {Multiply: 1},
-		"fp=ip=10.9.9.9":       {Multiply: 1},
+		"device=ip=10.9.9.9":   {Multiply: 1},
 		"":                     {Multiply: 1},
 	} {
 		if diff := cmp.Diff(want, l.Of(subject)); diff != "" {

@@ -74,7 +74,7 @@ func parse(data []byte) (*Policy, problems) {
 	d := newDecoder(root)
 	p := &Policy{}
 	d.decode("", root, reflect.ValueOf(p).Elem())
-	for _, problem := range p.check(d.isGiven) {
+	for _, problem := range p.check(d.isGiven, d.isBad) {
 		if !d.isBad(problem.Path) {
 			d.found = append(d.found, d.locate(problem))
 		}

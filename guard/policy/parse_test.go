@@ -17,16 +17,26 @@ namespace: chat
 timeout: 20ms
 on_failure: local
 share: 0.5
-identity:
-  from: [fingerprint, api_key, ip]
-  fingerprint: {header: X-Print, verify: hmac}
-  api_key: {header: X-Key, plain: true}
-  ip: {trusted_proxies: [10.0.0.0/8, "::1"], ipv6_prefix: 56, header: Forwarded}
+paths: {case: fold}
+unmatched: refuse
+identities:
+  ip: {ipv4_prefix: 24, ipv6_prefix: 56, trusted_proxies: [10.0.0.0/8, "::1"], forwarded_header: Forwarded}
+  site: {ipv6_prefix: 48}
+  user: {jwt: {claim: sub, keys: jwks.json, issuer: "https://id.example", audience: chat, header: X-Token, leeway: 1m}}
+  tenant: {jwt: {claim: org, cookie: token}}
+  key: {header: X-Key, verify: {sha256_file: keys.txt}}
+  seat: {cookie: seat, verify: {func: true}}
+  device: {fingerprint: X-Print, verify: {hmac_file: secrets.txt}}
+  page: {query: page, claimed: true}
+  team: {path: team, claimed: true}
+  mesh: {certificate: uri}
+  own: {func: true}
+  client: {first: [user, key, ip]}
 limits:
   - {name: hour, kind: fixed_window, limit: 500, window: 1h}
-global:
-  - {name: all, kind: sliding_counter, limit: 1000, window: 1s, on_failure: open}
+  - {name: all, by: all, kind: sliding_counter, limit: 1000, window: 1s, on_failure: open}
 cost:
+  by: [tenant, user]
   budgets:
     - {name: day, budget: "5.00", window: 24h}
     - {name: month, budget: 100, window: 30d}
@@ -34,6 +44,7 @@ cost:
   penalty: 1h
   on_failure: closed
 abuse:
+  by: ip
   tiers: [{threshold: 5, window: 1m, block: 5m}]
   escalation: [5m, 1h, 24h]
   strike_memory: 720h
@@ -41,9 +52,10 @@ abuse:
 endpoints:
   - name: chat
     match: ["POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"]
-    dedup: 0s
+    idempotency: {header: Idempotency-Key, for: 1h, repeats: 0}
+    unbounded: true
     limits:
-      - {name: minute, limit: 10, window: 1m, share: 0.25, shadow: true}
+      - {name: minute, by: [tenant, page], limit: 10, window: 1m, share: 0.25, shadow: true}
       - name: burst
         kind: gcra
         limit: 2
@@ -51,14 +63,13 @@ endpoints:
         burst: 20
         cost: 3
         on_failure: closed
-    global:
-      - {name: everybody, kind: gcra, limit: 1000, window: 1s}
+      - {name: every, by: all, kind: gcra, limit: 1000, window: 1s}
     cost: {estimate: 0.000001}
     abuse: refused
-    challenge: {required: true, ttl: 5m, header: X-Once, payload: path, on_failure: open}
+    challenge: {by: device, required: true, ttl: 5m, header: X-Once, payload: path, on_failure: open}
 overrides:
   allow: ["key=internal"]
-  deny: ["ip=203.0.113.7", "ip=203.0.113.0/24"]
+  deny: ["ip=203.0.113.0/24", "ip=2001:db8::/32"]
   multiply: {"key=partner": 10}
 `
 
@@ -66,38 +77,51 @@ overrides:
 func wantEverything() *Policy {
 	return &Policy{
 		Version: 1, Namespace: "chat", Timeout: 20 * time.Millisecond, OnFailure: Local, Share: 0.5,
-		Identity: Identity{
-			From:        []Source{FromFingerprint, FromAPIKey, FromIP},
-			Fingerprint: Fingerprint{Header: "X-Print", Verify: VerifyHMAC},
-			APIKey:      APIKey{Header: "X-Key", Plain: true},
-			IP:          IP{TrustedProxies: []string{"10.0.0.0/8", "::1"}, IPv6Prefix: 56, Header: "Forwarded"},
+		Paths: Paths{Case: CaseFold}, Unmatched: UnmatchedRefuse,
+		Identities: map[string]Identity{
+			"ip":     {IPv4Prefix: 24, IPv6Prefix: 56, TrustedProxies: []string{"10.0.0.0/8", "::1"}, ForwardedHeader: "Forwarded"},
+			"site":   {IPv6Prefix: 48},
+			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "https://id.example", Audience: "chat", Header: "X-Token", Leeway: time.Minute}},
+			"tenant": {JWT: &JWT{Claim: "org", Cookie: "token"}},
+			"key":    {Header: "X-Key", Verify: &Verify{SHA256File: "keys.txt"}},
+			"seat":   {Cookie: "seat", Verify: &Verify{Func: true}},
+			"device": {Fingerprint: "X-Print", Verify: &Verify{HMACFile: "secrets.txt"}},
+			"page":   {Query: "page", Claimed: true},
+			"team":   {Path: "team", Claimed: true},
+			"mesh":   {Certificate: CertificateURI},
+			"own":    {Func: true},
+			"client": {First: []string{"user", "key", "ip"}},
 		},
-		Limits: []Limit{{Name: "hour", Kind: FixedWindow, Limit: 500, Window: time.Hour}},
-		Global: []Limit{{Name: "all", Kind: SlidingCounter, Limit: 1000, Window: time.Second, OnFailure: Open}},
+		Limits: []Limit{
+			{Name: "hour", Kind: FixedWindow, Limit: 500, Window: time.Hour},
+			{Name: "all", By: By{"all"}, Kind: SlidingCounter, Limit: 1000, Window: time.Second, OnFailure: Open},
+		},
 		Cost: &Cost{
+			By: By{"tenant", "user"},
 			Budgets: []Budget{
 				{Name: "day", Budget: 5_000_000, Window: 24 * time.Hour}, {Name: "month", Budget: 100_000_000, Window: 30 * day},
 			},
 			Hold: 2 * time.Minute, Penalty: time.Hour, OnFailure: Closed,
 		},
 		Abuse: &Abuse{
+			By:         By{"ip"},
 			Tiers:      []Tier{{Threshold: 5, Window: time.Minute, Block: 5 * time.Minute}},
 			Escalation: []time.Duration{5 * time.Minute, time.Hour, 24 * time.Hour}, StrikeMemory: 720 * time.Hour, OnFailure: Open,
 		},
 		Endpoints: []Endpoint{{
 			Name: "chat", Match: []string{"POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"},
-			Dedup: new(time.Duration(0)),
+			Idempotency: &Idempotency{Header: "Idempotency-Key", For: time.Hour, Repeats: new(int64(0))}, Unbounded: true,
 			Limits: []Limit{
-				{Name: "minute", Limit: 10, Window: time.Minute, Share: 0.25, Shadow: true},
+				{Name: "minute", By: By{"tenant", "page"}, Limit: 10, Window: time.Minute, Share: 0.25, Shadow: true},
 				{Name: "burst", Kind: GCRA, Limit: 2, Window: 1500 * time.Millisecond, Burst: 20, Cost: 3, OnFailure: Closed},
+				{Name: "every", By: By{"all"}, Kind: GCRA, Limit: 1000, Window: time.Second},
 			},
-			Global:    []Limit{{Name: "everybody", Kind: GCRA, Limit: 1000, Window: time.Second}},
 			Cost:      &EndpointCost{Estimate: 1},
 			Abuse:     CountRefused,
-			Challenge: &Challenge{Required: true, TTL: 5 * time.Minute, Header: "X-Once", Payload: PayloadPath, OnFailure: Open},
+			Challenge: &Challenge{By: By{"device"}, Required: true, TTL: 5 * time.Minute, Header: "X-Once", Payload: PayloadPath, OnFailure: Open},
 		}},
 		Overrides: Overrides{
-			Allow: []string{"key=internal"}, Deny: []string{"ip=203.0.113.7", "ip=203.0.113.0/24"},
+			Allow: []string{"key=internal"}, Deny: []string{"ip=203.0.113.0/24", "ip=2001:db8::/32"},
 			Multiply: map[string]int64{"key=partner": 10},
 		},
 	}
@@ -135,7 +159,7 @@ endpoints:
     limits: &same
       - {name: minute, limit: 1, window: &w 1m}
   - name: b
-    dedup: *w
+    idempotency: {header: X-Key, for: *w}
     limits: *same
 `))
 	if err != nil {
@@ -146,7 +170,7 @@ endpoints:
 		Limits: []Limit{
 			{Name: "one", Kind: GCRA, Limit: 20, Window: time.Minute}, {Name: "two", Kind: GCRA, Limit: 10, Window: time.Hour, Burst: 5},
 		},
-		Endpoints: []Endpoint{{Name: "a", Limits: same}, {Name: "b", Dedup: new(time.Minute), Limits: same}},
+		Endpoints: []Endpoint{{Name: "a", Limits: same}, {Name: "b", Idempotency: &Idempotency{Header: "X-Key", For: time.Minute}, Limits: same}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("policy (-want +got):\n%s", diff)

@@ -15,15 +15,18 @@ type Policy struct {
 	// Share is how much of a limit one process admits where it decides alone, on_failure: local. Above 0, at most 1: the
 	// replicas' shares should add up to 1. Defaults to 0.25.
 	Share float64 `yaml:"share" policy:"is=share"`
-	// Identity says who a request is. Defaults to its address.
-	Identity Identity `yaml:"identity"`
+	// Identities are answers to "who is this?" by name, at most 15. Two are always there: ip, the client's address, and client, which is
+	// ip unless it is defined. Defaults to these.
+	Identities map[string]Identity `yaml:"identities" policy:"items=0..15,is=identity"`
+	// Paths says how paths are compared with the endpoints' patterns.
+	Paths Paths `yaml:"paths"`
+	// Unmatched is what becomes of a request that no endpoint matches. Defaults to pass.
+	Unmatched Unmatched `yaml:"unmatched"`
 	// Limits apply to each subject over all endpoints together; at most 16 with an endpoint's own. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
-	// Global limits apply to everybody together over all endpoints; every request counts, at most 16. Defaults to none.
-	Global []Limit `yaml:"global" policy:"items=0..16"`
-	// Cost are a subject's budgets of money, over all endpoints that charge them. Defaults to none.
+	// Cost is a subject's budgets of money, over all endpoints that charge them. Defaults to none.
 	Cost *Cost `yaml:"cost"`
-	// Abuse bans a subject that asks too often, from all endpoints. Defaults to nobody.
+	// Abuse blocks a subject that asks too often, on all endpoints. Defaults to no block.
 	Abuse *Abuse `yaml:"abuse"`
 	// Endpoints are what is protected, at most 1000. Defaults to none.
 	Endpoints []Endpoint `yaml:"endpoints" policy:"items=0..1000"`
@@ -38,13 +41,14 @@ type Endpoint struct {
 	// Match are the patterns of net/http.ServeMux that lead here, at most 64, and 2000 of all endpoints; "/pkg.Service/Method" and
 	// "/pkg.Service/*" for gRPC. Defaults to none: the endpoint is asked for by its name.
 	Match []string `yaml:"match" policy:"items=0..64,is=pattern"`
-	// Dedup is how long a receipt is known, 0 to 3650d: the same request again is counted once. 0 never deduplicates.
-	// Defaults to 10s.
-	Dedup *time.Duration `yaml:"dedup" policy:"0s..3650d"`
+	// Idempotency lets a request that is repeated with the same key pass without being counted again. Defaults to none: each request
+	// counts.
+	Idempotency *Idempotency `yaml:"idempotency"`
+	// Unbounded says that requests may pass that no limit of a verified identity and no limit by: all counts. Defaults to false: such
+	// an endpoint is an error.
+	Unbounded bool `yaml:"unbounded"`
 	// Limits apply to each subject. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
-	// Global limits apply to everybody together; every request counts. Defaults to none.
-	Global []Limit `yaml:"global" policy:"items=0..16"`
 	// Cost charges a request to the policy's budgets. Defaults to nothing.
 	Cost *EndpointCost `yaml:"cost"`
 	// Abuse says which requests are attempts that the policy's tiers count. Defaults to none.
@@ -57,6 +61,9 @@ type Endpoint struct {
 type Limit struct {
 	// Name is 1 to 32 of A-Z a-z 0-9 _ -, and stands for one limit or budget of its endpoint. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
+	// By is whose requests it counts together: the name of an identity, or several, whose combination is one subject; all counts every
+	// request. A request that lacks the identity is not counted. Defaults to client.
+	By By `yaml:"by" policy:"items=0..4,is=identity"`
 	// Kind is how it counts. Defaults to sliding_log.
 	Kind Kind `yaml:"kind"`
 	// Limit is the most that is taken in a window, 1 to 1000000; of a gcra the tokens gained in one. Required.

@@ -49,11 +49,19 @@ func (f *field) schema(t reflect.Type, docs map[string]string) map[string]any {
 	case reflect.Pointer:
 		return f.schema(t.Elem(), docs)
 	case reflect.Slice:
+		if t == byType {
+			list := f.sized("Items", map[string]any{"type": "array", "items": textSchema(f.format)})
+			return map[string]any{"anyOf": []any{textSchema(f.format), list}}
+		}
 		return f.sized("Items", map[string]any{"type": "array", "items": f.schema(t.Elem(), docs)})
 	case reflect.Map:
-		return f.sized("Properties", map[string]any{
-			"type": "object", "additionalProperties": f.number("integer"), "propertyNames": textSchema(f.format),
-		})
+		var values map[string]any
+		if t.Elem().Kind() == reflect.Struct {
+			values = schemaOf(t.Elem(), docs)
+		} else {
+			values = f.number("integer")
+		}
+		return f.sized("Properties", map[string]any{"type": "object", "additionalProperties": values, "propertyNames": textSchema(f.format)})
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case reflect.Float64:

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write schema.json")
 
-// TestSchema_isThatOfTheModel makes the schema anew: every key, bound and doc comment of the model.
+// TestSchema_isThatOfTheModel makes the schema from the model: every key, bound and doc comment.
 func TestSchema_isThatOfTheModel(t *testing.T) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -42,7 +42,7 @@ func TestSchema_isThatOfTheModel(t *testing.T) {
 func docComments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, file := range []string{"policy.go", "sections.go"} {
+	for _, file := range []string{"policy.go", "sections.go", "identities.go"} {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func mustSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// accepts tells whether the schema takes a text.
+// accepts reports whether the schema takes a text.
 func accepts(t *testing.T, s *jsonschema.Schema, text string) bool {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -100,8 +100,15 @@ func TestSchema_agreesWithParse(t *testing.T) {
 	samples := []string{
 		everything, "version: 1", "version: 2", "version: '1'", "verson: 1", "x-y: [1, {a: b}]", "limits:", "limits: 5", "namespace: a b",
 		"namespace: a.b", "timeout: 50", "timeout: 50ms", "timeout: fast", "on_failure: local", "on_failure: maybe", "share: 0", "share: 1",
-		"share: 1.1", "share: 0.001", "identity: {from: [cookie]}", "identity: {ip: {ipv6_prefix: 0}}", "identity: {ip: {ipv6_prefix: 129}}",
-		"identity: {ip: {trusted_proxies: [nobody]}}", "identity: {ip: {trusted_proxies: [10.0.0.0/8]}}",
+		"share: 1.1", "share: 0.001", "identity: {from: [cookie]}", "identities: {ip: {ipv6_prefix: 0}}", "identities: {ip: {ipv6_prefix: 129}}",
+		"identities: {ip: {trusted_proxies: [proxy]}}", "identities: {ip: {trusted_proxies: [10.0.0.0/8]}}", "identities: {site: {ipv6_prefix: 48}}",
+		"identities: {User: {func: true}}", "identities: {user: {func: true}}", "identities: {user: {func: 'yes'}}", "identities: [user]",
+		"identities: {user: {jwt: {keys: a.json}}}", "identities: {user: {jwt: {claim: sub, keys: a.json}}}", "identities: {user: {certificate: san}}",
+		"identities: {user: {jwt: {claim: sub, keys: a.json, leeway: 30}}}", "identities: {user: {header: a b, claimed: true}}",
+		"identities: {user: {header: X-User, claimed: true}}", "identities: {user: {header: X-User, verify: {sha256: a}}}", "identities: {user: {first: ip}}",
+		"limits: [{name: a, by: ip, limit: 1, window: 1m}]", "limits: [{name: a, by: [ip, client], limit: 1, window: 1m}]",
+		"limits: [{name: a, by: IP, limit: 1, window: 1m}]", "limits: [{name: a, by: 5, limit: 1, window: 1m}]",
+		"limits: [{name: a, by: [a, b, c, d, e], limit: 1, window: 1m}]", "abuse: {by: [ip, client], tiers: [{threshold: 5, window: 1m, block: 5m}]}",
 		"limits: [{name: a, limit: 1, window: 1m}]", "limits: [{limit: 1, window: 1m}]", "limits: [{name: a/b, limit: 1, window: 1m}]",
 		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 1000001, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
 		"limits: [{name: a, limit: 1, window: 1d}]", "limits: [{name: a, limit: 1, window: 1h30m}]", "limits: [{name: a, limit: 1, window: 60}]",
@@ -111,10 +118,11 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"cost: {budgets: [{name: a, budget: '0.0000001', window: 1d}]}", "cost: {budgets: [{name: a, budget: 5 EUR, window: 1d}]}",
 		"cost: {budgets: [{name: a, budget: 1000000001, window: 1d}]}", "cost: {budgets: [{name: a, budget: -1, window: 1d}]}",
 		"abuse: {tiers: [{threshold: 5, window: 1m, block: 5m}]}", "abuse: {tiers: [{threshold: 10001, window: 1m, block: 5m}]}",
-		"abuse: {tiers: [{threshold: 5, window: 1m}]}", "abuse: all", "endpoints: [{name: a, challenge: {}}]",
+		"abuse: {tiers: [{threshold: 5, window: 1m}]}", "abuse: all", "endpoints: [{name: a, unbounded: true, challenge: {}}]", "endpoints: [{name: a, unbounded: 1}]",
 		"endpoints: [{name: a, challenge: {on_failure: local}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",
-		"endpoints: [{name: a, match: ['POST /a', /b]}]", "endpoints: [{name: a, match: /b}]", "endpoints: [{name: a, dedup: 0s}]", "endpoints: [{match: [/]}]",
-		"overrides: {multiply: {a: 2}}", "overrides: {multiply: {a: 0}}", "overrides: {multiply: {a: two}}", "overrides: {allow: ['']}", "overrides: {deny: [ip=10.0.0.1]}",
+		"endpoints: [{name: a, unbounded: true, match: ['POST /a', /b]}]", "endpoints: [{name: a, match: /b}]", "endpoints: [{name: a, unbounded: true, dedup: 0s}]", "endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID}}]",
+		"endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID, for: 5}}]", "endpoints: [{match: [/]}]",
+		"overrides: {multiply: {ip=10.0.0.1: 2}}", "overrides: {multiply: {ip=10.0.0.1: 0}}", "overrides: {multiply: {ip=10.0.0.1: two}}", "overrides: {allow: ['']}", "overrides: {deny: [ip=10.0.0.1]}",
 	}
 	fine, wrong := 0, 0
 	for _, sample := range samples {

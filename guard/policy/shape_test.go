@@ -130,6 +130,7 @@ func TestParse_patternsAreBounded(t *testing.T) {
 			}
 			b.WriteString("]\n")
 		}
+		b.WriteString("limits: [{name: minute, limit: 1, window: 1m}]\n")
 		return b.String()
 	}
 	for name, c := range map[string]struct {

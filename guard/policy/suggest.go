@@ -2,7 +2,7 @@ package policy
 
 import "fmt"
 
-// didYouMean returns a hint at the value that is nearest to what somebody wrote, or "".
+// didYouMean returns a hint at the value that is nearest to got, or "".
 func didYouMean(got string, values []string) string {
 	best, least := "", len(got)/3+2
 	if len(got) > 64 {

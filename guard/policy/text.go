@@ -26,11 +26,35 @@ var formats = map[string]textFormat{
 	"pattern":   {checkPattern, patternText},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
+	"identity":  {checkIdentity, `^[a-z][a-z0-9_-]{0,31}$`},
+	"parameter": {checkParameter, `^[A-Za-z0-9_.:/-]{1,64}$`},
+	"path":      {checkPath, `^.+$`},
 }
 
 func checkName(s string) string {
 	if s == "" || len(s) > 32 || !all(s, "_-") {
 		return "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"
+	}
+	return ""
+}
+
+func checkIdentity(s string) string {
+	if s == "" || len(s) > 32 || s[0] < 'a' || s[0] > 'z' || !all(s, "_-") || strings.ToLower(s) != s {
+		return "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"
+	}
+	return ""
+}
+
+func checkParameter(s string) string {
+	if s == "" || len(s) > 64 || !all(s, "_-.:/") {
+		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"
+	}
+	return ""
+}
+
+func checkPath(s string) string {
+	if s == "" || len(s) > 1024 {
+		return "must be 1 to 1024 bytes"
 	}
 	return ""
 }
@@ -60,7 +84,7 @@ const patternText = `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`
 
 var pattern = regexp.MustCompile(patternText)
 
-// checkPattern finds what net/http takes and nobody asks for: a method in small letters. The rest is tried by checkMatch.
+// checkPattern finds what net/http takes and no client asks for: a method in small letters. checkMatch tries the rest.
 func checkPattern(s string) string {
 	if !pattern.MatchString(s) {
 		return `must be a pattern: "/v1/chat", "POST /v1/chat", "GET example.com/v1/"`
@@ -70,7 +94,7 @@ func checkPattern(s string) string {
 
 func checkSubject(s string) string {
 	if s == "" || len(s) > maxSubject {
-		return "must be a subject of 1 to 512 bytes: key=ab12"
+		return "must be a subject of 1 to 512 bytes: user=42"
 	}
 	text, ok := strings.CutPrefix(s, ipMark)
 	if !ok {
@@ -131,7 +155,7 @@ func all(s, others string) bool {
 
 const maxQuoted = 64
 
-// quote keeps what somebody wrote readable and short.
+// quote keeps text of a policy readable and short.
 func quote(s string) string {
 	if len(s) > maxQuoted {
 		return strconv.Quote(s[:maxQuoted]) + " and " + strconv.Itoa(len(s)-maxQuoted) + " bytes more"

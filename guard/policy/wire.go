@@ -1,7 +1,7 @@
 package policy
 
-// Everybody begins the subjects that limits of everybody are kept for: global/all.
-const Everybody = "global/"
+// GlobalPrefix begins the subjects that limits by: all are kept for: global/all.
+const GlobalPrefix = "global/"
 
 // WireName is what a limit is called in Redis: its name, behind that of the endpoint whose it is: chat/minute. An endpoint of "" is
 // the whole policy.
