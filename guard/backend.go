@@ -10,25 +10,25 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// An answer is what one part of a decision came to.
+// An answer is what one call of a decision came to.
 type answer struct {
 	result guard.AdmitResult
 	err    error
 }
 
-// A backend decides the parts of a request; answers are in their order.
+// A backend makes the calls of a request; answers are in their order.
 type backend interface {
-	admit(ctx context.Context, parts []guard.AdmitParams) []answer
+	admit(ctx context.Context, calls []call) []answer
 	giveBack(ctx context.Context, p guard.GiveBackParams) error
 }
 
 // oneByOne makes one call after the other.
 type oneByOne struct{ client *guard.Client }
 
-func (b oneByOne) admit(ctx context.Context, parts []guard.AdmitParams) []answer {
-	answers := make([]answer, len(parts))
-	for i := range parts {
-		answers[i].result, answers[i].err = b.client.Admit(ctx, parts[i])
+func (b oneByOne) admit(ctx context.Context, calls []call) []answer {
+	answers := make([]answer, len(calls))
+	for i := range calls {
+		answers[i].result, answers[i].err = b.client.Admit(ctx, calls[i].params)
 	}
 	return answers
 }
@@ -44,22 +44,22 @@ type pipelined struct {
 	rdb interface{ Pipeline() redis.Pipeliner }
 }
 
-func (b pipelined) admit(ctx context.Context, parts []guard.AdmitParams) []answer {
-	if len(parts) == 1 {
-		return b.oneByOne.admit(ctx, parts)
+func (b pipelined) admit(ctx context.Context, calls []call) []answer {
+	if len(calls) == 1 {
+		return b.oneByOne.admit(ctx, calls)
 	}
 	pipe := b.rdb.Pipeline()
-	pending := make([]guard.PendingAdmit, len(parts))
-	for i := range parts {
-		pending[i] = b.client.QueueAdmit(ctx, pipe, parts[i])
+	pending := make([]guard.PendingAdmit, len(calls))
+	for i := range calls {
+		pending[i] = b.client.QueueAdmit(ctx, pipe, calls[i].params)
 	}
 	_, _ = pipe.Exec(ctx) // each call has its own error
-	answers := make([]answer, len(parts))
+	answers := make([]answer, len(calls))
 	for i := range pending {
 		a := &answers[i]
 		if a.result, a.err = pending[i].Result(); notRun(a.err) {
 			// A pipeline is never sent again, but of this call nothing ran.
-			a.result, a.err = b.client.Admit(ctx, parts[i])
+			a.result, a.err = b.client.Admit(ctx, calls[i].params)
 		}
 	}
 	return answers

@@ -15,7 +15,7 @@ func TestDecide_saysWhyRedisWasNotHeard(t *testing.T) {
 		p.Timeout = 20 * time.Millisecond
 		g := newGuard(t, client(t, silent(t)), p, guard.Options{BreakAfter: 2, BreakFor: time.Hour})
 		for i, want := range []error{guard.ErrTimeout, guard.ErrTimeout, guard.ErrBreaker} {
-			d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+			d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 			if contract == policy.Open && err == nil {
 				err = d.Cause
 			}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // Decide decides about a request; see the package's documentation for its errors. It returns within the policy's timeout, apart from
@@ -36,7 +35,9 @@ func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decisi
 // decideAndTell shows hooks copies, which they may keep and edit.
 func (g *Guard) decideAndTell(ctx context.Context, d *Decision, r Request) error {
 	start := now()
+	r.Subjects, r.Also = slices.Clone(r.Subjects), slices.Clone(r.Also) // the caller may use its own again
 	shown := r
+	shown.Subjects, shown.Also = slices.Clone(r.Subjects), slices.Clone(r.Also)
 	ctx = g.hooks.deciding(ctx, &shown)
 	e := Event{Request: r}
 	did, err := g.decide(ctx, d, &r, start)
@@ -67,9 +68,9 @@ type asked struct {
 // decide fills in an empty decision, which without an error is whole. It keeps neither of its pointers.
 func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start moment) (asked, error) {
 	ps := g.plans.Load()
-	pl, ok := ps.byName[r.Endpoint]
-	if !ok {
-		return asked{}, fmt.Errorf("decide %q: %w", r.Endpoint, ErrEndpoint)
+	pl, err := ps.plan(r)
+	if err != nil {
+		return asked{}, err
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
@@ -77,51 +78,92 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 	if r.Weight < 0 || r.Weight > mostWeight {
 		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Weight", Must: fmt.Sprintf("be 0 to %d", mostWeight), Got: strconv.FormatInt(r.Weight, 10)}
 	}
-	if r.Subject == "" {
-		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not be empty"}
+	if err := checkSubjects("Subjects", r.Subjects, mostSubjects); err != nil {
+		return asked{}, err
 	}
-	if strings.HasPrefix(r.Subject, policy.Everybody) {
-		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Subject", Must: "not begin with " + policy.Everybody + ": these keys are everybody's", Got: strconv.Quote(r.Subject)}
+	if err := checkSubjects("Also", r.Also, mostAlso); err != nil {
+		return asked{}, err
 	}
-	times := int64(1)
-	if ps.overrides != nil {
-		switch o := ps.overrides.Of(r.Subject); {
-		case o.Allow:
-			*d = Decision{Endpoint: r.Endpoint, Subject: r.Subject, Allowed: true}
-			return asked{}, nil
-		case o.Deny:
-			*d = Decision{Endpoint: r.Endpoint, Subject: r.Subject, Reason: ReasonDenied}
-			return asked{}, nil
-		default:
-			times = o.Multiply
-		}
+	var res resolved
+	ps.resolve(&res, pl, r.Subjects)
+	d.Endpoint, d.Subject = r.Endpoint, res.client
+	if ps.overrides != nil && ps.overridden(d, r) {
+		return asked{}, nil
 	}
-	if !g.denied.passes(pl, r.Subject, r.Receipt) {
-		if g.recall(d, ps, pl, r, start) {
+	if !res.counted(pl) && !pl.unbounded {
+		return asked{}, &fcall.ArgumentError{Function: "guard.decide", Name: "Subjects", Must: "have an identity that a limit of " + r.Endpoint + " counts", Got: fmt.Sprintf("%q", r.Subjects)}
+	}
+	if !g.denied.passes(pl, res.client, r.Receipt) {
+		if g.recall(d, pl, &res, r, start) {
 			return asked{}, nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return asked{}, err
 	}
-	d.Endpoint, d.Subject = r.Endpoint, r.Subject
-	did, err := g.ask(ctx, ps, d, pl.ask(*r, times, g.split.Load()))
+	did, err := g.ask(ctx, ps, d, pl.ask(r, &res, g.split.Load()))
 	if err != nil {
 		return did, err
 	}
 	if d.Allowed {
-		g.denied.admitted(pl, r.Subject, r.Receipt)
+		g.denied.admitted(pl, res.client, r.Receipt)
 	} else {
-		g.remember(ps, pl, r, d, start)
+		g.remember(pl, &res, r, d, start)
 	}
 	return did, nil
 }
 
-// ask puts the parts to Redis, and what it does not answer to the failure contract.
+// mostWeight is what a request may weigh; see gen/guard.
+const mostWeight = 1_000_000
+
+const (
+	mostSubjects = 16  // as many as a policy has identities
+	mostAlso     = 128 // as many as package identity finds
+	longest      = 512 // bytes of a subject
+)
+
+func checkSubjects(name string, subjects []string, most int) error {
+	wrong := func(must, got string) error {
+		return &fcall.ArgumentError{Function: "guard.decide", Name: name, Must: must, Got: got}
+	}
+	if len(subjects) > most {
+		return wrong(fmt.Sprintf("be at most %d", most), strconv.Itoa(len(subjects)))
+	}
+	for _, s := range subjects {
+		if len(s) > longest {
+			return wrong(fmt.Sprintf("be at most %d bytes", longest), strconv.Itoa(len(s)))
+		}
+		if mark := strings.IndexByte(s, '='); mark <= 0 || mark == len(s)-1 || strings.IndexByte(s, '+') >= 0 {
+			return wrong("be IDENTITY=VALUE without +", strconv.Quote(s))
+		}
+	}
+	return nil
+}
+
+// overridden fills in what the policy's overrides decide: a deny of any subject, else an allow of any.
+func (ps *plans) overridden(d *Decision, r *Request) bool {
+	for _, subjects := range [][]string{r.Subjects, r.Also} {
+		for _, s := range subjects {
+			if ps.overrides.Of(s).Deny {
+				d.Reason, d.Refused = ReasonDenied, s
+				return true
+			}
+		}
+	}
+	for _, s := range r.Subjects {
+		if ps.overrides.Of(s).Allow {
+			d.Allowed = true
+			return true
+		}
+	}
+	return false
+}
+
+// ask puts the calls to Redis, and what it does not answer to the failure contract.
 func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (asked, error) {
 	done, open := g.breaker.allow()
 	if open != nil {
-		return asked{}, g.without(ctx, ps, d, q, unanswered(len(q.parts), open), open)
+		return asked{}, g.without(ctx, ps, d, q, unanswered(len(q.calls), open), open)
 	}
 	did, sent := asked{function: g.function}, now()
 	t := g.start(ctx, q)
@@ -130,27 +172,27 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (a
 	if answers == nil {
 		if err := ctx.Err(); err != nil { // the caller's time, not Redis's
 			done(context.Canceled)
-			t.fate <- givenBack
+			t.fate <- q.turnedAway()
 			return did, err
 		}
 		done(ErrTimeout)
-		err := g.without(ctx, ps, d, q, unanswered(len(q.parts), ErrTimeout), ErrTimeout)
+		err := g.without(ctx, ps, d, q, unanswered(len(q.calls), ErrTimeout), ErrTimeout)
 		if err == nil && d.Allowed {
 			t.fate <- counted
 		} else {
-			t.fate <- givenBack
+			t.fate <- q.turnedAway()
 		}
 		return did, err
 	}
-	if len(answers) == 1 && len(q.plan.split) > 1 && crossSlot(answers[0].err) {
-		g.split.Store(true)
+	if len(answers) == 1 && crossSlot(answers[0].err) && !g.split.Swap(true) {
 		done(nil)
-		return g.ask(ctx, ps, d, q.plan.ask(q.request, q.times, true))
+		return g.ask(ctx, ps, d, q.plan.ask(&q.request, &q.resolved, true))
 	}
 	failed := firstLost(answers)
 	done(failed)
 	if failed == nil {
 		if err := firstError(answers); err != nil {
+			g.warn(noticeFailed, "a decision failed", "endpoint", d.Endpoint, "error", err)
 			g.takeBack(ctx, t, answers)
 			return did, err
 		}
@@ -166,8 +208,8 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (a
 
 // takeBack gives back what was charged for a request that was turned away for another reason than a refusal by Redis.
 func (g *Guard) takeBack(ctx context.Context, t *trip, answers []answer) {
-	if mixed(answers) {
-		return // the trip has done it
+	if mixed(answers) || t.asked.turnedAway() == kept {
+		return // the trip has done it, or nobody does
 	}
 	g.trips.Add(1)
 	go func() {

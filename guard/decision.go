@@ -15,11 +15,11 @@ type Reason string
 // The reasons, in the order in which one is named where several hold.
 const (
 	ReasonNone      Reason = ""          // it is not refused
-	ReasonDenied    Reason = "denied"    // the policy's overrides deny the subject
+	ReasonDenied    Reason = "denied"    // the policy's overrides deny a subject of the request
 	ReasonBlocked   Reason = "blocked"   // a block holds
 	ReasonAttempts  Reason = "attempts"  // this attempt is one too many and starts a block
-	ReasonLimit     Reason = "limit"     // a limit of the subject
-	ReasonGlobal    Reason = "global"    // a limit of everybody
+	ReasonLimit     Reason = "limit"     // a limit of a subject
+	ReasonGlobal    Reason = "global"    // a global limit
 	ReasonPenalty   Reason = "penalty"   // a budget was exceeded by what was really spent
 	ReasonBudget    Reason = "budget"    // the estimate does not fit a budget now
 	ReasonTooLarge  Reason = "too_large" // the estimate exceeds a whole budget: no wait helps
@@ -39,17 +39,21 @@ const (
 // A Decision is the answer to one request. It is safe for concurrent use.
 type Decision struct {
 	Endpoint string
-	Subject  string
+	// Subject is the policy's client among the request's subjects: "user=42".
+	Subject string
 	// Allowed tells whether the request may pass.
 	Allowed bool
 	// Reason is why not.
 	Reason Reason
+	// Refused is the subject whose limit, budget or block is why: "ip=203.0.113.7"; "" when allowed, and of a global limit.
+	Refused string
 	// RetryAfter is how long the request would be refused if nothing else happened: 5.987654 s. 0 when allowed, and where no wait
 	// helps.
 	RetryAfter time.Duration
 	// Duplicate tells that the receipt was known, so that nothing was charged.
 	Duplicate bool
-	// Limits has a row for each limit, those of everybody last. Rows of a limit that Redis was not asked about are missing.
+	// Limits has a row for each limit whose identity the request has, global ones last. Rows of a limit that Redis was not asked about are
+	// missing.
 	Limits []LimitState
 	// Budgets has a row for each budget.
 	Budgets []BudgetState
@@ -84,6 +88,7 @@ func (d *Decision) Clone() *Decision {
 // A LimitState is one limit after the decision.
 type LimitState struct {
 	Name    string
+	Subject string // whom it counts: "user=42"
 	Kind    policy.Kind
 	Limit   int64
 	Window  time.Duration

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// deniedKey is what a refusal holds for: another weight or estimate may pass where this one did not. The part is of one plan of one
+// deniedKey is what a refusal holds for: another weight or estimate may pass where this one did not. A plan, or a row of one, is of one
 // policy, so a policy that is replaced leaves no refusal behind.
 type deniedKey struct {
-	part     *part
+	of       any // *plan or *row
 	subject  string
 	weight   int64
 	estimate fcall.Micros
@@ -63,20 +64,31 @@ func newDenyCache(size int, most time.Duration) *denyCache {
 	}
 }
 
-// find fills in a refusal of a bucket that still holds, as it is at a moment.
-func (c *denyCache) find(d *Decision, key deniedKey, bucket string, at moment) bool {
-	if c == nil {
+// find fills in a refusal that still holds, as it is at a moment, unless something was given back to one of the subjects since.
+func (c *denyCache) find(d *Decision, key deniedKey, subjects []string, at moment) bool {
+	entry, ok := c.refusals.GetIfPresent(key)
+	if !ok || at >= entry.until {
 		return false
 	}
-	entry, ok := c.refusals.GetIfPresent(key)
-	if !ok || at >= entry.until || entry.at <= moment(c.of(bucket).Load()) {
-		return false
+	for _, s := range subjects {
+		if s != "" && entry.at <= moment(c.of(s).Load()) && entry.concerns(s) {
+			return false
+		}
 	}
 	*d = *entry.decision
 	d.Cached = true
 	d.Age = at.since(entry.at)
 	d.RetryAfter -= d.Age
 	return true
+}
+
+// concerns reports whether what is given back to a subject may make the refusal untrue: where keys are on several servers, each refusal
+// by one limit gives back to the subjects of the others, which does not.
+func (e *denied) concerns(subject string) bool {
+	d := e.decision
+	return subject == d.Refused || len(d.Budgets) > 0 || slices.ContainsFunc(d.Limits, func(l LimitState) bool {
+		return l.Subject == subject && !l.Allowed && !l.Shadow
+	})
 }
 
 // add remembers a refusal that was asked for at a time: counted from then, it ends no later than on the server.

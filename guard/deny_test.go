@@ -26,7 +26,7 @@ func TestDecide_aRefusedSubjectCostsNoRoundTrip(t *testing.T) {
 	rdb, _ := inProcess(t)
 	trips := 0
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Hooks: asked(&trips)})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	decide(t, g, r)
 	first := decide(t, g, r)
 	for range 100 {
@@ -38,7 +38,7 @@ func TestDecide_aRefusedSubjectCostsNoRoundTrip(t *testing.T) {
 	if trips != 2 {
 		t.Errorf("102 requests, of which 100 were known to be refused, took %d round trips", trips)
 	}
-	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}); !d.Allowed {
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}); !d.Allowed {
 		t.Error("another subject is refused")
 	}
 }
@@ -46,7 +46,7 @@ func TestDecide_aRefusedSubjectCostsNoRoundTrip(t *testing.T) {
 func TestDecide_aRefusalIsForgottenInTime(t *testing.T) {
 	rdb, clock := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Millisecond})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	decide(t, g, r)
 	decide(t, g, r)
 	clock.Advance(time.Minute)
@@ -60,9 +60,9 @@ func TestDecide_aRefusalIsForgottenInTime(t *testing.T) {
 func TestDecide_aDuplicateOfAnAdmittedRequestPassesARememberedRefusal(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
-	mine := guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c1:ada"}
+	mine := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}
 	decide(t, g, mine)
-	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c2:ada"}); d.Allowed {
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c2:ada"}); d.Allowed {
 		t.Fatal("the second request passes")
 	}
 	if d := decide(t, g, mine); !d.Allowed || !d.Duplicate {
@@ -77,7 +77,7 @@ func TestDecide_whereRefusedCallsAreAttemptsTheyReachRedisUntilTheBlock(t *testi
 	p.Endpoints[0].Abuse = policy.CountRefused
 	trips := 0
 	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	var reasons []guard.Reason
 	for range 10 {
 		reasons = append(reasons, decide(t, g, r).Reason)
@@ -96,7 +96,7 @@ func TestDecide_whereRefusedCallsAreAttemptsTheyReachRedisUntilTheBlock(t *testi
 func TestDecide_aReloadedPolicyForgetsRefusals(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	decide(t, g, r)
 	decide(t, g, r)
 	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
@@ -111,10 +111,11 @@ func TestDecide_aReloadedPolicyForgetsRefusals(t *testing.T) {
 
 func TestDecide_overridesNeedNoRedis(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute, OnFailure: policy.Closed})
+	withKeys(p)
 	p.Overrides = policy.Overrides{Allow: []string{"key=internal"}, Deny: []string{"ip=203.0.113.0/24"}}
 	g := newGuard(t, redis.NewClient(&redis.Options{Addr: nobody(t)}), p, guard.Options{})
 	for subject, want := range map[string]guard.Reason{"key=internal": guard.ReasonNone, "ip=203.0.113.9": guard.ReasonDenied} {
-		if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: subject}); d.Reason != want || d.Allowed != (want == "") {
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{subject}}); d.Reason != want || d.Allowed != (want == "") {
 			t.Errorf("%s: %+v", subject, d)
 		}
 	}
@@ -123,11 +124,12 @@ func TestDecide_overridesNeedNoRedis(t *testing.T) {
 func TestDecide_aMultipliedSubjectHasThatManyTimesTheLimit(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
+	withKeys(p)
 	p.Overrides.Multiply = map[string]int64{"key=partner": 10}
 	g := newGuard(t, rdb, p, guard.Options{})
 	allowed := 0
 	for range 30 {
-		if decide(t, g, guard.Request{Endpoint: "chat", Subject: "key=partner"}).Allowed {
+		if decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=partner"}}).Allowed {
 			allowed++
 		}
 	}
@@ -138,10 +140,10 @@ func TestDecide_aMultipliedSubjectHasThatManyTimesTheLimit(t *testing.T) {
 
 func TestDecide_aRememberedRefusalAllocatesNothing(t *testing.T) {
 	g := newGuard(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Hour})
-	guard.Refuse(g, "chat", time.Hour, "fp=ada")
-	allowed := false
+	guard.Refuse(g, "chat", time.Hour, "ip=ada")
+	allowed, r := false, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	if n := testing.AllocsPerRun(1000, func() {
-		d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		d, err := g.Decide(t.Context(), r)
 		allowed = allowed || err != nil || d.Allowed || !d.Cached
 	}); n != 0 || allowed {
 		t.Errorf("%v allocations, want none; not remembered: %v", n, allowed)
@@ -167,7 +169,7 @@ func benchmarkRemembered(b *testing.B, subjects int) {
 	}
 	guard.Refuse(g, "chat", time.Hour, names...)
 	for i := 0; b.Loop(); i++ {
-		d, err := g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: names[i%subjects]})
+		d, err := g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subjects: []string{names[i%subjects]}})
 		if err != nil || d.Allowed {
 			b.Fatal("allowed, or:", err)
 		}
@@ -182,9 +184,9 @@ func BenchmarkDecide_withoutRedis(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"})
+			_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=192.0.2.1"}})
 			for b.Loop() {
-				_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"})
+				_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=192.0.2.1"}})
 			}
 		})
 	}
@@ -193,13 +195,13 @@ func BenchmarkDecide_withoutRedis(b *testing.B) {
 func TestDecide_aReceiptIsOfItsEndpoint(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image", Limits: p.Endpoints[0].Limits})
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image", Limits: p.Endpoints[0].Limits, Idempotency: p.Endpoints[0].Idempotency})
 	g := newGuard(t, rdb, p, guard.Options{})
 	long := strings.Repeat("r", 1000)
 	for _, receipt := range []string{"fp:c1:ada", long} {
 		for _, endpoint := range []string{"chat", "image"} {
 			for i := range 2 {
-				if d := decide(t, g, guard.Request{Endpoint: endpoint, Subject: "fp=ada", Receipt: receipt}); d.Duplicate != (i == 1) {
+				if d := decide(t, g, guard.Request{Endpoint: endpoint, Subjects: []string{"ip=ada"}, Receipt: receipt}); d.Duplicate != (i == 1) {
 					t.Errorf("%s, request %d with a receipt of %d bytes: duplicate is %v", endpoint, i+1, len(receipt), d.Duplicate)
 				}
 			}

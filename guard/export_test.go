@@ -11,8 +11,10 @@ func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...str
 	ps := g.plans.Load()
 	pl := ps.byName[endpoint]
 	for _, s := range subjects {
-		g.remember(ps, pl, &Request{Endpoint: endpoint, Subject: s, Weight: 1}, &Decision{
-			Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter, Limits: pl.subject.limits,
+		var res resolved
+		ps.resolve(&res, pl, []string{s})
+		g.remember(pl, &res, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, &Decision{
+			Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter, Limits: pl.pack(res.rows, false, nil).states,
 		}, now())
 	}
 }

@@ -74,7 +74,7 @@ func TestDecide_withoutRedisEachContractHolds(t *testing.T) {
 				g := newGuard(t, client(t, dead.addr(t)), p, guard.Options{BreakFor: time.Hour})
 				allowed, refused, failed := 0, 0, 0
 				for range 10 {
-					d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+					d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 					switch {
 					case errors.Is(err, guard.ErrUnavailable):
 						failed++
@@ -106,7 +106,7 @@ func TestDecide_returnsInTimeWhileTheServerIsSilent(t *testing.T) {
 	began := time.Now()
 	var all sync.WaitGroup
 	for range 50 { // more than the pool has connections
-		all.Go(func() { decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"}) })
+		all.Go(func() { decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}) })
 	}
 	all.Wait()
 	// go-redis alone would take its ReadTimeout, 1 s.
@@ -127,7 +127,7 @@ func TestDecide_afterSomeFailuresRedisIsLeftAloneAndTriedAgain(t *testing.T) {
 	g := newGuard(t, client(t, addr), p, guard.Options{BreakAfter: 3, BreakFor: 20 * time.Millisecond, Hooks: []guard.Hooks{{
 		Breaker: func(open bool) { mu.Lock(); changes = append(changes, open); mu.Unlock() },
 	}}})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	for range 3 {
 		decide(t, g, r)
 	}
@@ -174,7 +174,7 @@ func TestDecide_aLateAnswerGivesBackWhatNobodyGot(t *testing.T) {
 		p := chat(contracts()[contract])
 		p.Timeout = 5 * time.Millisecond
 		g := newGuard(t, rdb, p, guard.Options{})
-		_, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		_, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		if closed := errors.Is(err, guard.ErrUnavailable); closed != (contract == "closed") {
 			t.Fatalf("%s: %v", contract, err)
 		}
@@ -185,7 +185,7 @@ func TestDecide_aLateAnswerGivesBackWhatNobodyGot(t *testing.T) {
 		p = chat(contracts()[contract])
 		p.Timeout = 10 * time.Second
 		again := newGuard(t, rdb, p, guard.Options{})
-		if d := decide(t, again, guard.Request{Endpoint: "chat", Subject: "fp=ada"}); d.Limits[0].Remaining != remaining {
+		if d := decide(t, again, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Limits[0].Remaining != remaining {
 			t.Errorf("%s: after a late answer and one request %d are left of 10, want %d", contract, d.Limits[0].Remaining, remaining)
 		}
 	}
@@ -193,11 +193,11 @@ func TestDecide_aLateAnswerGivesBackWhatNobodyGot(t *testing.T) {
 
 func TestDecide_anUnreadableStateIsNoFailureOfRedis(t *testing.T) {
 	rdb, _ := inProcess(t)
-	if err := rdb.RPush(t.Context(), "guard:{fp=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
+	if err := rdb.RPush(t.Context(), "guard:{ip=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
 		t.Fatal(err)
 	}
 	g := newGuard(t, rdb, chat(contracts()["open"]), guard.Options{})
-	_, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	_, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	if !errors.Is(err, fcall.ErrState) {
 		t.Errorf("a limit whose key is unreadable: %v", err)
 	}
@@ -209,7 +209,7 @@ func TestDecide_aCallersOwnDeadlineIsItsError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for range 3 { // and no reason to leave Redis alone
-		_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, guard.ErrUnavailable) {
 			t.Errorf("after the caller's deadline: %v", err)
 		}
@@ -218,21 +218,35 @@ func TestDecide_aCallersOwnDeadlineIsItsError(t *testing.T) {
 
 func TestDecide_aShareIsOfWhatTheSubjectHas(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 10, Window: time.Minute, OnFailure: policy.Local, Share: 0.5})
-	p.Overrides.Multiply = map[string]int64{"fp=partner": 4}
+	withKeys(p)
+	p.Overrides.Multiply = map[string]int64{"key=partner": 4}
 	g := newGuard(t, client(t, nobody(t)), p, guard.Options{BreakFor: time.Hour})
 	for _, c := range []struct {
 		subject string
 		weight  int64
 		want    int
-	}{{"fp=ada", 1, 5}, {"fp=bob", 2, 2}, {"fp=partner", 1, 20}} {
+	}{{"ip=ada", 1, 5}, {"ip=bob", 2, 2}, {"key=partner", 1, 20}} {
 		allowed := 0
 		for range 30 {
-			if decide(t, g, guard.Request{Endpoint: "chat", Subject: c.subject, Weight: c.weight}).Allowed {
+			if decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{c.subject}, Weight: c.weight}).Allowed {
 				allowed++
 			}
 		}
 		if allowed != c.want {
 			t.Errorf("%s with a weight of %d passes %d times, want %d", c.subject, c.weight, allowed, c.want)
 		}
+	}
+}
+
+// A challenge that is required and missing needs no Redis to be refused.
+func TestDecide_aMissingChallengeIsRefusedWithoutRedis(t *testing.T) {
+	p := chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})
+	p.Endpoints[0].Challenge = &policy.Challenge{Required: true, OnFailure: policy.Open}
+	g := newGuard(t, client(t, nobody(t)), p, guard.Options{})
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Allowed || d.Reason != guard.ReasonChallenge || d.Challenge != "absent" {
+		t.Errorf("without one: %+v", d)
+	}
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Challenge: "c"}); !d.Allowed {
+		t.Errorf("with one that nobody can look at, open: %+v", d)
 	}
 }

@@ -37,7 +37,8 @@ type Options struct {
 	Channel string
 	// NoHeal keeps the guard from loading libraries that a server lacks, see fcall.Options. Defaults to healing.
 	NoHeal bool
-	// Hooks are told of decisions, failures and reloads. Defaults to none.
+	// Hooks hear of decisions, failures and reloads. Defaults to none: then failures, breaker changes and policies that were not taken go to
+	// slog's default logger, each at most once a second.
 	Hooks []Hooks
 	// Shadow is another policy that decides beside this one and refuses nobody. Defaults to none.
 	Shadow *Shadow
@@ -58,6 +59,7 @@ type Guard struct {
 	denied   *denyCache
 	breaker  *breaker
 	hooks    hooks
+	log      logger
 	shadow   *follower
 	trips    sync.WaitGroup
 	reload   sync.Mutex
@@ -88,7 +90,10 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	if g.costs, err = cost.New(rdb, clients); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	g.breaker = newBreaker(o.BreakAfter, o.BreakFor, g.hooks.breaker)
+	g.breaker = newBreaker(o.BreakAfter, o.BreakFor, func(open bool) {
+		g.hooks.breaker(open)
+		g.warn(noticeBreaker, "the circuit breaker changed", "open", open)
+	})
 	if o.DenySize > 0 {
 		g.denied = newDenyCache(o.DenySize, o.DenyFor)
 	}
@@ -131,8 +136,15 @@ func (g *Guard) SetPolicy(p *policy.Policy) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	err := g.setPolicy(p)
-	g.hooks.reloaded(err)
+	g.reloaded(err)
 	return err
+}
+
+func (g *Guard) reloaded(err error) {
+	g.hooks.reloaded(err)
+	if err != nil {
+		g.warn(noticeReload, "the policy was not replaced", "error", err)
+	}
 }
 
 func (g *Guard) setPolicy(p *policy.Policy) error {
@@ -181,7 +193,7 @@ func (g *Guard) Require(check func(*policy.Policy) error) {
 func (g *Guard) Watch(ctx context.Context, path string) error {
 	return policy.Watch(ctx, path, func(p *policy.Policy, err error) {
 		if err != nil {
-			g.hooks.reloaded(err)
+			g.reloaded(err)
 			return
 		}
 		_ = g.SetPolicy(p) // Hooks.Reloaded is told

@@ -54,7 +54,22 @@ func decide(t *testing.T, g *guard.Guard, r guard.Request) *guard.Decision {
 }
 
 func chat(limits ...policy.Limit) *policy.Policy {
-	return &policy.Policy{Endpoints: []policy.Endpoint{{Name: "chat", Limits: limits}}}
+	return &policy.Policy{Endpoints: []policy.Endpoint{{
+		Name: "chat", Limits: limits, Unbounded: len(limits) == 0, Idempotency: &policy.Idempotency{Header: "Idempotency-Key", Repeats: new(int64(8))},
+	}}}
+}
+
+// byAll makes limits global.
+func byAll(limits ...policy.Limit) []policy.Limit {
+	for i := range limits {
+		limits[i].By = policy.By{policy.ByAll}
+	}
+	return limits
+}
+
+// withKeys gives a policy clients that are keys, or without one addresses.
+func withKeys(p *policy.Policy) {
+	p.Identities = map[string]policy.Identity{"key": {Func: true}, "client": {First: []string{"key", "ip"}}}
 }
 
 func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
@@ -63,7 +78,7 @@ func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
 		policy.Limit{Name: "minute", Limit: 2, Window: time.Minute},
 		policy.Limit{Name: "hour", Limit: 3, Window: time.Hour},
 	), guard.Options{DenySize: -1})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	for range 2 {
 		if d := decide(t, g, r); !d.Allowed {
 			t.Fatalf("refused: %+v", d)
@@ -75,10 +90,10 @@ func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
 	clock.Advance(time.Minute)
 	decide(t, g, r)
 	want := &guard.Decision{
-		Endpoint: "chat", Subject: "fp=ada", Reason: guard.ReasonLimit, RetryAfter: 59 * time.Minute,
+		Endpoint: "chat", Subject: "ip=ada", Reason: guard.ReasonLimit, Refused: "ip=ada", RetryAfter: 59 * time.Minute,
 		Limits: []guard.LimitState{
-			{Name: "minute", Kind: policy.SlidingLog, Limit: 2, Window: time.Minute, Allowed: true, Remaining: 1, ResetAfter: time.Minute},
-			{Name: "hour", Kind: policy.SlidingLog, Limit: 3, Window: time.Hour, RetryAfter: 59 * time.Minute, ResetAfter: time.Hour},
+			{Name: "minute", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 2, Window: time.Minute, Allowed: true, Remaining: 1, ResetAfter: time.Minute},
+			{Name: "hour", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 3, Window: time.Hour, RetryAfter: 59 * time.Minute, ResetAfter: time.Hour},
 		},
 	}
 	if diff := cmp.Diff(want, decide(t, g, r), cmpopts.IgnoreUnexported(guard.Decision{})); diff != "" {
@@ -104,13 +119,13 @@ func eachWay(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-		p.Endpoints[0].Global = []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute}}
+		p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, byAll(policy.Limit{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute})...)
 		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
 		for range 3 {
-			decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		}
 		for range 5 {
-			d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}})
 			if d.Allowed || d.Reason != guard.ReasonGlobal || d.RetryAfter != time.Minute {
 				t.Fatalf("the fourth of all: %+v", d)
 			}
@@ -120,7 +135,7 @@ func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
 		if err := g.SetPolicy(p); err != nil {
 			t.Fatal(err)
 		}
-		if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}); d.Limits[0].Remaining != 9 {
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}); d.Limits[0].Remaining != 9 {
 			t.Errorf("refused by the global limit, a subject has %d of 10 left after its first request", d.Limits[0].Remaining)
 		}
 	})
@@ -129,12 +144,12 @@ func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
 func TestDecide_theSubjectsRefusalLeavesTheGlobalLimitItsCharge(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
-		p.Global = []policy.Limit{{Name: "all", Limit: 5, Window: time.Minute}}
+		p.Limits = byAll(policy.Limit{Name: "all", Limit: 5, Window: time.Minute})
 		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
 		for range 20 {
-			decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		}
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"})
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}})
 		if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {
 			t.Errorf("after one request of ada and one of bob: %+v", d)
 		}
@@ -144,9 +159,9 @@ func TestDecide_theSubjectsRefusalLeavesTheGlobalLimitItsCharge(t *testing.T) {
 func TestDecide_aRepeatCountsForGlobalLimitsOnly(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-		p.Global = []policy.Limit{{Name: "all", Limit: 3, Window: time.Minute}}
+		p.Limits = byAll(policy.Limit{Name: "all", Limit: 3, Window: time.Minute})
 		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
-		r := guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "r1"}
+		r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1"}
 		for i := range int64(3) {
 			d := decide(t, g, r)
 			if !d.Allowed || d.Duplicate != (i > 0) || d.Limits[0].Remaining != 9 || d.Limits[1].Remaining != 2-i {
@@ -180,7 +195,7 @@ func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 
 func TestDecide_isOneRoundTrip(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-	p.Global = []policy.Limit{{Name: "all", Limit: 50, Window: time.Minute}, {Name: "second", Kind: policy.GCRA, Limit: 9, Window: time.Second}}
+	p.Limits = byAll(policy.Limit{Name: "all", Limit: 50, Window: time.Minute}, policy.Limit{Name: "second", Kind: policy.GCRA, Limit: 9, Window: time.Second})
 	for _, c := range []struct {
 		name string
 		of   func(rdb *redis.Client) redis.UniversalClient
@@ -192,10 +207,10 @@ func TestDecide_isOneRoundTrip(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rdb, _ := inProcess(t)
 			g := newGuard(t, c.of(rdb), p, guard.Options{DenySize: -1})
-			decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"}) // loads the library
+			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}) // loads the library
 			var got calls
 			rdb.AddHook(&got)
-			if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"}); !d.Allowed || len(d.Limits) != 3 {
+			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); !d.Allowed || len(d.Limits) != 3 {
 				t.Errorf("%+v", d)
 			}
 			if got != c.want {
@@ -211,10 +226,10 @@ func TestDecide_findsOutThatItsServerIsACluster(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: cluster.Addrs()[0]})
 	defer rdb.Close()
 	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-	p.Global = []policy.Limit{{Name: "all", Limit: 50, Window: time.Minute}}
+	p.Limits = byAll(policy.Limit{Name: "all", Limit: 50, Window: time.Minute})
 	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
 	for i := range int64(3) {
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		if !d.Allowed || d.Fallback != guard.FallbackNone || d.Limits[0].Remaining != 9-i || d.Limits[1].Remaining != 49-i {
 			t.Errorf("request %d: %+v", i+1, d)
 		}
@@ -225,9 +240,10 @@ func TestDecide_aMultipliedSubjectIsToldItsOwnLimits(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := budgeted()
 	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 5, Window: time.Second, Burst: 20}}
+	withKeys(p)
 	p.Overrides.Multiply = map[string]int64{"key=partner": 10}
 	g := newGuard(t, rdb, p, guard.Options{})
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "key=partner"})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=partner"}})
 	if l, b := d.Limits[0], d.Budgets[0]; l.Limit != 50 || l.Burst != 200 || l.Remaining != 199 || b.Budget != 10_000_000 {
 		t.Errorf("%+v, %+v", l, b)
 	}
@@ -237,7 +253,7 @@ func TestDecide_aWeightOutOfBoundsIsRefused(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second, Cost: 4}), guard.Options{})
 	for _, weight := range []int64{-1, 1_000_001, 1 << 62} { // four times the last is 0 in 64 bits
-		if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: "fp=ada", Weight: weight}); !errors.Is(err, fcall.ErrArgument) {
+		if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: weight}); !errors.Is(err, fcall.ErrArgument) {
 			t.Errorf("weight %d: %+v, %v", weight, d, err)
 		}
 	}
@@ -275,7 +291,7 @@ func TestSetPolicy_refusesWhatACheckRefuses(t *testing.T) {
 	})
 	had := g.Policy()
 	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
-	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "more"})
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "more", Unbounded: true})
 	if err := g.SetPolicy(p); !errors.Is(err, no) || g.Policy() != had {
 		t.Errorf("error %v", err)
 	}

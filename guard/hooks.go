@@ -37,6 +37,17 @@ type Event struct {
 	Redis    time.Duration
 }
 
+// Subject is whose the request is: the policy's client, or without a decision the first of its subjects.
+func (e *Event) Subject() string {
+	switch {
+	case e.Decision != nil:
+		return e.Decision.Subject
+	case len(e.Request.Subjects) > 0:
+		return e.Request.Subjects[0]
+	}
+	return ""
+}
+
 type hooks []Hooks
 
 func (hs hooks) deciding(ctx context.Context, r *Request) context.Context {

@@ -78,7 +78,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 					for ctx.Err() == nil {
 						subject := rand.IntN(subjects)
 						at, began := now.Load(), time.Now()
-						d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subject: fmt.Sprint("user", subject)})
+						d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{fmt.Sprint("ip=user", subject)}})
 						if err != nil && !errors.Is(err, guard.ErrUnavailable) {
 							t.Error(err)
 						}

@@ -42,19 +42,19 @@ func TestDecide_localForgetsTheLeastRecentlyUsedWhenItsMemoryIsFull(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			g := alone(t, p, 1<<20)
 			ask := func(subject string) *guard.Decision {
-				return decide(t, g, guard.Request{Endpoint: "chat", Subject: subject})
+				return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{subject}})
 			}
 			for i := range 8000 {
 				if d := ask("ip=" + strconv.Itoa(i)); !d.Allowed {
 					t.Fatalf("subject %d at its first request: %+v", i, d)
 				}
 				if i%100 == 0 {
-					if d := ask("key=ada"); d.Allowed != (i/100 < taken(name)) {
+					if d := ask("ip=ada"); d.Allowed != (i/100 < taken(name)) {
 						t.Fatalf("a subject that is used again and again, at its request %d: %+v", i/100+1, d)
 					}
 				}
 			}
-			if d := ask("ip=0"); !d.Allowed || left(d) != left(ask("key=fresh")) {
+			if d := ask("ip=0"); !d.Allowed || left(d) != left(ask("ip=fresh")) {
 				t.Errorf("a subject that was forgotten: %+v", d)
 			}
 		})
@@ -85,7 +85,7 @@ func TestDecide_localStaysWithinItsBytesOfHeap(t *testing.T) {
 			before := heap()
 			g := alone(t, p, bytes)
 			for i := range 25_000 {
-				decide(t, g, guard.Request{Endpoint: "chat", Subject: "ip=2001:db8::" + strconv.Itoa(i)})
+				decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=2001:db8::" + strconv.Itoa(i)}})
 			}
 			if took := heap() - before; took > bytes+engine || took < bytes {
 				t.Errorf("%d KiB of heap with %d KiB for subjects", took>>10, bytes>>10)

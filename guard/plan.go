@@ -1,9 +1,13 @@
 package guard
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -14,47 +18,43 @@ import (
 // plans are a policy, ready for requests: by endpoint.
 type plans struct {
 	policy    *policy.Policy
+	client    whose
 	byName    map[string]*plan
+	unions    sync.Map // of the plans of several endpoints, by their names
+	united    atomic.Int64
 	settling  []budgetRow
 	overrides *policy.Lookup // nil when there are none
+	multiply  bool           // some subject has more than once
 	local     backend        // nil when nothing is decided here
-	blocks    part           // stands for all endpoints where a block is remembered
 }
 
-// A plan is what is asked about a request for one endpoint.
+// A plan is what is asked about a request for one endpoint. Of its rows a call has those whose identities the request has.
 type plan struct {
-	endpoint *policy.Endpoint
-	dedup    time.Duration
-	subject  *part
-	globals  []*part
-	whole    []*part // one call with all limits, where one server has every key
-	split    []*part // subject and globals, each in its own hash slot
+	endpoint  *policy.Endpoint
+	unbounded bool // a request that nothing counts passes
+	dedup     time.Duration
+	repeats   *int64 // of a receipt, that pass
+	rows      []row
+	account   *whose // of the budgets; nil where a request charges none
+	attempts  *whose // nil where a request is no attempt
+	challenge *whose // nil where none is looked at
+	params    guard.AdmitParams
+	budgets   []BudgetState
+	estimate  fcall.Micros
+	share     float64 // of the budgets, where they are decided here
+
+	onCost, onAbuse, onChallenge policy.OnFailure
+
+	packs packs
 }
 
-// A part is one call: about a subject, a global limit, or a subject with the global limits.
-type part struct {
-	global  fcall.Subject     // whose global limit it is about; "" is the request's subject
-	params  guard.AdmitParams // what every call has
-	rows    []guard.Limit
-	of      []fcall.Subject // of the rows; "" is the request's subject. Nil where every row is the call's
-	limits  []LimitState    // a row for each limit, as far as the policy says
-	budgets []BudgetState
-	once    *scale   // what a subject has without an override
-	scales  sync.Map // by multiplier: *scale
-
-	challenge  bool     // a challenge is looked at
-	failClosed []string // what refuses without Redis
-	local      *part    // what is decided here without Redis; nil when nothing is
-	uncached   bool     // refusals are attempts, so none is answered from memory but a block
-	estimate   fcall.Micros
-}
-
-// A scale is a part's limits and budgets times a multiplier.
-type scale struct {
-	packed        guard.LimitPack
-	packedBudgets guard.AdmitBudgetsPack
-	limits        []LimitState
-	budgets       []BudgetState
+// A row is a limit of the policy.
+type row struct {
+	limit     guard.Limit
+	state     LimitState
+	whose     whose
+	onFailure policy.OnFailure
+	share     float64
 }
 
 // A budgetRow is a budget that a settlement is held to.
@@ -65,218 +65,159 @@ type budgetRow struct {
 
 // compile makes the plans of a policy that was checked and completed.
 func compile(p *policy.Policy) *plans {
-	ps := &plans{policy: p, byName: make(map[string]*plan, len(p.Endpoints))}
+	ps := &plans{policy: p, client: whoseOf(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*plan, len(p.Endpoints))}
 	if o := &p.Overrides; len(o.Allow)+len(o.Deny)+len(o.Multiply) > 0 {
-		ps.overrides = o.Lookup()
+		ps.overrides, ps.multiply = o.Lookup(), len(o.Multiply) > 0
 	}
 	if p.Cost != nil {
 		for _, b := range p.Cost.Budgets {
 			ps.settling = append(ps.settling, budgetRow{fcall.Micros(b.Budget), b.Window})
 		}
 	}
-	shared := make([]*part, len(p.Global))
-	for i := range p.Global {
-		shared[i] = globalPart(p, "", &p.Global[i])
-	}
 	for i := range p.Endpoints {
-		e := &p.Endpoints[i]
-		pl := &plan{endpoint: e, subject: subjectPart(p, e, false), globals: shared[:len(shared):len(shared)]}
-		if e.Dedup != nil {
-			pl.dedup = *e.Dedup
-		}
-		for j := range e.Global {
-			pl.globals = append(pl.globals, globalPart(p, e.Name, &e.Global[j]))
-		}
-		pl.split = append([]*part{pl.subject}, pl.globals...)
-		pl.whole = pl.split
-		if len(pl.globals) > 0 && len(pl.subject.rows)+len(pl.globals) <= mostRows {
-			pl.whole = []*part{subjectPart(p, e, true)}
-		}
-		ps.byName[e.Name] = pl
+		ps.byName[p.Endpoints[i].Name] = compileEndpoints(p, &p.Endpoints[i])
 	}
 	return ps
 }
 
+// compileEndpoints makes the plan of an endpoint, or of several that a request is held to together.
+func compileEndpoints(p *policy.Policy, endpoints ...*policy.Endpoint) *plan {
+	pl := &plan{endpoint: endpoints[0], unbounded: true}
+	// Limits of one subject stand together, and global ones last: a refusal of the client's own names the reason.
+	for _, global := range []bool{false, true} {
+		for i := range p.Limits {
+			pl.add(p, "", &p.Limits[i], global)
+		}
+		for _, e := range endpoints {
+			for i := range e.Limits {
+				pl.add(p, e.Name, &e.Limits[i], global)
+			}
+		}
+	}
+	for _, e := range endpoints {
+		pl.unbounded = pl.unbounded && e.Unbounded
+		if e.Idempotency != nil && len(endpoints) == 1 {
+			pl.dedup, pl.repeats = e.Idempotency.For, e.Idempotency.Repeats
+		}
+		pl.addCost(p, e)
+		pl.addAbuse(p, e)
+		if c := e.Challenge; c != nil {
+			pl.challenge = new(whoseOf(p, c.By, ""))
+			pl.params.ChallengeRequired = pl.params.ChallengeRequired || c.Required
+			pl.onChallenge = c.OnFailure
+		}
+	}
+	return pl
+}
+
+// mostUnions is how many plans of several endpoints are kept. A client chooses which occur.
+const mostUnions = 256
+
+// plan returns what is asked about a request.
+func (ps *plans) plan(r *Request) (*plan, error) {
+	pl, ok := ps.byName[r.Endpoint]
+	if !ok {
+		return nil, fmt.Errorf("decide %q: %w", r.Endpoint, ErrEndpoint)
+	}
+	if len(r.OtherEndpoints) == 0 {
+		return pl, nil
+	}
+	key := r.Endpoint + "\n" + strings.Join(r.OtherEndpoints, "\n")
+	if u, ok := ps.unions.Load(key); ok {
+		return u.(*plan), nil
+	}
+	endpoints := []*policy.Endpoint{pl.endpoint}
+	for _, name := range r.OtherEndpoints {
+		other, ok := ps.byName[name]
+		if !ok {
+			return nil, fmt.Errorf("decide %q: %w", name, ErrEndpoint)
+		}
+		if !slices.Contains(endpoints, other.endpoint) {
+			endpoints = append(endpoints, other.endpoint)
+		}
+	}
+	pl = compileEndpoints(ps.policy, endpoints...)
+	if len(pl.rows) > mostRows {
+		return nil, &fcall.ArgumentError{
+			Function: "guard.decide", Name: "OtherEndpoints", Must: fmt.Sprintf("have at most %d limits together", mostRows), Got: strconv.Itoa(len(pl.rows)),
+		}
+	}
+	if ps.united.Add(1) <= mostUnions {
+		ps.unions.Store(key, pl)
+	}
+	return pl, nil
+}
+
+// add adds a limit, if it is global as wanted.
+func (pl *plan) add(p *policy.Policy, endpoint string, l *policy.Limit, global bool) {
+	if l.By.Global() != global {
+		return
+	}
+	wire := policy.WireName(endpoint, l.Name)
+	r := row{
+		limit: guard.Limit{
+			Name: wire, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
+			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
+		},
+		state: LimitState{Name: l.Name, Kind: l.Kind, Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: global, Shadow: l.Shadow},
+		whose: whoseOf(p, l.By, wire), onFailure: l.OnFailure, share: l.Share,
+	}
+	if l.Shadow {
+		r.onFailure = policy.Open
+	}
+	pl.rows = append(pl.rows, r)
+}
+
+func (pl *plan) addCost(p *policy.Policy, e *policy.Endpoint) {
+	c := p.Cost
+	if c == nil || e.Cost == nil {
+		return
+	}
+	pl.account, pl.onCost, pl.share = new(whoseOf(p, c.By, "")), c.OnFailure, p.Share
+	pl.params.Hold, pl.params.Penalty = c.Hold, c.Penalty
+	pl.estimate = max(pl.estimate, fcall.Micros(e.Cost.Estimate))
+	pl.budgets = nil
+	for _, b := range c.Budgets {
+		pl.budgets = append(pl.budgets, BudgetState{Name: b.Name, Budget: fcall.Micros(b.Budget), Window: b.Window})
+	}
+}
+
+func (pl *plan) addAbuse(p *policy.Policy, e *policy.Endpoint) {
+	a := p.Abuse
+	if a == nil {
+		return
+	}
+	pl.onAbuse = a.OnFailure // of blocks, too
+	if e.Abuse == "" {
+		return
+	}
+	counted := pl.attempts != nil
+	pl.attempts = new(whoseOf(p, a.By, ""))
+	var tiers []guard.AdmitTiers
+	for _, t := range a.Tiers {
+		tiers = append(tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
+	}
+	var escalation []guard.AdmitEscalation
+	for _, d := range a.Escalation {
+		escalation = append(escalation, guard.AdmitEscalation{Block: d})
+	}
+	pl.params.Tiers, pl.params.Escalation = guard.MustPackAdmitTiers(tiers...), guard.MustPackAdmitEscalation(escalation...)
+	pl.params.StrikeMemory = a.StrikeMemory
+	pl.params.CountRefused = e.Abuse == policy.CountRefused && (pl.params.CountRefused || !counted)
+}
+
 func (ps *plans) needsLocal() bool {
 	for _, pl := range ps.byName {
-		for _, pt := range pl.split {
-			if pt.local != nil {
+		if pl.onCost == policy.Local || pl.onAbuse == policy.Local {
+			return true
+		}
+		for i := range pl.rows {
+			if pl.rows[i].onFailure == policy.Local {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func globalPart(p *policy.Policy, endpoint string, l *policy.Limit) *part {
-	pt := &part{global: globalSubject(endpoint, l)}
-	pt.add(endpoint, l, "", true)
-	pt.finish()
-	return pt
-}
-
-// globalSubject is what a global limit is kept for.
-func globalSubject(endpoint string, l *policy.Limit) fcall.Subject {
-	return fcall.Subject(policy.Everybody + policy.WireName(endpoint, l.Name))
-}
-
-// subjectPart is the call about a subject, with the global limits or without.
-func subjectPart(p *policy.Policy, e *policy.Endpoint, globals bool) *part {
-	pt := new(part)
-	for i := range p.Limits {
-		pt.add("", &p.Limits[i], "", false)
-	}
-	for i := range e.Limits {
-		pt.add(e.Name, &e.Limits[i], "", false)
-	}
-	if globals {
-		for i := range p.Global {
-			pt.add("", &p.Global[i], globalSubject("", &p.Global[i]), true)
-		}
-		for i := range e.Global {
-			pt.add(e.Name, &e.Global[i], globalSubject(e.Name, &e.Global[i]), true)
-		}
-	}
-	pt.addCost(p, e)
-	pt.addAbuse(p, e)
-	if c := e.Challenge; c != nil {
-		pt.challenge = true
-		pt.params.ChallengeRequired = c.Required
-		if c.OnFailure == policy.Closed {
-			pt.failClosed = append(pt.failClosed, "challenge")
-		}
-	}
-	pt.finish()
-	return pt
-}
-
-// add adds a limit to the call, and what it does without Redis.
-func (pt *part) add(endpoint string, l *policy.Limit, of fcall.Subject, global bool) {
-	row := guard.Limit{
-		Name: policy.WireName(endpoint, l.Name), Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
-		Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
-	}
-	state := LimitState{
-		Name: l.Name, Kind: l.Kind, Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: global, Shadow: l.Shadow,
-	}
-	pt.row(row, state, of)
-	switch {
-	case l.Shadow:
-	case l.OnFailure == policy.Closed:
-		pt.failClosed = append(pt.failClosed, l.Name)
-	case l.OnFailure == policy.Local:
-		row.Limit, row.Burst = shareOf(row.Limit, l.Share), shareOf(row.Burst, l.Share)
-		state.Limit, state.Burst = row.Limit, row.Burst
-		pt.alone().row(row, state, of)
-	}
-}
-
-func (pt *part) row(row guard.Limit, state LimitState, of fcall.Subject) {
-	pt.rows, pt.limits, pt.of = append(pt.rows, row), append(pt.limits, state), append(pt.of, of)
-}
-
-func (pt *part) addCost(p *policy.Policy, e *policy.Endpoint) {
-	if p.Cost == nil || e.Cost == nil {
-		return
-	}
-	c := p.Cost
-	pt.params.Hold, pt.params.Penalty = c.Hold, c.Penalty
-	pt.estimate = fcall.Micros(e.Cost.Estimate)
-	for _, b := range c.Budgets {
-		pt.budgets = append(pt.budgets, BudgetState{Name: b.Name, Budget: fcall.Micros(b.Budget), Window: b.Window})
-	}
-	switch c.OnFailure {
-	case policy.Closed:
-		pt.failClosed = append(pt.failClosed, "cost")
-	case policy.Local:
-		local := pt.alone()
-		local.params.Hold, local.params.Penalty = c.Hold, c.Penalty
-		local.estimate = pt.estimate
-		for _, b := range c.Budgets {
-			local.budgets = append(local.budgets, BudgetState{Name: b.Name, Budget: fcall.Micros(shareOf(int64(b.Budget), p.Share)), Window: b.Window})
-		}
-	}
-}
-
-func (pt *part) addAbuse(p *policy.Policy, e *policy.Endpoint) {
-	a := p.Abuse
-	if a == nil {
-		return
-	}
-	if e.Abuse != "" {
-		var tiers []guard.AdmitTiers
-		for _, t := range a.Tiers {
-			tiers = append(tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
-		}
-		var escalation []guard.AdmitEscalation
-		for _, d := range a.Escalation {
-			escalation = append(escalation, guard.AdmitEscalation{Block: d})
-		}
-		pt.params.Tiers, pt.params.Escalation = guard.MustPackAdmitTiers(tiers...), guard.MustPackAdmitEscalation(escalation...)
-		pt.params.StrikeMemory = a.StrikeMemory
-		pt.params.CountRefused = e.Abuse == policy.CountRefused
-		pt.uncached = true
-	}
-	switch a.OnFailure {
-	case policy.Closed:
-		pt.failClosed = append(pt.failClosed, "abuse")
-	case policy.Local:
-		local := pt.alone()
-		local.params.Tiers, local.params.Escalation = pt.params.Tiers, pt.params.Escalation
-		local.params.StrikeMemory, local.params.CountRefused = pt.params.StrikeMemory, pt.params.CountRefused
-	}
-}
-
-func (pt *part) alone() *part {
-	if pt.local == nil {
-		pt.local = &part{global: pt.global}
-	}
-	return pt.local
-}
-
-// finish packs what every subject without an override has.
-func (pt *part) finish() {
-	pt.params.Bucket = pt.global
-	if !slices.ContainsFunc(pt.of, func(s fcall.Subject) bool { return s != "" }) {
-		pt.of = nil
-	}
-	pt.once = pt.multiplied(1)
-	if pt.local != nil {
-		pt.local.uncached = pt.uncached
-		pt.local.finish()
-	}
-}
-
-// times returns the limits and budgets times a multiplier, of which a policy's overrides have few.
-func (pt *part) times(n int64) *scale {
-	if n == 1 || pt.global != "" {
-		return pt.once
-	}
-	if s, ok := pt.scales.Load(n); ok {
-		return s.(*scale)
-	}
-	s, _ := pt.scales.LoadOrStore(n, pt.multiplied(n))
-	return s.(*scale)
-}
-
-// multiplied packs limits and budgets times n, but global limits: the policy was checked with every multiplier.
-func (pt *part) multiplied(n int64) *scale {
-	s := &scale{limits: slices.Clone(pt.limits), budgets: slices.Clone(pt.budgets)}
-	rows := slices.Clone(pt.rows)
-	for i := range rows {
-		if !rows[i].Global {
-			rows[i].Limit, rows[i].Burst = rows[i].Limit*n, rows[i].Burst*n
-			s.limits[i].Limit, s.limits[i].Burst = rows[i].Limit, rows[i].Burst
-		}
-	}
-	var budgets []guard.AdmitBudgets
-	for i := range s.budgets {
-		b := &s.budgets[i]
-		b.Budget *= fcall.Micros(n)
-		budgets = append(budgets, guard.AdmitBudgets{Budget: b.Budget, Window: b.Window})
-	}
-	s.packed, s.packedBudgets = guard.MustPackLimit(rows...), guard.MustPackAdmitBudgets(budgets...)
-	return s
 }
 
 // shareOf is what one process may take of a limit: rounded down, and at least 1.

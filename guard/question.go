@@ -1,88 +1,182 @@
 package guard
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A question is what is asked about a request: a call for each part.
+// A question is what is asked about a request: one call, or where its keys are not on one server a call for each subject.
 type question struct {
 	plan    *plan
 	request Request
-	times   int64 // how many times each limit and budget the subject has
-	parts   []*part
-	params  []guard.AdmitParams
-	one     [1]guard.AdmitParams // what params is of, where there is one part
+	resolved
+	calls []call
+	one   [1]call // what calls is of, where there is one
 }
 
-// ask makes the calls of a request: one, or where its keys are not on one server one for each part.
-func (pl *plan) ask(r Request, times int64, split bool) *question {
-	q := &question{plan: pl, request: r, times: times, parts: pl.whole}
+// A call is about some of a plan's rows.
+type call struct {
+	params  guard.AdmitParams
+	rows    rowSet
+	rest    rowSet // what does not fit
+	limits  *packedLimits
+	account *packedAccount // nil where it charges no budgets
+
+	challenge bool // it looks at the challenge
+}
+
+// ask makes the calls of a request.
+func (pl *plan) ask(r *Request, res *resolved, split bool) *question {
+	q := &question{plan: pl, request: *r, resolved: *res}
 	if split {
-		q.parts = pl.split
+		q.splitCalls()
+		return q
 	}
-	if q.params = q.one[:]; len(q.parts) > 1 {
-		q.params = make([]guard.AdmitParams, len(q.parts))
+	bucket := res.bucket()
+	c := &q.one[0]
+	q.calls = q.one[:]
+	c.params = pl.params
+	c.params.Bucket = fcall.Subject(bucket)
+	for _, s := range r.Subjects {
+		if s != bucket {
+			c.params.Blocks = append(c.params.Blocks, fcall.Subject(s))
+		}
 	}
-	for i, pt := range q.parts {
-		q.params[i] = q.call(pt)
+	q.put(c, res.rows, false)
+	q.putAccount(c, false)
+	q.putChallenge(c)
+	q.putReceipt(c, res.client)
+	if res.attempts == "" {
+		c.noAttempts()
 	}
+	q.spill(false)
 	return q
 }
 
-// call is a part's call.
-func (q *question) call(pt *part) guard.AdmitParams {
-	p, pl, r, s := pt.params, q.plan, &q.request, pt.times(q.times)
-	p.Limits, p.Budgets = s.packed, s.packedBudgets
-	if r.Weight > 1 {
-		p.Weight = r.Weight
-	}
-	if pt.global != "" {
-		return p
-	}
-	p.Bucket = fcall.Subject(r.Subject)
-	if pt.of != nil {
-		p.LimitsOf = make([]fcall.Subject, len(pt.of))
-		for i, of := range pt.of {
-			p.LimitsOf[i] = cmp.Or(of, p.Bucket)
+// splitCalls makes a call for each subject: the bucket's first, those of global limits last.
+func (q *question) splitCalls() {
+	pl, bucket := q.plan, q.bucket()
+	var order []string
+	add := func(s string) {
+		if s != "" && !slices.Contains(order, s) {
+			order = append(order, s)
 		}
 	}
-	if pl.dedup > 0 && r.Receipt != "" {
-		p.Receipt, p.Dedup = pl.receipt(r.Receipt), pl.dedup
+	add(bucket)
+	for _, s := range q.request.Subjects {
+		add(s)
 	}
-	if pt.challenge {
-		p.Challenge, p.Payload = r.Challenge, r.Payload
+	add(q.account)
+	add(q.challenge)
+	for i := range q.rows.all() {
+		add(q.of[i])
 	}
-	if len(pt.budgets) > 0 {
-		p.Estimate = pt.estimate
-		if r.Estimate > 0 {
-			p.Estimate = r.Estimate
+	q.calls = make([]call, len(order))
+	for n, s := range order {
+		c := &q.calls[n]
+		c.params.Bucket = fcall.Subject(s)
+		rows := rowSet(0)
+		for i := range q.rows.all() {
+			if q.of[i] == s {
+				rows |= 1 << i
+			}
 		}
-		if p.Receipt == "" {
-			p.Reservation = fcall.NewToken()
+		if s == q.attempts {
+			c.params = pl.params
+			c.params.Bucket = fcall.Subject(s)
+		}
+		c.params.ChallengeRequired = false
+		q.put(c, rows, false)
+		if pl.challenge != nil && (s == q.challenge || q.challenge == "" && n == 0) {
+			c.params.ChallengeRequired = pl.params.ChallengeRequired
+			q.putChallenge(c)
+		}
+		if s == q.account {
+			c.params.Hold, c.params.Penalty = pl.params.Hold, pl.params.Penalty
+			q.putAccount(c, false)
+		}
+		if !strings.HasPrefix(s, policy.GlobalPrefix) {
+			q.putReceipt(c, s)
 		}
 	}
-	return p
+	q.spill(false)
 }
 
-// receipt is a request's receipt as Redis keeps it. There receipts are the subject's: what was paid for at one endpoint must not pass
-// at another.
-func (pl *plan) receipt(own string) string {
-	named := pl.endpoint.Name + ":" + own
+// put gives a call its limits, as many as fit.
+func (q *question) put(c *call, rows rowSet, local bool) {
+	rows, c.rest = rows.cut(mostInACall)
+	c.rows, c.limits = rows, q.plan.pack(rows, local, q.times)
+	c.params.Limits, c.params.LimitsOf = c.limits.pack, q.subjectsOf(rows, string(c.params.Bucket))
+	if q.request.Weight > 1 {
+		c.params.Weight = q.request.Weight
+	}
+}
+
+// spill makes further calls for the limits that do not fit, of a request that is held to several endpoints.
+func (q *question) spill(local bool) {
+	for i := 0; i < len(q.calls); i++ {
+		if rest := q.calls[i].rest; rest != 0 {
+			q.calls = append(q.calls, call{params: guard.AdmitParams{Bucket: q.calls[i].params.Bucket}})
+			q.put(&q.calls[len(q.calls)-1], rest, local)
+		}
+	}
+}
+
+// putAccount gives a call the budgets.
+func (q *question) putAccount(c *call, local bool) {
+	if q.account == "" {
+		return
+	}
+	c.account = q.plan.packAccount(local, q.budgets)
+	c.params.Budgets, c.params.BudgetsOf = c.account.pack, fcall.Subject(q.account)
+	c.params.Estimate = q.plan.estimate
+	if q.request.Estimate > 0 {
+		c.params.Estimate = q.request.Estimate
+	}
+	if q.receipt() == "" {
+		c.params.Reservation = fcall.NewToken()
+	}
+}
+
+func (q *question) putChallenge(c *call) {
+	c.challenge = q.plan.challenge != nil
+	if q.challenge != "" {
+		c.params.Challenge, c.params.ChallengeOf, c.params.Payload = q.request.Challenge, fcall.Subject(q.challenge), q.request.Payload
+	}
+}
+
+func (q *question) putReceipt(c *call, of string) {
+	if receipt := q.receipt(); receipt != "" && of != "" {
+		c.params.Receipt, c.params.ReceiptOf = receipt, fcall.Subject(of)
+		c.params.Dedup, c.params.Repeats = q.plan.dedup, q.plan.repeats
+	}
+}
+
+// noAttempts makes a call one that is no attempt.
+func (c *call) noAttempts() {
+	c.params.Tiers, c.params.Escalation = guard.AdmitTiersPack{}, guard.AdmitEscalationPack{}
+	c.params.StrikeMemory, c.params.CountRefused = 0, false
+}
+
+// mostReceipt is how long a receipt may be in Redis; see gen/guard.
+const mostReceipt = 224
+
+// receipt is the request's receipt as Redis keeps it: what was paid for at one endpoint must not pass at another.
+func (q *question) receipt() string {
+	own := q.request.Receipt
+	if own == "" || q.plan.dedup == 0 {
+		return ""
+	}
+	named := q.plan.endpoint.Name + ":" + own
 	if len(named) <= mostReceipt {
 		return named
 	}
 	sum := sha256.Sum256([]byte(own))
-	return pl.endpoint.Name + ":~" + hex.EncodeToString(sum[:])
+	return q.plan.endpoint.Name + ":~" + hex.EncodeToString(sum[:])
 }
-
-// What a call may name at most; see gen/guard.
-const (
-	mostReceipt = 224
-	mostWeight  = 1_000_000
-	mostRows    = 16
-)

@@ -2,53 +2,67 @@ package guard
 
 import "slices"
 
-// recall fills in a refusal that is remembered, of the subject or of everybody.
-func (g *Guard) recall(d *Decision, ps *plans, pl *plan, r *Request, at moment) bool {
-	if !pl.subject.uncached && g.denied.find(d, deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, r.Subject, at) {
-		return true
-	}
-	if g.denied.find(d, deniedKey{&ps.blocks, r.Subject, 0, 0}, r.Subject, at) {
-		d.Endpoint = r.Endpoint
-		return true
-	}
-	if pl.subject.uncached {
+// blocks stands for all plans where a block is remembered.
+var blocks = new(plan)
+
+// recall fills in a refusal that is remembered: of these subjects, of a block of one of them, or of a global limit.
+func (g *Guard) recall(d *Decision, pl *plan, res *resolved, r *Request, at moment) bool {
+	if g.denied == nil {
 		return false
 	}
-	for _, pt := range pl.globals {
-		if g.denied.find(d, deniedKey{pt, "", r.Weight, 0}, string(pt.global), at) {
-			d.Endpoint, d.Subject = r.Endpoint, r.Subject
-			return true
+	endpoint, subject := d.Endpoint, d.Subject
+	if pl.attempts == nil && g.denied.find(d, deniedKey{pl, res.own(pl), r.Weight, r.Estimate}, res.of[:], at) {
+		return true
+	}
+	found := false
+	for _, s := range r.Subjects {
+		found = found || g.denied.find(d, deniedKey{blocks, s, 0, 0}, []string{s}, at)
+	}
+	if pl.attempts == nil {
+		for i := range res.rows.all() {
+			if row := &pl.rows[i]; !found && row.limit.Global {
+				found = g.denied.find(d, deniedKey{row, "", r.Weight, 0}, res.of[i:i+1], at)
+			}
 		}
 	}
-	return false
+	if found {
+		d.Endpoint, d.Subject = endpoint, subject
+	}
+	return found
 }
 
-// remember keeps a refusal that waiting ends. Where refused calls are attempts they have to reach Redis, unless the subject is
+// remember keeps a refusal that waiting ends. Where refused calls are attempts they have to reach Redis, unless a subject is
 // blocked by now. The attempt that starts a block is not kept: its wait may be a limit's that outlasts the block, and who comes next is
 // blocked.
-func (g *Guard) remember(ps *plans, pl *plan, r *Request, d *Decision, asked moment) {
-	if d.Fallback != FallbackNone || !waitHelps(d.Reason) || d.Reason == ReasonAttempts {
+func (g *Guard) remember(pl *plan, res *resolved, r *Request, d *Decision, asked moment) {
+	if g.denied == nil || d.Fallback != FallbackNone || !waitHelps(d.Reason) || d.Reason == ReasonAttempts {
 		return
 	}
 	if d.Reason == ReasonBlocked { // whatever it asks for
-		g.denied.add(deniedKey{&ps.blocks, r.Subject, 0, 0}, &Decision{Subject: d.Subject, Reason: ReasonBlocked, RetryAfter: d.block, Strikes: d.Strikes}, asked)
+		g.denied.add(deniedKey{blocks, d.Refused, 0, 0}, &Decision{
+			Reason: ReasonBlocked, Refused: d.Refused, RetryAfter: d.block, Strikes: d.Strikes,
+		}, asked)
 		return
 	}
-	if pl.subject.uncached {
+	if pl.attempts != nil {
 		return
 	}
 	if d.Reason != ReasonGlobal {
-		g.denied.add(deniedKey{pl.subject, r.Subject, r.Weight, r.Estimate}, d.Clone(), asked)
+		g.denied.add(deniedKey{pl, res.own(pl), r.Weight, r.Estimate}, d.Clone(), asked)
 		return
 	}
-	// Everybody's rows stand last. What is kept for everybody tells nothing of this subject.
-	rows := d.Limits[len(d.Limits)-len(pl.globals):]
-	for i, pt := range pl.globals {
-		if rows[i].Allowed || rows[i].Shadow {
+	// What is kept for every request tells nothing of these subjects.
+	for i := range res.rows.all() {
+		row := &pl.rows[i]
+		if !row.limit.Global {
 			continue
 		}
-		g.denied.add(deniedKey{pt, "", r.Weight, 0}, &Decision{
-			Reason: ReasonGlobal, RetryAfter: rows[i].RetryAfter, Limits: slices.Clone(rows[i : i+1]),
-		}, asked)
+		for n := range d.Limits {
+			if l := &d.Limits[n]; l.Global && l.Subject == res.of[i] && !l.Allowed && !l.Shadow {
+				g.denied.add(deniedKey{row, "", r.Weight, 0}, &Decision{
+					Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: slices.Clone(d.Limits[n : n+1]),
+				}, asked)
+			}
+		}
 	}
 }

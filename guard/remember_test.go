@@ -29,8 +29,8 @@ func spoil(d *guard.Decision) {
 func refusing() *policy.Policy {
 	p := budgeted()
 	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 1, Window: time.Minute}}
-	p.Endpoints[0].Global = []policy.Limit{{Name: "all", Limit: 10, Window: time.Minute}}
-	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "scarce", Global: []policy.Limit{{Name: "all", Limit: 1, Window: time.Minute}}})
+	p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, byAll(policy.Limit{Name: "all", Limit: 10, Window: time.Minute})...)
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "scarce", Limits: byAll(policy.Limit{Name: "all", Limit: 1, Window: time.Minute})})
 	return p
 }
 
@@ -39,7 +39,7 @@ func TestDecide_whatAHookEditsStaysItsOwn(t *testing.T) {
 		rdb, _ := inProcess(t)
 		g := newGuard(t, rdb, refusing(), guard.Options{Hooks: []guard.Hooks{{
 			Deciding: func(ctx context.Context, r *guard.Request) context.Context {
-				r.Subject, r.Endpoint = "spoilt", "spoilt"
+				r.Subjects, r.Endpoint = []string{"spoilt"}, "spoilt"
 				return ctx
 			},
 			Decided: func(_ context.Context, e guard.Event) { spoil(e.Decision) },
@@ -63,7 +63,7 @@ func TestDecide_whatACallerEditsOfACloneIsNotRemembered(t *testing.T) {
 // wantUnspoilt wants the same refusal three times: by Redis, and remembered.
 func wantUnspoilt(t *testing.T, g *guard.Guard, endpoint string, edit func(*guard.Decision)) {
 	t.Helper()
-	r := guard.Request{Endpoint: endpoint, Subject: "fp=ada"}
+	r := guard.Request{Endpoint: endpoint, Subjects: []string{"ip=ada"}}
 	if d := decide(t, g, r); !d.Allowed {
 		t.Fatalf("%s: the first: %+v", endpoint, d)
 	}
@@ -88,16 +88,16 @@ func TestDecide_aRefusalIsForgottenWhenItBecameUntrue(t *testing.T) {
 		"settled":   func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 1) },
 		"cancelled": func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Cancel(t.Context()) },
 		"settled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			return g.Settle(t.Context(), "fp=ada", d.Detach(), 1)
+			return g.Settle(t.Context(), "ip=ada", d.Detach(), 1)
 		},
 		"cancelled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			return g.Cancel(t.Context(), "fp=ada", d.Detach())
+			return g.Cancel(t.Context(), "ip=ada", d.Detach())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, _ := inProcess(t)
 			g := newGuard(t, rdb, budgeted(), guard.Options{})
-			r := guard.Request{Endpoint: "chat", Subject: "fp=ada", Estimate: 600_000}
+			r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Estimate: 600_000}
 			held := decide(t, g, r)
 			decide(t, g, r)
 			if d := decide(t, g, r); d.Allowed || !d.Cached {
@@ -123,8 +123,8 @@ func TestDecide_aRefusalIsForgottenWhenALateAnswerIsGivenBack(t *testing.T) {
 	}}})
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
-	decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=bob"}) // loads the library
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}) // loads the library
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	late := func() {
 		cancel()
@@ -151,18 +151,18 @@ func TestDecide_aBlockIsRememberedWhateverIsAskedFor(t *testing.T) {
 	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Hour, Block: time.Hour}}}
 	p.Endpoints[0].Abuse = policy.CountAll
 	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 1_000_000, Window: time.Second}}
-	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image"})
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image", Unbounded: true})
 	trips := 0
 	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
 	for range 3 {
-		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	}
 	trips = 0
 	for i := range 1000 {
 		for _, r := range []guard.Request{
 			{Endpoint: "chat", Weight: int64(i + 1)}, {Endpoint: "chat", Estimate: fcall.Micros(i + 1)}, {Endpoint: "image", Weight: int64(i + 1)},
 		} {
-			r.Subject = "fp=ada"
+			r.Subjects = []string{"ip=ada"}
 			if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonBlocked || d.Endpoint != r.Endpoint || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
 				t.Fatalf("%+v: %+v", r, d)
 			}

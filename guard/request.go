@@ -2,6 +2,7 @@ package guard
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -13,11 +14,16 @@ var ErrEndpoint = errors.New("endpoint is not in the policy")
 type Request struct {
 	// Endpoint is its name in the policy.
 	Endpoint string
-	// Subject is whom the limits are about, "ip=203.0.113.7", as package identity makes it. Any bytes are safe;
-	// an empty one is an error.
-	Subject string
-	// Receipt is the request's own ID: a double click or a retry that brings the same one to the same endpoint within the endpoint's
-	// dedup costs nothing. Defaults to none: each request counts.
+	// OtherEndpoints are endpoints that a router behind may take the request for: it is held to their limits as well. Such a request has no
+	// receipt. Defaults to none.
+	OtherEndpoints []string
+	// Subjects are who the request is from: "user=42", "ip=203.0.113.7", at most one of each identity of the policy, as package identity
+	// reads them.
+	Subjects []string
+	// Also are further subjects that the request names without proof. A deny holds for them too. Defaults to none.
+	Also []string
+	// Receipt is the request's own ID: a repeat of the same client to the same endpoint within its idempotency costs nothing. Defaults to
+	// none: each request counts.
 	Receipt string
 	// Challenge is the one-time token that the request brings, 128 bytes at most. Defaults to none.
 	Challenge string
@@ -27,4 +33,16 @@ type Request struct {
 	Weight int64
 	// Estimate is what the request will cost. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
+}
+
+// firstOf returns the first of a request's subjects that begins with one of the marks, in the order of the marks; "" for none.
+func firstOf(subjects, marks []string) string {
+	for _, mark := range marks {
+		for _, s := range subjects {
+			if strings.HasPrefix(s, mark) {
+				return s
+			}
+		}
+	}
+	return ""
 }

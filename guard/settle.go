@@ -31,6 +31,14 @@ func (d *Decision) Reserved() fcall.Micros {
 	return d.charge.estimate
 }
 
+// Account is the subject whose budgets the request has reserved, which settles by name; "" without any.
+func (d *Decision) Account() string {
+	if d.charge == nil {
+		return ""
+	}
+	return d.charge.subject
+}
+
 // Settle replaces the estimate by what was really spent, once: a second call, or one after Cancel, does nothing. What exceeds a
 // budget is recorded, not lost. An error leaves the estimate counted until its hold ends, and Settle may be called again.
 func (d *Decision) Settle(ctx context.Context, actual fcall.Micros) error {
@@ -145,6 +153,8 @@ func (d *Decision) FinishSoon(ctx context.Context, gone bool) {
 		defer c.guard.trips.Done()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 		defer cancel()
-		_ = d.Finish(ctx, gone)
+		if err := d.Finish(ctx, gone); err != nil {
+			c.guard.warn(noticeSettled, "a reservation was not settled", "endpoint", d.Endpoint, "subject", c.subject, "error", err)
+		}
 	}()
 }

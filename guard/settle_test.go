@@ -18,14 +18,16 @@ import (
 // budgeted is a policy of 1.00 a day, of which a request reserves 0.10.
 func budgeted() *policy.Policy {
 	return &policy.Policy{
-		Cost:      &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
-		Endpoints: []policy.Endpoint{{Name: "chat", Cost: &policy.EndpointCost{Estimate: 100_000}}},
+		Cost: &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Endpoints: []policy.Endpoint{{
+			Name: "chat", Cost: &policy.EndpointCost{Estimate: 100_000}, Unbounded: true, Idempotency: &policy.Idempotency{Header: "Idempotency-Key"},
+		}},
 	}
 }
 
 func spent(t *testing.T, g *guard.Guard, subject string) fcall.Micros {
 	t.Helper()
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: subject, Estimate: 1})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{subject}, Estimate: 1})
 	defer func() {
 		if err := d.Cancel(t.Context()); err != nil {
 			t.Error(err)
@@ -54,14 +56,14 @@ func TestDecision_aReservationEndsOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rdb, _ := inProcess(t)
 			g := newGuard(t, rdb, budgeted(), guard.Options{})
-			d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 			if d.Reserved() != 100_000 {
 				t.Errorf("%v is reserved", d.Reserved())
 			}
 			if err := c.end(t, d); err != nil {
 				t.Fatal(err)
 			}
-			if got := spent(t, g, "fp=ada"); got != c.want {
+			if got := spent(t, g, "ip=ada"); got != c.want {
 				t.Errorf("%v is spent, want %v", got, c.want)
 			}
 		})
@@ -72,7 +74,7 @@ func TestDecision_aReservationEndsOnce(t *testing.T) {
 func TestDecision_whatCouldNotBeSettledIsSettledInTheEnd(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := d.Settle(gone, 250_000); !errors.Is(err, context.Canceled) {
@@ -82,7 +84,7 @@ func TestDecision_whatCouldNotBeSettledIsSettledInTheEnd(t *testing.T) {
 	if err := g.Close(); err != nil { // waits for it
 		t.Fatal(err)
 	}
-	if got := spent(t, g, "fp=ada"); got != 250_000 {
+	if got := spent(t, g, "ip=ada"); got != 250_000 {
 		t.Errorf("%v is spent", got)
 	}
 }
@@ -90,12 +92,12 @@ func TestDecision_whatCouldNotBeSettledIsSettledInTheEnd(t *testing.T) {
 func TestDecision_anotherProcessSettlesByName(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
-	name := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c1:ada"}).Detach()
+	name := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}).Detach()
 	worker := newGuard(t, rdb, budgeted(), guard.Options{})
-	if err := worker.Settle(t.Context(), "fp=ada", name, 70_000); err != nil {
+	if err := worker.Settle(t.Context(), "ip=ada", name, 70_000); err != nil {
 		t.Fatal(err)
 	}
-	if got := spent(t, g, "fp=ada"); got != 70_000 {
+	if got := spent(t, g, "ip=ada"); got != 70_000 {
 		t.Errorf("%v is spent", got)
 	}
 }
@@ -103,7 +105,7 @@ func TestDecision_anotherProcessSettlesByName(t *testing.T) {
 func TestDecision_aDuplicateSharesTheReservationAndNeverCancelsIt(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "fp:c1:ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}
 	first, second := decide(t, g, r), decide(t, g, r)
 	if !second.Duplicate || second.Reservation() != first.Reservation() {
 		t.Fatalf("the second: %+v, reservation %q, want %q", second, second.Reservation(), first.Reservation())
@@ -111,13 +113,13 @@ func TestDecision_aDuplicateSharesTheReservationAndNeverCancelsIt(t *testing.T) 
 	if err := second.Finish(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	if got := spent(t, g, "fp=ada"); got != 100_000 {
+	if got := spent(t, g, "ip=ada"); got != 100_000 {
 		t.Errorf("after the duplicate was given up %v is spent", got)
 	}
 	if err := errors.Join(second.Settle(t.Context(), 60_000), first.Settle(t.Context(), 60_000)); err != nil {
 		t.Fatal(err)
 	}
-	if got := spent(t, g, "fp=ada"); got != 60_000 {
+	if got := spent(t, g, "ip=ada"); got != 60_000 {
 		t.Errorf("after the first one was settled %v is spent", got)
 	}
 }
@@ -136,7 +138,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	p := budgeted()
 	p.Timeout = 5 * time.Millisecond
 	g := newGuard(t, rdb, p, guard.Options{})
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: receipt})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: receipt})
 	if d.Fallback != guard.FallbackOpen {
 		t.Fatalf("%+v", d)
 	}
@@ -151,7 +153,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Bucket: "fp=ada", Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Bucket: "ip=ada", Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: 24 * time.Hour}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,7 @@ func TestDecide_fiftyAtOnceOverSpendNothing(t *testing.T) {
 	allowed, budget := 0, 0
 	for range 50 {
 		all.Go(func() {
-			d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 			mu.Lock()
 			defer mu.Unlock()
 			if d.Allowed {

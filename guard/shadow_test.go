@@ -20,7 +20,7 @@ func TestDecide_aLimitInTheShadowRefusesNobodyAndTells(t *testing.T) {
 	), guard.Options{})
 	refusing := 0
 	for range 5 {
-		d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		if !d.Allowed {
 			t.Fatalf("refused: %+v", d)
 		}
@@ -43,7 +43,7 @@ func TestShadow_anotherPolicyDecidesBesideAndIsCompared(t *testing.T) {
 		Hooks: []guard.Hooks{{Shadowed: func(context.Context, guard.Event, guard.Event) { told.Add(1) }}},
 	})
 	for range 5 {
-		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	}
 	if err := g.Close(); err != nil { // it has followed then
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestWait_passesWhenThereIsRoom(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 	g := newGuard(t, rdb, p, guard.Options{})
-	r := guard.Request{Endpoint: "chat", Subject: "fp=ada"}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	if d, err := g.Wait(t.Context(), r); err != nil || !d.Allowed {
 		t.Fatal(d, err)
 	}
@@ -91,7 +91,7 @@ func TestShadow_withoutAPolicyTriesTheLiveOneOnAChannel(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 	g := newGuard(t, rdb, p, guard.Options{DenySize: -1, Shadow: &guard.Shadow{Channel: "canary"}})
 	for range 3 {
-		decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada"})
+		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	}
 	if err := g.SetPolicy(g.Policy()); err != nil {
 		t.Errorf("the policy that holds is not taken: %v", err)

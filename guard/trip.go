@@ -2,12 +2,9 @@ package guard
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // A trip asks a backend for the parts of a request, and ends on time whatever the backend does. Its answers are either used by the request or
@@ -35,7 +32,16 @@ type fate int
 const (
 	givenBack fate = iota // the request was turned away
 	counted               // the request passed: its counts stay, but it settles a hold of its own
+	kept                  // the request was turned away, and its receipt is paid for: a repeat may have passed by it meanwhile
 )
+
+// turnedAway is the fate of what a request took that was turned away.
+func (q *question) turnedAway() fate {
+	if q.receipt() != "" {
+		return kept
+	}
+	return givenBack
+}
 
 // start sends the calls; the trip's end is await's business.
 func (g *Guard) start(ctx context.Context, q *question) *trip {
@@ -47,7 +53,7 @@ func (g *Guard) start(ctx context.Context, q *question) *trip {
 
 func (t *trip) run(ctx context.Context) {
 	defer t.guard.trips.Done()
-	answers := t.guard.remote.admit(ctx, t.asked.params)
+	answers := t.guard.remote.admit(ctx, t.asked.calls)
 	if mixed(answers) {
 		t.giveBack(ctx, answers)
 	}
@@ -63,15 +69,18 @@ func (t *trip) run(ctx context.Context) {
 			t.giveBack(ctx, answers)
 		}
 	case counted:
-		t.forgetReservation(ctx, &answers[0])
+		t.forgetReservation(ctx, answers)
 	}
 }
 
 // forgetReservation cancels what a late answer has reserved for a request that passed without it, where its caller will settle by
 // another name: the one that Redis made of its receipt was not known then.
-func (t *trip) forgetReservation(ctx context.Context, a *answer) {
-	if name := a.result.Reservation; a.err == nil && name != "" && name != t.asked.params[0].Reservation && !a.result.Duplicate {
-		_ = t.guard.Cancel(ctx, string(t.asked.params[0].Bucket), name) // the hooks are told; it ends with its hold
+func (t *trip) forgetReservation(ctx context.Context, answers []answer) {
+	for i := range answers {
+		a, c := &answers[i], &t.asked.calls[i]
+		if name := a.result.Reservation; a.err == nil && name != "" && name != c.params.Reservation && !a.result.Duplicate {
+			_ = t.guard.Cancel(ctx, t.asked.account, name) // Hooks.Settled reports it; it ends with its hold
+		}
 	}
 }
 
@@ -115,21 +124,43 @@ func mixed(answers []answer) bool {
 	return admitted && refused
 }
 
-// giveBack gives back what the parts that admitted have charged.
+// giveBack gives back what the calls that admitted have charged.
 func (t *trip) giveBack(ctx context.Context, answers []answer) {
+	q := t.asked
 	for i := range answers {
-		a, pt, p := &answers[i], t.asked.parts[i], &t.asked.params[i]
-		if a.err != nil || !a.result.Allowed || a.result.Duplicate && !hasGlobal(pt) {
+		a, c := &answers[i], &q.calls[i]
+		if a.err != nil || !a.result.Allowed || a.result.Duplicate && !c.hasGlobal(q.plan) || c.charges() == 0 {
 			continue
 		}
-		err := t.guard.remote.giveBack(ctx, backOf(pt, p, &a.result, now().since(t.sent)))
-		for _, of := range append([]fcall.Subject{p.Bucket}, pt.of...) {
-			t.guard.denied.release(string(of))
+		err := t.guard.remote.giveBack(ctx, backOf(q.plan, c, &a.result, now().since(t.sent)))
+		t.guard.denied.release(string(c.params.Bucket))
+		if c.account != nil {
+			t.guard.denied.release(q.account)
 		}
-		t.guard.hooks.gaveBack(ctx, string(p.Bucket), err)
+		for i := range c.rows.all() {
+			t.guard.denied.release(q.of[i])
+		}
+		t.guard.hooks.gaveBack(ctx, string(c.params.Bucket), err)
 	}
 }
 
-func hasGlobal(pt *part) bool {
-	return slices.ContainsFunc(pt.limits, func(l LimitState) bool { return l.Global })
+// charges is how many things a call may take.
+func (c *call) charges() int {
+	n := c.params.Limits.Len() + c.params.Budgets.Len()
+	if c.params.Challenge != "" {
+		n++
+	}
+	if c.params.Receipt != "" {
+		n++
+	}
+	return n
+}
+
+func (c *call) hasGlobal(pl *plan) bool {
+	for i := range c.rows.all() {
+		if pl.rows[i].limit.Global {
+			return true
+		}
+	}
+	return false
 }

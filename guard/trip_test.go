@@ -50,8 +50,7 @@ func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Mi
 	return peek.Limits[0].Spent
 }
 
-// An answer that arrives as its caller gives up has one fate: it is used and its hold stays, or it is given back. A receipt names the hold, so
-// that its caller does not know it before.
+// An answer that arrives as its caller gives up has one fate: it is used and its hold stays, or it is given back.
 func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
 	const requests = 4000
 	rdb, _ := inProcess(t)
@@ -69,7 +68,7 @@ func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
 					for began := time.Now(); time.Since(began) < time.Duration(i%200)*500*time.Nanosecond; {
 					}
 				}
-				d, err := g.Decide(context.WithValue(ctx, endKey{}, end), guard.Request{Endpoint: "chat", Subject: fmt.Sprintf("fp=%d", i), Receipt: "once"})
+				d, err := g.Decide(context.WithValue(ctx, endKey{}, end), guard.Request{Endpoint: "chat", Subjects: []string{fmt.Sprintf("ip=%d", i)}})
 				switch {
 				case err == nil && d.Allowed && d.Fallback == guard.FallbackNone:
 					used[i] = true
@@ -86,7 +85,7 @@ func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
 	}
 	lost, kept := 0, 0
 	for i := range requests {
-		switch got := peekSpent(t, rdb, fmt.Sprintf("fp=%d", i)); {
+		switch got := peekSpent(t, rdb, fmt.Sprintf("ip=%d", i)); {
 		case used[i] && got != 100_000:
 			lost++
 		case !used[i] && got != 0:
@@ -99,6 +98,38 @@ func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
 	}
 }
 
+// A caller gives up, and what its receipt has paid for stays paid: a repeat may have passed by it meanwhile.
+func TestDecide_whatAReceiptHasPaidForIsKeptWhenItsCallerGivesUp(t *testing.T) {
+	rdb, _ := inProcess(t)
+	rdb.AddHook(atTheEnd{})
+	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
+	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}) // loads the library
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "once"}
+	passed := make(chan *guard.Decision, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	repeat := func() { // before the caller wakes up
+		d, err := g.Decide(context.Background(), r)
+		if err != nil {
+			t.Error(err)
+		}
+		passed <- d
+		cancel()
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := g.Decide(context.WithValue(ctx, endKey{}, repeat), r); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if d := <-passed; !d.Allowed || !d.Duplicate {
+		t.Fatalf("the repeat: %+v", d)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := peekSpent(t, rdb, "ip=ada"); got != 100_000 {
+		t.Errorf("a request that passed is paid for with %v", got)
+	}
+}
+
 // The third fate: a request that passed without Redis keeps what a late answer counted, and settles by a name of its own.
 func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t *testing.T) {
 	rdb, _ := inProcess(t)
@@ -108,7 +139,7 @@ func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t
 	p.Timeout = 5 * time.Millisecond
 	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 10, Window: time.Minute}}
 	g := newGuard(t, rdb, p, guard.Options{})
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "fp=ada", Receipt: "once"})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "once"})
 	if !d.Allowed || d.Fallback != guard.FallbackOpen {
 		t.Fatalf("%+v", d)
 	}
@@ -116,17 +147,17 @@ func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := peekSpent(t, rdb, "fp=ada"); got != 0 {
+	if got := peekSpent(t, rdb, "ip=ada"); got != 0 {
 		t.Errorf("%v is held by an unknown name", got)
 	}
 	if err := d.Settle(t.Context(), 300_000); err != nil {
 		t.Fatal(err)
 	}
-	if got := peekSpent(t, rdb, "fp=ada"); got != 300_000 {
+	if got := peekSpent(t, rdb, "ip=ada"); got != 300_000 {
 		t.Errorf("%v is spent", got)
 	}
 	again := newGuard(t, rdb, func() *policy.Policy { p := *p; p.Timeout = 10 * time.Second; return &p }(), guard.Options{})
-	if d := decide(t, again, guard.Request{Endpoint: "chat", Subject: "fp=ada"}); d.Limits[0].Remaining != 8 {
+	if d := decide(t, again, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Limits[0].Remaining != 8 {
 		t.Errorf("%d of 10 are left after a request that passed and another one", d.Limits[0].Remaining)
 	}
 }
@@ -167,13 +198,13 @@ func TestDecide_aLateAnswerIsGivenBackWithItsGlobalLimits(t *testing.T) {
 		for _, kind := range []policy.Kind{policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow, policy.GCRA} {
 			l := policy.Limit{Name: string(kind), Kind: kind, Limit: 7, Window: time.Minute} // 7 a minute is no whole number of milliseconds
 			p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, l)
-			p.Global = append(p.Global, l)
+			p.Limits = append(p.Limits, byAll(l)...)
 		}
 		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
 		ctx, cancel := context.WithCancel(t.Context())
 		gaveUp := make(chan error)
 		go func() {
-			_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "fp=ada", Weight: 3})
+			_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: 3})
 			gaveUp <- err
 		}()
 		<-late.sent
@@ -186,7 +217,7 @@ func TestDecide_aLateAnswerIsGivenBackWithItsGlobalLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := newGuard(t, rdb, p, guard.Options{DenySize: -1})
-		d := decide(t, again, guard.Request{Endpoint: "chat", Subject: "fp=ada", Weight: 2})
+		d := decide(t, again, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: 2})
 		for _, l := range d.Limits {
 			want := int64(5)
 			if l.Kind == policy.SlidingLog {

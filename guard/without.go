@@ -1,13 +1,16 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // ErrUnavailable is a request that is refused because a closed limit could not be decided. [*UnavailableError] says which.
@@ -32,41 +35,110 @@ func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailab
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
-// without decides where Redis left some parts, or all, without an answer.
+// without decides where Redis left some calls, or all, without an answer.
 func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, q *question, answers []answer, cause error) error {
 	var closed []string
-	var local []*part
-	var asked []guard.AdmitParams
+	var local here
+	pl := q.plan
+	contract := func(f policy.OnFailure, name string, decideHere func()) {
+		switch f {
+		case policy.Closed:
+			if !slices.Contains(closed, name) {
+				closed = append(closed, name)
+			}
+		case policy.Local:
+			decideHere()
+		}
+	}
 	for i := range answers {
 		if err := answers[i].err; err == nil {
 			continue
 		} else if !lost(err) {
 			return err
 		}
-		pt := q.parts[i]
-		closed = append(closed, pt.failClosed...)
-		if pt.local != nil {
-			local = append(local, pt.local)
-			asked = append(asked, q.call(pt.local))
+		c := &q.calls[i]
+		for n := range c.rows.all() {
+			contract(pl.rows[n].onFailure, pl.rows[n].state.Name, func() { local.rows |= 1 << n })
+		}
+		if c.account != nil {
+			contract(pl.onCost, "cost", func() { local.account = true })
+		}
+		if !c.onlyGlobal() {
+			contract(pl.onAbuse, "abuse", func() { local.blocks = true; local.attempts = local.attempts || c.params.Tiers.Len() > 0 })
+		}
+		if c.challenge {
+			contract(pl.onChallenge, "challenge", func() {})
 		}
 	}
 	g.compose(d, q, answers)
-	if !d.Allowed {
-		return nil // a refusal that Redis did tell stands
+	if d.Allowed && pl.params.ChallengeRequired && (q.request.Challenge == "" || q.challenge == "") {
+		d.Allowed, d.Reason, d.Challenge, d.Refused = false, ReasonChallenge, string(guard.AdmitChallengeAbsent), q.challenge // which needs no Redis
 	}
+	if !d.Allowed {
+		return nil // a refusal that Redis did answer stands
+	}
+	g.warn(noticeWithout, "deciding without Redis", "endpoint", d.Endpoint, "closed", closed, "local", local.any(), "cause", cause)
 	if len(closed) > 0 {
 		return &UnavailableError{Endpoint: d.Endpoint, Closed: closed, Cause: cause}
 	}
 	d.Cause = cause
 	d.Fallback = FallbackOpen
-	if len(local) > 0 {
+	if local.any() {
 		d.Fallback = FallbackLocal
-		ps.decideHere(ctx, d, q.times, local, asked)
+		ps.decideHere(ctx, d, q.here(local))
 	}
-	if d.Allowed && len(q.parts[0].budgets) > 0 && d.charge == nil {
-		d.charge = &charge{guard: g, subject: d.Subject, reservation: q.params[0].Reservation, estimate: q.params[0].Estimate, absent: true}
-		if d.charge.reservation == "" {
-			d.charge.reservation = fcall.NewToken()
+	if d.Allowed && q.account != "" && d.charge == nil {
+		d.charge = q.chargeWithout(g)
+	}
+	return nil
+}
+
+// here is what this process decides alone.
+type here struct {
+	rows                      rowSet
+	account, attempts, blocks bool
+}
+
+func (h here) any() bool { return h.rows != 0 || h.account || h.attempts || h.blocks }
+
+// here is the question to the engine in this process.
+func (q *question) here(h here) *question {
+	alone := &question{plan: q.plan, request: q.request, resolved: q.resolved}
+	alone.resolved.rows = h.rows
+	c := &alone.one[0]
+	alone.calls = alone.one[:]
+	if h.attempts {
+		c.params = q.plan.params
+	}
+	c.params.ChallengeRequired = false
+	c.params.Bucket = fcall.Subject(q.bucket())
+	alone.put(c, h.rows, true)
+	if h.account {
+		c.params.Hold, c.params.Penalty = q.plan.params.Hold, q.plan.params.Penalty
+		alone.putAccount(c, true)
+		for i := range q.calls {
+			if q.calls[i].account != nil {
+				c.params.Reservation = q.calls[i].params.Reservation
+			}
+		}
+	}
+	alone.putReceipt(c, q.client)
+	alone.spill(true)
+	return alone
+}
+
+// onlyGlobal reports whether a call is about global limits alone.
+func (c *call) onlyGlobal() bool {
+	return strings.HasPrefix(string(c.params.Bucket), policy.GlobalPrefix)
+}
+
+// chargeWithout is the reservation of a request that passes without Redis: it can be settled there later.
+func (q *question) chargeWithout(g *Guard) *charge {
+	for i := range q.calls {
+		if c := &q.calls[i]; c.account != nil {
+			return &charge{
+				guard: g, subject: q.account, reservation: cmp.Or(c.params.Reservation, fcall.NewToken()), estimate: c.params.Estimate, absent: true,
+			}
 		}
 	}
 	return nil
@@ -82,16 +154,19 @@ func unanswered(n int, cause error) []answer {
 }
 
 // decideHere asks the engine in this process, which answers at once: a context that may end would cost a goroutine. It keeps what it
-// takes: when Redis answers again, this share starts anew there.
-func (ps *plans) decideHere(ctx context.Context, d *Decision, times int64, parts []*part, params []guard.AdmitParams) {
-	for i, a := range ps.local.admit(context.WithoutCancel(ctx), params) {
-		if a.err != nil { // a weight above this process's share, or a key that is larger than all memory: there is no room here
+// takes: when Redis answers again, this share is fresh there.
+func (ps *plans) decideHere(ctx context.Context, d *Decision, q *question) {
+	answers := ps.local.admit(context.WithoutCancel(ctx), q.calls)
+	for i := range answers {
+		if err := answers[i].err; err != nil { // a weight above this process's share, or a key that is larger than all memory: there is no room here
 			d.Allowed, d.Reason = false, ReasonLimit
-			d.Cause = errors.Join(d.Cause, a.err)
-			continue
+			d.Cause = errors.Join(d.Cause, err)
+			return
 		}
-		if !a.result.Allowed || d.Allowed {
-			d.take(parts[i], times, &a.result)
-		}
+		d.take(q, &q.calls[i], &answers[i].result)
+	}
+	d.takeLimits(q, answers)
+	if q.calls[0].account != nil {
+		d.takeBudgets(q.calls[0].account, &answers[0].result)
 	}
 }

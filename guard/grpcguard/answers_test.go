@@ -2,7 +2,6 @@ package grpcguard_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
-	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 // An answer is what a caller sees.
@@ -50,10 +48,10 @@ func TestAnswers_ofEachReason(t *testing.T) {
 	const minute = service + `limits: [{name: minute, limit: 1, window: 1m}]}]`
 	const money = `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}], hold: 24h}
-` + service + `cost: {estimate: "0.60"}}]`
+` + service + `unbounded: true, cost: {estimate: "0.60"}}]`
 	const abuse = `
 abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
-` + service + `abuse: all}]`
+` + service + `unbounded: true, abuse: all}]`
 	for name, c := range map[string]struct {
 		policy  string
 		options grpcguard.Options
@@ -64,17 +62,15 @@ abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
 	}{
 		"limit": {policy: minute, before: 1, want: answer{codes.ResourceExhausted, "RATE_LIMITED", "chat", time.Minute, []string{"chat/minute: 1 in 1m0s; admits again in 1m0s"}}},
 		"global": {policy: `
-global: [{name: all, limit: 1, window: 3m}]
+limits: [{name: all, by: all, limit: 1, window: 3m}]
 ` + service + `}]`, before: 1, want: answer{codes.ResourceExhausted, "RATE_LIMITED", "chat", 3 * time.Minute, nil}},
 		"budget":            {policy: money, before: 1, want: answer{codes.ResourceExhausted, "COST_EXCEEDED", "chat", 24 * time.Hour, []string{"chat/day: a budget of 1.000000 in 24h0m0s; admits again in 24h0m0s"}}},
 		"attempts":          {policy: abuse, before: 1, want: answer{codes.ResourceExhausted, "TOO_MANY_ATTEMPTS", "chat", 5 * time.Minute, nil}},
 		"blocked":           {policy: abuse, before: 2, want: answer{codes.ResourceExhausted, "BLOCKED", "chat", 5 * time.Minute, nil}},
 		"denied":            {policy: minute + "\n" + `overrides: {deny: ["key=ada"]}`, want: answer{codes.PermissionDenied, "DENIED", "chat", 0, nil}},
-		"no challenge":      {policy: service + `challenge: {required: true}}]`, want: answer{codes.PermissionDenied, "CHALLENGE_REQUIRED", "chat", 0, nil}},
-		"a wrong challenge": {policy: service + `challenge: {required: true}}]`, pairs: []string{"x-challenge", "abc"}, want: answer{codes.PermissionDenied, "CHALLENGE_INVALID", "chat", 0, nil}},
-		"nobody": {policy: minute, options: grpcguard.Options{Identify: func(context.Context, string) (identity.Identity, error) {
-			return identity.Identity{}, errors.New("who?")
-		}}, want: answer{codes.InvalidArgument, "BAD_REQUEST", "", 0, nil}},
+		"no challenge":      {policy: service + `unbounded: true, challenge: {required: true}}]`, want: answer{codes.PermissionDenied, "CHALLENGE_REQUIRED", "chat", 0, nil}},
+		"a wrong challenge": {policy: service + `unbounded: true, challenge: {required: true}}]`, pairs: []string{"x-challenge", "abc"}, want: answer{codes.PermissionDenied, "CHALLENGE_INVALID", "chat", 0, nil}},
+		"two keys":          {policy: minute, pairs: []string{"x-api-key", "bob"}, want: answer{codes.InvalidArgument, "BAD_REQUEST", "", 0, nil}},
 		"closed without Redis": {
 			policy: "on_failure: closed\n" + minute, damage: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() },
 			want: answer{codes.Unavailable, "LIMITER_UNAVAILABLE", "", time.Second, nil},
@@ -146,15 +142,37 @@ func TestMethods_othersPass(t *testing.T) {
 	}
 }
 
-func TestIdentity_aFingerprintInMetadataIsCountedOnce(t *testing.T) {
-	f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 2, window: 1m}]}]`, grpcguard.Options{}, nil)
+func TestIdempotency_aRepeatIsOfItsMethod(t *testing.T) {
+	f := serve(t, `
+endpoints:
+  - name: chat
+    match: ["/chat.Chat/*"]
+    idempotency: {header: Idempotency-Key}
+    limits: [{name: minute, limit: 3, window: 1m}]
+`, grpcguard.Options{}, nil)
 	for i, c := range []struct {
-		fingerprint string
-		want        codes.Code
-	}{{"fp:c1:ada", codes.OK}, {"fp:c1:ada", codes.OK}, {"fp:c2:ada", codes.OK}, {"fp:c3:ada", codes.ResourceExhausted}, {"fp:c2:ada", codes.OK}} {
-		if got := status.Code(f.call(t.Context(), methods[i%2], "x-fingerprint", c.fingerprint)); got != c.want {
-			t.Errorf("call %d, %s: %v", i+1, c.fingerprint, got)
+		method, id string
+		want       codes.Code
+	}{
+		{"Say", "a", codes.OK},
+		{"Say", "a", codes.OK},
+		{"Ask", "a", codes.OK},
+		{"Say", "b", codes.OK},
+		{"Say", "c", codes.ResourceExhausted},
+		{"Ask", "a", codes.OK},
+		{"Ask", "", codes.ResourceExhausted},
+	} {
+		pairs := []string{"x-api-key", "ada"}
+		if c.id != "" {
+			pairs = append(pairs, "idempotency-key", c.id)
 		}
+		if got := status.Code(f.call(t.Context(), "/chat.Chat/"+c.method, pairs...)); got != c.want {
+			t.Errorf("call %d, %s of %q: %v", i+1, c.method, c.id, got)
+		}
+	}
+	// Two IDs are none.
+	if got := status.Code(f.call(t.Context(), "/chat.Chat/Say", "x-api-key", "ada", "idempotency-key", "a", "idempotency-key", "b")); got != codes.ResourceExhausted {
+		t.Errorf("two IDs: %v", got)
 	}
 }
 
@@ -184,7 +202,7 @@ func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
 			t.Run(name+method, func(t *testing.T) {
 				f := serve(t, `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
-endpoints: [{name: chat, match: ["/chat.Chat/*"], cost: {estimate: "0.25"}}]`, grpcguard.Options{}, c.handler)
+endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: "0.25"}}]`, grpcguard.Options{}, c.handler)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if c.hangUp {

@@ -2,7 +2,8 @@
 // once, when they begin, however many messages they have. [Options.Messages] adds a decision for each message that a stream receives.
 //
 // Which endpoint of the policy a call is for is told by the endpoints' match: "/pkg.Service/Method", or "/pkg.Service/*" for all
-// methods of a service. Others pass. Who it is comes from [Options.Identify]. What an allowed call reserved of a budget is settled
+// methods of a service. Others pass. Who it is from is what the policy's identities say of its metadata, peer and
+// certificate. What an allowed call reserved of a budget is settled
 // by its handler, see [FromContext], or else counts as estimated. It is given back only when the handler panics, or the caller has gone, before a
 // unary handler returned a reply or a stream sent a message or headers.
 //
@@ -14,5 +15,5 @@
 //	                   CHALLENGE_INVALID
 //	Unavailable        Redis does not answer and a limit is closed: LIMITER_UNAVAILABLE, with RetryInfo
 //	Internal           what Redis answered can not be read
-//	InvalidArgument    the call can not be told apart
+//	InvalidArgument    the call does not say clearly who it is from
 package grpcguard

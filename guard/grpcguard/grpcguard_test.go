@@ -19,6 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -34,17 +35,28 @@ type fixture struct {
 	redis  *redis.Client
 }
 
+// anyKey is a verifier that believes everything: the tests choose their subjects.
+type anyKey struct{}
+
+func (anyKey) Verify(_ context.Context, value string) (string, error) { return value, nil }
+
+const clients = `identities:
+  key: {header: X-API-Key, verify: {func: true}}
+  client: {first: [key, ip]}
+`
+
 func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 	t.Helper()
 	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
 	f := &fixture{redis: server.Client()}
-	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\nidentity: {from: [fingerprint, api_key, ip], api_key: {plain: true}}\n"+yaml))
+	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\n"+clients+yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if f.guard, err = guard.New(f.redis, p, guard.Options{DenySize: -1}); err != nil {
 		t.Fatal(err)
 	}
+	o.Code.Verifiers = map[string]identity.Verifier{"key": anyKey{}}
 	i, err := grpcguard.New(f.guard, o)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +127,7 @@ func recovered(err *error) {
 	}
 }
 
-// call calls a method as somebody; pairs are metadata.
+// call calls a method; pairs are metadata.
 func (f *fixture) call(ctx context.Context, method string, pairs ...string) error {
 	ctx = metadata.AppendToOutgoingContext(ctx, pairs...)
 	if method != "/chat.Chat/Listen" {

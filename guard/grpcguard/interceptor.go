@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -20,13 +19,11 @@ import (
 
 // Options of an Interceptor; the zero value is useful.
 type Options struct {
-	// Identify says who a call is. Defaults to what the policy's identity section says of the call's metadata, whose keys are the
-	// headers' names in lower case, and of the peer's address.
-	Identify func(ctx context.Context, fullMethod string) (identity.Identity, error)
-	// Verifier verifies fingerprints where the policy says verify: hmac. Defaults to none, which such a policy does not allow.
-	Verifier identity.Verifier
-	// ReceiptKey is the metadata key of a call's own ID, where the identity has none. Defaults to none.
-	ReceiptKey string
+	// Code has the identities and verifiers that the policy leaves to the service: they get the call as an http.Request, with its metadata
+	// as headers. Defaults to none.
+	Code policy.Code
+	// Identity says how keys are fetched, and hears of failures. Defaults to what package identity does.
+	Identity identity.Options
 	// Estimate is what a call will cost. Defaults to the policy's estimate.
 	Estimate func(ctx context.Context, fullMethod string) fcall.Micros
 	// Messages names the endpoint of the policy that each message a stream receives is decided for, as the stream's client: its limits,
@@ -55,7 +52,13 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 		return nil, fmt.Errorf("new grpc interceptor: %w", err)
 	}
 	i.methods.Store(m)
-	g.Require(func(p *policy.Policy) error { _, err := i.compile(p); return err })
+	g.Require(func(p *policy.Policy) error {
+		m, err := i.compile(p)
+		if err == nil {
+			err = m.reader.Close()
+		}
+		return err
+	})
 	return i, nil
 }
 
@@ -76,16 +79,17 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	return reply, err
 }
 
-// admit returns the decision that lets a call through and its subject, nil where the policy says nothing of it, or the error to answer with.
-func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision, string, error) {
+// admit returns the decision that lets a call through and who it is from, nil where the policy says nothing of it, or the error to answer
+// with.
+func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision, *identity.Found, error) {
 	methods := i.current()
 	e := methods.endpoint(method)
 	if e == nil {
-		return nil, "", nil
+		return nil, nil, nil
 	}
-	who, err := methods.identify(ctx, method)
+	who, err := methods.read(ctx)
 	if err != nil {
-		return nil, "", invalid(err)
+		return nil, nil, invalid(err)
 	}
 	d, err := i.decide(ctx, i.request(ctx, method, e, who))
 	if errors.Is(err, guard.ErrEndpoint) {
@@ -94,7 +98,7 @@ func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision
 		}
 		err = failure(err)
 	}
-	return d, who.Subject, err
+	return d, who, err
 }
 
 // decide returns a decision that allows, or the error to answer with; ErrEndpoint as it is.
@@ -117,10 +121,19 @@ func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decis
 	return nil, failure(err)
 }
 
-func (i *Interceptor) request(ctx context.Context, method string, e *policy.Endpoint, who identity.Identity) guard.Request {
-	r := guard.Request{Endpoint: e.Name, Subject: who.Subject, Receipt: who.Receipt}
-	if r.Receipt == "" && i.options.ReceiptKey != "" {
-		r.Receipt = first(ctx, i.options.ReceiptKey)
+func (i *Interceptor) request(ctx context.Context, method string, e *policy.Endpoint, who *identity.Found) guard.Request {
+	r := guard.Request{Endpoint: e.Name, Subjects: who.Subjects, Also: who.Also}
+	switch id := e.Idempotency; {
+	case id == nil:
+	case id.Fingerprint:
+		r.Receipt = who.Receipt
+	default:
+		if values := metadata.ValueFromIncomingContext(ctx, strings.ToLower(id.Header)); len(values) == 1 {
+			r.Receipt = values[0]
+		}
+	}
+	if r.Receipt != "" {
+		r.Receipt = method + " " + r.Receipt
 	}
 	if c := e.Challenge; c != nil {
 		if r.Challenge = first(ctx, c.Header); r.Challenge == "" {
@@ -140,13 +153,6 @@ func (i *Interceptor) request(ctx context.Context, method string, e *policy.Endp
 func first(ctx context.Context, key string) string {
 	if values := metadata.ValueFromIncomingContext(ctx, strings.ToLower(key)); len(values) > 0 {
 		return values[0]
-	}
-	return ""
-}
-
-func peerAddr(ctx context.Context) string {
-	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
-		return p.Addr.String()
 	}
 	return ""
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"strings"
 
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -17,18 +20,11 @@ type methods struct {
 	policy   *policy.Policy
 	exact    map[string]*policy.Endpoint // "/pkg.Service/Method"
 	services map[string]*policy.Endpoint // "/pkg.Service/"
-	identify func(context.Context, string) (identity.Identity, error)
+	reader   *identity.Reader
 }
 
 func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
-	m := &methods{policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, identify: i.options.Identify}
-	if m.identify == nil {
-		who, err := p.Identity.Identifier(i.options.Verifier)
-		if err != nil {
-			return nil, err
-		}
-		m.identify = func(ctx context.Context, _ string) (identity.Identity, error) { return who.Identify(asRequest(ctx)) }
-	}
+	m := &methods{policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}}
 	for j := range p.Endpoints {
 		for _, pattern := range p.Endpoints[j].Match {
 			if service, all := strings.CutSuffix(pattern, "*"); all {
@@ -38,12 +34,28 @@ func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
 			}
 		}
 	}
-	return m, nil
+	var err error
+	m.reader, err = p.Reader(i.options.Code, i.options.Identity)
+	return m, err
+}
+
+// read reads who a call is from.
+func (m *methods) read(ctx context.Context) (*identity.Found, error) {
+	found, err := m.reader.Read(asRequest(ctx), nil)
+	return &found, err
 }
 
 // asRequest is a call as package identity reads one: its metadata as headers, its peer as the remote address.
 func asRequest(ctx context.Context) *http.Request {
-	r := &http.Request{Header: http.Header{}, RemoteAddr: peerAddr(ctx)}
+	r := &http.Request{Header: http.Header{}, URL: new(url.URL)}
+	if p, ok := peer.FromContext(ctx); ok {
+		if p.Addr != nil {
+			r.RemoteAddr = p.Addr.String()
+		}
+		if t, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			r.TLS = &t.State
+		}
+	}
 	md, _ := metadata.FromIncomingContext(ctx)
 	for key, values := range md {
 		r.Header[textproto.CanonicalMIMEHeaderKey(key)] = values
@@ -61,12 +73,19 @@ func (i *Interceptor) current() *methods {
 	if err != nil {
 		return had
 	}
-	i.methods.CompareAndSwap(had, m)
+	if i.methods.CompareAndSwap(had, m) {
+		_ = had.reader.Close() // it reads on, with the keys of then
+	} else {
+		_ = m.reader.Close()
+	}
 	return m
 }
 
 // endpoint returns what a method is for, or nil. A method by its own name goes before its service.
 func (m *methods) endpoint(method string) *policy.Endpoint {
+	if strings.HasPrefix(method, "//") { // as a proxy may clean it
+		method = "/" + strings.TrimLeft(method, "/")
+	}
 	if e := m.exact[method]; e != nil {
 		return e
 	}

@@ -9,15 +9,16 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 // Stream is a grpc.StreamServerInterceptor.
 func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	d, subject, err := i.admit(stream.Context(), info.FullMethod)
+	d, who, err := i.admit(stream.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
-	s := &guarded{ServerStream: stream, ctx: stream.Context(), interceptor: i, subject: subject}
+	s := &guarded{ServerStream: stream, ctx: stream.Context(), interceptor: i, who: who}
 	if i.options.Messages != nil {
 		s.messages = i.options.Messages(info.FullMethod)
 	}
@@ -25,8 +26,8 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 		return handler(srv, stream)
 	}
 	if d == nil {
-		if s.subject, err = i.subject(s.ctx, info.FullMethod); err != nil {
-			return err
+		if s.who, err = i.current().read(s.ctx); err != nil { // the policy does not name the method itself
+			return invalid(err)
 		}
 		err = handler(srv, s)
 		return s.end(err)
@@ -41,21 +42,12 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	return s.end(err)
 }
 
-// subject identifies a call that the policy does not name itself.
-func (i *Interceptor) subject(ctx context.Context, method string) (string, error) {
-	who, err := i.current().identify(ctx, method)
-	if err != nil {
-		return "", invalid(err)
-	}
-	return who.Subject, nil
-}
-
 // guarded is a stream whose context holds the decision, and whose received messages may be counted.
 type guarded struct {
 	grpc.ServerStream
 	ctx         context.Context
 	interceptor *Interceptor
-	subject     string
+	who         *identity.Found
 	messages    string      // the endpoint that received messages are for; "" counts none
 	began       atomic.Bool // something was sent
 	refused     atomic.Pointer[error]
@@ -82,7 +74,7 @@ func (g *guarded) RecvMsg(m any) error {
 	if err != nil || g.messages == "" {
 		return err
 	}
-	d, err := g.interceptor.decide(g.ctx, guard.Request{Endpoint: g.messages, Subject: g.subject})
+	d, err := g.interceptor.decide(g.ctx, guard.Request{Endpoint: g.messages, Subjects: g.who.Subjects, Also: g.who.Also})
 	if err != nil {
 		if errors.Is(err, guard.ErrEndpoint) {
 			err = failure(err)

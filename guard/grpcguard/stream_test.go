@@ -75,7 +75,7 @@ func TestMessages_withoutThemAStreamCountsOnce(t *testing.T) {
 }
 
 func TestMessages_anUnknownEndpointIsAnError(t *testing.T) {
-	f := serve(t, `endpoints: [{name: talk, match: ["/chat.Chat/Talk"]}]`, grpcguard.Options{Messages: func(string) string { return "none" }}, nil)
+	f := serve(t, `endpoints: [{name: talk, match: ["/chat.Chat/Talk"], unbounded: true}]`, grpcguard.Options{Messages: func(string) string { return "none" }}, nil)
 	if err := say(f.talk(t.Context(), t, "ada")); status.Code(err) != codes.Internal {
 		t.Errorf("got %v", err)
 	}
@@ -85,7 +85,7 @@ func TestMessages_anUnknownEndpointIsAnError(t *testing.T) {
 func TestBudget_aStreamThatWasAnsweredIsCharged(t *testing.T) {
 	f := serve(t, `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
-endpoints: [{name: talk, match: ["/chat.Chat/Talk"], cost: {estimate: "0.10"}}]`, grpcguard.Options{}, nil)
+endpoints: [{name: talk, match: ["/chat.Chat/Talk"], unbounded: true, cost: {estimate: "0.10"}}]`, grpcguard.Options{}, nil)
 	answers := 0
 	for range 40 {
 		ctx, hangUp := context.WithCancel(t.Context())

@@ -1,7 +1,6 @@
 package httpguard_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,20 +11,19 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
-	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 func guardOptions(deny int) guard.Options { return guard.Options{DenySize: deny} }
 
 func TestAnswers_ofEachReason(t *testing.T) {
-	const minute = `endpoints: [{name: chat, match: ["/"], dedup: 10s, limits: [{name: minute, limit: 1, window: 1m}]}]`
+	const minute = `endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 10s}, limits: [{name: minute, limit: 1, window: 1m}]}]`
 	const money = `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}], hold: 24h, penalty: 48h}
-endpoints: [{name: chat, match: ["/"], cost: {estimate: "%"}}]`
+endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "%"}}]`
 	const abuse = `
 abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
-endpoints: [{name: chat, match: ["/"], abuse: all}]`
-	const challenge = `endpoints: [{name: chat, match: ["/"], challenge: {required: true}}]`
+endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`
+	const challenge = `endpoints: [{name: chat, match: ["/"], unbounded: true, challenge: {required: true}}]`
 	overspend := func(_ http.ResponseWriter, r *http.Request) {
 		if err := httpguard.FromContext(r.Context()).Settle(r.Context(), 1_500_000); err != nil {
 			t.Error(err)
@@ -46,8 +44,7 @@ endpoints: [{name: chat, match: ["/"], abuse: all}]`
 			RateLimit: `"minute";r=0;t=60`, RateLimitPolicy: `"minute";q=1;w=60`, Violated: []string{"minute"}, Type: quota,
 		}},
 		"global": {policy: `
-limits: [{name: hour, limit: 10, window: 1h}]
-global: [{name: all, limit: 1, window: 3m}]
+limits: [{name: hour, limit: 10, window: 1h}, {name: all, by: all, limit: 1, window: 3m}]
 endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 			Status: 429, Error: "rate_limited", Message: "Too many requests: try again in 3 minutes.", RetryAfter: "180", Seconds: 180, Context: 180,
 			RateLimit: `"hour";r=9`, RateLimitPolicy: `"hour";q=10;w=3600`, Type: quota,
@@ -84,10 +81,8 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 		"a weight that is too large": {policy: minute, options: httpguard.Options{Weight: func(*http.Request) int64 { return 1 << 62 }}, want: answer{
 			Status: 400, Error: "bad_request", Message: "The request's ID, challenge or cost is out of bounds.",
 		}},
-		"nobody": {policy: minute, options: httpguard.Options{Identify: func(*http.Request) (identity.Identity, error) {
-			return identity.Identity{}, errors.New("who?\r\nX-Evil: 1")
-		}}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The request can not be told apart.",
+		"two keys": {policy: minute, headers: []string{"X-API-Key", "ada", "X-API-Key", "bob"}, want: answer{
+			Status: 400, Error: "bad_request", Message: "The request does not say clearly who it is from.",
 		}},
 		"closed without Redis": {policy: "on_failure: closed\n" + minute, break_: func(t *testing.T, rdb *redis.Client) {
 			if err := rdb.Close(); err != nil {

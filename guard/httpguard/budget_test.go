@@ -15,7 +15,7 @@ import (
 
 const tenAnswers = `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
-endpoints: [{name: chat, match: ["/"], cost: {estimate: "0.10"}}]`
+endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "0.10"}}]`
 
 // overBoth runs a test over HTTP/1.1 and HTTP/2, against handlers that were given a budget for ten answers.
 func overBoth(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, server *httptest.Server)) {
@@ -26,7 +26,7 @@ func overBoth(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, se
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := httpguard.New(g, httpguard.Options{})
+			m, err := httpguard.New(g, httpguard.Options{Code: keys})
 			if err != nil {
 				t.Fatal(err)
 			}

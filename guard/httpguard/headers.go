@@ -35,8 +35,8 @@ func (h Headers) write(header http.Header, d *guard.Decision) {
 
 func writeXHeaders(header http.Header, d *guard.Decision) { writeTightest(header, d, "X-RateLimit-") }
 
-// told tells whether a client learns of a limit: not of everybody's, nor of one in the shadow.
-func told(l *guard.LimitState) bool { return !l.Global && !l.Shadow }
+// shown reports whether a client learns of a limit: not of a global one, nor of a shadow limit.
+func shown(l *guard.LimitState) bool { return !l.Global && !l.Shadow }
 
 // quota is the most that a limit lets pass at once.
 func quota(l *guard.LimitState) int64 {
@@ -62,7 +62,7 @@ func writeDraft11(header http.Header, d *guard.Decision) {
 	policies, limits := room[0][:0], room[1][:0]
 	for i := range d.Limits {
 		l := &d.Limits[i]
-		if !told(l) {
+		if !shown(l) {
 			continue
 		}
 		if len(limits) > 0 {
@@ -88,7 +88,7 @@ func appendName(b []byte, name string) []byte { return append(append(append(b, '
 func writeTightest(header http.Header, d *guard.Decision, prefix string) {
 	var least *guard.LimitState
 	for i := range d.Limits {
-		if l := &d.Limits[i]; told(l) && (least == nil || tighter(l, least)) {
+		if l := &d.Limits[i]; shown(l) && (least == nil || tighter(l, least)) {
 			least = l
 		}
 	}

@@ -71,7 +71,7 @@ endpoints:
       - {name: minute, limit: 2, window: 1m}
       - {name: rate, kind: gcra, limit: 10, window: 1s, burst: 50}
       - {name: dark, limit: 1, window: 1m, shadow: true}
-    global: [{name: all, kind: gcra, limit: 1000, window: 1s}]
+      - {name: all, by: all, kind: gcra, limit: 1000, window: 1s}
 `
 
 func TestHeaders_ofEachRevision(t *testing.T) {

@@ -29,7 +29,7 @@ endpoints:
 // What no http.Client sends, and a proxy in the same process may hand on.
 func TestHostile_noValueReachesAResponseHeader(t *testing.T) {
 	rdb, _ := inProcess(t)
-	s := serve(t, rdb, parse(t, hostile), httpguard.Options{ReceiptHeader: "Idempotency-Key", XHeaders: true}, nil)
+	s := serve(t, rdb, parse(t, hostile), httpguard.Options{XHeaders: true}, nil)
 	known := []string{
 		"Cache-Control", "Content-Type", "Ratelimit", "Ratelimit-Policy", "Retry-After", "X-Content-Type-Options",
 		"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
@@ -81,7 +81,7 @@ func TestHostile_aMillionBytesOfHeaderAreTheServersToRefuse(t *testing.T) {
 
 const oneEuro = `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
-endpoints: [{name: chat, match: ["/"], cost: {estimate: "0.25"}}]`
+endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "0.25"}}]`
 
 // spent reads back what counts against a subject.
 func spent(t *testing.T, s *service, c fcall.Caller, subject fcall.Subject) fcall.Micros {

@@ -1,6 +1,7 @@
 package httpguard_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log"
@@ -15,6 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
@@ -31,15 +33,27 @@ func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
 	return rdb, clock
 }
 
-// parse reads a policy whose subjects are API keys as they stand, and which gives a busy machine time.
+// anyKey is a verifier that believes everything: the tests choose their subjects.
+type anyKey struct{}
+
+func (anyKey) Verify(_ context.Context, value string) (string, error) { return value, nil }
+
+var keys = policy.Code{Verifiers: map[string]identity.Verifier{"key": anyKey{}}}
+
+// parse reads a policy whose clients are API keys, see anyKey, and which gives a busy machine time.
 func parse(t *testing.T, yaml string) *policy.Policy {
 	t.Helper()
-	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\nidentity: {from: [fingerprint, api_key, ip], api_key: {plain: true}}\n"+yaml))
+	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\n"+clients+yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
+
+const clients = `identities:
+  key: {header: X-API-Key, verify: {func: true}}
+  client: {first: [key, ip]}
+`
 
 // A service is a guarded handler on a real socket.
 type service struct {
@@ -59,6 +73,9 @@ func serveWith(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, g guar
 	var err error
 	if s.guard, err = guard.New(rdb, p, g); err != nil {
 		t.Fatal(err)
+	}
+	if o.Code.Verifiers == nil {
+		o.Code = keys
 	}
 	if s.middleware, err = httpguard.New(s.guard, o); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func TestServers_aBlockOutlivesItsWindow(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
 abuse: {tiers: [{threshold: 3, window: 50ms, block: 1h}]}
-endpoints: [{name: chat, match: ["/"], abuse: all}]`), httpguard.Options{}, nil)
+endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`), httpguard.Options{}, nil)
 		headers := func(int) []string { return []string{"X-API-Key", "ada"} }
 		eventually(t, "three attempts fall into 50 ms", func() bool { return s.atOnce(t, 10, headers)[200] < 10 })
 		attempts, err := abuse.New(rdb, fcall.Options{Namespace: "guard"})

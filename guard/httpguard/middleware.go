@@ -15,18 +15,15 @@ import (
 
 // Options of a Middleware; the zero value is useful.
 type Options struct {
-	// Identify says who a request is. Defaults to what the policy's identity section says.
-	Identify func(*http.Request) (identity.Identity, error)
-	// Verifier verifies fingerprints where the policy says verify: hmac. Defaults to none, which such a policy does not allow.
-	Verifier identity.Verifier
+	// Code has the identities and verifiers that the policy leaves to the service. Defaults to none.
+	Code policy.Code
+	// Identity says how keys are fetched, and hears of failures. Defaults to what package identity does.
+	Identity identity.Options
 	// Headers are the rate limit fields of an answer. Defaults to Draft11.
 	Headers Headers
 	// XHeaders adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds), of the limit that has least left. Defaults to
 	// false.
 	XHeaders bool
-	// ReceiptHeader brings a request's own ID, as Idempotency-Key does, where the identity has none. Whoever can choose it freely
-	// repeats a request for nothing within the endpoint's dedup. Defaults to none.
-	ReceiptHeader string
 	// Estimate is what a request will cost. Defaults to the policy's estimate.
 	Estimate func(*http.Request) fcall.Micros
 	// Weight multiplies what a request takes of its limits. Defaults to 1.
@@ -58,7 +55,13 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 		return nil, fmt.Errorf("new http middleware: %w", err)
 	}
 	m.routes.Store(r)
-	g.Require(func(p *policy.Policy) error { _, err := m.compile(p); return err })
+	g.Require(func(p *policy.Policy) error {
+		r, err := m.compile(p)
+		if err == nil {
+			err = r.close()
+		}
+		return err
+	})
 	return m, nil
 }
 
@@ -67,12 +70,15 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.current()
-		endpoint := routes.endpoint(r)
-		if endpoint == nil {
+		endpoint, others := routes.endpoints(r)
+		switch {
+		case endpoint != nil:
+			m.serve(w, r, next, routes, endpoint, others, guarded)
+		case routes.policy.Unmatched == policy.UnmatchedRefuse:
+			m.refuse(w, r, &Problem{Status: http.StatusNotFound, Error: "not_found", Message: "There is nothing at this address."})
+		default:
 			next.ServeHTTP(w, r)
-			return
 		}
-		m.serve(w, r, next, routes, endpoint, guarded)
 	}
 	return guarded
 }
@@ -88,19 +94,19 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 			m.refuse(w, r, problemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
 			return
 		}
-		m.serve(w, r, next, routes, e, guarded)
+		m.serve(w, r, next, routes, e, nil, guarded)
 	}
 	return guarded
 }
 
 // serve decides about a request for an endpoint; again is for one whose policy was replaced meanwhile.
-func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint, again http.HandlerFunc) {
-	who, err := routes.identify(r)
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint, others []string, again http.HandlerFunc) {
+	who, err := routes.reader.Read(r, routes.wildcard(r, e))
 	if err != nil {
-		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The request can not be told apart.", Cause: err})
+		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The request does not say clearly who it is from.", Cause: err})
 		return
 	}
-	d, err := m.decide(r.Context(), m.request(r, e, who))
+	d, err := m.decide(r.Context(), m.request(r, routes.policy, e, others, &who))
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // nobody reads an answer
@@ -143,12 +149,18 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 	return m.guard.Decide(ctx, r)
 }
 
-func (m *Middleware) request(r *http.Request, e *policy.Endpoint, who identity.Identity) guard.Request {
-	req := guard.Request{Endpoint: e.Name, Subject: who.Subject, Receipt: who.Receipt}
-	if req.Receipt == "" && m.options.ReceiptHeader != "" {
-		req.Receipt = r.Header.Get(m.options.ReceiptHeader)
+func (m *Middleware) request(r *http.Request, p *policy.Policy, e *policy.Endpoint, others []string, who *identity.Found) guard.Request {
+	req := guard.Request{Endpoint: e.Name, OtherEndpoints: others, Subjects: who.Subjects, Also: who.Also}
+	if len(others) == 0 {
+		req.Receipt = receipt(r, e, who)
 	}
-	if c := e.Challenge; c != nil {
+	c := e.Challenge
+	for _, name := range others {
+		if other, ok := p.Endpoint(name); ok && c == nil {
+			c = other.Challenge
+		}
+	}
+	if c != nil {
 		if req.Challenge = r.Header.Get(c.Header); req.Challenge == "" {
 			req.Challenge = who.Challenge
 		}
@@ -163,6 +175,25 @@ func (m *Middleware) request(r *http.Request, e *policy.Endpoint, who identity.I
 		req.Weight = m.options.Weight(r)
 	}
 	return req
+}
+
+// receipt is the request's own ID with its method, as the policy says; "" without one, and where a header gives two.
+func receipt(r *http.Request, e *policy.Endpoint, who *identity.Found) string {
+	own := ""
+	switch i := e.Idempotency; {
+	case i == nil:
+		return ""
+	case i.Fingerprint:
+		own = who.Receipt
+	default:
+		if lines := r.Header.Values(i.Header); len(lines) == 1 {
+			own = lines[0]
+		}
+	}
+	if own == "" {
+		return ""
+	}
+	return r.Method + " " + own
 }
 
 type contextKey struct{}

@@ -2,7 +2,10 @@ package httpguard
 
 import (
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
@@ -14,18 +17,14 @@ type routes struct {
 	policy   *policy.Policy
 	mux      *http.ServeMux // nil when no endpoint has patterns
 	patterns map[string]*policy.Endpoint
-	identify func(*http.Request) (identity.Identity, error)
+	hosts    bool // some pattern has a host
+	reader   *identity.Reader
 }
 
+func (r *routes) close() error { return r.reader.Close() }
+
 func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
-	r := &routes{policy: p, patterns: map[string]*policy.Endpoint{}, identify: m.options.Identify}
-	if r.identify == nil {
-		who, err := p.Identity.Identifier(m.options.Verifier)
-		if err != nil {
-			return nil, err
-		}
-		r.identify = who.Identify
-	}
+	r := &routes{policy: p, patterns: map[string]*policy.Endpoint{}}
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		for _, pattern := range e.Match {
@@ -35,13 +34,17 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 			if r.mux == nil {
 				r.mux = http.NewServeMux()
 			}
+			pattern = folded(pattern, p.Paths.Case == policy.CaseFold)
 			if err := handle(r.mux, pattern); err != nil {
 				return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
 			}
 			r.patterns[pattern] = e
+			r.hosts = r.hosts || hasHost(pattern)
 		}
 	}
-	return r, nil
+	var err error
+	r.reader, err = p.Reader(m.options.Code, m.options.Identity)
+	return r, err
 }
 
 // handle adds a pattern. ServeMux panics where one is not valid, or is the same as another.
@@ -65,24 +68,93 @@ func (m *Middleware) current() *routes {
 	if err != nil {
 		return had
 	}
-	m.routes.CompareAndSwap(had, r)
+	if m.routes.CompareAndSwap(had, r) {
+		_ = had.close() // it reads on, with the keys of then
+	} else {
+		_ = r.close()
+	}
 	return r
 }
 
-// endpoint returns what a request is for, or nil. A path that a ServeMux would clean, or redirect to one with a slash, is read as it
-// would be in the end, and one with an escaped slash in both ways: what stands behind may do any of it, and none is a way around
-// a limit.
-func (r *routes) endpoint(req *http.Request) *policy.Endpoint {
+// endpoints returns what a request is for: the endpoint that its path matches, and those that another reading of the path does. None
+// of them is a way around the others. names has those behind the first.
+func (r *routes) endpoints(req *http.Request) (first *policy.Endpoint, names []string) {
 	if r.mux == nil {
-		return nil
+		return nil, nil
 	}
+	escaped, decoded := req.URL.EscapedPath(), req.URL.Path
+	if r.policy.Paths.Case == policy.CaseFold {
+		escaped, decoded = strings.ToLower(escaped), strings.ToLower(decoded)
+	}
+	if escaped == req.URL.Path && escaped == decoded && plainPath(escaped) && (!r.hosts || isPlainHost(req.Host)) {
+		return r.patterns[r.match(req)], nil
+	}
+	probe, u := *req, *req.URL
+	probe.URL, probe.Host = &u, hostOf(req.Host)
+	for _, p := range readings(escaped, decoded) {
+		path, err := url.PathUnescape(p)
+		if err != nil {
+			continue
+		}
+		u.Path, u.RawPath = path, p
+		switch e := r.patterns[r.match(&probe)]; {
+		case e == nil || e == first || slices.Contains(names, e.Name):
+		case first == nil:
+			first = e
+		default:
+			names = append(names, e.Name)
+		}
+	}
+	return first, names
+}
+
+func (r *routes) match(req *http.Request) string {
 	_, pattern := r.mux.Handler(req)
-	if e := r.patterns[pattern]; e != nil || req.URL.RawPath == "" {
-		return e
+	return pattern
+}
+
+// hostOf is a host as patterns have it: in lower case, without a port and a final dot.
+func hostOf(host string) string {
+	if name, port, err := net.SplitHostPort(host); err == nil && port != "" {
+		host = name
 	}
-	decoded, u := *req, *req.URL
-	u.RawPath = ""
-	decoded.URL = &u
-	_, pattern = r.mux.Handler(&decoded)
-	return r.patterns[pattern]
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	return strings.ToLower(host)
+}
+
+// isPlainHost reports whether hostOf would change nothing but the port, which a ServeMux leaves out by itself.
+func isPlainHost(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; 'A' <= c && c <= 'Z' || c == '[' || c == '.' && (i == len(host)-1 || host[i+1] == ':') {
+			return false
+		}
+	}
+	return true
+}
+
+func hasHost(pattern string) bool {
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
+		pattern = strings.TrimLeft(pattern[i:], " \t")
+	}
+	return !strings.HasPrefix(pattern, "/")
+}
+
+// folded is a pattern in lower case but for its method and the names of its wildcards, as far as routes compares them so.
+func folded(pattern string, path bool) string {
+	method, rest := "", pattern
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
+		method, rest = pattern[:i+1], strings.TrimLeft(pattern[i:], " \t")
+	}
+	slash := strings.IndexByte(rest, '/')
+	host, p := strings.ToLower(rest[:slash]), rest[slash:]
+	if path {
+		segments := strings.Split(p, "/")
+		for i, s := range segments {
+			if !strings.HasPrefix(s, "{") {
+				segments[i] = strings.ToLower(s)
+			}
+		}
+		p = strings.Join(segments, "/")
+	}
+	return method + host + p
 }

@@ -14,42 +14,113 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
+// What a path is held to, in every way that a router behind may read it.
 func TestRoutes_noPathIsAWayAround(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, `
 endpoints:
-  - {name: chat, match: ["POST /v1/chat", "/v1/chat/{id}", "/files/"], limits: [{name: minute, limit: 1000, window: 1m}]}
-  - {name: other, match: ["GET example.com/x"], limits: [{name: minute, limit: 1000, window: 1m}]}`), httpguard.Options{}, nil)
+  - {name: chat, match: ["POST /v1/chat", "/v1/chat/{id}", "/files/"], limits: [{name: chat, limit: 1000, window: 1m}]}
+  - {name: search, match: ["/t/{tenant}/search"], limits: [{name: search, limit: 1000, window: 1m}]}
+  - {name: host, match: ["GET api.example.com/x"], limits: [{name: host, limit: 1000, window: 1m}]}
+  - {name: all, match: ["/all/"], limits: [{name: all, limit: 1000, window: 1m}]}
+  - {name: part, match: ["/all/part"], limits: [{name: part, limit: 1000, window: 1m}]}`), httpguard.Options{}, nil)
 	for _, c := range []struct {
 		request string
-		guarded bool
+		want    string // the limits that count it
 	}{
-		{"POST /v1/chat", true},
-		{"POST //v1/chat", true},
-		{"POST /v1//chat", true},
-		{"POST /v1/./chat", true},
-		{"POST /x/../v1/chat", true},
-		{"POST /v1/ch%61t", true},
-		{"POST /v1%2Fchat", true},
-		{"POST /%2e%2e/v1/chat", true},
-		{"GET /v1/chat/7", true},
-		{"GET /v1/chat%2F7", true},
-		{"GET /v1/chat/7%2F8", true},
-		{"GET /files", true},
-		{"GET /files/a/b", true},
-		{"GET /v1/chat", false},
-		{"POST /v1/chats", false},
-		{"GET /", false},
-		{"GET /x", true}, // of example.com, as httptest has it
-		{"GET /y", false},
+		{"POST /v1/chat", "chat"},
+		{"POST //v1/chat", "chat"},
+		{"POST /v1//chat", "chat"},
+		{"POST /v1/./chat", "chat"},
+		{"POST /x/../v1/chat", "chat"},
+		{"POST /v1/ch%61t", "chat"},
+		{"POST /v1%2Fchat", "chat"},
+		{"POST /v1%2fchat", "chat"},
+		{"POST /%2e%2e/v1/chat", "chat"},
+		{"POST /v1/chat/", "chat"},
+		{"POST /v1/chat//", "chat"},
+		{"POST /v1/chat/.", "chat"},
+		{"POST /v1/chat/%2e", "chat"},
+		{"POST /v1/chat/x/..", "chat"},
+		{"GET /v1/chat/7", "chat"},
+		{"GET /v1/chat%2F7", "chat"},
+		{"GET /v1/chat/7%2F8", "chat"},
+		{"GET /v1/chat/7/", "chat"},
+		{"CONNECT /v1/chat/7", "chat"},
+		{"CONNECT /v1//chat/7", "chat"},
+		{"GET /files", "chat"},
+		{"GET /files/a/b", "chat"},
+		{"GET /t/a/search", "search"},
+		{"GET /t//search", "search"},
+		{"GET /t/./search", "search"},
+		{"GET /t/../search", "search"},
+		{"GET /t/%2F/search", "search"},
+		{"GET /t/%2E%2E/search", "search"},
+		{"GET /t/a/search/", "search"},
+		{"GET /t/a%2Fsearch", "search"},
+		{"GET http://api.example.com/x", "host"},
+		{"GET http://API.EXAMPLE.COM/x", "host"},
+		{"GET http://api.example.com./x", "host"},
+		{"GET http://api.example.com:8080/x", "host"},
+		{"GET http://Api.Example.Com.:8080/x/", "host"},
+		{"GET /all/other", "all"},
+		{"GET /all/part", "part"},
+		{"GET /all/part/", "part all"},
+		{"GET /all/x/../part", "part all"},
+		{"GET /all/%70art", "part"},
+		{"GET /all%2Fpart", "part"},
+		{"GET /v1/chat", ""},
+		{"POST /v1/chats", ""},
+		{"GET /", ""},
+		{"GET http://example.com/x", ""},
+		{"GET /y", ""},
 	} {
 		method, path, _ := strings.Cut(c.request, " ")
 		r := httptest.NewRequest(method, path, nil)
+		if method == http.MethodConnect { // as a gateway hands it on
+			r = httptest.NewRequest(http.MethodGet, path, nil)
+			r.Method = method
+		}
 		r.Header.Set("X-API-Key", "ada")
 		w := httptest.NewRecorder()
 		s.Config.Handler.ServeHTTP(w, r)
-		if got := w.Header().Get("RateLimit") != ""; got != c.guarded || w.Code != http.StatusOK || w.Body.String() != "hello" {
-			t.Errorf("%s: guarded is %v; %d %q", c.request, got, w.Code, w.Body)
+		if w.Code != http.StatusOK || w.Body.String() != "hello" {
+			t.Errorf("%s: %d %q", c.request, w.Code, w.Body)
+		}
+		var got []string
+		for _, name := range []string{"chat", "search", "host", "part", "all"} {
+			if strings.Contains(w.Header().Get("RateLimit"), `"`+name+`"`) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: counted by %q, want %q", c.request, got, c.want)
+		}
+	}
+}
+
+func TestRoutes_foldedCase(t *testing.T) {
+	rdb, _ := inProcess(t)
+	const chat = `endpoints: [{name: chat, match: ["POST /v1/Chat/{ID}"], limits: [{name: minute, limit: 1000, window: 1m}]}]`
+	for prefix, want := range map[string]bool{"": false, "paths: {case: fold}\n": true} {
+		s := serve(t, rdb, parse(t, prefix+chat), httpguard.Options{}, nil)
+		for _, path := range []string{"/v1/Chat/A", "/V1/CHAT/A", "/v1/%43HAT/a/"} {
+			w := httptest.NewRecorder()
+			s.Config.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
+			if got := w.Header().Get("RateLimit") != ""; got != (want || path == "/v1/Chat/A") {
+				t.Errorf("%q: %s is counted: %v", prefix, path, got)
+			}
+		}
+	}
+}
+
+func TestRoutes_unmatchedIsRefused(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, "unmatched: refuse\nendpoints: [{name: chat, match: [\"POST /v1/chat\"], limits: [{name: minute, limit: 1000, window: 1m}]}]"), httpguard.Options{}, nil)
+	for request, want := range map[string]int{"POST /v1/chat": 200, "POST /v1%2Fchat": 200, "GET /v1/chat": 404, "PUT /v1/chat": 404, "POST /V1/chat": 404, "GET /": 404} {
+		response, body := s.ask(t, request)
+		if response.StatusCode != want {
+			t.Errorf("%s: %d %s", request, response.StatusCode, body)
 		}
 	}
 }
@@ -97,38 +168,35 @@ func TestRoutes_followThePolicy(t *testing.T) {
 	if old, new := statuses("/old"), statuses("/new"); old != [2]int{200, 200} || new != [2]int{200, 429} {
 		t.Errorf("after a reload %v, %v", old, new)
 	}
-	signed := parse(t, `endpoints: [{name: old, match: ["/old"]}]`)
-	signed.Identity.Fingerprint.Verify = policy.VerifyHMAC
-	if err := s.guard.SetPolicy(signed); err == nil || !strings.Contains(err.Error(), "verifier") {
-		t.Errorf("a policy that asks for a verifier that is not there: %v", err)
+	signed := parse(t, two)
+	signed.Identities["own"] = policy.Identity{Func: true}
+	if err := s.guard.SetPolicy(signed); err == nil || !strings.Contains(err.Error(), `set Funcs["own"]`) {
+		t.Errorf("a policy that asks for code that is not there: %v", err)
 	}
 	if new := statuses("/new"); new != [2]int{429, 429} {
 		t.Errorf("after a policy that was not taken %v", new)
 	}
 }
 
-func TestNew_refusesWhatItCanNotDo(t *testing.T) {
+func TestNew_refusesWhatItCannotDo(t *testing.T) {
 	rdb, _ := inProcess(t)
-	p := parse(t, `endpoints: [{name: old, match: ["/old"]}]`)
-	p.Identity.Fingerprint.Verify = policy.VerifyHMAC
-	g, err := guard.New(rdb, p, guard.Options{})
+	g, err := guard.New(rdb, parse(t, `endpoints: [{name: old, match: ["/old"], unbounded: true}]`), guard.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Close() })
-	verifier, err := identity.NewHMAC(make([]byte, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	code := policy.Code{Verifiers: map[string]identity.Verifier{"key": anyKey{}}}
+	more := policy.Code{Verifiers: map[string]identity.Verifier{"key": anyKey{}, "ip": anyKey{}}}
 	for name, c := range map[string]struct {
 		guard   *guard.Guard
 		options httpguard.Options
 		ok      bool
 	}{
-		"no guard":             {options: httpguard.Options{Verifier: verifier}},
-		"no verifier":          {guard: g},
-		"no such headers":      {guard: g, options: httpguard.Options{Verifier: verifier, Headers: 7}},
-		"all that is asked of": {guard: g, options: httpguard.Options{Verifier: verifier}, ok: true},
+		"no guard":                           {options: httpguard.Options{Code: code}},
+		"no verifier":                        {guard: g},
+		"a verifier that the policy ignores": {guard: g, options: httpguard.Options{Code: more}},
+		"no such headers":                    {guard: g, options: httpguard.Options{Code: code, Headers: 7}},
+		"all that is asked of":               {guard: g, options: httpguard.Options{Code: code}, ok: true},
 	} {
 		if _, err := httpguard.New(c.guard, c.options); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)

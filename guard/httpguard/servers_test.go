@@ -13,6 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
@@ -69,23 +70,24 @@ func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, 
 	return limit - peek.Limits[0].Remaining
 }
 
-const tenAnHour = `endpoints: [{name: chat, match: ["/"], dedup: 1h, limits: [{name: hour, limit: 10, window: 1h}]}]`
+const tenAnHour = `endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 1h, repeats: 8}, limits: [{name: hour, limit: 10, window: 1h}]}]`
 
-func fingerprint(challenge func(i int) string) func(i int) []string {
-	return func(i int) []string { return []string{"X-Fingerprint", "fp:" + challenge(i) + ":ada"} }
+// repeated are requests of one key, each with an ID of its own.
+func repeated(id func(i int) string) func(i int) []string {
+	return func(i int) []string { return []string{"X-API-Key", "ada", "Idempotency-Key", id(i)} }
 }
 
 func number(i int) string { return "c" + string(rune('A'+i)) }
 
-func TestServers_fiftyAtOnceOfOneFingerprint(t *testing.T) {
+func TestServers_fiftyAtOnceOfOneKey(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{}, nil)
-		expect(t, "with one challenge", map[int]int{200: 50}, s.atOnce(t, 50, fingerprint(func(int) string { return "one" })))
-		if n := taken(t, rdb, "fp=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 1 {
+		expect(t, "with one ID", map[int]int{200: 9}, s.atOnce(t, 9, repeated(func(int) string { return "one" })))
+		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 1 {
 			t.Errorf("one receipt has taken %d", n)
 		}
-		expect(t, "with fifty more", map[int]int{200: 9, 429: 41}, s.atOnce(t, 50, fingerprint(number)))
-		expect(t, "the first again, in a full window", map[int]int{200: 2}, s.atOnce(t, 2, fingerprint(func(int) string { return "one" })))
+		expect(t, "with fifty more", map[int]int{200: 9, 429: 41}, s.atOnce(t, 50, repeated(number)))
+		expect(t, "the first again, repeated as often as it may be", map[int]int{429: 2}, s.atOnce(t, 2, repeated(func(int) string { return "one" })))
 	})
 }
 
@@ -94,7 +96,7 @@ func TestServers_aRetryAfterACutConnectionCostsOne(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		var mu sync.Mutex
 		served := 0
-		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{ReceiptHeader: "Idempotency-Key"}, func(http.ResponseWriter, *http.Request) {
+		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{}, func(http.ResponseWriter, *http.Request) {
 			mu.Lock()
 			defer mu.Unlock()
 			if served++; served%2 == 1 {
@@ -129,7 +131,7 @@ func TestServers_aRetryAfterACutConnectionCostsOne(t *testing.T) {
 func TestServers_neighboursShareASlash64(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		p := parse(t, tenAnHour)
-		p.Identity.IP.TrustedProxies = []string{"127.0.0.1"}
+		p.Identities["ip"] = policy.Identity{TrustedProxies: []string{"127.0.0.1"}}
 		s := serve(t, rdb, p, httpguard.Options{}, nil)
 		from := func(addr string) func(int) []string {
 			return func(i int) []string { return []string{"X-Forwarded-For", addr + string(rune('a'+i%6))} }
@@ -144,18 +146,18 @@ func TestServers_neighboursShareASlash64(t *testing.T) {
 func TestServers_nothingLeaks(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
-global: [{name: all, kind: fixed_window, limit: 30, window: 1h}]
+limits: [{name: all, by: all, kind: fixed_window, limit: 30, window: 1h}]
 endpoints:
   - name: chat
     match: ["/"]
-    dedup: 1h
+    idempotency: {header: Idempotency-Key, for: 1h, repeats: 8}
     limits:
       - {name: long, kind: gcra, limit: 8, window: 1h}
       - {name: wide, kind: sliding_counter, limit: 20, window: 1h}
 `), httpguard.Options{}, nil)
 		users := []string{"ada", "bob", "cyd", "dan", "eve"}
 		got := s.atOnce(t, 100, func(i int) []string { return []string{"X-API-Key", users[i%len(users)]} })
-		// 20 requests of each of five: 8 of each might pass, 40, and everybody together has 30. A refusal by one side that has not given
+		// 20 requests of each of five: 8 of each might pass, 40, and the global limit is 30. A refusal by one side that has not given
 		// back yet may refuse one more on the other, so fewer may pass, never more.
 		if got[200]+got[429] != 100 || got[200] > 30 || got[200] < 1 {
 			t.Errorf("statuses are %v", got)
@@ -170,17 +172,17 @@ endpoints:
 		}
 		all := taken(t, rdb, "global/all", "all", ratelimit.LimitKindFixedWindow, 30)
 		if want := int64(got[200]); long != want || wide != want || all != want {
-			t.Errorf("%d were admitted; taken are %d, %d, and %d of everybody's", want, long, wide, all)
+			t.Errorf("%d were admitted; taken are %d, %d, and %d of the global limit", want, long, wide, all)
 		}
 	})
 }
 
-func TestServers_everybodysLimitCountsDuplicates(t *testing.T) {
+func TestServers_aGlobalLimitCountsDuplicates(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
-global: [{name: all, limit: 30, window: 1h}]
+limits: [{name: all, by: all, limit: 30, window: 1h}]
 `+tenAnHour), httpguard.Options{}, nil)
-		expect(t, "one receipt", map[int]int{200: 30, 429: 20}, s.atOnce(t, 50, fingerprint(func(int) string { return "one" })))
+		expect(t, "one receipt", map[int]int{200: 30, 429: 20}, s.atOnce(t, 50, repeated(func(int) string { return "one" })))
 	})
 }
 
@@ -202,7 +204,7 @@ endpoints:
 func TestServers_fiftyAtOnceConsumeOneChallenge(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
-endpoints: [{name: chat, match: ["/"], dedup: 1h, limits: [{name: hour, limit: 10, window: 1h}], challenge: {required: true, payload: path}}]
+endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 1h, repeats: 8}, limits: [{name: hour, limit: 10, window: 1h}], challenge: {required: true, payload: path}}]
 `), httpguard.Options{}, nil)
 		challenges, err := challenge.New(rdb, fcall.Options{Namespace: "guard"})
 		if err != nil {
@@ -218,8 +220,10 @@ endpoints: [{name: chat, match: ["/"], dedup: 1h, limits: [{name: hour, limit: 1
 		}
 		token := issue("key=ada", "/")
 		expect(t, "without receipts", map[int]int{200: 1, 403: 49}, s.atOnce(t, 50, func(int) []string { return []string{"X-API-Key", "ada", "X-Challenge", token} }))
-		token = issue("fp=ada", "/")
-		expect(t, "as one receipt", map[int]int{200: 50}, s.atOnce(t, 50, fingerprint(func(int) string { return token })))
+		token = issue("key=ada", "/")
+		expect(t, "as one receipt", map[int]int{200: 9, 403: 41}, s.atOnce(t, 50, func(int) []string {
+			return []string{"X-API-Key", "ada", "Idempotency-Key", "one", "X-Challenge", token}
+		}))
 		token = issue("key=ada", "/elsewhere")
 		expect(t, "issued for another path", map[int]int{403: 5}, s.atOnce(t, 5, func(int) []string { return []string{"X-API-Key", "ada", "X-Challenge", token} }))
 		var tokens []string

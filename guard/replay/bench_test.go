@@ -12,8 +12,10 @@ import (
 func BenchmarkRun(b *testing.B) {
 	const lines = 50_000
 	two := `
-limits: [{name: minute, limit: 60, window: 1m}, {name: hour, limit: 600, window: 1h}]
-global: [{name: all, kind: gcra, limit: 200, window: 1s}]`
+limits:
+  - {name: minute, limit: 60, window: 1m}
+  - {name: hour, limit: 600, window: 1h}
+  - {name: all, by: all, kind: gcra, limit: 200, window: 1s}`
 	day := traffic{seed: 1, lines: lines, clients: 3000, gap: 400 * time.Millisecond, bursts: 2000}
 	packed := day
 	packed.json = true

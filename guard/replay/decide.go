@@ -13,7 +13,7 @@ type answer struct {
 	duplicate bool
 	reason    Reason
 	meters    []int16 // which limits and budgets refuse
-	shadows   []int16 // which of those in the shadow would refuse what is allowed
+	shadows   []int16 // which shadow limits would refuse what is allowed
 	block     *Block
 	put       bool               // allowed, and not told to the engine yet: it is the last of calls
 	took      *guard.AdmitResult // what is given back if something else refuses
@@ -22,7 +22,7 @@ type answer struct {
 // most calls that are put off for one subject, 24 bytes each.
 const mostPut = 1 << 16
 
-// decide decides a request of a subject, or of everybody, as far as it is concerned.
+// decide decides a request of a subject, or of a global limit, as far as it is concerned.
 func (e *engine) decide(ctx context.Context, ps *plans, t *tracked, p *plan, at int64, id string) (answer, error) {
 	if !e.straight {
 		if id == "" && t.certain(p, at) {

@@ -4,9 +4,12 @@
 // as package guard does: by guard's own Lua, on embedded servers whose clock is that of the log. The [Report] says how much was
 // allowed and refused, of whom, by which limit and when; it is data, and prints itself as text and as one HTML page.
 //
-// # What a log can not tell
+// # What a log cannot tell
 //
-// Challenges are left out, and so are the receipts that make retries free, unless a JSON line has a field for them. A budget is
+// A line counts for one identity: the client's address, or the user. Limits by other identities, or by a combination, are left out; the
+// report names them. A deny of an address holds for lines with a user, too.
+//
+// Challenges are left out, and so are the IDs that make repeats free, unless a JSON line has a field for them. A budget is
 // charged the endpoint's estimate, which stays. What Redis does when it is not there has no part.
 //
 // # The clock
@@ -16,7 +19,7 @@
 //
 // # Why it is fast
 //
-// A call that can not be refused is not made until one comes that can: what a subject took within a limit's window is at most what
+// A call that cannot be refused is not made until one comes that can: what a subject took within a limit's window is at most what
 // it asked for. And a refusal writes nothing, so until its retry_after the next ones are known. Subjects are spread over
 // several servers. None of this changes a result; a test compares with a run in which each line is one call after the other.
 package replay

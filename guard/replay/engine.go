@@ -50,7 +50,7 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	params := p.params
 	params.Bucket = fcall.Subject(t.name)
 	if id != "" && p.dedup > 0 {
-		params.Receipt, params.Dedup = id, p.dedup
+		params.Receipt, params.Dedup, params.Repeats = id, p.dedup, p.repeats
 	} else if len(p.budgets) > 0 {
 		e.reserved++
 		params.Reservation = strconv.FormatInt(e.reserved, 10)

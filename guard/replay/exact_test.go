@@ -43,9 +43,11 @@ endpoints:
 
 // policies that the shortcuts have to be right for.
 var policies = []struct{ name, head, chat, login string }{
-	{"two windows and everybody", `
-limits: [{name: minute, limit: 20, window: 1m}, {name: hour, limit: 120, window: 1h}]
-global: [{name: all, kind: gcra, limit: 100, window: 1s, burst: 150}]`, "", ""},
+	{"two windows and a global limit", `
+limits:
+  - {name: minute, limit: 20, window: 1m}
+  - {name: hour, limit: 120, window: 1h}
+  - {name: all, by: all, kind: gcra, limit: 100, window: 1s, burst: 150}`, "", ""},
 	{"each kind", `
 limits:
   - {name: bucket, kind: gcra, limit: 7, window: 10s, burst: 12}
@@ -53,22 +55,26 @@ limits:
   - {name: fixed, kind: fixed_window, limit: 90, window: 7m}
   - {name: log, limit: 100, window: 10m}`, "limits: [{name: own, kind: gcra, limit: 20, window: 1m, burst: 5, cost: 2}]", ""},
 	{
-		"everybody is refused at times", `
-limits: [{name: minute, limit: 30, window: 1m}, {name: bucket, kind: gcra, limit: 60, window: 1m}]
-global: [{name: all, kind: gcra, limit: 30, window: 1s}, {name: fixed, kind: fixed_window, limit: 900, window: 1m}]`,
-		"global: [{name: counter, kind: sliding_counter, limit: 200, window: 1m}, {name: log, limit: 60, window: 20s}]", "",
+		"the global limits refuse at times", `
+limits:
+  - {name: minute, limit: 30, window: 1m}
+  - {name: bucket, kind: gcra, limit: 60, window: 1m}
+  - {name: all, by: all, kind: gcra, limit: 30, window: 1s}
+  - {name: fixed, by: all, kind: fixed_window, limit: 900, window: 1m}`,
+		"limits: [{name: counter, by: all, kind: sliding_counter, limit: 200, window: 1m}, {name: log, by: all, limit: 60, window: 20s}]", "",
 	},
 	{
 		"blocks", `
-limits: [{name: minute, limit: 40, window: 1m}]
-global: [{name: all, kind: sliding_counter, limit: 400, window: 10s}]
+limits: [{name: minute, limit: 40, window: 1m}, {name: all, by: all, kind: sliding_counter, limit: 400, window: 10s}]
 abuse: {tiers: [{threshold: 5, window: 10s, block: 30s}, {threshold: 15, window: 2m, block: 3m}], escalation: [20s, 2m], strike_memory: 10m}`,
 		"abuse: refused", "abuse: all",
 	},
 	{
 		"money, shadows, exceptions", `
-limits: [{name: minute, limit: 15, window: 1m, shadow: true}, {name: hour, kind: fixed_window, limit: 150, window: 1h}]
-global: [{name: all, limit: 300, window: 10s, shadow: true}]
+limits:
+  - {name: minute, limit: 15, window: 1m, shadow: true}
+  - {name: hour, kind: fixed_window, limit: 150, window: 1h}
+  - {name: all, by: all, limit: 300, window: 10s, shadow: true}
 cost: {budgets: [{name: small, budget: "0.50", window: 1m}, {name: large, budget: "2", window: 1h}], hold: 5s, penalty: 1h}
 overrides: {allow: ["ip=192.0.2.1"], deny: ["ip=192.0.2.2", "ip=2001:db8::/48"], multiply: {"ip=192.0.2.3": 3}}`,
 		`cost: {estimate: "0.1"}`, `limits: [{name: strict, limit: 2, window: 1m}]`,

@@ -63,7 +63,7 @@ func guarded(t *testing.T, log string, n int) map[Reason]int64 {
 			continue
 		}
 		clock.Set(l.Time)
-		d, err := g.Decide(t.Context(), guard.Request{Endpoint: p.Endpoints[endpoint].Name, Subject: "ip=" + l.Addr})
+		d, err := g.Decide(t.Context(), guard.Request{Endpoint: p.Endpoints[endpoint].Name, Subjects: []string{"ip=" + l.Addr}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ const hostile = `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET",
 
 func hostileReport(t *testing.T) *Report {
 	p := mustPolicy(t, `
-identity: {from: [api_key, ip], api_key: {plain: true}}
+identities: {key: {header: X-API-Key, verify: {func: true}}, client: {first: [key, ip]}}
 limits: [{name: minute, limit: 1, window: 1m}]
 abuse: {tiers: [{threshold: 2, window: 1m, block: 1m}]}
 endpoints: [{name: items, match: ["GET /v1/items"], abuse: all}]`)
@@ -95,7 +95,7 @@ func TestReport_isJSON(t *testing.T) {
 }
 
 func TestRun_errors(t *testing.T) {
-	p := mustPolicy(t, `endpoints: [{name: items, match: ["GET /v1/items"]}]`)
+	p := mustPolicy(t, `endpoints: [{name: items, match: ["GET /v1/items"], unbounded: true}]`)
 	for log, want := range map[string]error{"": ErrEmpty, "\n\n": ErrEmpty, "garbage\n": ErrNothing} {
 		reader, err := accesslog.NewReader(strings.NewReader(log), accesslog.Options{})
 		if err != nil {

@@ -13,12 +13,13 @@ type job struct {
 	at       int64
 	endpoint int
 	subject  *tracked
-	plan     *plan
+	plan     *plan // nil where an override decides
+	denied   bool  // by an override
 	id       string
 	answer   answer
 }
 
-// A judge decides jobs in their order. Subjects are spread over the engines of several goroutines; limits of everybody are on one
+// A judge decides jobs in their order. Subjects are spread over the engines of several goroutines; global limits are on one
 // engine, and the answers of both sides meet here.
 type judge struct {
 	plans    *plans
@@ -26,10 +27,10 @@ type judge struct {
 	everyone *engine
 	straight bool
 	mine     [][]int32 // by shard, the jobs of a run
-	before   []saved   // of each limit of everybody
+	before   []saved   // of each global limit
 }
 
-// saved is what a limit of everybody was before a run of jobs was tried.
+// saved is what a global limit was before a run of jobs was tried.
 type saved struct {
 	marks  []mark
 	calls  int
@@ -65,7 +66,7 @@ func (j *judge) asked() int64 {
 	return n
 }
 
-// decide answers jobs. As long as everybody's limits have room for all that comes, subjects do not wait for them.
+// decide answers jobs. As long as global limits have room for all that comes, subjects do not wait for them.
 func (j *judge) decide(ctx context.Context, jobs []job) error {
 	for len(jobs) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -88,7 +89,7 @@ func (j *judge) decide(ctx context.Context, jobs []job) error {
 	return nil
 }
 
-// roomy counts the first jobs which no limit of everybody can refuse, whatever becomes of them.
+// roomy counts the first jobs which no global limit can refuse, whatever becomes of them.
 func (j *judge) roomy(jobs []job) int {
 	for i, g := range j.plans.everyone {
 		s := &j.before[i]
@@ -169,7 +170,7 @@ func (j *judge) shard(ctx context.Context, shard int, jobs []job) error {
 	for _, i := range j.mine[shard] {
 		jb := &jobs[i]
 		if jb.plan == nil {
-			jb.answer = overridden(jb.subject)
+			jb.answer = overridden(jb)
 			continue
 		}
 		var err error
@@ -180,18 +181,18 @@ func (j *judge) shard(ctx context.Context, shard int, jobs []job) error {
 	return nil
 }
 
-func overridden(t *tracked) answer {
-	if t.deny {
+func overridden(jb *job) answer {
+	if jb.denied {
 		return answer{reason: ReasonDenied}
 	}
 	return answer{allowed: true}
 }
 
-// one answers one job with its limits of everybody: they are asked where the subject's allow, as what a refused request took of
+// one answers one job with its global limits: they are asked where the subject's allow, as what a refused request took of
 // them is given back. What one side has taken is given back where another refuses.
 func (j *judge) one(ctx context.Context, jb *job) error {
 	if jb.plan == nil {
-		jb.answer = overridden(jb.subject)
+		jb.answer = overridden(jb)
 		return nil
 	}
 	own := j.engines[jb.subject.shard]

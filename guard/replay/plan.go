@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A plan is the one call that is made about a request for an endpoint: of its subject, or of a limit of everybody.
+// A plan is the one call that is made about a request for an endpoint: of its subject, or of a global limit.
 type plan struct {
 	params guard.AdmitParams // without bucket, receipt and reservation
 	rules  []rule            // what may refuse it; the limits first, then budgets, then tiers
@@ -20,6 +20,7 @@ type plan struct {
 	// recorded says that the call is an attempt also when it is allowed, refusals that it is one when it is refused.
 	recorded, refusals bool
 	dedup              time.Duration
+	repeats            *int64  // of an ID, that pass without being counted
 	costs              []int64 // by track, of a call that is admitted
 	attempt            []int64 // by track, of a call that is only recorded
 }
@@ -40,48 +41,61 @@ type rule struct {
 // plans are a policy's calls.
 type plans struct {
 	policy   *policy.Policy
-	tracks   map[string]int // by the limit's key
-	byTrack  []rule         // as one that has each limit once meets it
-	meters   []Limit        // what the report tells about each limit and budget
-	subjects []map[int64]*plan
-	globals  [][]*tracked // by endpoint
-	everyone []*tracked   // each of them once
+	whom     whom
+	tracks   map[string]int      // by the limit's key
+	byTrack  []rule              // as one that has each limit once meets it
+	meters   []Limit             // what the report tells about each limit and budget
+	subjects []map[planKey]*plan // by endpoint
+	globals  [][]*tracked        // by endpoint
+	everyone []*tracked          // each of them once
 }
 
-// compile makes the calls of a policy that is complete. What a log can not tell is left out: challenges, holds, penalties.
-func compile(p *policy.Policy) *plans {
-	ps := &plans{policy: p, tracks: map[string]int{}}
-	shared := make([]*tracked, len(p.Global))
-	for i := range p.Global {
-		shared[i] = ps.global("", &p.Global[i])
-	}
+// A planKey is what the calls of subjects for an endpoint differ by.
+type planKey struct {
+	user  bool  // it is a user, not an address
+	times int64 // how many times each limit it has
+}
+
+// compile makes the calls of a policy that is complete. What a log cannot tell is left out: challenges, holds, penalties, and limits by
+// identities that are not in it.
+func compile(p *policy.Policy, w whom) *plans {
+	ps := &plans{policy: p, whom: w, tracks: map[string]int{}}
+	var shared []*tracked
 	for i := range p.Limits {
-		ps.meter("", &p.Limits[i], false)
+		if l := &p.Limits[i]; l.By.Global() {
+			shared = append(shared, ps.global("", l))
+		} else if w.sees(l.By) {
+			ps.meter("", l, false)
+		}
 	}
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		globals := shared[:len(shared):len(shared)]
-		for j := range e.Global {
-			globals = append(globals, ps.global(e.Name, &e.Global[j]))
+		for j := range e.Limits {
+			if l := &e.Limits[j]; l.By.Global() {
+				globals = append(globals, ps.global(e.Name, l))
+			} else if w.sees(l.By) {
+				ps.meter(e.Name, l, false)
+			}
 		}
 		ps.globals = append(ps.globals, globals)
-		for j := range e.Limits {
-			ps.meter(e.Name, &e.Limits[j], false)
-		}
-		ps.subjects = append(ps.subjects, map[int64]*plan{})
+		ps.subjects = append(ps.subjects, map[planKey]*plan{})
 	}
-	if p.Cost != nil {
+	if p.Cost != nil && w.sees(p.Cost.By) {
 		for _, b := range p.Cost.Budgets {
 			ps.meters = append(ps.meters, Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: seconds(b.Window)})
 		}
 	}
 	for i := range p.Endpoints {
-		ps.subject(i, 1) // so that every track is known before the first line
+		ps.subject(i, planKey{times: 1}) // so that every track is known before the first line
+		if w.user != "" {
+			ps.subject(i, planKey{user: true, times: 1})
+		}
 	}
 	return ps
 }
 
-// global makes the bucket of a limit of everybody, with its one call.
+// global makes the bucket of a global limit, with its one call.
 func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 	pl := new(plan)
 	row, r := limitRow(endpoint, l, 1)
@@ -89,7 +103,7 @@ func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 	pl.limits = append(pl.limits, row)
 	pl.add(ps, r)
 	pl.pack()
-	t := &tracked{name: policy.Everybody + row.Name, factor: 1, plan: pl}
+	t := &tracked{name: policy.GlobalPrefix + row.Name, factor: 1, plan: pl}
 	ps.everyone = append(ps.everyone, t)
 	return t
 }
@@ -102,37 +116,48 @@ func (ps *plans) meter(endpoint string, l *policy.Limit, global bool) int {
 	return len(ps.meters) - 1
 }
 
-// subject returns the call of an endpoint for subjects that have each limit so many times.
-func (ps *plans) subject(endpoint int, times int64) *plan {
-	if pl := ps.subjects[endpoint][times]; pl != nil {
+// subject returns the call of an endpoint for subjects alike.
+func (ps *plans) subject(endpoint int, key planKey) *plan {
+	if pl := ps.subjects[endpoint][key]; pl != nil {
 		return pl
 	}
 	e := &ps.policy.Endpoints[endpoint]
-	pl := &plan{dedup: *e.Dedup}
+	pl := new(plan)
+	if e.Idempotency != nil {
+		pl.dedup, pl.repeats = e.Idempotency.For, e.Idempotency.Repeats
+	}
 	for i := range ps.policy.Limits {
-		pl.limit(ps, "", &ps.policy.Limits[i], times)
+		pl.limit(ps, "", &ps.policy.Limits[i], key)
 	}
 	for i := range e.Limits {
-		pl.limit(ps, e.Name, &e.Limits[i], times)
+		pl.limit(ps, e.Name, &e.Limits[i], key)
 	}
-	if c := ps.policy.Cost; c != nil && e.Cost != nil {
+	if c := ps.policy.Cost; c != nil && e.Cost != nil && ps.counts(c.By, key) {
 		pl.params.Estimate = fcall.Micros(e.Cost.Estimate)
 		for i, b := range c.Budgets {
-			most := int64(b.Budget) * times
+			most := int64(b.Budget) * key.times
 			pl.budgets = append(pl.budgets, guard.AdmitBudgets{Budget: fcall.Micros(most), Window: b.Window})
 			pl.add(ps, rule{
 				meter: len(ps.meters) - len(c.Budgets) + i, track: ps.track("budget:" + b.Name), most: most, cost: int64(e.Cost.Estimate), span: span(b.Window), forgets: true,
 			})
 		}
 	}
-	pl.abuse(ps, e)
+	pl.abuse(ps, e, key)
 	pl.pack()
-	ps.subjects[endpoint][times] = pl
+	ps.subjects[endpoint][key] = pl
 	return pl
 }
 
-func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, times int64) {
-	row, r := limitRow(endpoint, l, times)
+// counts reports whether identities count the subjects of a plan.
+func (ps *plans) counts(by policy.By, key planKey) bool {
+	return ps.whom.sees(by) && ps.whom.counts(by, key.user)
+}
+
+func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, key planKey) {
+	if !ps.counts(l.By, key) {
+		return
+	}
+	row, r := limitRow(endpoint, l, key.times)
 	r.meter, r.track = ps.find(endpoint, l.Name), ps.track(string(l.Kind)+":"+row.Name)
 	pl.limits = append(pl.limits, row)
 	pl.add(ps, r)
@@ -167,9 +192,9 @@ func (pl *plan) add(ps *plans, r rule) {
 	}
 }
 
-func (pl *plan) abuse(ps *plans, e *policy.Endpoint) {
+func (pl *plan) abuse(ps *plans, e *policy.Endpoint, key planKey) {
 	a := ps.policy.Abuse
-	if a == nil || e.Abuse == "" {
+	if a == nil || e.Abuse == "" || !ps.counts(a.By, key) {
 		return
 	}
 	pl.refusals, pl.recorded = true, e.Abuse == policy.CountAll

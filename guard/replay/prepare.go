@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -67,14 +69,26 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 	if l.Status == statusTooMany {
 		tells.limited++
 	}
-	jb := job{number: l.Number, at: p.clock.UnixMicro(), endpoint: endpoint, subject: who, id: l.ID}
-	if len(jb.id) > longestID {
-		jb.id = jb.id[:longestID]
-	}
+	jb := job{number: l.Number, at: p.clock.UnixMicro(), endpoint: endpoint, subject: who.tracked, denied: who.deny}
 	if !who.allow && !who.deny {
-		jb.plan = p.plans.subject(endpoint, who.factor)
+		jb.plan = p.plans.subject(endpoint, planKey{who.user, who.factor})
+		jb.id = p.id(l, endpoint)
 	}
 	out.jobs = append(out.jobs, jb)
+}
+
+// id is the receipt that guard makes of a line's ID: what was paid for at one endpoint does not pass at another.
+func (p *preparer) id(l *accesslog.Line, endpoint int) string {
+	e := &p.plans.policy.Endpoints[endpoint]
+	if l.ID == "" || e.Idempotency == nil {
+		return ""
+	}
+	own := l.Method + " " + l.ID
+	if named := e.Name + ":" + own; len(named) <= longestID {
+		return named
+	}
+	sum := sha256.Sum256([]byte(own))
+	return e.Name + ":~" + hex.EncodeToString(sum[:])
 }
 
 const (

@@ -41,7 +41,8 @@ type Report struct {
 	Buckets   []Bucket        `json:"buckets"`
 	Blocks    int64           `json:"blocks"` // that would have started; the first 1000
 	BlockList []Block         `json:"block_list"`
-	Notes     []string        `json:"notes"` // what is to be known about these numbers
+	LeftOut   []LeftOut       `json:"left_out"` // of the policy, as the log does not say whom it counts
+	Notes     []string        `json:"notes"`    // what these numbers do not show
 }
 
 // A Reason is why a request is refused, named as package guard does.
@@ -54,7 +55,7 @@ const (
 	ReasonBlocked  Reason = "blocked"   // a block holds
 	ReasonAttempts Reason = "attempts"  // this attempt starts a block
 	ReasonLimit    Reason = "limit"     // a limit of the subject
-	ReasonGlobal   Reason = "global"    // a limit of everybody
+	ReasonGlobal   Reason = "global"    // a global limit
 	ReasonBudget   Reason = "budget"    // a budget of the subject
 	ReasonTooLarge Reason = "too_large" // the estimate is more than a budget
 )
@@ -82,12 +83,18 @@ type Limit struct {
 	Window   float64 `json:"window_seconds"`
 	Global   bool    `json:"global,omitempty"`
 	Shadow   bool    `json:"shadow,omitempty"`
-	Refused  int64   `json:"refused"` // requests that it refuses, perhaps among others; of one in the shadow those that it alone would
+	Refused  int64   `json:"refused"` // requests that it refuses, perhaps among others; of a shadow limit those that it alone would
 	Alone    int64   `json:"alone"`   // requests that nothing else refuses
 }
 
 // Title names a limit as the policy does: chat/minute.
 func (l *Limit) Title() string { return policy.WireName(l.Endpoint, l.Name) }
+
+// LeftOut is a limit, or cost or abuse, that is by an identity that the lines of a log do not count for.
+type LeftOut struct {
+	Name string    `json:"name"` // chat/minute, cost, abuse
+	By   policy.By `json:"by"`
+}
 
 // A SubjectCount is what became of a subject's requests.
 type SubjectCount struct {

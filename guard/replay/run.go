@@ -59,11 +59,12 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	if err != nil {
 		return nil, err
 	}
-	people, err := newPeople(p, o.Subject, o.Shards)
+	whom := whomOf(p, o.Subject)
+	people, err := newPeople(whom, o.Shards)
 	if err != nil {
 		return nil, err
 	}
-	ps := compile(p)
+	ps := compile(p, whom)
 	judge, err := newJudge(ps, o.Shards, o.straight)
 	if err != nil {
 		return nil, err

@@ -161,10 +161,13 @@ func (r *reporter) notes() {
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		challenges = challenges || e.Challenge != nil
-		charged = charged || e.Cost != nil && p.Cost != nil
+		charged = charged || e.Cost != nil && p.Cost != nil && r.plans.whom.sees(p.Cost.By)
 	}
 	for i := range r.plans.meters {
 		short = short || r.plans.meters[i].Window < 10
+	}
+	if rep.LeftOut = r.plans.whom.leftOut(); len(rep.LeftOut) > 0 {
+		rep.Notes = append(rep.Notes, r.plans.whom.note(rep.LeftOut))
 	}
 	if challenges {
 		note("Challenges are left out: a log does not tell which request brought one.")

@@ -114,9 +114,9 @@ func table(b *strings.Builder, head string, rows int, row func(i int) string) {
 func (l *Limit) mark() string {
 	switch {
 	case l.Global && l.Shadow:
-		return " (everybody, shadow)"
+		return " (global, shadow)"
 	case l.Global:
-		return " (everybody)"
+		return " (global)"
 	case l.Shadow:
 		return " (shadow)"
 	}

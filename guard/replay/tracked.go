@@ -2,15 +2,14 @@ package replay
 
 import "slices"
 
-// tracked is what is known in this process of a subject, or of a limit of everybody: what it took, as far as that may matter,
+// tracked is what is known in this process of a subject, or of a global limit: what it took, as far as that may matter,
 // and what of it the engine has not been told yet. A rule that has room whatever happened before says yes without the engine.
 type tracked struct {
 	name   string
+	user   bool  // of a line with a user
 	factor int64 // how many times each limit it has
-	allow  bool  // by the policy's overrides
-	deny   bool
 	shard  int
-	plan   *plan // of a limit of everybody
+	plan   *plan // of a global limit
 
 	calls []call
 	sent  int    // of calls that the engine knows
@@ -79,7 +78,7 @@ func (t *tracked) certain(p *plan, now int64) bool {
 		} else if t.advance(m, r.track, r.span, now); m.sum+r.cost > r.most {
 			return false
 		}
-		// An expiry that the engine has carried out can not be taken back for a call before it.
+		// An expiry that the engine has carried out cannot be taken back for a call before it.
 		if !r.forgets && now < m.idle && m.from < t.sent {
 			return false
 		}

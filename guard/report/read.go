@@ -21,8 +21,8 @@ type Interval struct {
 	Requests int64     `json:"requests"`         // decided
 	Refused  int64     `json:"refused"`          // of them
 	Failed   int64     `json:"failed"`           // errors: a closed limit without Redis, mostly
-	Subjects []Count   `json:"subjects"`         // refused most
-	Limits   []Count   `json:"limits"`           // that refused: chat/minute, global/chat/all, or a reason: blocked, budget
+	Subjects []Count   `json:"subjects"`         // whose limit, budget or block refused most; of a global limit the clients
+	Limits   []Count   `json:"limits"`           // that refused: chat minute, chat all (global), or a reason: blocked, budget
 	Merged   int       `json:"merged,omitempty"` // how many processes it is of
 }
 

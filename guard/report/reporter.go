@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 // Options of a Reporter; the zero value is useful.
@@ -25,7 +27,7 @@ type Options struct {
 	Every time.Duration
 	// Most is how many subjects are counted at a time. Defaults to 1000, about 150 kB; the 100 most frequent are written.
 	Most int
-	// OnError is told when a report could not be written. Defaults to nobody.
+	// OnError is called when a report could not be written. Defaults to nothing.
 	OnError func(error)
 }
 
@@ -93,7 +95,7 @@ func (r *Reporter) decided(_ context.Context, e guard.Event) {
 		r.counts.Failed++
 	case !d.Allowed:
 		r.counts.Refused++
-		r.subjects.add(d.Subject)
+		r.subjects.add(cmp.Or(d.Refused, d.Subject))
 		r.binding(d)
 	}
 }
@@ -111,7 +113,7 @@ func (r *Reporter) binding(d *guard.Decision) {
 		}
 		name := d.Endpoint + " " + l.Name
 		if l.Global {
-			name += " (everybody)"
+			name += " (global)"
 		}
 		r.limits.add(name)
 	}
@@ -153,7 +155,7 @@ func (r *Reporter) write(ctx context.Context) {
 	}
 }
 
-// take returns what was counted, and begins anew.
+// take returns what was counted, and starts the next interval.
 func (r *Reporter) take(now time.Time) Interval {
 	r.mu.Lock()
 	in, subjects, limits := r.counts, r.subjects, r.limits
@@ -162,7 +164,25 @@ func (r *Reporter) take(now time.Time) Interval {
 	r.mu.Unlock()
 	in.Subjects, in.Limits = subjects.counts(), limits.counts()
 	in.Subjects, in.Limits = in.Subjects[:min(written, len(in.Subjects))], in.Limits[:min(written, len(in.Limits))]
+	for i := range in.Subjects {
+		in.Subjects[i].Name = readable(in.Subjects[i].Name)
+	}
 	return in
+}
+
+// readable returns a subject as package identity makes it: one of the service's own code may hold what a terminal would act on.
+func readable(subject string) string {
+	parts := strings.Split(subject, "+")
+	for i, part := range parts {
+		name, value, named := strings.Cut(part, "=")
+		switch {
+		case !named || !identity.IsValue(name):
+			parts[i] = identity.Value(part)
+		case !identity.IsValue(value):
+			parts[i] = name + "=" + identity.Value(value)
+		}
+	}
+	return strings.Join(parts, "+")
 }
 
 func (r *Reporter) reset(now time.Time) {

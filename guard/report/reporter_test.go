@@ -3,6 +3,8 @@ package report_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/lua_test/engines"
@@ -21,10 +24,18 @@ func TestMain(m *testing.M) { engines.Main(m) }
 var rules = &policy.Policy{
 	Timeout: 10 * time.Second, OnFailure: policy.Closed,
 	Endpoints: []policy.Endpoint{{
-		Name:   "chat",
-		Limits: []policy.Limit{{Name: "minute", Limit: 2, Window: time.Hour}, {Name: "tried", Limit: 1, Window: time.Hour, Shadow: true}},
-		Global: []policy.Limit{{Name: "all", Limit: 5, Window: time.Hour}},
+		Name: "chat",
+		Limits: []policy.Limit{
+			{Name: "minute", Limit: 2, Window: time.Hour},
+			{Name: "tried", Limit: 1, Window: time.Hour, Shadow: true},
+			{Name: "near", By: policy.By{policy.ByIP}, Limit: 4, Window: time.Hour},
+			{Name: "all", By: policy.By{policy.ByAll}, Limit: 7, Window: time.Hour},
+		},
 	}},
+	Identities: map[string]policy.Identity{
+		"key":    {Header: "X-API-Key", Verify: &policy.Verify{Func: true}},
+		"client": {First: []string{"key", "ip"}},
+	},
 	Overrides: policy.Overrides{Deny: []string{"key=bad"}},
 }
 
@@ -32,7 +43,11 @@ func TestReporter_processesAddUp(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
-			for i, subjects := range [][]string{{"key=1", "key=1", "key=1", "key=1", "key=bad"}, {"key=1", "key=2", "key=2", "key=2", "key=3", "key=4"}} {
+			for i, subjects := range [][]string{ // the clients of each process share an address
+				{"key=1", "key=1", "key=1", "key=1", "key=bad"},
+				{"key=1", "key=2", "key=2", "key=2", "key=3", "key=4", "key=5", "key=6"},
+				{"key=7", "key=8"},
+			} {
 				r, err := report.New(rdb, report.Options{Process: fmt.Sprint("p", i), Every: time.Hour, OnError: func(err error) { t.Error(err) }})
 				if err != nil {
 					t.Fatal(err)
@@ -42,7 +57,7 @@ func TestReporter_processesAddUp(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, s := range subjects {
-					if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subject: s}); err != nil {
+					if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{s, fmt.Sprintf("ip=192.0.2.%d", i)}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -55,9 +70,9 @@ func TestReporter_processesAddUp(t *testing.T) {
 			}
 			got := report.Merge(all)
 			want := report.Interval{
-				Format: 1, Merged: 2, Requests: 11, Refused: 6,
-				Subjects: []report.Count{{Name: "key=1", N: 3}, {Name: "key=2", N: 1}, {Name: "key=4", N: 1}, {Name: "key=bad", N: 1}},
-				Limits:   []report.Count{{Name: "chat minute", N: 4}, {Name: "chat all (everybody)", N: 1}, {Name: "denied", N: 1}},
+				Format: 1, Merged: 3, Requests: 15, Refused: 8,
+				Subjects: []report.Count{{Name: "key=1", N: 3}, {Name: "ip=192.0.2.1", N: 2}, {Name: "key=2", N: 1}, {Name: "key=8", N: 1}, {Name: "key=bad", N: 1}},
+				Limits:   []report.Count{{Name: "chat minute", N: 4}, {Name: "chat near", N: 2}, {Name: "chat all (global)", N: 1}, {Name: "denied", N: 1}},
 			}
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(report.Interval{}, "At", "Seconds")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -94,6 +109,42 @@ func TestReporter_isBoundedAndNeverInTheWay(t *testing.T) {
 	}
 	if _, err := report.New(rdb, report.Options{Namespace: "a:b"}); err == nil {
 		t.Error("a namespace with a colon is taken")
+	}
+}
+
+// What the service's own code calls a subject does not reach a terminal raw.
+func TestReporter_subjectsAreReadable(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			r, err := report.New(rdb, report.Options{Every: time.Hour, OnError: func(err error) { t.Error(err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := []string{"ip=2001:db8::/64", "tenant=a b+path=/x%2B1"}
+			for _, s := range append([]string{"user=\x1b[2J", "tenant=a+user=\u202egnp", "\u0085=1", "user=\u3164"}, plain...) {
+				r.Hooks().Decided(t.Context(), guard.Event{Decision: &guard.Decision{Refused: s, Endpoint: "chat", Reason: guard.ReasonBlocked}})
+			}
+			r.Close()
+			all, err := report.Read(t.Context(), rdb, "guard")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range report.Merge(all).Subjects {
+				got = append(got, c.Name)
+				for part := range strings.SplitSeq(c.Name, "+") {
+					if _, value, _ := strings.Cut(part, "="); !identity.IsValue(value) && !identity.IsValue(part) {
+						t.Errorf("a report has the subject %q", c.Name)
+					}
+				}
+			}
+			for _, s := range plain {
+				if !slices.Contains(got, s) {
+					t.Errorf("%s is not in %q", s, got)
+				}
+			}
+		})
 	}
 }
 

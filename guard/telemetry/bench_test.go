@@ -56,7 +56,7 @@ func BenchmarkDecide_rememberedRefusal(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { _ = g.Close() })
-			r := guard.Request{Endpoint: "chat", Subject: "ip=203.0.113.7"}
+			r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}
 			ctx := context.Background()
 			for range 2 {
 				if _, err := g.Decide(ctx, r); err != nil {

@@ -37,13 +37,13 @@ func Example() {
 	rdb := server.Client()
 	defer rdb.Close()
 	mux := http.NewServeMux()
-	g, err := watched(rdb, &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat"}}}, mux)
+	g, err := watched(rdb, &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat", Unbounded: true}}}, mux)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer g.Close()
-	if _, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subject: "ip=203.0.113.7"}); err != nil {
+	if _, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}); err != nil {
 		fmt.Println(err)
 	}
 	page := httptest.NewRecorder()

@@ -25,6 +25,7 @@ const (
 	shadowKey    = attribute.Key("rlfunc.shadow")
 	duplicateKey = attribute.Key("rlfunc.duplicate")
 	subjectKey   = attribute.Key("rlfunc.subject")
+	refusedKey   = attribute.Key("rlfunc.refused")
 	errorKey     = semconv.ErrorTypeKey
 	procedureKey = semconv.DBStoredProcedureNameKey
 )
@@ -72,8 +73,8 @@ func (in *instruments) make(m metric.Meter) error {
 	counter(&in.giveBacks, "rlfunc.guard.give_backs", "{call}", "Charges taken back as another part refused; those that failed stay charged until their window ends.")
 	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Reservations settled or cancelled, by what came of it.")
 	counter(&in.reloads, "rlfunc.guard.policy.reloads", "{reload}", "Policies that were to replace the one before.")
-	counter(&in.shadowRefusals, "rlfunc.guard.shadow.refusals", "{decision}", "Requests that a limit in the shadow would have refused.")
-	counter(&in.shadowDecisions, "rlfunc.guard.shadow.decisions", "{decision}", "Requests that a policy in the shadow decided too, by both answers.")
+	counter(&in.shadowRefusals, "rlfunc.guard.shadow.refusals", "{decision}", "Requests that a shadow limit would have refused.")
+	counter(&in.shadowDecisions, "rlfunc.guard.shadow.decisions", "{decision}", "Requests that a shadow policy decided too, by both answers.")
 	b, err := m.Int64UpDownCounter("rlfunc.guard.breaker.open", metric.WithUnit("{breaker}"),
 		metric.WithDescription("Circuit breakers that are open: Redis is left alone."))
 	in.breakers = b

@@ -18,7 +18,7 @@ func (t *Telemetry) logDecided(ctx context.Context, e *guard.Event, s *series) {
 		t.logRefusal(ctx, e, s)
 	case t.logger.Enabled(ctx, slog.LevelDebug):
 		t.logger.LogAttrs(ctx, slog.LevelDebug, "request allowed",
-			slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Request.Subject)),
+			slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Subject())),
 			slog.Bool("duplicate", e.Decision.Duplicate), slog.Duration("duration", e.Duration))
 	}
 }
@@ -32,8 +32,8 @@ func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Event, s *series) {
 		return
 	}
 	t.logger.LogAttrs(ctx, slog.LevelWarn, "request refused",
-		slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Request.Subject)),
-		slog.String("reason", string(s.key.reason)), slog.String("limit", s.key.limit),
+		slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Subject())),
+		slog.String("reason", string(s.key.reason)), slog.String("limit", s.key.limit), slog.String("refused", t.subject(e.Decision.Refused)),
 		slog.Duration("retry_after", e.Decision.RetryAfter), slog.Bool("cached", e.Decision.Cached),
 		slog.Int64("skipped", skipped))
 }
@@ -56,7 +56,7 @@ func (t *Telemetry) logFailure(ctx context.Context, e *guard.Event, s *series, e
 		message, fallback = "request decided without Redis", string(e.Decision.Fallback)
 	}
 	t.logger.LogAttrs(ctx, level, message,
-		slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Request.Subject)),
+		slog.String("endpoint", s.key.endpoint), slog.String("subject", t.subject(e.Subject())),
 		slog.String("fallback", fallback), slog.String("kind", kind), slog.Any("error", err),
 		slog.Int64("skipped", skipped))
 }
@@ -106,8 +106,8 @@ func (t *Telemetry) logReloaded(err error) {
 
 func (t *Telemetry) logShadowed(ctx context.Context, live *guard.Event, key comparedKey) {
 	if key.live != key.shadow && t.logger.Enabled(ctx, slog.LevelDebug) {
-		t.logger.LogAttrs(ctx, slog.LevelDebug, "policy in the shadow answers otherwise",
-			slog.String("endpoint", key.endpoint), slog.String("subject", t.subject(live.Request.Subject)),
+		t.logger.LogAttrs(ctx, slog.LevelDebug, "shadow policy answers otherwise",
+			slog.String("endpoint", key.endpoint), slog.String("subject", t.subject(live.Subject())),
 			slog.String("live", key.live), slog.String("shadow", key.shadow))
 	}
 }

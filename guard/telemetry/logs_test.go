@@ -62,9 +62,9 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 		levels[r["level"].(string)+" "+r["msg"].(string)] = true
 	}
 	want := []string{
-		"DEBUG policy in the shadow answers otherwise",
 		"DEBUG request allowed",
 		"DEBUG reservation ended",
+		"DEBUG shadow policy answers otherwise",
 		"ERROR circuit breaker opened: Redis is left alone",
 		"ERROR policy not replaced: the one before holds",
 		"ERROR request decided without Redis",
@@ -85,9 +85,9 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 
 func refusal(subject string, reason guard.Reason) guard.Event {
 	return guard.Event{
-		Request: guard.Request{Endpoint: "chat", Subject: subject},
+		Request: guard.Request{Endpoint: "chat", Subjects: []string{subject}},
 		Decision: &guard.Decision{
-			Endpoint: "chat", Subject: subject, Reason: reason, RetryAfter: 3 * time.Second,
+			Endpoint: "chat", Subject: subject, Reason: reason, Refused: outer, RetryAfter: 3 * time.Second,
 			Limits: []guard.LimitState{{Name: "minute", RetryAfter: 3 * time.Second}},
 		},
 	}
@@ -104,7 +104,7 @@ func TestHooks_oneRefusalASecondIsLogged(t *testing.T) {
 	record := func(reason, limit string, skipped float64) map[string]any {
 		return map[string]any{
 			"level": "WARN", "msg": "request refused", "endpoint": "chat", "subject": told.Subject(ada), "reason": reason,
-			"limit": limit, "retry_after": 3e9, "cached": false, "skipped": skipped,
+			"limit": limit, "refused": told.Subject(outer), "retry_after": 3e9, "cached": false, "skipped": skipped,
 		}
 	}
 	many(1000, guard.ReasonLimit)
@@ -131,7 +131,7 @@ func TestHooks_oneFailureASecondIsLogged(t *testing.T) {
 	lost := errors.New("connection reset by peer")
 	for range 1000 {
 		hooks.Decided(t.Context(), guard.Event{
-			Request:  guard.Request{Endpoint: "chat", Subject: ada},
+			Request:  guard.Request{Endpoint: "chat", Subjects: []string{ada}},
 			Decision: &guard.Decision{Endpoint: "chat", Subject: ada, Allowed: true, Fallback: guard.FallbackOpen, Cause: lost},
 		})
 		hooks.GaveBack(t.Context(), ada, lost)
@@ -155,13 +155,17 @@ func TestHooks_oneFailureASecondIsLogged(t *testing.T) {
 func TestTelemetry_aSubjectIsShort(t *testing.T) {
 	told, _ := logged(t, slog.LevelInfo)
 	for subject, want := range map[string]string{
-		"ip=203.0.113.77": "ip=203....#", "fp=ab": "fp=...#", "": "...#", "ada@example.org": "ada@...#",
+		"ip=203.0.113.77": "ip=203....#", "fp=ab": "fp=...#", "ada@example.org": "ada@...#",
+		"fingerprint=6f1c3b0a9d2e4f58": "fingerprint=6f1c...#", "tenant=abc+path=/v1/chat": "tenant=a...#",
 		"key=\xff\xfe\xfd\xfc\xfb\xfa": "key=?...#", "no kind = here, as it is late": "no k...#",
 	} {
 		got := told.Subject(subject)
 		if head, ok := strings.CutSuffix(got, got[len(got)-12:]); !ok || head != want {
 			t.Errorf("%q is shown as %q, want %q and 12 digits", subject, got, want)
 		}
+	}
+	if got := told.Subject(""); got != "" {
+		t.Errorf("no subject is shown as %q", got)
 	}
 	if told.Subject("ip=203.0.113.77") == told.Subject("ip=203.0.113.78") {
 		t.Error("two subjects look the same")

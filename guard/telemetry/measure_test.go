@@ -135,11 +135,11 @@ func TestSeries_doNotGrowWithSubjects(t *testing.T) {
 	}
 	heap(&first)
 	for i := range 100_000 {
-		name := "ip=" + strconv.Itoa(i)
-		r := guard.Request{Endpoint: "chat", Subject: name, Receipt: name}
+		name := "ip" + strconv.Itoa(i) + "=" + strconv.Itoa(i)
+		r := guard.Request{Endpoint: "chat", Subjects: []string{name, name + "=1"}, Also: []string{"key=" + name}, Receipt: name}
 		hooks.Decided(t.Context(), guard.Event{Request: r, Redis: 1, Duration: 1, Decision: &guard.Decision{
-			Endpoint: "chat", Subject: name, Reason: guard.ReasonLimit, RetryAfter: 1,
-			Limits: []guard.LimitState{{Name: "minute"}},
+			Endpoint: "chat", Subject: name, Reason: guard.ReasonLimit, Refused: name, RetryAfter: 1,
+			Limits: []guard.LimitState{{Name: "minute", Subject: name}},
 		}})
 		r.Endpoint = name
 		hooks.Decided(t.Context(), guard.Event{Request: r, Err: fmt.Errorf("decide %q: %w", name, guard.ErrEndpoint)})

@@ -124,7 +124,7 @@ func newEndpointSeries(endpoint string) *endpointSeries {
 	return &endpointSeries{set: set, add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
 }
 
-// A hiddenKey is a limit in the shadow.
+// A hiddenKey is a shadow limit.
 type hiddenKey struct{ endpoint, limit string }
 
 func newHidden(key hiddenKey) []metric.AddOption {
@@ -133,7 +133,7 @@ func newHidden(key hiddenKey) []metric.AddOption {
 	))}
 }
 
-// A comparedKey is what the live policy and one in the shadow said of the same request.
+// A comparedKey is what the live policy and the shadow policy answered of the same request.
 type comparedKey struct{ endpoint, live, shadow string }
 
 func newCompared(key comparedKey) []metric.AddOption {

@@ -26,10 +26,10 @@ func (t *Telemetry) endSpan(ctx context.Context, e *guard.Event, s *series) {
 	if !ok {
 		return
 	}
-	attributes := make([]attribute.KeyValue, 0, 10)
+	attributes := make([]attribute.KeyValue, 0, 11)
 	attributes = append(attributes,
 		endpointKey.String(s.key.endpoint), outcomeKey.String(s.key.outcome),
-		subjectKey.String(t.subject(e.Request.Subject)))
+		subjectKey.String(t.subject(e.Subject())))
 	if s.key.limit != "" {
 		attributes = append(attributes, limitKey.String(s.key.limit))
 	}
@@ -41,6 +41,9 @@ func (t *Telemetry) endSpan(ctx context.Context, e *guard.Event, s *series) {
 	}
 	if d := e.Decision; d != nil {
 		attributes = append(attributes, cachedKey.Bool(d.Cached), duplicateKey.Bool(d.Duplicate))
+		if d.Refused != "" {
+			attributes = append(attributes, refusedKey.String(t.subject(d.Refused)))
+		}
 		if d.Fallback != guard.FallbackNone {
 			attributes = append(attributes, fallbackKey.String(string(d.Fallback)))
 		}

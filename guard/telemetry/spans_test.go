@@ -37,7 +37,7 @@ func line(s sdk.ReadOnlySpan) string {
 		attributes[strings.TrimPrefix(string(kv.Key), "rlfunc.")] = kv.Value.String()
 	}
 	words := []string{s.Name()}
-	for _, key := range []string{"endpoint", "outcome", "reason", "limit", "fallback", "cached", "duplicate", "subject", "error.type", "db.stored_procedure.name"} {
+	for _, key := range []string{"endpoint", "outcome", "reason", "limit", "fallback", "cached", "duplicate", "subject", "refused", "error.type", "db.stored_procedure.name"} {
 		if v, ok := attributes[key]; ok {
 			words = append(words, key+"="+v)
 			delete(attributes, key)
@@ -71,8 +71,8 @@ func TestHooks_aSpanTellsOfEachDecision(t *testing.T) {
 	want := map[int]string{
 		0:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=false subject=" + told.Subject(ada) + " " + paid,
 		1:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=true subject=" + told.Subject(ada) + " " + paid,
-		3:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=false duplicate=false subject=" + told.Subject(ada) + " " + paid,
-		4:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=true duplicate=false subject=" + told.Subject(ada),
+		3:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=false duplicate=false subject=" + told.Subject(ada) + " refused=" + told.Subject(ada) + " " + paid,
+		4:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=true duplicate=false subject=" + told.Subject(ada) + " refused=" + told.Subject(ada),
 		18: "guard.decide endpoint=other outcome=error subject=" + told.Subject(eve) + " error.type=endpoint failed: endpoint",
 		19: "guard.decide endpoint=pay outcome=error subject=" + told.Subject(zoe) + " error.type=state " + paid + " failed: state",
 	}
@@ -102,7 +102,7 @@ func TestHooks_aSpanIsTheChildOfTheRequestsAndItsOwn(t *testing.T) {
 	for _, h := range []*telemetry.Telemetry{told, other} { // the second begins its span within the first's
 		hooks = append(hooks, h.Hooks())
 	}
-	r := guard.Request{Endpoint: "chat", Subject: ada}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{ada}}
 	within := ctx
 	for _, h := range hooks {
 		within = h.Deciding(within, &r)

@@ -7,15 +7,26 @@ import (
 	"strings"
 )
 
-// subject is what spans and records show of one: its kind, at most the first four bytes and less than half of the rest, and
-// 48 bits of a keyed hash, "ip=203...#8f3a90c1d2e4". Without the key nobody can try all addresses.
+// subject is what spans and records show of one: its identity, at most the first four bytes and a third of the value, and
+// 48 bits of a keyed hash, "ip=203....#8f3a90c1d2e4". Without the key, a reader of logs cannot find an address by trying all. Of a combination
+// it is the first identity, and the hash of the whole. No subject is "".
 func (t *Telemetry) subject(s string) string {
+	if s == "" {
+		return ""
+	}
 	mac := hmac.New(sha256.New, t.key)
 	mac.Write([]byte(s))
 	hash := hex.EncodeToString(mac.Sum(nil)[:6])
-	kind := ""
-	if i := strings.IndexByte(s, '='); i >= 0 && i < 8 {
-		kind, s = s[:i+1], s[i+1:]
+	s, _, _ = strings.Cut(s, "+")
+	identity := ""
+	if i := strings.IndexByte(s, '='); i > 0 && isIdentity(s[:i]) {
+		identity, s = s[:i+1], s[i+1:]
 	}
-	return strings.ToValidUTF8(kind+s[:min(4, len(s)/3)], "?") + "...#" + hash
+	return strings.ToValidUTF8(identity+s[:min(4, len(s)/3)], "?") + "...#" + hash
+}
+
+// isIdentity reports whether a text may be the name of an identity, as policies have them.
+func isIdentity(text string) bool {
+	const most = 32
+	return len(text) <= most && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }

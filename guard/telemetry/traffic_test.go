@@ -20,7 +20,7 @@ const (
 	ada   = "ip=203.0.113.77"
 	bob   = "fp=6f1c3b0a9d2e4f58"
 	eve   = "key=eve-and-her-secret"
-	mal   = "mallory without a kind"
+	mal   = "device=mallory-and-her-phone"
 	zoe   = "fp=9a8b7c6d5e4f3021"
 	outer = "ip=198.51.100.99"
 )
@@ -28,20 +28,27 @@ const (
 func everything() *policy.Policy {
 	return &policy.Policy{
 		Timeout: 10 * time.Second,
-		Cost:    &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
-		Abuse:   &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Minute, Block: time.Hour}}},
+		Identities: map[string]policy.Identity{
+			"key":    {Func: true},
+			"fp":     {Func: true},
+			"device": {Header: "X-Device", Claimed: true},
+			"client": {First: []string{"key", "fp", "device", "ip"}},
+		},
+		Cost:  &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Abuse: &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Minute, Block: time.Hour}}},
 		Endpoints: []policy.Endpoint{
 			{
 				Name: "chat",
 				Limits: []policy.Limit{
 					{Name: "minute", Limit: 2, Window: time.Minute},
 					{Name: "trial", Limit: 1, Window: time.Minute, Shadow: true},
+					{Name: "all", By: policy.By{policy.ByAll}, Kind: policy.FixedWindow, Limit: 4, Window: time.Minute},
 				},
-				Global: []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 4, Window: time.Minute}},
+				Idempotency: &policy.Idempotency{Header: "Idempotency-Key"},
 			},
-			{Name: "pay", Cost: &policy.EndpointCost{Estimate: 400_000}},
-			{Name: "login", Abuse: policy.CountAll},
-			{Name: "prove", Challenge: &policy.Challenge{Required: true}},
+			{Name: "pay", Cost: &policy.EndpointCost{Estimate: 400_000}, Unbounded: true},
+			{Name: "login", Abuse: policy.CountAll, Unbounded: true},
+			{Name: "prove", Challenge: &policy.Challenge{Required: true}, Unbounded: true},
 		},
 		Overrides: policy.Overrides{Deny: []string{outer}},
 	}
@@ -56,7 +63,7 @@ func contract(f policy.OnFailure) *policy.Policy {
 
 // calm admits whatever comes to chat.
 func calm() *policy.Policy {
-	return &policy.Policy{Namespace: "calm", Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat"}}}
+	return &policy.Policy{Namespace: "calm", Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat", Unbounded: true}}}
 }
 
 // play sends one request of each sort, and ends what it started.
@@ -79,18 +86,18 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s of %s is %q, want %q: %v", r.Endpoint, r.Subject, got, want, err)
+			t.Errorf("%s of %s is %q, want %q: %v", r.Endpoint, r.Subjects, got, want, err)
 		}
 		return d
 	}
 	g := start(t, manySlots{rdb}, everything(), watch)
 	chat := func(subject, receipt, want string) {
 		t.Helper()
-		ask(g, guard.Request{Endpoint: "chat", Subject: subject, Receipt: receipt}, want)
+		ask(g, guard.Request{Endpoint: "chat", Subjects: []string{subject}, Receipt: receipt}, want)
 	}
 	chat(ada, "r1", "")
 	chat(ada, "r1", "") // a duplicate
-	chat(ada, "r2", "") // refused in the shadow
+	chat(ada, "r2", "") // a shadow limit refuses it
 	chat(ada, "r3", "limit")
 	chat(ada, "r4", "limit cached")
 	chat(bob, "", "")
@@ -98,26 +105,26 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 	chat(mal, "", "global cached")
 	chat(outer, "", "denied")
 
-	if err := ask(g, guard.Request{Endpoint: "pay", Subject: ada}, "").Settle(ctx, 300_000); err != nil {
+	if err := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Settle(ctx, 300_000); err != nil {
 		t.Error(err)
 	}
-	if err := ask(g, guard.Request{Endpoint: "pay", Subject: ada}, "").Cancel(ctx); err != nil {
+	if err := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Cancel(ctx); err != nil {
 		t.Error(err)
 	}
-	ask(g, guard.Request{Endpoint: "pay", Subject: ada, Estimate: 900_000}, "budget")
-	ask(g, guard.Request{Endpoint: "pay", Subject: ada, Estimate: 2_000_000}, "too_large")
+	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}, Estimate: 900_000}, "budget")
+	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}, Estimate: 2_000_000}, "too_large")
 
-	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "")
-	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "attempts")
-	ask(g, guard.Request{Endpoint: "login", Subject: bob}, "blocked")
-	ask(g, guard.Request{Endpoint: "pay", Subject: bob}, "blocked cached")
-	ask(g, guard.Request{Endpoint: "prove", Subject: eve}, "challenge")
-	ask(g, guard.Request{Endpoint: "nowhere", Subject: eve}, "error")
+	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "")
+	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "attempts")
+	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "blocked")
+	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{bob}}, "blocked cached")
+	ask(g, guard.Request{Endpoint: "prove", Subjects: []string{eve}}, "challenge")
+	ask(g, guard.Request{Endpoint: "nowhere", Subjects: []string{eve}}, "error")
 
 	if err := rdb.RPush(ctx, "guard:{"+zoe+"}:charges", "no hash").Err(); err != nil {
 		t.Fatal(err)
 	}
-	ask(g, guard.Request{Endpoint: "pay", Subject: zoe}, "error")
+	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{zoe}}, "error")
 	if err := g.SetPolicy(&policy.Policy{Namespace: "another"}); err == nil {
 		t.Error("the namespace may change")
 	}
@@ -127,11 +134,11 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 
 	trial := everything()
 	trial.Namespace = "trial"
-	trial.Endpoints[0].Global[0].Limit = 1
+	trial.Endpoints[0].Limits[2].Limit = 1
 	watch.Shadow = &guard.Shadow{Policy: trial}
 	beside := start(t, rdb, calm(), watch)
-	ask(beside, guard.Request{Endpoint: "chat", Subject: zoe}, "")
-	ask(beside, guard.Request{Endpoint: "chat", Subject: zoe}, "")
+	ask(beside, guard.Request{Endpoint: "chat", Subjects: []string{zoe}}, "")
+	ask(beside, guard.Request{Endpoint: "chat", Subjects: []string{zoe}}, "")
 	if err := beside.Close(); err != nil { // waits for the shadow
 		t.Error(err)
 	}
@@ -141,8 +148,8 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 	defer dead.Close()
 	for f, want := range map[policy.OnFailure]string{policy.Open: "", policy.Closed: "error", policy.Local: ""} {
 		g := start(t, dead, contract(f), watch)
-		ask(g, guard.Request{Endpoint: string(f), Subject: ada}, want)
-		ask(g, guard.Request{Endpoint: string(f), Subject: ada}, want) // the breaker is open
+		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want)
+		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want) // the breaker is open
 	}
 	if err := start(t, dead, everything(), watch).Settle(ctx, ada, fcall.NewToken(), 1); err == nil {
 		t.Error("settled without Redis")

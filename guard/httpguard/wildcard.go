@@ -1,0 +1,57 @@
+package httpguard
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// wildcard returns what reads the wildcards of the pattern that leads a request to an endpoint: the segment of the path in their place,
+// decoded.
+func (r *routes) wildcard(req *http.Request, e *policy.Endpoint) func(string) string {
+	return func(name string) string {
+		if r.mux == nil {
+			return ""
+		}
+		_, pattern := r.mux.Handler(req)
+		if r.patterns[pattern] != e {
+			return req.PathValue(name) // of the router that the guard stands behind
+		}
+		return segment(pattern, req.URL.EscapedPath(), name)
+	}
+}
+
+// segment is the part of a path in the place of a pattern's wildcard.
+func segment(pattern, path, name string) string {
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 { // a method
+		pattern = strings.TrimLeft(pattern[i:], " \t")
+	}
+	if i := strings.IndexByte(pattern, '/'); i > 0 { // a host
+		pattern = pattern[i:]
+	}
+	for {
+		var one, value string
+		var more, left bool
+		one, pattern, more = strings.Cut(strings.TrimPrefix(pattern, "/"), "/")
+		rest := strings.TrimPrefix(path, "/")
+		value, path, left = strings.Cut(rest, "/")
+		switch one {
+		case "{" + name + "}":
+			return decoded(value)
+		case "{" + name + "...}":
+			return decoded(rest)
+		}
+		if !more || !left {
+			return ""
+		}
+	}
+}
+
+func decoded(text string) string {
+	if d, err := url.PathUnescape(text); err == nil {
+		return d
+	}
+	return text
+}
