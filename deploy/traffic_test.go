@@ -52,7 +52,7 @@ func serveTraffic(t *testing.T) string {
 		defer tick.Stop()
 		for i := 0; ; i++ {
 			round(ctx, t, live, fmt.Sprintf("fp=%d", i))
-			_, _ = cut.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "fp=1"})
+			_, _ = cut.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"fp=1"}})
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -74,7 +74,8 @@ func serveTraffic(t *testing.T) string {
 func livePolicy(namespace string) *policy.Policy {
 	return &policy.Policy{
 		Namespace: namespace, Timeout: 10 * time.Second,
-		Cost: &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Identities: map[string]policy.Identity{"fp": {Func: true}, "client": {First: []string{"fp", "ip"}}},
+		Cost:       &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
 		Endpoints: []policy.Endpoint{
 			{
 				Name: "chat",
@@ -82,11 +83,14 @@ func livePolicy(namespace string) *policy.Policy {
 					{Name: "minute", Limit: 1, Window: time.Minute},
 					{Name: "trial", Limit: 1, Window: time.Hour, Shadow: true},
 				},
+				Idempotency: &policy.Idempotency{Header: "Idempotency-Key"},
 			},
-			{Name: "pay", Cost: &policy.EndpointCost{Estimate: 100_000}},
+			{Name: "pay", Cost: &policy.EndpointCost{Estimate: 100_000}, Unbounded: true},
 			{
-				Name: "sum", Limits: []policy.Limit{{Name: "hour", Limit: 1000, Window: time.Hour}},
-				Global: []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: 1, Window: 250 * time.Millisecond}},
+				Name: "sum", Limits: []policy.Limit{
+					{Name: "hour", Limit: 1000, Window: time.Hour},
+					{Name: "all", By: policy.By{policy.ByAll}, Kind: policy.FixedWindow, Limit: 1, Window: 250 * time.Millisecond},
+				},
 			},
 		},
 	}
@@ -95,7 +99,7 @@ func livePolicy(namespace string) *policy.Policy {
 // round sends what one subject may send.
 func round(ctx context.Context, t *testing.T, g *guard.Guard, subject string) {
 	ask := func(r guard.Request) *guard.Decision {
-		r.Subject = subject
+		r.Subjects = []string{subject}
 		d, err := g.Decide(ctx, r)
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("decide %s: %v", r.Endpoint, err)

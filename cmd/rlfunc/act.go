@@ -22,8 +22,8 @@ type act struct {
 	reason   string
 	by       string
 	yes      bool
-	// prepare looks whether the policy has what it takes; nil where it needs nothing.
-	prepare func(p *policy.Policy) error
+	// prepare returns an error if the policy does not have what it takes; nil where it needs nothing.
+	prepare func(p *policy.Policy, subject string) error
 	// do does it, and says what was done.
 	do func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error)
 }
@@ -36,6 +36,9 @@ func (a *app) withAct(cmd *cobra.Command, act *act) *cobra.Command {
 	return a.withPolicy(cmd)
 }
 
+// errNoService refuses to change anything of a service that was not named: its keys may be in another namespace, and no guard reads them.
+var errNoService = errors.New("no policy: give --policy FILE, or --namespace NAME where the file is not at hand; nothing was changed")
+
 var errEmbedded = errors.New("the embedded engine has no streams to record it in, and forgets it at once: give the server that the guards use")
 
 // perform asks, records, acts, and records what came of it.
@@ -47,14 +50,17 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 	if err != nil {
 		return err
 	}
-	if act.prepare != nil {
-		if err := act.prepare(rules); err != nil {
-			return err
-		}
+	if rules.source == fromNothing {
+		return errNoService
 	}
 	subject, err := a.subject(text, rules)
 	if err != nil {
 		return err
+	}
+	if act.prepare != nil {
+		if err := act.prepare(rules.Policy, subject); err != nil {
+			return err
+		}
 	}
 	conn, err := a.connect()
 	if err != nil {
@@ -64,7 +70,7 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 	if conn.embedded != nil {
 		return errEmbedded
 	}
-	reader, err := inspect.NewReader(conn.client, rules)
+	reader, err := inspect.NewReader(conn.client, rules.Policy)
 	if err != nil {
 		return err
 	}
@@ -86,7 +92,7 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 	}
 	// What was begun is ended, and recorded, whatever becomes of this process's context.
 	ctx = context.WithoutCancel(ctx)
-	done, acted := act.do(ctx, conn.client, rules, subject)
+	done, acted := act.do(ctx, conn.client, rules.Policy, subject)
 	entry.Result = done
 	if acted != nil {
 		entry.Result = "failed: " + acted.Error()

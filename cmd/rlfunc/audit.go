@@ -32,7 +32,7 @@ and what came of it. "unfinished" was cut off, and may have acted. About the las
 }
 
 func (a *app) audit(ctx context.Context, last int) error {
-	rules, err := a.rules()
+	rules, err := a.toRead()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,10 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-const recorded = `It shows what is there and asks; where nobody can be asked it needs --yes. Before anything is changed an entry is written to the
+const recorded = `It needs the policy (--policy, or policy.yaml in the folder) or its --namespace. By a policy it refuses a subject that no request has: of an
+identity that the policy does not define, or with a value that the identity never has. With --namespace alone it does not check that.
+
+It shows what is there and asks; where nobody can be asked it needs --yes. Before anything is changed an entry is written to the
 stream <namespace>:{audit}:log, see ` + "`rlfunc audit`" + `; where that fails nothing is done.`
 
 func (a *app) blockCommand() *cobra.Command {
@@ -23,7 +27,7 @@ func (a *app) blockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "block SUBJECT --for DURATION --reason TEXT",
 		Short: "Block a subject at every endpoint of a guarded service",
-		Long: `Blocks a subject by hand: every request is refused until the time is over. It is no strike. A block that ends later stays as it is,
+		Long: `Blocks a subject by hand: every request that has this identity is refused until the time is over. It is no strike. A block that ends later stays as it is,
 which is exit code 2: unblock first to shorten one.
 
 ` + recorded,
@@ -33,6 +37,7 @@ which is exit code 2: unblock first to shorten one.
 			if hold <= 0 {
 				return errors.New("how long? give --for DURATION: --for 1h")
 			}
+			act.prepare = blockable
 			act.command, act.question = "block --for "+hold.String(), "Block %s for "+inspect.Words(hold)+"?"
 			applied := true
 			act.do = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
@@ -75,6 +80,7 @@ forgotten as well. Guards remember a refusal for a few seconds (guard.Options.De
 		Example: "  rlfunc unblock ip=203.0.113.7 --reason 'a customer, ticket 811' --policy policy.yaml --redis redis://127.0.0.1:6379",
 		Args:    oneSubject,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			act.prepare = blockable
 			act.command, act.question = "unblock", "Unblock %s?"
 			if pardon {
 				act.command, act.question = "unblock --pardon", "Unblock %s and forget its attempts and strikes?"
@@ -98,6 +104,14 @@ forgotten as well. Guards remember a refusal for a few seconds (guard.Options.De
 	}
 	cmd.Flags().BoolVar(&pardon, "pardon", false, "forget its attempts and strikes as well")
 	return a.withAct(cmd, &act)
+}
+
+// blockable refuses a combination of identities: guards look for blocks of each identity of a request, and of no combination.
+func blockable(_ *policy.Policy, subject string) error {
+	if strings.Contains(subject, "+") {
+		return fmt.Errorf("a block is of one identity, and %s are several: give one of them", subject)
+	}
+	return nil
 }
 
 func oneSubject(_ *cobra.Command, args []string) error {

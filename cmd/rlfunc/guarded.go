@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,19 +13,41 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// withPolicy adds the flag that names the policy of a guarded service.
+// rules are what a command knows of a guarded service.
+type rules struct {
+	*policy.Policy // complete; without limits and identities where it is not known
+	source         rulesSource
+}
+
+type rulesSource int
+
+const (
+	fromNothing   rulesSource = iota // neither a policy nor a namespace was given
+	fromNamespace                    // the namespace alone was given
+	fromPolicy
+)
+
+// withPolicy adds the flags that name a guarded service.
 func (a *app) withPolicy(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&a.policy, "policy", "", "the policy's file (default policy.yaml or limits.yaml in the folder, if there)")
+	cmd.Flags().StringVar(&a.namespace, "namespace", "", "the policy's namespace, where its file is not at hand (default the policy's)")
 	return a.withRedis(cmd)
 }
 
-// rules is the policy that --policy names, complete. Without any, only what does not need its limits can be told.
-func (a *app) rules() (*policy.Policy, error) {
+// rules reads the policy that --policy names. Without one, only what does not need limits and identities is known.
+func (a *app) rules() (*rules, error) {
 	name := a.policy
+	if name == "" && a.namespace != "" {
+		p, err := (&policy.Policy{Namespace: a.namespace}).Complete()
+		if err != nil {
+			return nil, fmt.Errorf("--%w", err)
+		}
+		return &rules{p, fromNamespace}, nil
+	}
 	if name == "" {
 		if name = a.policyInFolder(); name == "" {
-			a.talk("no policy: namespace guard, and limits are not known; give --policy FILE")
-			return (&policy.Policy{}).Complete()
+			p, err := (&policy.Policy{}).Complete()
+			return &rules{p, fromNothing}, err
 		}
 		a.talk("by the policy in %s", name)
 	}
@@ -35,7 +55,22 @@ func (a *app) rules() (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Complete()
+	if p, err = p.Complete(); err != nil {
+		return nil, err
+	}
+	if a.namespace != "" && a.namespace != p.Namespace {
+		return nil, fmt.Errorf("--namespace %s is not that of %s, which is %s: give one of them", a.namespace, name, p.Namespace)
+	}
+	return &rules{p, fromPolicy}, nil
+}
+
+// toRead is rules for a command that changes nothing.
+func (a *app) toRead() (*rules, error) {
+	r, err := a.rules()
+	if err == nil && r.source == fromNothing {
+		a.talk("no policy: namespace guard, and limits are not known; give --policy FILE")
+	}
+	return r, err
 }
 
 // policyInFolder is the policy that is used where no flag names one, or "".
@@ -47,42 +82,6 @@ func (a *app) policyInFolder() string {
 		}
 	}
 	return ""
-}
-
-// subject is whom the text names, as the guard does. A bare address is told to be one.
-func (a *app) subject(text string, p *policy.Policy) (string, error) {
-	if text == "" {
-		return "", errors.New("a subject must not be empty: ip=203.0.113.7, key=ab12, fp=cd34")
-	}
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		if rest, ok := strings.CutPrefix(text, "ip="); ok {
-			return a.address(rest, text, p)
-		}
-		return text, nil
-	}
-	return a.named6(addr, text, p), nil
-}
-
-// address takes an IPv6 address for the client that it is a part of.
-func (a *app) address(rest, text string, p *policy.Policy) (string, error) {
-	addr, err := netip.ParseAddr(rest)
-	if err != nil {
-		return text, nil // a prefix, or text of the service's own
-	}
-	return a.named6(addr, text, p), nil
-}
-
-func (a *app) named6(addr netip.Addr, text string, p *policy.Policy) string {
-	addr = addr.WithZone("").Unmap()
-	subject := "ip=" + addr.String()
-	if bits := cmp.Or(p.Identity.IP.IPv6Prefix, policy.DefaultIPv6Prefix); addr.Is6() && bits < 128 {
-		subject = "ip=" + netip.PrefixFrom(addr, bits).Masked().String()
-	}
-	if subject != text {
-		a.talk("%s is %s for the guard", text, subject)
-	}
-	return subject
 }
 
 // drawable tells whether out is a terminal that shows more than ASCII, and whether it wants colour.

@@ -18,8 +18,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Long: `Tells what Redis holds of one subject of package guard: its block and who started it, what is left of each limit and budget and
 when each admits again, attempts and strikes, reservations, challenges, and when it was admitted.
 
-SUBJECT is as the guard names it: ip=203.0.113.7, key=..., fp=...; a bare address is a client's. Nothing is changed. Times are the
-server's, in UTC. A challenge is told by its first characters: whoever has all of it can use it. A library that the server lacks is
+SUBJECT is an identity of the policy and its value: ip=203.0.113.7, key=..., user=...; a combination is tenant=a+path=b, and a bare address is
+that of a client. The limits are those that count it. Nothing is changed. Times are the server's, in UTC. A challenge is told by its first characters: whoever has all of it can use it. A library that the server lacks is
 loaded, and none is ever replaced.
 
 Exit code 0 when a request would be admitted now, 2 when something refuses it. What a single request must bring, as a challenge,
@@ -40,13 +40,13 @@ is not known here.`,
 			return a.inspect(cmd.Context(), args[0], ascii)
 		},
 	}
-	cmd.Flags().BoolVar(&global, "global", false, "the limits of everybody, in place of a subject")
+	cmd.Flags().BoolVar(&global, "global", false, "the global limits, in place of a subject")
 	cmd.Flags().BoolVar(&ascii, "ascii", false, "draw with plain characters")
 	return a.withPolicy(cmd)
 }
 
 func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
-	rules, err := a.rules()
+	rules, err := a.toRead()
 	if err != nil {
 		return err
 	}
@@ -55,6 +55,9 @@ func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
 		if subject, err = a.subject(text, rules); err != nil {
 			return err
 		}
+	}
+	if rules.source == fromNamespace {
+		a.talk("limits are not known: give --policy FILE for them")
 	}
 	conn, err := a.connect()
 	if err != nil {
@@ -66,7 +69,7 @@ func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
 			return err
 		}
 	}
-	reader, err := inspect.NewReader(conn.client, rules)
+	reader, err := inspect.NewReader(conn.client, rules.Policy)
 	if err != nil {
 		return err
 	}

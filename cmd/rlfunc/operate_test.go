@@ -53,14 +53,14 @@ func decide(t *testing.T, g *guard.Guard, r guard.Request, times int) *guard.Dec
 // visit is what a busy evening leaves: a customer over a limit with money reserved and settled, a guesser who is blocked, and challenges.
 func visit(t *testing.T, rdb *redis.Client, g *guard.Guard) {
 	t.Helper()
-	paid := decide(t, g, guard.Request{Endpoint: "chat", Subject: "ip=203.0.113.7"}, 1)
+	paid := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 1)
 	if err := paid.Settle(context.WithoutCancel(t.Context()), 31_500); err != nil {
 		t.Fatal(err)
 	}
-	if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "ip=203.0.113.7"}, 10); d.Allowed {
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 10); d.Allowed {
 		t.Fatalf("the 11th is admitted: %+v", d)
 	}
-	if d := decide(t, g, guard.Request{Endpoint: "login", Subject: "key=ab12"}, 5); d.Reason != guard.ReasonAttempts {
+	if d := decide(t, g, guard.Request{Endpoint: "login", Subjects: []string{"key=ab12"}}, 5); d.Reason != guard.ReasonAttempts {
 		t.Fatalf("the 5th try: %+v", d)
 	}
 	challenges, err := challenge.New(rdb, fcall.Options{Namespace: "shop"})
@@ -97,7 +97,7 @@ func TestInspect_tellsWhySomebodyIsRefused(t *testing.T) {
 				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "settled        0.0315", "open             0.02", "unused   01234567...", "for /v1/chat",
 				"admitted by chat/minute, last 1 min")
 			ran(t, exitDifferences, "inspect key=ab12"+at, "REFUSED everywhere for 5 min, until", "blocked by tier 1", "5 of 5 in 10 min", "strikes that count: 1")
-			ran(t, exitFine, "inspect key=nobody"+at, "nothing is known of it")
+			ran(t, exitFine, "inspect key=unknown"+at, "nothing is known of it")
 			ran(t, exitFine, "inspect --global"+at, "limits at chat", "10 of 1000 in 1 min")
 			_, text := rlfunc(strings.Split("inspect ip=203.0.113.7 --json"+at, " ")...)
 			var r inspect.Report
@@ -120,7 +120,7 @@ func TestOperator_blocksUnblocksAndResetsOnTheRecord(t *testing.T) {
 			at := " --policy " + shopPolicy + " --redis " + e.URL
 			decides := func(subject, endpoint string, want guard.Reason) {
 				t.Helper()
-				if d := decide(t, g, guard.Request{Endpoint: endpoint, Subject: subject}, 1); d.Reason != want {
+				if d := decide(t, g, guard.Request{Endpoint: endpoint, Subjects: []string{subject}}, 1); d.Reason != want {
 					t.Errorf("%s at %s: %q, want %q", subject, endpoint, d.Reason, want)
 				}
 			}
@@ -131,7 +131,9 @@ func TestOperator_blocksUnblocksAndResetsOnTheRecord(t *testing.T) {
 			decides("key=ab12", "login", guard.ReasonNone)
 			ran(t, exitFine, "reset ip=203.0.113.7 --limit chat/minute --limit chat/burst --reason test --yes"+at, "ip=203.0.113.7: reset")
 			decides("ip=203.0.113.7", "chat", guard.ReasonNone)
-			ran(t, exitError, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, login/tries, cost)`)
+			ran(t, exitError, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, chat/team, chat/member, login/tries, cost)`)
+			ran(t, exitError, "reset ip=203.0.113.7 --limit chat/team --reason test --yes"+at, "limit chat/team does not count ip=203.0.113.7: it is by tenant")
+			ran(t, exitError, "reset ip=203.0.113.7 --limit chat/all --reason test --yes"+at, "limit chat/all does not count ip=203.0.113.7: it is by all")
 			ran(t, exitFine, "reset ip=203.0.113.7 --reason test --yes"+at)
 			ran(t, exitFine, "block 203.0.113.7 --for 1h --reason scraper --by nora --yes"+at, "blocked for 1 h")
 			decides("ip=203.0.113.7", "chat", guard.ReasonBlocked)
@@ -153,8 +155,56 @@ func TestOperator_blocksUnblocksAndResetsOnTheRecord(t *testing.T) {
 	}
 }
 
-// What can not be recorded is not done.
-func TestOperator_whoCanNotRecordChangesNothing(t *testing.T) {
+// A command that changes something acts on the service that it was given, and on no other.
+func TestOperator_namesItsService(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			at := " --reason x --yes --redis " + e.URL
+			for _, command := range []string{"block user=zoe --for 1h", "unblock user=zoe", "reset user=zoe"} {
+				ran(t, exitError, command+at, "no policy: give --policy FILE, or --namespace NAME")
+			}
+			for _, command := range []string{"block user=zoe --for 1h", "unblock user=zoe", "reset user=zoe"} {
+				ran(t, exitError, command+at+" --policy "+shopPolicy, `the policy has no identity "user" (identities: ip, key, tenant)`)
+			}
+			if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+				t.Errorf("keys: %q", keys)
+			}
+			ran(t, exitFine, "block user=zoe --for 1h --namespace shop"+at, "user=zoe: blocked for 1 h")
+			g := shop(t, rdb)
+			if d := decide(t, g, guard.Request{Endpoint: "login", Subjects: []string{"user=zoe", "ip=203.0.113.9"}}, 1); d.Reason != guard.ReasonBlocked || d.Refused != "user=zoe" {
+				t.Errorf("%+v", d)
+			}
+			ran(t, exitFine, "unblock user=zoe --namespace shop"+at, "user=zoe: unblocked")
+			if d := decide(t, g, guard.Request{Endpoint: "login", Subjects: []string{"user=zoe", "ip=203.0.113.9"}}, 1); !d.Allowed {
+				t.Errorf("%+v", d)
+			}
+			ran(t, exitFine, "audit --namespace shop --redis "+e.URL, "user=zoe", "unblocked")
+		})
+	}
+}
+
+// A combination has limits of its own, and so has each of its identities.
+func TestOperator_resetsWhatCountsASubject(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			decide(t, shop(t, rdb), guard.Request{Endpoint: "chat", Subjects: []string{"tenant=a", "key=b", "ip=203.0.113.9"}}, 3)
+			at := " --policy " + shopPolicy + " --redis " + e.URL
+			ran(t, exitFine, "inspect tenant=a+key=b"+at, "member", "3 of 500 in 1 h")
+			ran(t, exitFine, "inspect tenant=a"+at, "team", "3 of 5000 in 1 h")
+			ran(t, exitFine, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
+			ran(t, exitFine, "reset tenant=a+key=b --reason x --yes"+at, "tenant=a+key=b: reset; now nothing")
+			ran(t, exitFine, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
+			ran(t, exitFine, "reset key=b --reason x --yes"+at, "key=b: reset; now nothing")
+			ran(t, exitFine, "inspect tenant=a"+at, "3 of 5000 in 1 h")
+			ran(t, exitFine, "inspect --global"+at, "3 of 1000 in 1 min")
+		})
+	}
+}
+
+// What cannot be recorded is not done.
+func TestOperator_whatIsNotRecordedIsNotDone(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
@@ -167,12 +217,12 @@ func TestOperator_whoCanNotRecordChangesNothing(t *testing.T) {
 			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12"} {
 				ran(t, exitError, command+at, "so that nothing was changed")
 			}
-			if d := decide(t, g, guard.Request{Endpoint: "chat", Subject: "key=ab12"}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {
+			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {
 				t.Errorf("%+v", d)
 			}
 		})
 	}
-	ran(t, exitError, "unblock key=ab12 --reason x --yes --redis embedded", "the embedded engine has no streams")
+	ran(t, exitError, "unblock key=ab12 --reason x --yes --namespace shop --redis embedded", "the embedded engine has no streams")
 }
 
 func TestTop_addsUpWhatTheGuardsReport(t *testing.T) {
@@ -217,7 +267,7 @@ func TestACL_operatorOfAGuard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			decide(t, shop(t, rdb, r.Hooks()), guard.Request{Endpoint: "chat", Subject: "key=ab12"}, 1)
+			decide(t, shop(t, rdb, r.Hooks()), guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1)
 			r.Close()
 			at := " --policy " + shopPolicy + " --redis " + as(t, e, admin, operator)
 			ran(t, exitDifferences, "inspect key=ab12"+at, "blocked by tier 1")

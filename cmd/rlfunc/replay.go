@@ -32,8 +32,9 @@ Read are Apache's and nginx's common and combined formats, and JSON lines as ngi
 --json-fields names other fields. Lines that can not be read are told and left out. A line that is a little earlier than one before
 it is decided at that one's time.
 
-Challenges are left out, as a log does not tell which request brought one; budgets are charged an endpoint's estimate. A limit of
-everybody is asked where the subject's own allow.
+Each line counts for its address, or with --subject user for its user, as the first identity of the policy's client that is not an
+address. Limits by other identities or by a combination are left out; the report names them. Challenges are left out, as a log does
+not tell which request brought one; budgets are charged an endpoint's estimate. A global limit is asked where the subject's own allow.
 
 Exit code 0 when nothing would have been refused, 2 when something would have been, 1 when it could not be told.`,
 		Example: `  rlfunc replay access.log --policy policy.yaml
@@ -48,7 +49,7 @@ Exit code 0 when nothing would have been refused, 2 when something would have be
 	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy's file (default policy.yaml or limits.yaml in the folder)")
 	cmd.Flags().StringVar(&f.format, "format", "auto", "of the lines: auto, common, combined or json")
 	cmd.Flags().StringVar(&f.fields, "json-fields", "", "names of fields: time=ts,ip=remote_ip,method=..,path=..,request=..,user=..,status=..,id=..")
-	cmd.Flags().StringVar(&f.subject, "subject", "ip", "who a request is: ip, or user, who is taken as an API key")
+	cmd.Flags().StringVar(&f.subject, "subject", "ip", "whom a line counts for: ip, or user")
 	cmd.Flags().StringVar(&f.o.Endpoint, "endpoint", "", "the endpoint of every line (default what the policy's patterns match)")
 	addDuration(cmd, &f.o.Late, "late", "how much earlier than one before it a line may be (default 1m)")
 	cmd.Flags().StringVar(&f.html, "html", "", "write a page with charts to this file")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
@@ -21,9 +22,9 @@ func (a *app) resetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset SUBJECT [--limit NAME] --reason TEXT",
 		Short: "Forget what a subject has taken of its limits and budgets",
-		Long: `Forgets what a subject has taken of every limit of the policy and spent of its budgets, or of the limits that --limit names:
-minute for one of every endpoint, chat/minute for one of endpoint chat, cost for the budgets. Receipts that were seen are forgotten
-as well. A block, attempts and strikes stay: see ` + "`rlfunc unblock`" + `. Guards remember a refusal for a few seconds
+		Long: `Forgets what a subject has taken of every limit of the policy that counts it and spent of its budgets, or of the limits that --limit
+names: minute for one of every endpoint, chat/minute for one of endpoint chat, cost for the budgets. A limit by: [tenant, path] counts
+tenant=a+path=b. IDs of requests that were seen are forgotten as well. A block, attempts and strikes stay: see ` + "`rlfunc unblock`" + `. Guards remember a refusal for a few seconds
 (guard.Options.DenyFor), so it takes effect everywhere after that.
 
 ` + recorded,
@@ -38,8 +39,8 @@ as well. A block, attempts and strikes stay: see ` + "`rlfunc unblock`" + `. Gua
 			}
 			var rows []ratelimit.Limit
 			var budgets bool
-			act.prepare = func(p *policy.Policy) (err error) {
-				rows, budgets, err = forgettable(p, only)
+			act.prepare = func(p *policy.Policy, subject string) (err error) {
+				rows, budgets, err = forgettable(p, subject, only)
 				return err
 			}
 			act.do = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
@@ -52,34 +53,45 @@ as well. A block, attempts and strikes stay: see ` + "`rlfunc unblock`" + `. Gua
 	return a.withAct(cmd, &act)
 }
 
-// forgettable are the limits that the names stand for, or all; and whether the budgets are among them.
-func forgettable(p *policy.Policy, names []string) (rows []ratelimit.Limit, budgets bool, err error) {
+// forgettable are the limits that count a subject, those of the names or all; and whether the budgets are among them.
+func forgettable(p *policy.Policy, subject string, names []string) (rows []ratelimit.Limit, budgets bool, err error) {
+	if len(p.Endpoints) == 0 && len(p.Limits) == 0 && p.Cost == nil {
+		return nil, false, errors.New("the policy has no limits: give --policy FILE with those of the service")
+	}
 	var known []string
-	add := func(limits []policy.Limit, prefix string) {
+	wanted := func(name string, by policy.By) bool {
+		if !by.Global() {
+			known = append(known, name)
+		}
+		named := slices.Contains(names, name)
+		if named && !inspect.Counts(p, by, subject) {
+			err = errors.Join(err, fmt.Errorf("limit %s does not count %s: it is by %s", name, subject, strings.Join(by, " and ")))
+		}
+		return (named || len(names) == 0) && inspect.Counts(p, by, subject)
+	}
+	add := func(limits []policy.Limit, endpoint string) {
 		for _, l := range limits {
-			known = append(known, prefix+l.Name)
-			if len(names) == 0 || slices.Contains(names, prefix+l.Name) {
-				rows = append(rows, ratelimit.Limit{Name: prefix + l.Name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window})
+			if name := policy.WireName(endpoint, l.Name); wanted(name, l.By) {
+				rows = append(rows, ratelimit.Limit{Name: name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window})
 			}
 		}
 	}
 	add(p.Limits, "")
 	for _, e := range p.Endpoints {
-		add(e.Limits, e.Name+"/")
+		add(e.Limits, e.Name)
 	}
 	if p.Cost != nil {
-		known = append(known, "cost")
-		budgets = len(names) == 0 || slices.Contains(names, "cost")
+		budgets = wanted("cost", p.Cost.By)
 	}
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, false, fmt.Errorf("the policy has no limit %q (limits: %s)", name, strings.Join(known, ", "))
+		if err == nil && !slices.Contains(known, name) {
+			err = fmt.Errorf("the policy has no limit %q (limits: %s)", name, strings.Join(known, ", "))
 		}
 	}
-	if len(rows) == 0 && !budgets {
-		return nil, false, errors.New("the policy has no limits: give --policy FILE with those of the service")
+	if err == nil && len(rows) == 0 && !budgets {
+		err = fmt.Errorf("no limit and no budget of the policy counts %s", subject)
 	}
-	return rows, budgets, nil
+	return rows, budgets, err
 }
 
 func forget(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, budgets bool) (string, error) {

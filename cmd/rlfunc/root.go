@@ -32,14 +32,15 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // An app is what the commands share.
 type app struct {
-	in       io.Reader
-	out, err io.Writer // data, talk
-	dir      string
-	json     bool
-	redis    string
-	channel  string
-	policy   string
-	warned   []string // the warnings that were printed
+	in        io.Reader
+	out, err  io.Writer // data, talk
+	dir       string
+	json      bool
+	redis     string
+	channel   string
+	policy    string
+	namespace string
+	warned    []string // the warnings that were printed
 
 	noReplicas  bool
 	interrupted <-chan struct{} // closed by the first signal

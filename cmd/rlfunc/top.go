@@ -49,7 +49,7 @@ printed each interval. --json prints an object each interval. --once prints one 
 }
 
 func (a *app) top(ctx context.Context, f topFlags) error {
-	rules, err := a.rules()
+	rules, err := a.toRead()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -50,7 +51,7 @@ func (p *page) head(text string) { p.line("\n%s", p.style.paint(bold, text)) }
 func (rep *Report) WriteText(w io.Writer, style Style) error {
 	p := &page{w: w, style: style, now: rep.Now}
 	if rep.Now.IsZero() {
-		p.line("no limits of everybody")
+		p.line("no global limits")
 		return p.err
 	}
 	p.line("%s  namespace %s, %s", p.style.paint(bold, Visible(rep.Subject)), rep.Namespace, rep.Now.UTC().Format("2006-01-02 15:04:05 UTC"))
@@ -63,9 +64,9 @@ func (rep *Report) WriteText(w io.Writer, style Style) error {
 	return p.err
 }
 
-// Visible is text from outside, without what a terminal would act on.
+// Visible is text from outside, without what a terminal would act on or not show: control, bidirectional and invisible characters.
 func Visible(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' || r >= 0x80 && r < 0xa0 }) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r == '\uFFFD' || !unicode.IsPrint(r) }) {
 		return fmt.Sprintf("%q", text)
 	}
 	return text
@@ -112,7 +113,7 @@ func (p *page) verdict(rep *Report) {
 	}
 	switch {
 	case !rep.Known && rep.Subject == "global":
-		p.line("nobody has made a request that still counts")
+		p.line("no request still counts")
 	case !rep.Known:
 		p.line("nothing is known of it: it has made no request that still counts")
 	case !rep.Refused:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -43,7 +44,7 @@ func NewReader(rdb fcall.Caller, p *policy.Policy) (*Reader, error) {
 func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 	rep := &Report{Format: 1, Subject: subject, Namespace: r.policy.Namespace}
 	times := r.override(rep)
-	rows := listed(r.policy, times)
+	rows := listed(r.policy, rep.Subject, times)
 	if err := r.look(ctx, rep, rows); err != nil {
 		return nil, fmt.Errorf("inspect %s: %w", subject, err)
 	}
@@ -61,12 +62,12 @@ func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 	return rep, nil
 }
 
-// Globals reports on the limits of everybody.
+// Globals reports on the global limits.
 func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 	rep := &Report{Format: 1, Subject: "global", Namespace: r.policy.Namespace}
-	rows := everybodys(r.policy)
+	rows := globals(r.policy)
 	for i := range rows {
-		subject := fcall.Subject(policy.Everybody + rows[i].path())
+		subject := fcall.Subject(policy.GlobalPrefix + rows[i].path())
 		found, err := r.guard.Look(ctx, guard.LookParams{Bucket: subject, Limits: []guard.LookLimits{{Name: rows[i].path()}}})
 		if err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", subject, err)
@@ -85,11 +86,16 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 }
 
 func (r *Reader) override(rep *Report) (times int64) {
-	o := r.policy.Overrides.Lookup().Of(rep.Subject)
-	if o.Allow || o.Deny || o.Multiply > 1 {
-		rep.Override = &Override{Allow: o.Allow, Deny: o.Deny, Multiply: o.Multiply}
+	all, sum := r.policy.Overrides.Lookup(), Override{Multiply: 1}
+	for part := range strings.SplitSeq(rep.Subject, "+") {
+		o := all.Of(part)
+		sum.Deny, sum.Allow, sum.Multiply = sum.Deny || o.Deny, sum.Allow || o.Allow, max(sum.Multiply, o.Multiply)
 	}
-	return max(o.Multiply, 1)
+	sum.Allow = sum.Allow && !sum.Deny
+	if sum.Allow || sum.Deny || sum.Multiply > 1 {
+		rep.Override = &sum
+	}
+	return sum.Multiply
 }
 
 // atOnce is how many limits one call takes.
@@ -147,7 +153,7 @@ func shortened(token string) string {
 
 func (r *Reader) block(ctx context.Context, rep *Report) error {
 	p := abuse.StatusParams{Bucket: fcall.Subject(rep.Subject)}
-	if a := r.policy.Abuse; a != nil {
+	if a := r.policy.Abuse; a != nil && Counts(r.policy, a.By, rep.Subject) {
 		p.StrikeMemory = a.StrikeMemory
 		var longest time.Duration
 		for _, t := range a.Tiers {
@@ -213,7 +219,7 @@ func (l *Limit) answer(a *ratelimit.LimitResult, now time.Time) {
 }
 
 func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
-	if r.policy.Cost == nil {
+	if r.policy.Cost == nil || !Counts(r.policy, r.policy.Cost.By, rep.Subject) {
 		return nil
 	}
 	p := cost.PeekParams{Bucket: fcall.Subject(rep.Subject), Estimate: 1}

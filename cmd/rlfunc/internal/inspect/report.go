@@ -30,7 +30,7 @@ type Report struct {
 	Challenges   []Challenge   `json:"challenges"`
 }
 
-// An Override is what the policy says of this subject alone.
+// An Override is what the policy says of this subject alone, or of the identities that it combines.
 type Override struct {
 	Allow    bool  `json:"allow"`
 	Deny     bool  `json:"deny"`
@@ -49,6 +49,7 @@ type Block struct {
 type Limit struct {
 	Endpoint   string      `json:"endpoint,omitempty"` // "" for one of every endpoint
 	Name       string      `json:"name"`
+	By         policy.By   `json:"by"` // whose requests it counts together
 	Global     bool        `json:"global"`
 	Kind       policy.Kind `json:"kind"`
 	Limit      int64       `json:"limit"`

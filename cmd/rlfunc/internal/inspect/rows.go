@@ -1,13 +1,15 @@
 package inspect
 
-import "github.com/rlfunc/rlfunc/guard/policy"
+import (
+	"slices"
+	"strings"
 
-// listed are the limits that a subject has: those of every endpoint first.
-func listed(p *policy.Policy, times int64) []Limit {
-	rows := rowsOf(nil, p.Limits, "", false)
-	for i := range p.Endpoints {
-		rows = rowsOf(rows, p.Endpoints[i].Limits, p.Endpoints[i].Name, false)
-	}
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// listed are the limits that count a subject: those of the whole policy first.
+func listed(p *policy.Policy, subject string, times int64) []Limit {
+	rows := rowsOf(p, func(by policy.By) bool { return Counts(p, by, subject) })
 	for i := range rows {
 		rows[i].Limit *= times
 		rows[i].Burst *= times
@@ -15,20 +17,39 @@ func listed(p *policy.Policy, times int64) []Limit {
 	return rows
 }
 
-// everybodys are the limits that everybody shares.
-func everybodys(p *policy.Policy) []Limit {
-	rows := rowsOf(nil, p.Global, "", true)
-	for i := range p.Endpoints {
-		rows = rowsOf(rows, p.Endpoints[i].Global, p.Endpoints[i].Name, true)
+// Counts reports whether the requests of a subject, which may be a combination, are counted by these identities.
+func Counts(p *policy.Policy, by policy.By, subject string) bool {
+	parts := strings.Split(subject, "+")
+	if len(parts) != len(by) || by.Global() {
+		return false
 	}
-	return rows
+	for i, part := range parts {
+		name, _, _ := strings.Cut(part, "=")
+		if !slices.Contains(p.Alternatives(by[i]), name) {
+			return false
+		}
+	}
+	return true
 }
 
-func rowsOf(rows []Limit, limits []policy.Limit, endpoint string, global bool) []Limit {
-	for _, l := range limits {
-		rows = append(rows, Limit{
-			Endpoint: endpoint, Name: l.Name, Global: global, Kind: l.Kind, Limit: l.Limit, Window: Seconds(l.Window), Burst: l.Burst, Cost: l.Cost, Shadow: l.Shadow,
-		})
+// globals are the limits that count every request.
+func globals(p *policy.Policy) []Limit { return rowsOf(p, policy.By.Global) }
+
+func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {
+	var rows []Limit
+	add := func(limits []policy.Limit, endpoint string) {
+		for _, l := range limits {
+			if wanted(l.By) {
+				rows = append(rows, Limit{
+					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(l.Window), Burst: l.Burst,
+					Cost: l.Cost, Shadow: l.Shadow,
+				})
+			}
+		}
+	}
+	add(p.Limits, "")
+	for i := range p.Endpoints {
+		add(p.Endpoints[i].Limits, p.Endpoints[i].Name)
 	}
 	return rows
 }

@@ -62,7 +62,7 @@ func section(title string, counts []report.Count, rows, width int, all int64, se
 	name := max(width-barWidth-22, 16)
 	lines := []string{"", s.bold(fmt.Sprintf("%-*s %9s %8s", name, strings.ToUpper(title), "REFUSALS", "PER SEC"))}
 	if len(counts) == 0 {
-		return append(lines, "nobody")
+		return append(lines, "none")
 	}
 	full := "█"
 	if s.ASCII {
