@@ -184,7 +184,7 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 			return err
 		}},
 		{name: "guard, gcra 100/h", call: func(ctx context.Context, i int) error {
-			d, err := guarded.Decide(ctx, guard.Request{Endpoint: "chat", Subject: string(subject(i))})
+			d, err := guarded.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + string(subject(i))}})
 			if err == nil && d.Fallback != guard.FallbackNone {
 				err = fmt.Errorf("decided without Redis: %w", d.Cause)
 			}

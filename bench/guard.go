@@ -20,6 +20,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -117,7 +118,7 @@ func guardedServices(rdb *redis.Client) (services []service, done func(), err er
 			_ = g.Close()
 		}
 	}
-	protect := func(name string, o guard.Options, p *policy.Policy) {
+	protect := func(name string, o guard.Options, p *policy.Policy, code policy.Code) {
 		p.Timeout = 10 * time.Second // what is measured is not cut off
 		g, e := guard.New(rdb, p, o)
 		if e != nil {
@@ -125,7 +126,7 @@ func guardedServices(rdb *redis.Client) (services []service, done func(), err er
 			return
 		}
 		guards = append(guards, g)
-		m, e := httpguard.New(g, httpguard.Options{})
+		m, e := httpguard.New(g, httpguard.Options{Code: code})
 		if e != nil {
 			err = errors.Join(err, e)
 			return
@@ -138,13 +139,22 @@ func guardedServices(rdb *redis.Client) (services []service, done func(), err er
 	}
 	logs := []policy.Limit{{Name: "minute", Limit: perHour, Window: time.Minute}, {Name: "hour", Limit: perHour, Window: time.Hour}}
 	global := one(gcra)
-	global.Global = []policy.Limit{{Name: "all", Kind: policy.FixedWindow, Limit: perHour, Window: time.Second}}
+	global.Limits = []policy.Limit{{Name: "all", By: policy.By{policy.ByAll}, Kind: policy.FixedWindow, Limit: perHour, Window: time.Second}}
+	each := func(by string) policy.Limit {
+		l := gcra
+		l.Name, l.By = by, policy.By{by}
+		return l
+	}
+	three := one(each(policy.ByIP), each("user"), each(policy.ByAll))
+	three.Identities = map[string]policy.Identity{"user": {Func: true}}
+	users := policy.Code{Funcs: map[string]identity.Func{"user": func(r *http.Request) (string, error) { return r.RemoteAddr, nil }}}
 
 	services = append(services, service{"no limiter", http.HandlerFunc(ok)})
-	protect("guard, gcra", guard.Options{}, one(gcra))
-	protect("guard, gcra, no sharing", guard.Options{NoSharing: true}, one(gcra))
-	protect("guard, minute and hour logs", guard.Options{}, one(logs...))
-	protect("guard, gcra and a global limit", guard.Options{}, global)
+	protect("guard, gcra", guard.Options{}, one(gcra), policy.Code{})
+	protect("guard, gcra, no sharing", guard.Options{NoSharing: true}, one(gcra), policy.Code{})
+	protect("guard, minute and hour logs", guard.Options{}, one(logs...), policy.Code{})
+	protect("guard, gcra and a global limit", guard.Options{}, global, policy.Code{})
+	protect("guard, gcra by ip, by user and global", guard.Options{}, three, users)
 
 	limiter429 := redis_rate.NewLimiter(rdb)
 	services = append(services, service{"redis_rate in a handler", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,12 +182,13 @@ func aloneRows(ctx context.Context, rounds int, span time.Duration) ([]Row, erro
 		return nil, err
 	}
 	defer refused.Close()
+	asked := guard.Request{Endpoint: "chat", Subjects: []string{"ip=192.0.2.1"}}
 	rates := make([]float64, 0, rounds)
 	for range rounds {
 		n, start := 0, time.Now()
 		for time.Since(start) < span {
 			for range 1000 {
-				d, err := refused.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"})
+				d, err := refused.Decide(ctx, asked)
 				if err != nil {
 					return nil, fmt.Errorf("a remembered refusal: %w", err)
 				}
@@ -214,7 +225,7 @@ func refusedGuard(ctx context.Context) (*guard.Guard, error) {
 		return nil, err
 	}
 	for range 2 {
-		if _, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: "ip=192.0.2.1"}); err != nil {
+		if _, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"ip=192.0.2.1"}}); err != nil {
 			return nil, err
 		}
 	}
@@ -235,7 +246,7 @@ func deadRow(ctx context.Context, contract policy.OnFailure) (Row, error) {
 	var took []float64
 	for i := range 20_000 {
 		began := time.Now()
-		_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subject: fmt.Sprintf("ip=192.0.%d.%d", i%40, i%250)})
+		_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{fmt.Sprintf("ip=192.0.%d.%d", i%40, i%250)}})
 		if err != nil && !errors.Is(err, guard.ErrUnavailable) {
 			return Row{}, err
 		}

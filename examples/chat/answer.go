@@ -16,11 +16,10 @@ import (
 // chat answers a request that the guard has let through, and settles what it reserved.
 func (s *service) chat(w http.ResponseWriter, r *http.Request) {
 	d := httpguard.FromContext(r.Context())
-	// The model goes on when the client hangs up: a double click, or a retry within the endpoint's dedup, is not charged and gets the
-	// answer that was paid for. A duplicate may be here before the request that it repeats; whoever comes first asks the model.
-	ctx := context.WithoutCancel(r.Context())
+	// A duplicate gets the answer that was paid for. It may be here before the request that it repeats; the first one asks the model.
+	ctx := r.Context()
 	q := questionOf(ctx)
-	a, err := s.answers.Get(ctx, d.Subject+" "+r.Header.Get(fingerprintHeader), otter.LoaderFunc[string, answer](func(context.Context, string) (answer, error) {
+	a, err := s.answers.Get(ctx, q.receipt, otter.LoaderFunc[string, answer](func(context.Context, string) (answer, error) {
 		return think(q, s.pace), nil
 	}))
 	if err != nil {

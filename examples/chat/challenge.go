@@ -13,15 +13,14 @@ import (
 // knownFor is how long a fingerprint can be exchanged for a new one.
 const knownFor = 30 * 24 * time.Hour
 
-// challenge issues a one-time challenge in a signed fingerprint. Who brings the last one stays who it was; who brings none is new, and
-// an address has few newcomers: else a ban would end with a cookie.
+// challenge issues a one-time challenge in a signed fingerprint. A client that brings its last one stays the same device. One that brings
+// none, or one that is not signed, is new, and an address has few newcomers: else a ban would end with a cookie.
 func (s *service) challenge(w http.ResponseWriter, r *http.Request) {
-	hash, err := s.signer.Verify(r.Context(), r.Header.Get(fingerprintHeader))
-	if err == nil {
+	if _, hash := s.fingerprint(r); hash != "" {
 		s.issue(w, r, hash)
 		return
 	}
-	s.addresses.For("newcomer", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.guarded.For("newcomer", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.issue(w, r, fcall.NewToken())
 	})).ServeHTTP(w, r)
 }
@@ -35,19 +34,19 @@ func (s *service) issue(w http.ResponseWriter, r *http.Request, hash string) {
 		return
 	}
 	issued, err := s.challenges.Issue(ctx, challenge.IssueParams{
-		Bucket: fcall.Subject("fp=" + hash), // the subject that guard makes of the fingerprint
+		Bucket: fcall.Subject(device + "=" + hash), // the subject that guard makes of the fingerprint
 		Token:  fcall.NewToken(), TTL: endpoint.Challenge.TTL,
 	})
 	if err != nil {
 		slog.Error("issue a challenge", "err", err)
 		w.Header().Set("Retry-After", "1")
-		refuse(w, r, http.StatusServiceUnavailable, "limiter_unavailable", "The service can not issue challenges right now.")
+		refuse(w, r, http.StatusServiceUnavailable, "limiter_unavailable", "The service cannot issue challenges right now.")
 		return
 	}
 	fingerprint, err := s.signer.Sign(issued.Token, hash, time.Now().Add(knownFor))
 	if err != nil {
 		slog.Error("sign a fingerprint", "err", err)
-		refuse(w, r, http.StatusInternalServerError, "not_signed", "The service can not sign fingerprints.")
+		refuse(w, r, http.StatusInternalServerError, "not_signed", "The service cannot sign fingerprints.")
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")

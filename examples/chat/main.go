@@ -1,5 +1,5 @@
-// Command chat is a service whose every request is decided by package guard: one-time challenges, signed fingerprints, limits of a
-// minute and an hour and of everybody together, a budget of tokens, and bans that grow.
+// Command chat is a service whose every request is decided by package guard: one-time challenges, signed fingerprints, limits of devices and
+// addresses and a global one, a budget of tokens, and bans that grow.
 package main
 
 import (
@@ -99,8 +99,8 @@ func connect(url string) (*redis.Client, error) {
 	return redis.NewClient(o), nil
 }
 
-// prepare loads the libraries that are absent. An unreachable Redis is no reason not to start: what is closed answers 503 until it is
-// there, and the first call that finds no library loads it by itself.
+// prepare loads missing libraries. The service also starts without Redis: what is closed answers 503 until Redis is there, and the first
+// call that finds no library loads it by itself.
 func prepare(ctx context.Context, client *redis.Client) error {
 	for _, lib := range []*fcall.Library{library.Library, challenge.Library, cost.Library} {
 		if _, err := loader.Ensure(ctx, client, lib); errors.Is(err, loader.ErrUnreachable) {

@@ -12,7 +12,9 @@ import (
 // A question is the body of POST /v1/chat.
 type question struct {
 	Message   string `json:"message"`
-	MaxTokens int64  `json:"max_tokens"` // of the answer: 1 to 1000, 100 when absent
+	MaxTokens int64  `json:"max_tokens"` // of the answer: 1 to 1000, 100 when omitted
+
+	receipt string // the signed fingerprint, as guard takes it; without one a text of this request alone
 }
 
 const (
@@ -22,8 +24,12 @@ const (
 
 type questionKey struct{}
 
-// asking reads the question before the guard decides, which reserves as many tokens as the answer may have.
-func asking(next http.Handler) http.Handler {
+// asking reads the question before the guard decides, which reserves as many tokens as the answer may have. It also verifies the fingerprint:
+// one that guard believes is valid before, and may have expired behind it.
+//
+// A request goes on when its client hangs up: a retry within the endpoint's idempotency is free, so the request that it repeats must stay
+// charged. Else two requests with one fingerprint, of which one hangs up in the right moment, would have an answer for nothing.
+func (s *service) asking(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := question{MaxTokens: 100}
 		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBytes)).Decode(&q)
@@ -31,7 +37,10 @@ func asking(next http.Handler) http.Handler {
 			refuse(w, r, http.StatusBadRequest, "bad_request", `The body must be {"message": "...", "max_tokens": 1 to 1000}, at most 16 KiB.`)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), questionKey{}, q)))
+		if q.receipt, _ = s.fingerprint(r); q.receipt == "" {
+			q.receipt = fcall.NewToken()
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(context.WithoutCancel(r.Context()), questionKey{}, q)))
 	})
 }
 

@@ -21,15 +21,16 @@ import (
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
 )
 
-// fingerprintHeader brings what POST /v1/challenge gave.
-const fingerprintHeader = policy.DefaultFingerprintHeader
+const (
+	fingerprintHeader = "X-Fingerprint" // brings what POST /v1/challenge gave
+	device            = "device"        // the policy's identity of a fingerprint
+)
 
 // A service is all that its handlers need.
 type service struct {
 	redis      *redis.Client
 	guard      *guard.Guard
-	clients    *httpguard.Middleware // who is asking is told by the fingerprint
-	addresses  *httpguard.Middleware // ... by the address
+	guarded    *httpguard.Middleware
 	challenges *challenge.Client
 	signer     *identity.HMAC
 	metrics    *prometheus.Metrics
@@ -56,14 +57,8 @@ func newService(client *redis.Client, s settings) (*service, error) {
 	if svc.guard, err = guard.New(client, p, guard.Options{Hooks: []guard.Hooks{told.Hooks()}}); err != nil {
 		return nil, err
 	}
-	if svc.clients, err = httpguard.New(svc.guard, httpguard.Options{Verifier: svc.signer, Estimate: estimate}); err != nil {
-		return nil, err
-	}
-	byAddress, err := addressOf(p.Identity)
-	if err != nil {
-		return nil, err
-	}
-	if svc.addresses, err = httpguard.New(svc.guard, httpguard.Options{Identify: byAddress.Identify}); err != nil {
+	signed := policy.Code{Verifiers: map[string]identity.Verifier{device: svc.signer}}
+	if svc.guarded, err = httpguard.New(svc.guard, httpguard.Options{Code: signed, Estimate: estimate}); err != nil {
 		return nil, err
 	}
 	// guard consumes what is issued here, so both are in one namespace.
@@ -82,17 +77,22 @@ func newSigner(key string) (*identity.HMAC, error) {
 		slog.Warn("CHAT_KEY is not set: fingerprints are signed with a key that ends with this process")
 		key = rand.Text() + rand.Text()
 	}
-	signer, err := identity.NewHMAC([]byte(key))
+	signer, err := identity.NewHMAC(identity.HMACKey{ID: "chat", Secret: []byte(key)})
 	if err != nil {
 		return nil, fmt.Errorf("read CHAT_KEY: %w", err)
 	}
 	return signer, nil
 }
 
-// addressOf tells who a request is by its address alone, as the policy finds it.
-func addressOf(id policy.Identity) (*identity.Identifier, error) {
-	id.From, id.Fingerprint.Verify = []policy.Source{policy.FromIP}, policy.VerifyNone
-	return id.Identifier(nil)
+// fingerprint returns the fingerprint of a request that the service has signed, and the hash in it; "" without one. A request may bring
+// others beside it: guard does not believe them either, and refuses a request with two that are signed.
+func (s *service) fingerprint(r *http.Request) (fingerprint, hash string) {
+	for _, value := range r.Header.Values(fingerprintHeader) {
+		if hash, err := s.signer.Verify(r.Context(), value); err == nil {
+			return value, hash
+		}
+	}
+	return "", ""
 }
 
 func (s *service) close() {
@@ -104,10 +104,10 @@ func (s *service) close() {
 
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/challenge", s.addresses.For("challenge", http.HandlerFunc(s.challenge)))
-	mux.Handle("POST /v1/chat", asking(s.clients.For("chat", http.HandlerFunc(s.chat))))
-	mux.Handle("GET /v1/models", s.addresses.For("models", http.HandlerFunc(models)))
-	mux.Handle("GET /{$}", s.addresses.For("page", http.HandlerFunc(page)))
+	mux.Handle("POST /v1/challenge", s.guarded.For("challenge", http.HandlerFunc(s.challenge)))
+	mux.Handle("POST /v1/chat", s.asking(s.guarded.For("chat", http.HandlerFunc(s.chat))))
+	mux.Handle("GET /v1/models", s.guarded.For("models", http.HandlerFunc(models)))
+	mux.Handle("GET /{$}", s.guarded.For("page", http.HandlerFunc(page)))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.Handle("GET /metrics", s.metrics)
 	return mux
@@ -117,7 +117,7 @@ func models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]any{"models": []string{"make-believe"}})
 }
 
-// healthz says that the process serves. Redis is told, and is no reason to be restarted.
+// healthz reports that the process serves, and the state of Redis, which is not a reason to restart the process.
 func (s *service) healthz(w http.ResponseWriter, r *http.Request) {
 	state := "up"
 	if err := s.redis.Ping(r.Context()).Err(); err != nil {

@@ -17,7 +17,7 @@ func main() {
 	ctx := context.Background()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
 
-	// Loads the library where it is absent. It never replaces one: that is a deploy's business.
+	// Loads the library if it is missing. It never replaces a library; only a deploy does.
 	if _, err := loader.Ensure(ctx, rdb, ratelimit.Library); err != nil {
 		log.Fatal(err)
 	}

@@ -51,8 +51,8 @@ func (c *client) send(ctx context.Context, method, path, body string, header ...
 	if c.fingerprint != "" {
 		r.Header.Set("X-Fingerprint", c.fingerprint)
 	}
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	for i := 0; i < len(header); i += 2 { // before what is there
+		r.Header[header[i]] = append([]string{header[i+1]}, r.Header[header[i]]...)
 	}
 	response, err := browser.Do(r)
 	if err != nil {

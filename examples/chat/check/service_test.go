@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,14 +81,24 @@ func (s *service) write(t *testing.T, text string) {
 func (s *service) spent(t *testing.T, c *client) int64 {
 	t.Helper()
 	hour := []cost.PeekLimits{{Budget: 2000e6, Window: time.Hour}}
-	result, err := s.costs.Peek(t.Context(), cost.PeekParams{Bucket: fcall.Subject("fp=" + c.hash()), Limits: hour})
+	result, err := s.costs.Peek(t.Context(), cost.PeekParams{Bucket: fcall.Subject("device=" + c.hash()), Limits: hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return int64(result.Limits[0].Spent / 1e6)
 }
 
-// end asks the service to stop, and tells its exit status.
+// reload writes a policy, and waits until the service has it: RateLimit-Policy of GET /v1/models then begins with a text.
+func (s *service) reload(t *testing.T, text, models string) {
+	t.Helper()
+	looker := &client{service: s, address: "192.0.2.20"}
+	s.write(t, text)
+	await(t, "the service has the policy with "+models, func() bool {
+		return strings.HasPrefix(looker.must(t, http.MethodGet, "/v1/models", "").policy, models)
+	})
+}
+
+// end asks the service to stop, and returns its exit status.
 func (s *service) end(t *testing.T) int {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {

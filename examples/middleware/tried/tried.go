@@ -31,7 +31,7 @@ func Limits(t *testing.T) (file, redisAddr string) {
 	return file, addr.String()
 }
 
-// Handler asks twelve times, of which ten pass, also by a path that a router may read otherwise.
+// Handler asks twelve times, of which ten pass. Then neither another path that a router may read alike nor a header opens the way.
 func Handler(t *testing.T, make func(file, redisAddr string) http.Handler) {
 	t.Helper()
 	h := make(Limits(t))
@@ -47,9 +47,15 @@ func Handler(t *testing.T, make func(file, redisAddr string) http.Handler) {
 	if got[200] != 10 || got[429] != 2 {
 		t.Errorf("statuses are %v", got)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1%2Fchat", nil))
-	if w.Code != 429 {
-		t.Errorf("by another path: %d", w.Code)
+	further := map[string]*http.Request{"another path": httptest.NewRequest(http.MethodPost, "/v1%2Fchat", nil)}
+	for _, header := range []string{"X-API-Key", "X-Fingerprint", "X-Forwarded-For", "Idempotency-Key"} {
+		further[header] = httptest.NewRequest(http.MethodPost, "/v1/chat", nil)
+		further[header].Header.Set(header, "203.0.113.7")
+	}
+	for by, r := range further {
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != http.StatusTooManyRequests {
+			t.Errorf("by %s: %d", by, w.Code)
+		}
 	}
 }
