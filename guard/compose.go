@@ -18,6 +18,9 @@ func (g *Guard) compose(d *Decision, q *question, answers []answer) {
 		}
 	}
 	d.takeLimits(q, answers)
+	if d.Allowed && q.plan.counting {
+		d.counting = &counting{guard: g, backend: g.remote, asked: q, answers: answers}
+	}
 	for i := range answers {
 		c, a := &q.calls[i], &answers[i]
 		if c.account == nil || a.err != nil {

@@ -74,8 +74,9 @@ type Decision struct {
 	// Age is how long ago Limits and Budgets were read: 0 unless Cached.
 	Age time.Duration
 
-	charge *charge
-	block  time.Duration // of RetryAfter, what the subject's block takes
+	charge   *charge
+	counting *counting
+	block    time.Duration // of RetryAfter, what the subject's block takes
 }
 
 // Clone returns a copy whose Limits and Budgets may be edited. Both share one reservation.

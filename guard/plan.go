@@ -32,6 +32,7 @@ type plans struct {
 type plan struct {
 	endpoint  *policy.Endpoint
 	unbounded bool // a request that nothing counts passes
+	counting  bool // some limit counts some responses only
 	dedup     time.Duration
 	repeats   *int64 // of a receipt, that pass
 	rows      []row
@@ -55,6 +56,7 @@ type row struct {
 	whose     whose
 	onFailure policy.OnFailure
 	share     float64
+	count     *policy.Responses // that it counts; nil for all
 }
 
 // A budgetRow is a budget that a settlement is held to.
@@ -160,8 +162,9 @@ func (pl *plan) add(p *policy.Policy, endpoint string, l *policy.Limit, global b
 			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
 		},
 		state: LimitState{Name: l.Name, Kind: l.Kind, Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: global, Shadow: l.Shadow},
-		whose: whoseOf(p, l.By, wire), onFailure: l.OnFailure, share: l.Share,
+		whose: whoseOf(p, l.By, wire), onFailure: l.OnFailure, share: l.Share, count: l.Count,
 	}
+	pl.counting = pl.counting || l.Count != nil
 	if l.Shadow {
 		r.onFailure = policy.Open
 	}

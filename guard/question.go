@@ -16,6 +16,7 @@ type question struct {
 	plan    *plan
 	request Request
 	resolved
+	sent  moment
 	calls []call
 	one   [1]call // what calls is of, where there is one
 }
@@ -29,6 +30,7 @@ type call struct {
 	account *packedAccount // nil where it charges no budgets
 
 	challenge bool // it looks at the challenge
+	local     bool // its limits are this process's share
 }
 
 // ask makes the calls of a request.
@@ -111,6 +113,7 @@ func (q *question) splitCalls() {
 // put gives a call its limits, as many as fit.
 func (q *question) put(c *call, rows rowSet, local bool) {
 	rows, c.rest = rows.cut(mostInACall)
+	c.local = local
 	c.rows, c.limits = rows, q.plan.pack(rows, local, q.times)
 	c.params.Limits, c.params.LimitsOf = c.limits.pack, q.subjectsOf(rows, string(c.params.Bucket))
 	if q.request.Weight > 1 {

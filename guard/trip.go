@@ -45,7 +45,8 @@ func (q *question) turnedAway() fate {
 
 // start sends the calls; the trip's end is await's business.
 func (g *Guard) start(ctx context.Context, q *question) *trip {
-	t := &trip{guard: g, asked: q, sent: now(), done: make(chan struct{})}
+	q.sent = now()
+	t := &trip{guard: g, asked: q, sent: q.sent, done: make(chan struct{})}
 	g.trips.Add(1)
 	go t.run(context.WithoutCancel(ctx))
 	return t

@@ -85,7 +85,7 @@ func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, q *question
 	d.Fallback = FallbackOpen
 	if local.any() {
 		d.Fallback = FallbackLocal
-		ps.decideHere(ctx, d, q.here(local))
+		g.decideHere(ctx, ps.local, d, q.here(local))
 	}
 	if d.Allowed && q.account != "" && d.charge == nil {
 		d.charge = q.chargeWithout(g)
@@ -155,8 +155,9 @@ func unanswered(n int, cause error) []answer {
 
 // decideHere asks the engine in this process, which answers at once: a context that may end would cost a goroutine. It keeps what it
 // takes: when Redis answers again, this share is fresh there.
-func (ps *plans) decideHere(ctx context.Context, d *Decision, q *question) {
-	answers := ps.local.admit(context.WithoutCancel(ctx), q.calls)
+func (g *Guard) decideHere(ctx context.Context, local backend, d *Decision, q *question) {
+	q.sent = now()
+	answers := local.admit(context.WithoutCancel(ctx), q.calls)
 	for i := range answers {
 		if err := answers[i].err; err != nil { // a weight above this process's share, or a key that is larger than all memory: there is no room here
 			d.Allowed, d.Reason = false, ReasonLimit
@@ -166,6 +167,9 @@ func (ps *plans) decideHere(ctx context.Context, d *Decision, q *question) {
 		d.take(q, &q.calls[i], &answers[i].result)
 	}
 	d.takeLimits(q, answers)
+	if d.Allowed && q.plan.counting {
+		d.counting = &counting{guard: g, backend: local, asked: q, answers: answers, next: d.counting}
+	}
 	if q.calls[0].account != nil {
 		d.takeBudgets(q.calls[0].account, &answers[0].result)
 	}

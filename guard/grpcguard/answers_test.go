@@ -176,6 +176,38 @@ endpoints:
 	}
 }
 
+func TestCount_onlyCodesThatCount(t *testing.T) {
+	for _, method := range methods {
+		wrong := true
+		f := serve(t, `
+endpoints:
+  - name: login
+    match: ["/chat.Chat/*"]
+    limits: [{name: failures, limit: 2, window: 15m, count: {code: [Unauthenticated]}}]
+`, grpcguard.Options{}, func(context.Context) error {
+			if wrong {
+				return status.Error(codes.Unauthenticated, "no")
+			}
+			return nil
+		})
+		ask := func() codes.Code {
+			code := status.Code(f.call(t.Context(), method, "x-api-key", "ada"))
+			if err := f.guard.Close(); err != nil { // waits for what is given back
+				t.Fatal(err)
+			}
+			return code
+		}
+		var got []codes.Code
+		for _, wrong = range []bool{false, false, false, true, false, true, false} {
+			got = append(got, ask())
+		}
+		want := []codes.Code{codes.OK, codes.OK, codes.OK, codes.Unauthenticated, codes.OK, codes.Unauthenticated, codes.ResourceExhausted}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", method, diff)
+		}
+	}
+}
+
 func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
 	entered := make(chan struct{}, 1)
 	for name, c := range map[string]struct {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -71,12 +73,20 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	if d == nil {
 		return handler(ctx, req)
 	}
-	nothing := true
+	nothing, code := true, codes.Unknown
 	ctx = context.WithValue(ctx, contextKey{}, d)
-	defer func() { d.FinishSoon(ctx, nothing) }() // also when the handler panics
+	defer func() { // also when the handler panics
+		d.FinishSoon(ctx, nothing)
+		respond(ctx, d, code)
+	}()
 	reply, err := handler(ctx, req)
-	nothing = err != nil && ctx.Err() != nil
+	nothing, code = err != nil && ctx.Err() != nil, status.Code(err)
 	return reply, err
+}
+
+// respond says which status code a call ended with.
+func respond(ctx context.Context, d *guard.Decision, code codes.Code) {
+	d.Respond(ctx, func(r *policy.Responses) bool { return slices.Contains(r.Code, policy.StatusCode(code.String())) })
 }
 
 // admit returns the decision that lets a call through and who it is from, nil where the policy says nothing of it, or the error to answer

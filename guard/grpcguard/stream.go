@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
@@ -32,14 +34,15 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 		err = handler(srv, s)
 		return s.end(err)
 	}
-	returned := false
+	returned, code := false, codes.Unknown
 	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
 	defer func() { // also when the handler panics
 		d.FinishSoon(s.ctx, !s.began.Load() && (!returned || s.ctx.Err() != nil))
+		respond(s.ctx, d, code)
 	}()
-	err = handler(srv, s)
-	returned = true
-	return s.end(err)
+	err = s.end(handler(srv, s))
+	returned, code = true, status.Code(err)
+	return err
 }
 
 // guarded is a stream whose context holds the decision, and whose received messages may be counted.

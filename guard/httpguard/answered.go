@@ -10,36 +10,45 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// observe returns w with a flag that reports whether an answer began: a status other than an informational one, a byte of a body, a flush or a
-// hijack. What w implements stays.
-func observe(w http.ResponseWriter) (http.ResponseWriter, *atomic.Bool) {
-	began := new(atomic.Bool)
+// An answered is what a handler has answered so far: the status; 0 before an answer began, which is a status other than an informational
+// one, a byte of a body, a flush or a hijack.
+type answered struct{ status atomic.Int32 }
+
+func (a *answered) began() bool { return a.status.Load() != 0 }
+
+// is notes the first status.
+func (a *answered) is(status int) { a.status.CompareAndSwap(0, int32(status)) }
+
+// observe returns w with what will be answered. What w implements stays.
+func observe(w http.ResponseWriter) (http.ResponseWriter, *answered) {
+	a := new(answered)
+	ok := func() { a.is(http.StatusOK) }
 	return httpsnoop.Wrap(w, httpsnoop.Hooks{
 		WriteHeader: func(next httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
 			return func(code int) {
 				if code >= 200 || code == http.StatusSwitchingProtocols {
-					began.Store(true)
+					a.is(code)
 				}
 				next(code)
 			}
 		},
 		Write: func(next httpsnoop.WriteFunc) httpsnoop.WriteFunc {
-			return func(b []byte) (int, error) { began.Store(true); return next(b) }
+			return func(b []byte) (int, error) { ok(); return next(b) }
 		},
 		WriteString: func(next httpsnoop.WriteStringFunc) httpsnoop.WriteStringFunc {
-			return func(s string) (int, error) { began.Store(true); return next(s) }
+			return func(s string) (int, error) { ok(); return next(s) }
 		},
 		ReadFrom: func(next httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
-			return func(src io.Reader) (int64, error) { began.Store(true); return next(src) }
+			return func(src io.Reader) (int64, error) { ok(); return next(src) }
 		},
 		Flush: func(next httpsnoop.FlushFunc) httpsnoop.FlushFunc {
-			return func() { began.Store(true); next() }
+			return func() { ok(); next() }
 		},
 		FlushError: func(next httpsnoop.FlushErrorFunc) httpsnoop.FlushErrorFunc {
-			return func() error { began.Store(true); return next() }
+			return func() error { ok(); return next() }
 		},
 		Hijack: func(next httpsnoop.HijackFunc) httpsnoop.HijackFunc {
-			return func() (net.Conn, *bufio.ReadWriter, error) { began.Store(true); return next() }
+			return func() (net.Conn, *bufio.ReadWriter, error) { a.is(http.StatusSwitchingProtocols); return next() }
 		},
-	}), began
+	}), a
 }

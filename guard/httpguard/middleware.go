@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -129,14 +130,18 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	ctx := context.WithValue(r.Context(), contextKey{}, d)
-	if d.Reservation() == "" {
+	if d.Reservation() == "" && !d.Counting() {
 		next.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
-	w, began := observe(w)
+	w, answer := observe(w)
 	returned := false
 	defer func() { // also when the handler panics
-		d.FinishSoon(ctx, !began.Load() && (!returned || ctx.Err() != nil))
+		d.FinishSoon(ctx, !answer.began() && (!returned || ctx.Err() != nil))
+		if returned {
+			answer.is(http.StatusOK) // net/http writes it
+		}
+		d.Respond(ctx, func(r *policy.Responses) bool { return slices.Contains(r.Status, int(answer.status.Load())) })
 	}()
 	next.ServeHTTP(w, r.WithContext(ctx))
 	returned = true

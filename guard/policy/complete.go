@@ -67,6 +67,9 @@ func (p *Policy) completeLimits(limits []Limit) []Limit {
 	for i := range limits {
 		l := &limits[i]
 		l.By = completeBy(l.By)
+		if l.Count != nil {
+			l.Count = &Responses{Status: slices.Clone(l.Count.Status), Code: slices.Clone(l.Count.Code)}
+		}
 		fill(&l.Kind, SlidingLog)
 		fill(&l.Cost, 1)
 		fill(&l.OnFailure, p.OnFailure)

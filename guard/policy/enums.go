@@ -68,6 +68,15 @@ const (
 	UnmatchedRefuse Unmatched = "refuse" // it is refused with 404
 )
 
+// StatusCode is a status code of gRPC by its name.
+type StatusCode string
+
+// statusCodes are the status codes of gRPC.
+var statusCodes = []string{
+	"OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
+	"FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss", "Unauthenticated",
+}
+
 // An enum is a type with few values. An absent value is "".
 type enum interface{ values() []string }
 
@@ -80,5 +89,6 @@ func (Payload) values() []string   { return []string{string(PayloadNone), string
 func (Certificate) values() []string {
 	return []string{string(CertificateSHA256), string(CertificateCommonName), string(CertificateDNS), string(CertificateURI)}
 }
-func (Case) values() []string      { return []string{string(CaseExact), string(CaseFold)} }
-func (Unmatched) values() []string { return []string{string(UnmatchedPass), string(UnmatchedRefuse)} }
+func (Case) values() []string       { return []string{string(CaseExact), string(CaseFold)} }
+func (Unmatched) values() []string  { return []string{string(UnmatchedPass), string(UnmatchedRefuse)} }
+func (StatusCode) values() []string { return statusCodes }

@@ -55,7 +55,7 @@ endpoints:
     idempotency: {header: Idempotency-Key, for: 1h, repeats: 0}
     unbounded: true
     limits:
-      - {name: minute, by: [tenant, page], limit: 10, window: 1m, share: 0.25, shadow: true}
+      - {name: minute, by: [tenant, page], limit: 10, window: 1m, count: {status: [401, 403], code: [Unauthenticated]}, share: 0.25, shadow: true}
       - name: burst
         kind: gcra
         limit: 2
@@ -112,7 +112,7 @@ func wantEverything() *Policy {
 			Name: "chat", Match: []string{"POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"},
 			Idempotency: &Idempotency{Header: "Idempotency-Key", For: time.Hour, Repeats: new(int64(0))}, Unbounded: true,
 			Limits: []Limit{
-				{Name: "minute", By: By{"tenant", "page"}, Limit: 10, Window: time.Minute, Share: 0.25, Shadow: true},
+				{Name: "minute", By: By{"tenant", "page"}, Limit: 10, Window: time.Minute, Count: &Responses{Status: []int{401, 403}, Code: []StatusCode{"Unauthenticated"}}, Share: 0.25, Shadow: true},
 				{Name: "burst", Kind: GCRA, Limit: 2, Window: 1500 * time.Millisecond, Burst: 20, Cost: 3, OnFailure: Closed},
 				{Name: "every", By: By{"all"}, Kind: GCRA, Limit: 1000, Window: time.Second},
 			},

@@ -75,6 +75,8 @@ type Limit struct {
 	Burst int64 `yaml:"burst" policy:"1..1000000"`
 	// Cost is what one request takes, 1 to 1000000 and at most the limit; of a sliding_log 1. Defaults to 1.
 	Cost int64 `yaml:"cost" policy:"1..1000000"`
+	// Count says which responses it counts. A request is charged first, and given back if its response is another one. Defaults to all.
+	Count *Responses `yaml:"count"`
 	// OnFailure is what this limit does without Redis. Defaults to the policy's.
 	OnFailure OnFailure `yaml:"on_failure"`
 	// Share is how much of the limit one process admits when local, above 0 and at most 1. Defaults to the policy's.

@@ -76,6 +76,14 @@ type Challenge struct {
 	OnFailure OnFailure `yaml:"on_failure" policy:"not=local"`
 }
 
+// Responses are those that a limit counts: of HTTP by status, of gRPC by code. At least one is given.
+type Responses struct {
+	// Status has the statuses of HTTP that count, each 100 to 599, at most 64. Defaults to none.
+	Status []int `yaml:"status" policy:"items=0..64,100..599"`
+	// Code has the status codes of gRPC that count, such as Unauthenticated, at most 17. Defaults to none.
+	Code []StatusCode `yaml:"code" policy:"items=0..17"`
+}
+
 // Paths says how paths are compared with patterns.
 type Paths struct {
 	// Case is exact or fold, which is for routers that take /V1/Chat for /v1/chat. Defaults to exact.
