@@ -123,7 +123,7 @@ func (b *bounds) number(at string, v reflect.Value, f *field) {
 func format(v reflect.Value) string {
 	switch n := v.Interface().(type) {
 	case time.Duration:
-		return formatDuration(n)
+		return FormatDuration(n)
 	case Micros:
 		return n.String()
 	}

@@ -50,7 +50,7 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 		}
 	}
 	if l.Kind == SlidingCounter && l.Window > maxCounterWindow {
-		found.add(at+".window", "must be at most 90d in a sliding_counter, got %s", formatDuration(l.Window))
+		found.add(at+".window", "must be at most 90d in a sliding_counter, got %s", FormatDuration(l.Window))
 	}
 	if c := l.Count; c != nil && len(c.Status)+len(c.Code) == 0 {
 		found.add(at+".count", "must have a status or a code")

@@ -70,7 +70,7 @@ func (a *Abuse) checkEscalation(at string, found *problems) {
 	for i, block := range a.Escalation {
 		if i < len(a.Escalation)-1 && block >= memory && memory > 0 {
 			found.add(fmt.Sprintf("%s.escalation[%d]", at, i), "must be shorter than the strike memory %s, got %s: the next would never be reached",
-				formatDuration(memory), formatDuration(block))
+				FormatDuration(memory), FormatDuration(block))
 		}
 	}
 	if a.StrikeMemory != time.Duration(0) && len(a.Escalation) == 0 {

@@ -28,8 +28,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// formatDuration writes what parseDuration reads, in whole days where it is some.
-func formatDuration(d time.Duration) string {
+// FormatDuration writes a duration as policies do, in whole days where it is some.
+func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}

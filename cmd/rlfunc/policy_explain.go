@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// genuine stands for a verifier of the service's own code.
+type genuine struct{}
+
+func (genuine) Verify(_ context.Context, value string) (string, error) { return value, nil }
+
+// An explanation is what the middleware makes of a request. Its JSON names are an interface: Format goes up when they change.
+type explanation struct {
+	Format            int                 `json:"format"`
+	Endpoint          string              `json:"endpoint"` // "" where none matches
+	Others            []string            `json:"others"`   // by another reading of the path
+	Identities        []explainedIdentity `json:"identities"`
+	Also              []string            `json:"also"`
+	Denied            string              `json:"denied"` // the subject that an override denies
+	Allowed           bool                `json:"allowed"`
+	Client            string              `json:"client"`
+	Limits            []explainedLimit    `json:"limits"`
+	Absent            []string            `json:"absent"` // limits whose identity the request lacks
+	Account           string              `json:"account"`
+	Attempts          string              `json:"attempts"`
+	Challenge         string              `json:"challenge"`
+	ChallengeRequired bool                `json:"challenge_required"`
+	Counted           bool                `json:"counted"`
+}
+
+type explainedIdentity struct {
+	Subject  string `json:"subject"`
+	Verified bool   `json:"verified"`
+}
+
+type explainedLimit struct {
+	Name   string  `json:"name"`
+	Counts string  `json:"counts"`
+	Kind   string  `json:"kind"`
+	Limit  int64   `json:"limit"`
+	Window float64 `json:"window"` // seconds
+	Burst  int64   `json:"burst"`
+	Shadow bool    `json:"shadow"`
+}
+
+func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
+	out := &explanation{
+		Format: 1, Endpoint: e.Endpoint, Others: some(e.Others), Also: some(e.Found.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
+		Absent: []string{},
+	}
+	for _, s := range e.Found.Subjects {
+		name, _, _ := strings.Cut(s, "=")
+		out.Identities = append(out.Identities, explainedIdentity{s, p.Verified(name)})
+	}
+	g := e.Guard
+	if g == nil {
+		return out
+	}
+	out.Denied, out.Allowed, out.Client, out.Absent = g.Denied, g.Allowed != "", g.Subject, some(g.Absent)
+	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
+	for _, l := range g.Limits {
+		out.Limits = append(out.Limits, explainedLimit{l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Burst, l.Shadow})
+	}
+	return out
+}
+
+// some makes an empty list one that JSON shows.
+func some(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// printExplanation prints what the middleware makes of a request, a part a line.
+func (a *app) printExplanation(p *policy.Policy, e *httpguard.Explanation) {
+	line := func(part, format string, args ...any) {
+		fmt.Fprintf(a.out, "%-10s %s\n", part, fmt.Sprintf(format, args...))
+	}
+	if e.Endpoint == "" {
+		line("endpoint", "none matches: %s", map[policy.Unmatched]string{
+			policy.UnmatchedPass: "the request passes", policy.UnmatchedRefuse: "the request is refused with 404",
+		}[p.Unmatched])
+		return
+	}
+	line("endpoint", "%s", e.Endpoint)
+	for _, other := range e.Others {
+		line("and", "%s, by another reading of the path", other)
+	}
+	for _, s := range e.Found.Subjects {
+		name, _, _ := strings.Cut(s, "=")
+		proof := "verified"
+		if !p.Verified(name) {
+			proof = "claimed"
+		}
+		line("identity", "%s, %s", s, proof)
+	}
+	for _, s := range e.Found.Also {
+		line("also", "%s, without proof: only a deny holds for it", s)
+	}
+	switch g := e.Guard; {
+	case g.Denied != "":
+		line("override", "denies %s: the request is refused with 403", g.Denied)
+	case g.Allowed != "":
+		line("override", "allows the request, and nothing is counted")
+	default:
+		printCounts(line, g)
+	}
+}
+
+// printCounts prints whom each part of the policy counts a request for.
+func printCounts(line func(part, format string, args ...any), g *guard.Explanation) {
+	line("client", "%s", orNone(g.Subject))
+	for _, l := range g.Limits {
+		line("limit", "%s counts %s: %s", l.Name, l.Subject, capacity(&l))
+	}
+	if len(g.Absent) > 0 {
+		line("absent", "%s: the request lacks the identity", strings.Join(g.Absent, ", "))
+	}
+	for _, b := range g.Budgets {
+		line("budget", "%s of %s: %s in %s, and %s is reserved", b.Name, g.Account, b.Budget, policy.FormatDuration(b.Window), g.Estimate)
+	}
+	if g.Attempts != "" {
+		line("attempts", "of %s", g.Attempts)
+	}
+	switch {
+	case g.ChallengeRequired:
+		line("challenge", "required, of %s", orNone(g.Challenge))
+	case g.Challenge != "":
+		line("challenge", "of %s", g.Challenge)
+	}
+	if !g.Counted {
+		line("counted", "by nothing, so it is refused with 400 unless the endpoint is unbounded")
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// capacity is what a limit lets pass.
+func capacity(l *guard.LimitState) string {
+	text := fmt.Sprintf("%s of %d in %s", l.Kind, l.Limit, policy.FormatDuration(l.Window))
+	if l.Burst > l.Limit {
+		text += fmt.Sprintf(", bursts of %d", l.Burst)
+	}
+	if l.Shadow {
+		text += ", shadow"
+	}
+	return text
+}
