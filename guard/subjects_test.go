@@ -20,7 +20,7 @@ func several() *policy.Policy {
 		policy.Limit{Name: "burst", By: policy.By{"ip"}, Limit: 5, Window: time.Minute},
 		policy.Limit{Name: "minute", Limit: 3, Window: time.Minute},
 		policy.Limit{Name: "pair", By: policy.By{"team", "user"}, Limit: 2, Window: time.Minute},
-		policy.Limit{Name: "all", By: policy.By{"all"}, Kind: policy.GCRA, Limit: 1000, Window: time.Second},
+		policy.Limit{Name: "all", By: policy.By{"all"}, Kind: policy.GCRA, Limit: 1000, Window: 24 * time.Hour},
 	)
 	p.Identities = map[string]policy.Identity{
 		"user": {Func: true}, "team": {Header: "X-Team", Claimed: true}, "client": {First: []string{"user", "ip"}},
