@@ -184,7 +184,8 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (a
 		}
 		return did, err
 	}
-	if len(answers) == 1 && crossSlot(answers[0].err) && !g.split.Swap(true) {
+	if q.whole && crossSlot(answers[0].err) {
+		g.split.Store(true)
 		done(nil)
 		return g.ask(ctx, ps, d, q.plan.ask(&q.request, &q.resolved, true))
 	}

@@ -16,6 +16,7 @@ type question struct {
 	plan    *plan
 	request Request
 	resolved
+	whole bool // one server has every key
 	sent  moment
 	calls []call
 	one   [1]call // what calls is of, where there is one
@@ -40,6 +41,7 @@ func (pl *plan) ask(r *Request, res *resolved, split bool) *question {
 		q.splitCalls()
 		return q
 	}
+	q.whole = true
 	bucket := res.bucket()
 	c := &q.one[0]
 	q.calls = q.one[:]
