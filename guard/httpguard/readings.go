@@ -3,32 +3,35 @@ package httpguard
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// A router behind the guard, or its middleware, may read a path as it stands or decoded, clean it or take empty segments and dots for
-// values, and strip the last slash. readings returns the escaped paths that stand for each of these, so that a ServeMux, which
-// cleans and decodes by segment, finds what any of them would. Most paths have one.
+// A router behind the guard, or its middleware, may read a path as it stands, with its letters decoded or all of it, clean it or take empty
+// segments and dots for values, and strip the last slash. readings returns the escaped paths that stand for each of these, so that a
+// ServeMux, which cleans and decodes by segment, finds what any of them would. Most paths have one.
 func readings(escaped, decoded string) []string {
 	if plainPath(escaped) && escaped == decoded {
 		return []string{escaped}
 	}
 	var all []string
 	add := func(p string) {
-		if !slices.Contains(all, p) {
-			all = append(all, p)
+		for _, p := range []string{p, strings.TrimRight(p, "/")} {
+			if p != "" && !slices.Contains(all, p) {
+				all = append(all, p)
+			}
 		}
 	}
-	both := []string{escaped, escape(decoded)}
-	for _, p := range both {
+	bases := []string{escaped, letters(escaped), escape(decoded)}
+	for _, p := range bases {
 		add(cleaned(p))
 	}
-	for _, p := range both {
-		add(strings.TrimRight(cleaned(p), "/"))
+	for _, p := range bases {
 		add(literal(p))
-		add(strings.TrimRight(literal(p), "/"))
+		add(literal(merged(p)))
+		add(literal(undotted(p)))
 	}
-	return slices.DeleteFunc(all, func(p string) bool { return p == "" })
+	return all
 }
 
 // plainPath reports whether every router reads a path alike, as far as it is not escaped.
@@ -53,6 +56,35 @@ func cleaned(p string) string {
 	return c
 }
 
+// merged is a path without empty segments.
+func merged(p string) string {
+	for strings.Contains(p, "//") {
+		p = strings.ReplaceAll(p, "//", "/")
+	}
+	return p
+}
+
+// undotted is a path without dots, which have taken the segment before them, empty or not (RFC 3986, 5.2.4).
+func undotted(p string) string {
+	var kept []string
+	segments := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	for i, s := range segments {
+		last := i == len(segments)-1
+		switch s {
+		case ".":
+		case "..":
+			kept = kept[:max(len(kept)-1, 0)]
+		default:
+			kept = append(kept, s)
+			continue
+		}
+		if last {
+			kept = append(kept, "")
+		}
+	}
+	return "/" + strings.Join(kept, "/")
+}
+
 // aSegment stands for a segment that a ServeMux would remove, or take for the end of the path: only a wildcard takes it.
 const aSegment = "%00"
 
@@ -70,4 +102,27 @@ func literal(p string) string {
 // escape writes a decoded path so that it is decoded to itself.
 func escape(decoded string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(decoded)
+}
+
+// letters decodes what needs no escape (RFC 3986, 6.2.2.2), and leaves %2F as it is.
+func letters(escaped string) string {
+	if !strings.Contains(escaped, "%") {
+		return escaped
+	}
+	var b strings.Builder
+	for i := 0; i < len(escaped); i++ {
+		if escaped[i] == '%' && i+2 < len(escaped) {
+			if c, err := strconv.ParseUint(escaped[i+1:i+3], 16, 8); err == nil && isUnreserved(byte(c)) {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(escaped[i])
+	}
+	return b.String()
+}
+
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
