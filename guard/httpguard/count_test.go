@@ -75,7 +75,7 @@ func TestCount_onlyResponsesThatCount(t *testing.T) {
 			for range 3 {
 				ask()
 			}
-			s.Server.Close() // waits for the handlers
+			s.Server.Close()                        // waits for the handlers
 			if err := s.guard.Close(); err != nil { // waits for what is given back
 				t.Fatal(err)
 			}
