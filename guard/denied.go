@@ -71,7 +71,7 @@ func (c *denyCache) find(d *Decision, key deniedKey, subjects []string, at momen
 		return false
 	}
 	for _, s := range subjects {
-		if s != "" && entry.at <= moment(c.of(s).Load()) && entry.concerns(s) {
+		if s != "" && entry.at <= c.lastReleased(s) && entry.concerns(s) {
 			return false
 		}
 	}
@@ -102,9 +102,15 @@ func (c *denyCache) add(key deniedKey, d *Decision, at moment) {
 	}
 }
 
-// of is where the last release of a bucket is kept.
-func (c *denyCache) of(bucket string) *atomic.Int64 {
-	return &c.released[maphash.String(c.seed, bucket)%released]
+// of are the two places where the last release of a bucket is kept: another bucket hardly ever has both.
+func (c *denyCache) of(bucket string) [2]*atomic.Int64 {
+	sum := maphash.String(c.seed, bucket)
+	return [2]*atomic.Int64{&c.released[sum%released], &c.released[sum/released%released]}
+}
+
+func (c *denyCache) lastReleased(bucket string) moment {
+	of := c.of(bucket)
+	return moment(min(of[0].Load(), of[1].Load()))
 }
 
 // release forgets the refusals of a bucket that were asked for up to now: something was given back to it.
@@ -112,8 +118,10 @@ func (c *denyCache) release(bucket string) {
 	if c == nil {
 		return
 	}
-	last, now := c.of(bucket), int64(now())
-	for had := last.Load(); had < now && !last.CompareAndSwap(had, now); had = last.Load() {
+	now := int64(now())
+	for _, last := range c.of(bucket) {
+		for had := last.Load(); had < now && !last.CompareAndSwap(had, now); had = last.Load() {
+		}
 	}
 }
 
