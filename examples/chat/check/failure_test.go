@@ -23,7 +23,7 @@ func redisStops(t *testing.T, s *service) {
 	a := fay.ask(t, 1, 10)
 	equal(t, "closed: POST /v1/chat", a.outcome(), "503 limiter_unavailable")
 	equal(t, "... with Retry-After", a.retryAfter, 1)
-	equal(t, "... also without a fingerprint", (&client{service: s, address: fay.address}).ask(t, 1, 10).outcome(), "503 limiter_unavailable")
+	equal(t, "... also without a fingerprint", (&client{service: s, address: fay.address}).ask(t, 1, 10).outcome(), "403 challenge_required")
 	equal(t, "closed: POST /v1/challenge", fay.renew(t).outcome(), "503 limiter_unavailable")
 	equal(t, "GET /metrics tells of what was decided here", metric(t, s, `rlfunc_guard_fallbacks_total{`, `rlfunc_fallback="local"`), 20)
 	equal(t, "GET /healthz", fay.must(t, http.MethodGet, "/healthz", "").body.Redis, "down")
