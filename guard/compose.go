@@ -143,6 +143,12 @@ func reasonOf(r guard.AdmitReason, own bool) Reason {
 	return ReasonLimit
 }
 
+// charged reports whether a call has taken of one of its rows.
+func (c *call) charged(pl *plan, a *guard.AdmitResult, row int) bool {
+	n := c.rows.place(row)
+	return n < len(a.Limits) && a.Limits[n].Allowed && (pl.rows[row].limit.Global || !a.Duplicate)
+}
+
 // backOf is what gives back what a call took, age after it was sent. A repeat of a known receipt has taken of global limits
 // alone.
 func backOf(pl *plan, c *call, a *guard.AdmitResult, age time.Duration) guard.GiveBackParams {
@@ -154,12 +160,10 @@ func backOf(pl *plan, c *call, a *guard.AdmitResult, age time.Duration) guard.Gi
 	if back.LimitsOf == nil && back.Bucket != p.Bucket {
 		back.LimitsOf = slices.Repeat([]fcall.Subject{p.Bucket}, len(a.Limits))
 	}
-	n := 0
 	for i := range c.rows.all() {
-		if n < len(a.Limits) && a.Limits[n].Allowed && (pl.rows[i].limit.Global || !a.Duplicate) {
+		if n := c.rows.place(i); c.charged(pl, a, i) {
 			back.Taken[n].Left = a.Limits[n].ResetAfter
 		}
-		n++
 	}
 	if a.Duplicate {
 		return back

@@ -57,13 +57,7 @@ func (c *counting) respond(ctx context.Context, counts func(*policy.Responses) b
 	if skipped == 0 {
 		return
 	}
-	c.guard.trips.Add(1)
-	go func() {
-		defer c.guard.trips.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
-		defer cancel()
-		c.giveBack(ctx, skipped)
-	}()
+	c.guard.behind(ctx, func(ctx context.Context) { c.giveBack(ctx, skipped) })
 }
 
 // giveBack gives back what the request took of some rows; its attempt, receipt and budgets stay.
@@ -74,10 +68,9 @@ func (c *counting) giveBack(ctx context.Context, skipped rowSet) {
 		rows := rowSet(0)
 		var taken []guard.GiveBackTaken
 		for i := range (cl.rows & skipped).all() {
-			place := cl.rows.place(i)
-			if a.err == nil && place < len(a.result.Limits) && a.result.Limits[place].Allowed && (q.plan.rows[i].limit.Global || !a.result.Duplicate) {
+			if a.err == nil && cl.charged(q.plan, &a.result, i) {
 				rows |= 1 << i
-				taken = append(taken, guard.GiveBackTaken{Left: a.result.Limits[place].ResetAfter})
+				taken = append(taken, guard.GiveBackTaken{Left: a.result.Limits[cl.rows.place(i)].ResetAfter})
 			}
 		}
 		if rows == 0 {

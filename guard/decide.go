@@ -210,7 +210,7 @@ func (g *Guard) ask(ctx context.Context, ps *plans, d *Decision, q *question) (a
 // takeBack gives back what was charged for a request that was turned away for another reason than a refusal by Redis.
 func (g *Guard) takeBack(ctx context.Context, t *trip, answers []answer) {
 	if mixed(answers) || t.asked.turnedAway() == kept {
-		return // the trip has done it, or nobody does
+		return // the trip has done it, or it stays paid
 	}
 	g.trips.Add(1)
 	go func() {

@@ -138,7 +138,7 @@ func (d *Decision) Finish(ctx context.Context, gone bool) error {
 	return d.Settle(ctx, d.charge.estimate)
 }
 
-// finishWithin is how long FinishSoon tries.
+// finishWithin is how long what is done behind a request may take.
 const finishWithin = 5 * time.Second
 
 // FinishSoon is Finish behind the request, whose answer does not depend on Redis any more, also when the context has ended.
@@ -148,13 +148,20 @@ func (d *Decision) FinishSoon(ctx context.Context, gone bool) {
 	if c == nil || c.closed.Load() {
 		return
 	}
-	c.guard.trips.Add(1)
-	go func() {
-		defer c.guard.trips.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
-		defer cancel()
+	c.guard.behind(ctx, func(ctx context.Context) {
 		if err := d.Finish(ctx, gone); err != nil {
 			c.guard.warn(noticeSettled, "a reservation was not settled", "endpoint", d.Endpoint, "subject", c.subject, "error", err)
 		}
+	})
+}
+
+// behind works behind a request, also when its context has ended. Close waits for it.
+func (g *Guard) behind(ctx context.Context, work func(context.Context)) {
+	g.trips.Add(1)
+	go func() {
+		defer g.trips.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+		defer cancel()
+		work(ctx)
 	}()
 }

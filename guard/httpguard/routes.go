@@ -39,7 +39,8 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 				return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
 			}
 			r.patterns[pattern] = e
-			r.hosts = r.hosts || hasHost(pattern)
+			_, host, _ := parts(pattern)
+			r.hosts = r.hosts || host != ""
 		}
 	}
 	var err error
@@ -132,21 +133,19 @@ func isPlainHost(host string) bool {
 	return true
 }
 
-func hasHost(pattern string) bool {
-	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
-		pattern = strings.TrimLeft(pattern[i:], " \t")
+// parts are a pattern's method with the blanks behind it, its host and its path.
+func parts(pattern string) (method, host, path string) {
+	rest := pattern
+	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
+		method, rest = pattern[:i+1], pattern[i+1:]
 	}
-	return !strings.HasPrefix(pattern, "/")
+	slash := strings.IndexByte(rest, '/')
+	return method, rest[:slash], rest[slash:]
 }
 
 // folded is a pattern in lower case but for its method and the names of its wildcards, as far as routes compares them so.
 func folded(pattern string, path bool) string {
-	method, rest := "", pattern
-	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
-		method, rest = pattern[:i+1], strings.TrimLeft(pattern[i:], " \t")
-	}
-	slash := strings.IndexByte(rest, '/')
-	host, p := strings.ToLower(rest[:slash]), rest[slash:]
+	method, host, p := parts(pattern)
 	if path {
 		segments := strings.Split(p, "/")
 		for i, s := range segments {
@@ -156,5 +155,5 @@ func folded(pattern string, path bool) string {
 		}
 		p = strings.Join(segments, "/")
 	}
-	return method + host + p
+	return method + strings.ToLower(host) + p
 }

@@ -25,12 +25,7 @@ func (r *routes) wildcard(req *http.Request, e *policy.Endpoint) func(string) st
 
 // segment is the part of a path in the place of a pattern's wildcard.
 func segment(pattern, path, name string) string {
-	if i := strings.IndexAny(pattern, " \t"); i >= 0 { // a method
-		pattern = strings.TrimLeft(pattern[i:], " \t")
-	}
-	if i := strings.IndexByte(pattern, '/'); i > 0 { // a host
-		pattern = pattern[i:]
-	}
+	_, _, pattern = parts(pattern)
 	for {
 		var one, value string
 		var more, left bool
