@@ -150,7 +150,7 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any, r *room) (*
 	var healed *flight
 	var form form
 	for attempt := 1; ; attempt++ {
-		if err := ctx.Err(); err != nil {
+		if err := left(ctx); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
 		}
 		c.use(ctx, fn, args, &form)
@@ -164,6 +164,9 @@ func (c *Client) send(ctx context.Context, fn *Function, args []any, r *room) (*
 		err, again := judge(fn, got, attempt)
 		c.doubt(ctx, err)
 		if got.late {
+			if lost, ok := err.(*OutcomeError); ok {
+				lost.late = &Pending{fn: fn, cmd: cmd, room: r, client: c, form: form, mark: mark, ctx: ctx}
+			}
 			return nil, err
 		}
 		if c.adapt(ctx, fn, cmd, err, &form) {
@@ -205,8 +208,11 @@ func pause(ctx context.Context, attempt int) bool {
 	most := 10 * time.Millisecond << min(attempt-1, 4)
 	t := time.NewTimer(most/2 + rand.N(most/2))
 	defer t.Stop()
+	one, other := leave(ctx)
 	select {
-	case <-ctx.Done():
+	case <-one:
+		return false
+	case <-other:
 		return false
 	case <-t.C:
 		return true

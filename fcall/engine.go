@@ -110,6 +110,9 @@ const soon = 100 * time.Millisecond
 
 // endsInTime reports whether a call that its caller sends ends with its context, or very soon after it.
 func (e *engine) endsInTime(ctx context.Context) bool {
+	if _, leaves := ctx.(Leaver); leaves {
+		return false
+	}
 	if ctx.Done() == nil {
 		return true
 	}

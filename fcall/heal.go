@@ -67,7 +67,7 @@ func (h *healer) heal(ctx context.Context, cmd *command, mark uint64) (*flight, 
 	h.notLoaded.Add(1)
 	place, late := within(ctx, func() place { return placeOf(ctx, h.caller, cmd) })
 	if late {
-		return nil, ctx.Err()
+		return nil, left(ctx)
 	}
 	h.mu.Lock()
 	f, started := h.nodes[place.name], false
@@ -87,9 +87,12 @@ func (h *healer) heal(ctx context.Context, cmd *command, mark uint64) (*flight, 
 		// Others wait for it, so it does not end with the context of the call that happened to be first.
 		go h.load(context.WithoutCancel(ctx), f, place)
 	}
+	one, other := leave(ctx)
 	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-one:
+		return nil, left(ctx)
+	case <-other:
+		return nil, left(ctx)
 	case <-f.done:
 	}
 	if h.hook != nil {

@@ -41,18 +41,22 @@ func (l *lane) send(ctx context.Context, cmd *command) (late bool) {
 		l.rouse()
 	}
 	l.mu.Unlock()
+	one, other := leave(ctx)
 	select {
 	case <-cmd.done:
-	case <-ctx.Done():
-		select {
-		case <-cmd.done: // an answer is worth more than the end of the context
-		default:
-			l.withdraw(cmd)
-			return true
-		}
+		dones.Put(cmd.done)
+		return false
+	case <-one:
+	case <-other:
 	}
-	dones.Put(cmd.done)
-	return false
+	select {
+	case <-cmd.done: // an answer is worth more than the end of the context
+		dones.Put(cmd.done)
+		return false
+	default:
+		l.withdraw(cmd)
+		return true
+	}
 }
 
 // withdraw keeps a call from being sent if it was not so far.

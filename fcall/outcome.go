@@ -49,6 +49,7 @@ type OutcomeError struct {
 	Code     string // first word of the server's reply, or "" when none came
 	Server   string // the server's whole reply, or ""
 	Cause    error
+	late     *Pending // the call, if its caller has left
 }
 
 // Error says why the outcome is unknown.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // What a proxy does to a request that carries an FCALL.
@@ -13,8 +14,11 @@ const (
 	pass      = iota
 	loseReply // the server runs it, then the connection breaks before the reply arrives
 	holdReply // the server runs it, and the reply never comes: a read timeout
+	slowReply // the server runs it, and the reply comes after slowBy
 	cutBefore // the connection breaks before the server sees it
 )
+
+const slowBy = 100 * time.Millisecond
 
 // A proxy stands between a client and a server and breaks connections on request.
 type proxy struct {
@@ -67,6 +71,8 @@ func (p *proxy) serve(client net.Conn) {
 				return
 			case holdReply:
 				continue
+			case slowReply:
+				time.Sleep(slowBy)
 			}
 			if _, err := client.Write(buf[:n]); err != nil {
 				return

@@ -48,9 +48,9 @@ func (c *command) result(err error) result {
 // late is the result of a command whose context ended before its reply came.
 func (c *command) late(ctx context.Context) result {
 	if c.abandon() {
-		return result{fate: notSent, err: ctx.Err(), late: true}
+		return result{fate: notSent, err: left(ctx), late: true}
 	}
-	return result{fate: mayHaveRun, err: ctx.Err(), late: true}
+	return result{fate: mayHaveRun, err: left(ctx), late: true}
 }
 
 // neverSent tells errors that come before a command reaches a connection.

@@ -116,14 +116,14 @@ func (c *Client) QueueAttempt(ctx context.Context, pipe redis.Pipeliner, p Attem
 	return PendingAttempt{c.attemptArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAttempt is a queued call of Attempt.
+// PendingAttempt is a queued call of Attempt, or one that fcall.Late returned.
 type PendingAttempt struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingAttempt) Result() (AttemptResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return AttemptResult{}, err
 	}

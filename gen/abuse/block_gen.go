@@ -57,14 +57,14 @@ func (c *Client) QueueBlock(ctx context.Context, pipe redis.Pipeliner, p BlockPa
 	return PendingBlock{c.blockArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingBlock is a queued call of Block.
+// PendingBlock is a queued call of Block, or one that fcall.Late returned.
 type PendingBlock struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingBlock) Result() (BlockResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return BlockResult{}, err
 	}

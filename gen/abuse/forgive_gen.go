@@ -47,14 +47,14 @@ func (c *Client) QueueForgive(ctx context.Context, pipe redis.Pipeliner, p Forgi
 	return PendingForgive{c.forgiveArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingForgive is a queued call of Forgive.
+// PendingForgive is a queued call of Forgive, or one that fcall.Late returned.
 type PendingForgive struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingForgive) Result() (ForgiveResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return ForgiveResult{}, err
 	}

@@ -80,14 +80,14 @@ func (c *Client) QueueStatus(ctx context.Context, pipe redis.Pipeliner, p Status
 	return PendingStatus{c.statusArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingStatus is a queued call of Status.
+// PendingStatus is a queued call of Status, or one that fcall.Late returned.
 type PendingStatus struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingStatus) Result() (StatusResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return StatusResult{}, err
 	}

@@ -49,14 +49,14 @@ func (c *Client) QueueUnblock(ctx context.Context, pipe redis.Pipeliner, p Unblo
 	return PendingUnblock{c.unblockArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingUnblock is a queued call of Unblock.
+// PendingUnblock is a queued call of Unblock, or one that fcall.Late returned.
 type PendingUnblock struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingUnblock) Result() (UnblockResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return UnblockResult{}, err
 	}

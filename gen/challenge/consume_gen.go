@@ -66,14 +66,14 @@ func (c *Client) QueueConsume(ctx context.Context, pipe redis.Pipeliner, p Consu
 	return PendingConsume{c.consumeArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingConsume is a queued call of Consume.
+// PendingConsume is a queued call of Consume, or one that fcall.Late returned.
 type PendingConsume struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingConsume) Result() (ConsumeResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return ConsumeResult{}, err
 	}

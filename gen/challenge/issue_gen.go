@@ -76,14 +76,14 @@ func (c *Client) QueueIssue(ctx context.Context, pipe redis.Pipeliner, p IssuePa
 	return PendingIssue{c.issueArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingIssue is a queued call of Issue.
+// PendingIssue is a queued call of Issue, or one that fcall.Late returned.
 type PendingIssue struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingIssue) Result() (IssueResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return IssueResult{}, err
 	}

@@ -67,14 +67,14 @@ func (c *Client) QueueCancel(ctx context.Context, pipe redis.Pipeliner, p Cancel
 	return PendingCancel{c.cancelArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCancel is a queued call of Cancel.
+// PendingCancel is a queued call of Cancel, or one that fcall.Late returned.
 type PendingCancel struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingCancel) Result() (CancelResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return CancelResult{}, err
 	}

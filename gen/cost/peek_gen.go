@@ -111,14 +111,14 @@ func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekPara
 	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingPeek is a queued call of Peek.
+// PendingPeek is a queued call of Peek, or one that fcall.Late returned.
 type PendingPeek struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingPeek) Result() (PeekResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return PeekResult{}, err
 	}

@@ -114,14 +114,14 @@ func (c *Client) QueueReserve(ctx context.Context, pipe redis.Pipeliner, p Reser
 	return PendingReserve{c.reserveArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingReserve is a queued call of Reserve.
+// PendingReserve is a queued call of Reserve, or one that fcall.Late returned.
 type PendingReserve struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingReserve) Result() (ReserveResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return ReserveResult{}, err
 	}

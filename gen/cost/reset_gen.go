@@ -45,14 +45,14 @@ func (c *Client) QueueReset(ctx context.Context, pipe redis.Pipeliner, p ResetPa
 	return PendingReset{c.resetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingReset is a queued call of Reset.
+// PendingReset is a queued call of Reset, or one that fcall.Late returned.
 type PendingReset struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingReset) Result() (ResetResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return ResetResult{}, err
 	}

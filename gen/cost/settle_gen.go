@@ -98,14 +98,14 @@ func (c *Client) QueueSettle(ctx context.Context, pipe redis.Pipeliner, p Settle
 	return PendingSettle{c.settleArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSettle is a queued call of Settle.
+// PendingSettle is a queued call of Settle, or one that fcall.Late returned.
 type PendingSettle struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSettle) Result() (SettleResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SettleResult{}, err
 	}

@@ -305,14 +305,14 @@ func (c *Client) QueueAdmit(ctx context.Context, pipe redis.Pipeliner, p AdmitPa
 	return PendingAdmit{c.admitArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAdmit is a queued call of Admit.
+// PendingAdmit is a queued call of Admit, or one that fcall.Late returned.
 type PendingAdmit struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingAdmit) Result() (AdmitResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return AdmitResult{}, err
 	}

@@ -87,14 +87,14 @@ func (c *Client) QueueGiveBack(ctx context.Context, pipe redis.Pipeliner, p Give
 	return PendingGiveBack{c.giveBackArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGiveBack is a queued call of GiveBack.
+// PendingGiveBack is a queued call of GiveBack, or one that fcall.Late returned.
 type PendingGiveBack struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingGiveBack) Result() (GiveBackResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return GiveBackResult{}, err
 	}

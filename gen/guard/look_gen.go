@@ -138,14 +138,14 @@ func (c *Client) QueueLook(ctx context.Context, pipe redis.Pipeliner, p LookPara
 	return PendingLook{c.lookArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingLook is a queued call of Look.
+// PendingLook is a queued call of Look, or one that fcall.Late returned.
 type PendingLook struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingLook) Result() (LookResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return LookResult{}, err
 	}

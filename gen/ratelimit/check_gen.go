@@ -81,14 +81,14 @@ func (c *Client) QueueCheck(ctx context.Context, pipe redis.Pipeliner, p CheckPa
 	return PendingCheck{c.checkArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheck is a queued call of Check.
+// PendingCheck is a queued call of Check, or one that fcall.Late returned.
 type PendingCheck struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingCheck) Result() (CheckResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return CheckResult{}, err
 	}

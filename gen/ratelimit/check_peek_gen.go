@@ -72,14 +72,14 @@ func (c *Client) QueueCheckPeek(ctx context.Context, pipe redis.Pipeliner, p Che
 	return PendingCheckPeek{c.checkPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheckPeek is a queued call of CheckPeek.
+// PendingCheckPeek is a queued call of CheckPeek, or one that fcall.Late returned.
 type PendingCheckPeek struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingCheckPeek) Result() (CheckPeekResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return CheckPeekResult{}, err
 	}

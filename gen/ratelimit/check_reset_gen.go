@@ -48,14 +48,14 @@ func (c *Client) QueueCheckReset(ctx context.Context, pipe redis.Pipeliner, p Ch
 	return PendingCheckReset{c.checkResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheckReset is a queued call of CheckReset.
+// PendingCheckReset is a queued call of CheckReset, or one that fcall.Late returned.
 type PendingCheckReset struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingCheckReset) Result() (CheckResetResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return CheckResetResult{}, err
 	}

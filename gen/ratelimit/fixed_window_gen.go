@@ -74,14 +74,14 @@ func (c *Client) QueueFixedWindow(ctx context.Context, pipe redis.Pipeliner, p F
 	return PendingFixedWindow{c.fixedWindowArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindow is a queued call of FixedWindow.
+// PendingFixedWindow is a queued call of FixedWindow, or one that fcall.Late returned.
 type PendingFixedWindow struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingFixedWindow) Result() (FixedWindowResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return FixedWindowResult{}, err
 	}

@@ -63,14 +63,14 @@ func (c *Client) QueueFixedWindowPeek(ctx context.Context, pipe redis.Pipeliner,
 	return PendingFixedWindowPeek{c.fixedWindowPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowPeek is a queued call of FixedWindowPeek.
+// PendingFixedWindowPeek is a queued call of FixedWindowPeek, or one that fcall.Late returned.
 type PendingFixedWindowPeek struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingFixedWindowPeek) Result() (FixedWindowPeekResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return FixedWindowPeekResult{}, err
 	}

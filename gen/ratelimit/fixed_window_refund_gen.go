@@ -65,14 +65,14 @@ func (c *Client) QueueFixedWindowRefund(ctx context.Context, pipe redis.Pipeline
 	return PendingFixedWindowRefund{c.fixedWindowRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowRefund is a queued call of FixedWindowRefund.
+// PendingFixedWindowRefund is a queued call of FixedWindowRefund, or one that fcall.Late returned.
 type PendingFixedWindowRefund struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingFixedWindowRefund) Result() (FixedWindowRefundResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return FixedWindowRefundResult{}, err
 	}

@@ -43,14 +43,14 @@ func (c *Client) QueueFixedWindowReset(ctx context.Context, pipe redis.Pipeliner
 	return PendingFixedWindowReset{c.fixedWindowResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowReset is a queued call of FixedWindowReset.
+// PendingFixedWindowReset is a queued call of FixedWindowReset, or one that fcall.Late returned.
 type PendingFixedWindowReset struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingFixedWindowReset) Result() (FixedWindowResetResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return FixedWindowResetResult{}, err
 	}

@@ -73,14 +73,14 @@ func (c *Client) QueueGCRA(ctx context.Context, pipe redis.Pipeliner, p GCRAPara
 	return PendingGCRA{c.gcraArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRA is a queued call of GCRA.
+// PendingGCRA is a queued call of GCRA, or one that fcall.Late returned.
 type PendingGCRA struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingGCRA) Result() (GCRAResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return GCRAResult{}, err
 	}

@@ -66,14 +66,14 @@ func (c *Client) QueueGCRAPeek(ctx context.Context, pipe redis.Pipeliner, p GCRA
 	return PendingGCRAPeek{c.gcraPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRAPeek is a queued call of GCRAPeek.
+// PendingGCRAPeek is a queued call of GCRAPeek, or one that fcall.Late returned.
 type PendingGCRAPeek struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingGCRAPeek) Result() (GCRAPeekResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return GCRAPeekResult{}, err
 	}

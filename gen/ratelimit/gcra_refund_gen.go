@@ -65,14 +65,14 @@ func (c *Client) QueueGCRARefund(ctx context.Context, pipe redis.Pipeliner, p GC
 	return PendingGCRARefund{c.gcraRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRARefund is a queued call of GCRARefund.
+// PendingGCRARefund is a queued call of GCRARefund, or one that fcall.Late returned.
 type PendingGCRARefund struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingGCRARefund) Result() (GCRARefundResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return GCRARefundResult{}, err
 	}

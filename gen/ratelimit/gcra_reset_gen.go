@@ -43,14 +43,14 @@ func (c *Client) QueueGCRAReset(ctx context.Context, pipe redis.Pipeliner, p GCR
 	return PendingGCRAReset{c.gcraResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRAReset is a queued call of GCRAReset.
+// PendingGCRAReset is a queued call of GCRAReset, or one that fcall.Late returned.
 type PendingGCRAReset struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingGCRAReset) Result() (GCRAResetResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return GCRAResetResult{}, err
 	}

@@ -74,14 +74,14 @@ func (c *Client) QueueSlidingCounter(ctx context.Context, pipe redis.Pipeliner, 
 	return PendingSlidingCounter{c.slidingCounterArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounter is a queued call of SlidingCounter.
+// PendingSlidingCounter is a queued call of SlidingCounter, or one that fcall.Late returned.
 type PendingSlidingCounter struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingCounter) Result() (SlidingCounterResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingCounterResult{}, err
 	}

@@ -64,14 +64,14 @@ func (c *Client) QueueSlidingCounterPeek(ctx context.Context, pipe redis.Pipelin
 	return PendingSlidingCounterPeek{c.slidingCounterPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterPeek is a queued call of SlidingCounterPeek.
+// PendingSlidingCounterPeek is a queued call of SlidingCounterPeek, or one that fcall.Late returned.
 type PendingSlidingCounterPeek struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingCounterPeek) Result() (SlidingCounterPeekResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingCounterPeekResult{}, err
 	}

@@ -62,14 +62,14 @@ func (c *Client) QueueSlidingCounterRefund(ctx context.Context, pipe redis.Pipel
 	return PendingSlidingCounterRefund{c.slidingCounterRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterRefund is a queued call of SlidingCounterRefund.
+// PendingSlidingCounterRefund is a queued call of SlidingCounterRefund, or one that fcall.Late returned.
 type PendingSlidingCounterRefund struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingCounterRefund) Result() (SlidingCounterRefundResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingCounterRefundResult{}, err
 	}

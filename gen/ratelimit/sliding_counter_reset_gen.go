@@ -43,14 +43,14 @@ func (c *Client) QueueSlidingCounterReset(ctx context.Context, pipe redis.Pipeli
 	return PendingSlidingCounterReset{c.slidingCounterResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterReset is a queued call of SlidingCounterReset.
+// PendingSlidingCounterReset is a queued call of SlidingCounterReset, or one that fcall.Late returned.
 type PendingSlidingCounterReset struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingCounterReset) Result() (SlidingCounterResetResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingCounterResetResult{}, err
 	}

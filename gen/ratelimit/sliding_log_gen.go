@@ -84,14 +84,14 @@ func (c *Client) QueueSlidingLog(ctx context.Context, pipe redis.Pipeliner, p Sl
 	return PendingSlidingLog{c.slidingLogArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLog is a queued call of SlidingLog.
+// PendingSlidingLog is a queued call of SlidingLog, or one that fcall.Late returned.
 type PendingSlidingLog struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingLog) Result() (SlidingLogResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingLogResult{}, err
 	}

@@ -62,14 +62,14 @@ func (c *Client) QueueSlidingLogPeek(ctx context.Context, pipe redis.Pipeliner, 
 	return PendingSlidingLogPeek{c.slidingLogPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogPeek is a queued call of SlidingLogPeek.
+// PendingSlidingLogPeek is a queued call of SlidingLogPeek, or one that fcall.Late returned.
 type PendingSlidingLogPeek struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingLogPeek) Result() (SlidingLogPeekResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingLogPeekResult{}, err
 	}

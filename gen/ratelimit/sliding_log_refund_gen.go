@@ -50,14 +50,14 @@ func (c *Client) QueueSlidingLogRefund(ctx context.Context, pipe redis.Pipeliner
 	return PendingSlidingLogRefund{c.slidingLogRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogRefund is a queued call of SlidingLogRefund.
+// PendingSlidingLogRefund is a queued call of SlidingLogRefund, or one that fcall.Late returned.
 type PendingSlidingLogRefund struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingLogRefund) Result() (SlidingLogRefundResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingLogRefundResult{}, err
 	}

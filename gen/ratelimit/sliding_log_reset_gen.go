@@ -43,14 +43,14 @@ func (c *Client) QueueSlidingLogReset(ctx context.Context, pipe redis.Pipeliner,
 	return PendingSlidingLogReset{c.slidingLogResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogReset is a queued call of SlidingLogReset.
+// PendingSlidingLogReset is a queued call of SlidingLogReset, or one that fcall.Late returned.
 type PendingSlidingLogReset struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSlidingLogReset) Result() (SlidingLogResetResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SlidingLogResetResult{}, err
 	}

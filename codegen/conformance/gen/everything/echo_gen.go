@@ -129,14 +129,14 @@ func (c *Client) QueueEcho(ctx context.Context, pipe redis.Pipeliner, p EchoPara
 	return PendingEcho{c.echoArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingEcho is a queued call of Echo.
+// PendingEcho is a queued call of Echo, or one that fcall.Late returned.
 type PendingEcho struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingEcho) Result() (EchoResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return EchoResult{}, err
 	}

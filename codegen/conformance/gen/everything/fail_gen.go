@@ -63,14 +63,14 @@ func (c *Client) QueueFail(ctx context.Context, pipe redis.Pipeliner, p FailPara
 	return PendingFail{c.failArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFail is a queued call of Fail.
+// PendingFail is a queued call of Fail, or one that fcall.Late returned.
 type PendingFail struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingFail) Result() (FailResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return FailResult{}, err
 	}

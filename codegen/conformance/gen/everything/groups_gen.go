@@ -70,14 +70,14 @@ func (c *Client) QueueGroups(ctx context.Context, pipe redis.Pipeliner, p Groups
 	return PendingGroups{c.groupsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGroups is a queued call of Groups.
+// PendingGroups is a queued call of Groups, or one that fcall.Late returned.
 type PendingGroups struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingGroups) Result() (GroupsResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return GroupsResult{}, err
 	}

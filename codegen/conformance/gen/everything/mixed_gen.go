@@ -107,14 +107,14 @@ func (c *Client) QueueMixed(ctx context.Context, pipe redis.Pipeliner, p MixedPa
 	return PendingMixed{c.mixedArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingMixed is a queued call of Mixed.
+// PendingMixed is a queued call of Mixed, or one that fcall.Late returned.
 type PendingMixed struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingMixed) Result() (MixedResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return MixedResult{}, err
 	}

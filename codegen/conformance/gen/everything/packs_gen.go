@@ -115,14 +115,14 @@ func (c *Client) QueuePacks(ctx context.Context, pipe redis.Pipeliner, p PacksPa
 	return PendingPacks{c.packsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingPacks is a queued call of Packs.
+// PendingPacks is a queued call of Packs, or one that fcall.Late returned.
 type PendingPacks struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingPacks) Result() (PacksResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return PacksResult{}, err
 	}

@@ -124,14 +124,14 @@ func (c *Client) QueueRows(ctx context.Context, pipe redis.Pipeliner, p RowsPara
 	return PendingRows{c.rowsArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingRows is a queued call of Rows.
+// PendingRows is a queued call of Rows, or one that fcall.Late returned.
 type PendingRows struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingRows) Result() (RowsResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return RowsResult{}, err
 	}

@@ -103,14 +103,14 @@ func (c *Client) QueueSometimes(ctx context.Context, pipe redis.Pipeliner, p Som
 	return PendingSometimes{c.sometimesArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSometimes is a queued call of Sometimes.
+// PendingSometimes is a queued call of Sometimes, or one that fcall.Late returned.
 type PendingSometimes struct {
-	pending *fcall.Pending
+	*fcall.Pending
 }
 
 // Result is the answer, once the pipeline has been executed.
 func (p PendingSometimes) Result() (SometimesResult, error) {
-	reply, err := p.pending.Reply()
+	reply, err := p.Reply()
 	if err != nil {
 		return SometimesResult{}, err
 	}

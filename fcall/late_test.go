@@ -1,0 +1,78 @@
+package fcall_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A leaver is the context of a caller that leaves.
+type leaver struct {
+	context.Context
+	gone chan struct{}
+}
+
+var errLeft = errors.New("the caller has left")
+
+func (l leaver) Leave() (one, other <-chan struct{}) { return nil, l.gone }
+
+func (l leaver) Left() error {
+	select {
+	case <-l.gone:
+		return errLeft
+	default:
+		return nil
+	}
+}
+
+// Whoever leaves a call can have its answer later, also where the client holds deadlines by itself.
+func TestLate_hasTheAnswer(t *testing.T) {
+	plain, clustered := servers(t)
+	for _, w := range append(slices.Clone(ways), boundedWays...) {
+		t.Run(w.name, func(t *testing.T) {
+			backend := plain
+			if w.isCluster() {
+				backend = clustered
+			}
+			p := newProxy(t, backend)
+			c, err := fcall.NewClient(direct(w.open(t, p.addr)), countLibrary, fcall.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := hit(c, t.Name()); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			p.mode.Store(slowReply)
+			l := leaver{context.Background(), make(chan struct{})}
+			time.AfterFunc(10*time.Millisecond, func() { close(l.gone) })
+			_, err = c.Call(l, countFunction("hit"), []string{t.Name()}, nil)
+			if !errors.Is(err, errLeft) || !errors.Is(err, fcall.ErrOutcomeUnknown) {
+				t.Fatal(err)
+			}
+			late := fcall.Late(err)
+			if late == nil {
+				t.Fatal("there is no late answer")
+			}
+			late.Wait()
+			r, err := late.Reply()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := r.Count("n"); n != 2 {
+				t.Errorf("the late answer is %d", n)
+			}
+		})
+	}
+}
+
+func TestLate_nothingOfOtherErrors(t *testing.T) {
+	for _, err := range []error{nil, context.Canceled, &fcall.UnavailableError{}, &fcall.OutcomeError{Cause: context.Canceled}} {
+		if fcall.Late(err) != nil {
+			t.Errorf("%v has a late answer", err)
+		}
+	}
+}
