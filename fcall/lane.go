@@ -119,7 +119,6 @@ func (l *lane) rouse() {
 
 // take returns the calls that a sender sends next. If there are none the sender is parked.
 func (l *lane) take(s *sender) []redis.Cmder {
-	clear(s.calls)
 	s.calls = s.calls[:0]
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,6 +187,7 @@ func (s *sender) run() {
 			for _, cmd := range s.calls {
 				cmd.(*command).done <- struct{}{}
 			}
+			clear(s.calls)
 			if !lone {
 				runtime.Gosched() // the next calls of these callers share a round trip
 			}

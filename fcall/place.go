@@ -75,6 +75,23 @@ func nodeOf(ctx context.Context, caller Caller, args []any) string {
 	return client.Options().Addr
 }
 
+// Node returns the address of the node that has a subject's keys, as far as it is known without asking; "" where there is only one server.
+func (c *Client) Node(ctx context.Context, subject Subject) string {
+	var client *redis.Client
+	switch caller := c.caller.(type) {
+	case sharded:
+		client, _ = caller.GetShardClientForKey(Key(c.namespace, subject, ""))
+	case slotted:
+		if c.engine.answered.Load() {
+			client, _ = caller.MasterForKey(ctx, Key(c.namespace, subject, ""))
+		}
+	}
+	if client == nil {
+		return ""
+	}
+	return client.Options().Addr
+}
+
 // byKey runs a command in a transaction with one that only looks at the key: such a transaction goes where the key is,
 // and follows MOVED and ASK.
 func byKey(c slotted, key string) func(context.Context, redis.Cmder) error {

@@ -2,22 +2,21 @@ package guard
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
-	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/ask"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // A counting is what an admitted request has taken of limits that count some responses only, until its response is there.
 type counting struct {
-	guard   *Guard
-	backend backend
-	asked   *question
-	answers []answer
-	ended   atomic.Bool
-	next    *counting // of the calls that this process decided alone
+	guard    *Guard
+	backend  *ask.Backend
+	question *plan.Question
+	answers  []ask.Answer
+	ended    atomic.Bool
+	next     *counting // of the calls that this process decided alone
 }
 
 // Counting reports whether some limit waits for the response.
@@ -48,45 +47,21 @@ func (c *counting) respond(ctx context.Context, counts func(*policy.Responses) b
 	if !c.ended.CompareAndSwap(false, true) {
 		return
 	}
-	var skipped rowSet
-	for i := range c.asked.rows.all() {
-		if r := c.asked.plan.rows[i].count; r != nil && !counts(r) {
+	q, skipped := c.question, plan.RowSet(0)
+	for i := range q.Rows.All() {
+		if r := q.Plan.Rows[i].Count; r != nil && !counts(r) {
 			skipped |= 1 << i
 		}
 	}
 	if skipped == 0 {
 		return
 	}
-	c.guard.behind(ctx, func(ctx context.Context) { c.giveBack(ctx, skipped) })
-}
-
-// giveBack gives back what the request took of some rows; its attempt, receipt and budgets stay.
-func (c *counting) giveBack(ctx context.Context, skipped rowSet) {
-	q := c.asked
-	for n := range q.calls {
-		cl, a := &q.calls[n], &c.answers[n]
-		rows := rowSet(0)
-		var taken []guard.GiveBackTaken
-		for i := range (cl.rows & skipped).all() {
-			if a.err == nil && cl.charged(q.plan, &a.result, i) {
-				rows |= 1 << i
-				taken = append(taken, guard.GiveBackTaken{Left: a.result.Limits[cl.rows.place(i)].ResetAfter})
+	c.guard.finish(ctx, func(ctx context.Context) {
+		c.backend.GiveBack(ctx, q, c.answers, skipped, func(subject string, subjects []string, err error) {
+			c.guard.asker.GaveBack(ctx, subject, subjects, err)
+			if err != nil {
+				c.guard.warn(noticeSettled, "a response that does not count stays counted", "endpoint", q.Request.Endpoint, "error", err)
 			}
-		}
-		if rows == 0 {
-			continue
-		}
-		of := q.subjectsOf(rows, string(cl.params.Bucket))
-		err := c.backend.giveBack(ctx, guard.GiveBackParams{
-			Bucket: cl.params.Bucket, Limits: q.plan.pack(rows, cl.local, q.times).pack, LimitsOf: of, Weight: cl.params.Weight,
-			Taken: taken, At: a.result.At, Age: now().since(q.sent),
 		})
-		for _, s := range slices.Concat([]fcall.Subject{cl.params.Bucket}, of) {
-			c.guard.denied.release(string(s))
-		}
-		c.guard.hooks.gaveBack(ctx, string(cl.params.Bucket), err)
-		if err != nil {
-			c.guard.warn(noticeSettled, "a response that does not count stays counted", "endpoint", q.plan.endpoint.Name, "error", err)
-		}
-	}
+	})
 }

@@ -61,6 +61,7 @@ func countsResponses(t *testing.T, g *guard.Guard) {
 	if d := decide(t, g, r); d.Allowed || d.Refused != "user=ada" {
 		t.Errorf("after three failures: %+v", d)
 	}
+	guard.Behind(g)
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=bob"}})
 	if !d.Allowed || d.Limits[0].Remaining != 1 {
 		t.Errorf("another user: %+v", d)

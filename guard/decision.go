@@ -68,8 +68,7 @@ type Decision struct {
 	Fallback Fallback
 	// Cause is why, with a Fallback.
 	Cause error
-	// Cached reports whether the refusal came from this process's cache. Limits and Budgets are as they were Age ago; they are shared with other
-	// callers: read them, or edit a Clone. Hooks get copies.
+	// Cached reports whether the refusal came from this process's cache. Limits and Budgets are as they were Age ago.
 	Cached bool
 	// Age is how long ago Limits and Budgets were read: 0 unless Cached.
 	Age time.Duration
@@ -88,15 +87,17 @@ func (d *Decision) Clone() *Decision {
 
 // A LimitState is one limit after the decision.
 type LimitState struct {
-	Name    string
-	Subject string // whom it counts: "user=42"
-	Kind    policy.Kind
-	Limit   int64
-	Window  time.Duration
-	Burst   int64 // of a gcra
-	Global  bool
-	Shadow  bool // it refuses nobody
-	Allowed bool // whether this limit allows; another one may have refused
+	Name string
+	// Endpoint is whose limit it is; "" for one of the whole policy.
+	Endpoint string
+	Subject  string // whom it counts: "user=42"
+	Kind     policy.Kind
+	Limit    int64
+	Window   time.Duration
+	Burst    int64 // of a gcra
+	Global   bool
+	Shadow   bool // it refuses nobody
+	Allowed  bool // whether this limit allows; another one may have refused
 	// Remaining is what is left: 7 when 3 of 10 are taken.
 	Remaining int64
 	// RetryAfter is the wait until this limit allows; 0 when it does.

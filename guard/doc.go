@@ -1,17 +1,21 @@
 // Package guard turns a request into one decision: allowed or refused, why, and for how long.
 //
-// A [policy.Policy] names a service's endpoints and what holds for each: limits of a subject, limits of everybody together,
+// A [policy.Policy] names a service's endpoints and what holds for each: limits of a subject, global limits,
 // money budgets, blocks after too many attempts, one-time challenges. [Guard.Decide] asks Redis about all of it in one round
-// trip. What concerns one subject is one atomic call, all or nothing; a limit of everybody lives elsewhere in a cluster and rides
-// in the same pipeline, and a refusal by one gives back what the others took.
+// trip. On one server that is one atomic call, all or nothing; on a cluster there is one for each subject, in one pipeline,
+// and a refusal by one gives back what the others took.
+//
+// A request goes one way: Decide finds its plan (internal/plan), looks whether it is refused already (internal/denied), asks Redis
+// (internal/ask) or decides without it (internal/fallback), and answers.
 //
 // # When Redis does not answer
 //
 // A decision takes at most the policy's timeout, 50 ms by default, whatever the client is busy with: dialling, waiting for a
-// connection, reading. Then each limit's failure contract decides: [policy.Open] lets the request pass, [policy.Closed] refuses
-// it with an [UnavailableError], and [policy.Local] counts it in this process, against a stated share of the limit, with the
-// same Lua in the embedded engine. After a few failures in a row a circuit breaker answers so without waiting, and tries Redis
-// again from time to time. A Guard starts without Redis and heals by itself.
+// connection, reading. Then each limit's failure contract decides: [policy.Local] counts the request in this process, against a share of
+// the limit, with the same Lua in the embedded engine; [policy.Open] lets it pass; [policy.Closed] refuses it with an
+// [UnavailableError]. Once half of the calls of the last second to a node were lost, a circuit breaker answers so without waiting, and tries that node
+// again from time to time. Errors of a server that decides about others follow the contract and open no breaker. A Guard starts
+// without Redis and heals by itself.
 //
 // # Refusals that cost nothing
 //

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
 // An Explanation is how a request would be decided: whom each part of the policy counts it for.
@@ -29,38 +30,40 @@ type Explanation struct {
 
 // Explain says how a request would be decided. It sends nothing, and counts nothing.
 func (g *Guard) Explain(r Request) (*Explanation, error) {
-	ps := g.plans.Load()
-	pl, err := ps.plan(&r)
+	ps, request := g.plans.Load(), (*plan.Request)(&r)
+	pl, err := ps.Of(request)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSubjects("Subjects", r.Subjects, mostSubjects); err != nil {
+	if err := request.Check(); err != nil {
 		return nil, err
 	}
-	var res resolved
-	ps.resolve(&res, pl, r.Subjects)
+	var whom plan.Whom
+	ps.Resolve(&whom, pl, r.Subjects)
 	e := &Explanation{
-		Subject: res.client, Account: res.account, Attempts: res.attempts, Challenge: res.challenge,
-		ChallengeRequired: pl.params.ChallengeRequired, Counted: res.counted(pl),
+		Subject: whom.Client, Account: whom.Account, Attempts: whom.Attempts, Challenge: whom.Challenge,
+		ChallengeRequired: pl.Params.ChallengeRequired, Counted: whom.Counted(pl),
 	}
 	var d Decision
-	if ps.overrides != nil && ps.overridden(&d, &r) {
+	if ps.Overrides != nil && overridden(ps.Overrides, &d, &r) {
 		e.Denied = d.Refused
 		if d.Allowed {
-			e.Allowed = res.client
+			e.Allowed = whom.Client
 		}
 	}
-	for i := range pl.rows {
-		if !res.rows.has(i) {
-			e.Absent = append(e.Absent, pl.rows[i].state.Name)
+	for i := range pl.Rows {
+		row := &pl.Rows[i]
+		if !whom.Rows.Has(i) {
+			e.Absent = append(e.Absent, row.Name)
 			continue
 		}
-		row := pl.pack(1<<i, false, res.times).states[0]
-		row.Subject = res.of[i]
-		e.Limits = append(e.Limits, row)
+		e.Limits = append(e.Limits, limitState(row, &pl.Limits(&whom, 1<<i, plan.Share{}).Each[0], whom.Of[i]))
 	}
-	if res.account != "" {
-		e.Budgets, e.Estimate = pl.packAccount(false, res.budgets).states, pl.estimate
+	if whom.Account != "" {
+		e.Estimate = pl.Estimate
+		for _, b := range pl.Account(&whom, plan.Share{}).Each {
+			e.Budgets = append(e.Budgets, budgetState(b))
+		}
 	}
 	return e, nil
 }

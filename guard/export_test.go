@@ -4,20 +4,30 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard/internal/moment"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
 // Refuse remembers subjects as refused.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
 	ps := g.plans.Load()
-	pl := ps.byName[endpoint]
+	pl, err := ps.Of(&plan.Request{Endpoint: endpoint})
+	if err != nil {
+		panic(err)
+	}
 	for _, s := range subjects {
-		var res resolved
-		ps.resolve(&res, pl, []string{s})
-		g.remember(pl, &res, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, &Decision{
-			Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter, Limits: pl.pack(res.rows, false, nil).states,
-		}, now())
+		var w plan.Whom
+		ps.Resolve(&w, pl, []string{s})
+		d := &Decision{Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter}
+		for i := range w.Rows.All() {
+			d.Limits = append(d.Limits, limitState(&pl.Rows[i], &pl.Rows[i].Limit, s))
+		}
+		g.remember(pl, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, moment.Now())
 	}
 }
+
+// Behind waits for what is done behind requests.
+func Behind(g *Guard) { g.work.Wait() }
 
 // WithLocalClock sets the clock of the engine in this process.
 func (o Options) WithLocalClock(c embedded.Clock) Options {

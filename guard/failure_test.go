@@ -125,7 +125,7 @@ func TestDecide_afterSomeFailuresRedisIsLeftAloneAndTriedAgain(t *testing.T) {
 	p := chat(contracts()["open"])
 	p.Timeout = time.Second
 	g := newGuard(t, client(t, addr), p, guard.Options{BreakAfter: 3, BreakFor: 20 * time.Millisecond, Hooks: []guard.Hooks{{
-		Breaker: func(open bool) { mu.Lock(); changes = append(changes, open); mu.Unlock() },
+		Breaker: func(_ string, open bool) { mu.Lock(); changes = append(changes, open); mu.Unlock() },
 	}}})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	for range 3 {
@@ -148,27 +148,36 @@ func TestDecide_afterSomeFailuresRedisIsLeftAloneAndTriedAgain(t *testing.T) {
 	}
 }
 
-// slow lets a client's commands through only when told to.
+// slow lets a server's answers through only when told to.
 type slow struct{ gate chan struct{} }
 
 func (s slow) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (s slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
 		<-s.gate
-		return next(ctx, cmd)
+		return err
 	}
 }
 
 func (s slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
 		<-s.gate
-		return next(ctx, cmds)
+		return err
 	}
+}
+
+// load has the server load the libraries: a call that does not find them has run nothing.
+func load(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	decide(t, newGuard(t, rdb, budgeted(), guard.Options{}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=first"}})
 }
 
 func TestDecide_aLateAnswerGivesBackWhatNobodyGot(t *testing.T) {
 	for contract, remaining := range map[string]int64{"closed": 9, "open": 8} {
 		rdb, _ := inProcess(t)
+		load(t, rdb)
 		late := slow{make(chan struct{})}
 		rdb.AddHook(late)
 		p := chat(contracts()[contract])

@@ -14,20 +14,33 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
-	"github.com/rlfunc/rlfunc/gen/guard"
+	genguard "github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/ask"
+	"github.com/rlfunc/rlfunc/guard/internal/denied"
+	"github.com/rlfunc/rlfunc/guard/internal/fallback"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // Options of a Guard; the zero value is useful.
 type Options struct {
-	// DenySize is how many refused subjects are remembered in this process; negative for none. Defaults to 100000, about 50 MB.
+	// DenySize is how many refusals, and receipts that passed, are remembered in this process together; negative for none. Defaults to
+	// 100000, about 50 MB.
 	DenySize int
 	// DenyFor is how long a refusal is remembered at most: what an operator lifts takes effect after that everywhere. Defaults to 10s.
 	DenyFor time.Duration
-	// BreakAfter is how many calls in a row Redis may lose before it is left alone. Defaults to 5.
+	// BreakAfter is how many calls a node of Redis loses at least before it is left alone: then it is once half of the calls of the last
+	// second were lost. Defaults to 5.
 	BreakAfter int
-	// BreakFor is how long Redis is left alone before one call tries again. Defaults to 1s.
+	// BreakFor is how long a node is left alone before one call tries again. Defaults to 1s.
 	BreakFor time.Duration
+	// MostUnderway is how many requests wait for Redis at once, those included that nobody waits for any more; beyond it the failure contract
+	// answers at once. Defaults to 4096.
+	MostUnderway int
+	// MostWaiting is how many requests wait in Guard.Wait at once; one more gets its refusal. Defaults to 1024.
+	MostWaiting int
+	// MostWait is how long a request waits in Guard.Wait at most: one whose turn comes later gets its refusal at once. Defaults to 1m.
+	MostWait time.Duration
 	// LocalBytes is how much heap the subjects of limits with on_failure: local take in this process, beside 5 MiB for their engine. The engine
 	// forgets the subjects that it decided about least recently. Defaults to 64 MiB.
 	LocalBytes int64
@@ -50,18 +63,19 @@ type Options struct {
 type Guard struct {
 	rdb      redis.UniversalClient
 	options  Options
-	plans    atomic.Pointer[plans]
-	remote   backend
-	function string      // that answers, as the server names it
-	split    atomic.Bool // keys of several subjects are on several servers: each part is a call of its own
-	local    backend     // nil until a policy needs it; plans have it too
+	plans    atomic.Pointer[plan.Plans]
+	asker    ask.Asker
+	function string                          // that answers, as the server names it
+	split    atomic.Bool                     // keys of several subjects are on several servers: each part is a call of its own
+	local    atomic.Pointer[genguard.Client] // nil until a policy needs it
 	costs    *cost.Client
-	denied   *denyCache
-	breaker  *breaker
+	denied   *denied.Cache[*Decision]
+	breakers fallback.Breakers
+	waiting  atomic.Int64
 	hooks    hooks
 	log      logger
 	shadow   *follower
-	trips    sync.WaitGroup
+	work     sync.WaitGroup // behind requests
 	reload   sync.Mutex
 	checks   []func(*policy.Policy) error // guarded by reload
 }
@@ -79,23 +93,21 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoHeal: o.NoHeal, NoSharing: o.NoSharing}
-	client, err := guard.New(rdb, clients)
+	client, err := genguard.New(rdb, clients)
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	g.remote = pipelined{oneByOne{client}, rdb}
-	g.function = client.Fcall().Library().ServerName + "_admit"
-	_, oneServer := rdb.(*redis.Client)
-	g.split.Store(!oneServer)
 	if g.costs, err = cost.New(rdb, clients); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	g.breaker = newBreaker(o.BreakAfter, o.BreakFor, func(open bool) {
-		g.hooks.breaker(open)
-		g.warn(noticeBreaker, "the circuit breaker changed", "open", open)
-	})
+	g.asker.Backend = ask.Backend{Client: client, Pipeline: rdb.Pipeline}
+	g.asker.Most, g.asker.Events = int64(o.MostUnderway), g.events()
+	g.function = client.Fcall().Library().ServerName + "_admit"
+	_, oneServer := rdb.(*redis.Client)
+	g.split.Store(!oneServer)
+	g.breakers.After, g.breakers.For, g.breakers.Changed = o.BreakAfter, o.BreakFor, g.breakerChanged
 	if o.DenySize > 0 {
-		g.denied = newDenyCache(o.DenySize, o.DenyFor)
+		g.denied = denied.New[*Decision](o.DenySize, o.DenyFor)
 	}
 	if err := g.install(complete); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
@@ -109,26 +121,46 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 }
 
 func (o Options) complete() Options {
-	if o.DenySize == 0 {
-		o.DenySize = 100_000
-	}
-	if o.DenyFor == 0 {
-		o.DenyFor = 10 * time.Second
-	}
-	if o.BreakAfter == 0 {
-		o.BreakAfter = 5
-	}
-	if o.BreakFor == 0 {
-		o.BreakFor = time.Second
-	}
-	if o.LocalBytes == 0 {
-		o.LocalBytes = 64 << 20
-	}
+	setDefault(&o.DenySize, 100_000)
+	setDefault(&o.DenyFor, 10*time.Second)
+	setDefault(&o.BreakAfter, 5)
+	setDefault(&o.BreakFor, time.Second)
+	setDefault(&o.MostUnderway, 4096)
+	setDefault(&o.MostWaiting, 1024)
+	setDefault(&o.MostWait, time.Minute)
+	setDefault(&o.LocalBytes, 64<<20)
 	return o
 }
 
+func setDefault[T comparable](value *T, absent T) {
+	var zero T
+	if *value == zero {
+		*value = absent
+	}
+}
+
+func (g *Guard) events() ask.Events {
+	return ask.Events{
+		Behind: g.behind,
+		GaveBack: func(ctx context.Context, subject string, subjects []string, err error) {
+			for _, s := range subjects {
+				g.denied.Release(s)
+			}
+			g.hooks.gaveBack(ctx, subject, err)
+		},
+		Cancel: func(ctx context.Context, subject, reservation string) {
+			_ = g.Cancel(ctx, subject, reservation) // Hooks.Settled reports it
+		},
+	}
+}
+
+func (g *Guard) breakerChanged(node string, open bool) {
+	g.hooks.breaker(node, open)
+	g.warn(noticeBreaker, "the circuit breaker changed", "node", node, "open", open)
+}
+
 // Policy returns the policy that holds now, with its defaults filled in.
-func (g *Guard) Policy() *policy.Policy { return g.plans.Load().policy }
+func (g *Guard) Policy() *policy.Policy { return g.plans.Load().Policy }
 
 // SetPolicy replaces the policy, from the next request on. A policy that is not valid changes nothing. The namespace can not change:
 // what subjects have taken would be forgotten.
@@ -168,15 +200,14 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 
 // install takes a complete policy, and starts the engine in this process with the first one that needs it.
 func (g *Guard) install(p *policy.Policy) error {
-	ps := compile(p)
-	if ps.needsLocal() && g.local == nil {
-		local, err := newLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
+	ps := plan.Compile(p)
+	if ps.NeedsLocal() && g.local.Load() == nil {
+		local, err := fallback.NewLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
 		if err != nil {
 			return err
 		}
-		g.local = local
+		g.local.Store(local)
 	}
-	ps.local = g.local
 	g.plans.Store(ps)
 	return nil
 }
@@ -200,12 +231,15 @@ func (g *Guard) Watch(ctx context.Context, path string) error {
 	})
 }
 
+// behind works behind a request. Close waits for it.
+func (g *Guard) behind(work func()) { g.work.Go(work) }
+
 // Close waits for calls that are on their way and frees what the guard took. The Redis client stays open.
 func (g *Guard) Close() error {
 	if g.shadow != nil {
 		g.shadow.close()
 	}
-	g.trips.Wait()
-	g.denied.close()
+	g.work.Wait()
+	g.denied.Close()
 	return nil
 }

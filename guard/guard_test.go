@@ -90,12 +90,14 @@ func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
 		t.Errorf("the third in a minute: %+v", d)
 	}
 	clock.Advance(time.Minute)
-	decide(t, g, r)
+	if d := decide(t, g, r); !d.Allowed {
+		t.Fatalf("the third in an hour: %+v", d)
+	}
 	want := &guard.Decision{
 		Endpoint: "chat", Subject: "ip=ada", Reason: guard.ReasonLimit, Refused: "ip=ada", RetryAfter: 59 * time.Minute,
 		Limits: []guard.LimitState{
-			{Name: "minute", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 2, Window: time.Minute, Allowed: true, Remaining: 1, ResetAfter: time.Minute},
-			{Name: "hour", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 3, Window: time.Hour, RetryAfter: 59 * time.Minute, ResetAfter: time.Hour},
+			{Name: "minute", Endpoint: "chat", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 2, Window: time.Minute, Allowed: true, Remaining: 1, ResetAfter: time.Minute},
+			{Name: "hour", Endpoint: "chat", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 3, Window: time.Hour, RetryAfter: 59 * time.Minute, ResetAfter: time.Hour},
 		},
 	}
 	if diff := cmp.Diff(want, decide(t, g, r), cmpopts.IgnoreUnexported(guard.Decision{})); diff != "" {
@@ -131,6 +133,7 @@ func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
 			if d.Allowed || d.Reason != guard.ReasonGlobal || d.RetryAfter != time.Minute {
 				t.Fatalf("the fourth of all: %+v", d)
 			}
+			guard.Behind(g)
 		}
 		p = chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 		p.Timeout = 10 * time.Second
@@ -150,6 +153,7 @@ func TestDecide_theSubjectsRefusalLeavesTheGlobalLimitItsCharge(t *testing.T) {
 		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
 		for range 20 {
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
+			guard.Behind(g)
 		}
 		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}})
 		if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {

@@ -12,8 +12,8 @@ type Hooks struct {
 	Deciding func(ctx context.Context, r *Request) context.Context
 	// Decided is called once a decision or an error is there.
 	Decided func(ctx context.Context, e Event)
-	// Breaker is called when the circuit breaker opens (Redis is left alone) or closes.
-	Breaker func(open bool)
+	// Breaker is called when the circuit breaker of a node opens (it is left alone) or closes. The node is an address of a cluster or a Ring, else "".
+	Breaker func(node string, open bool)
 	// GaveBack is called after a call that was admitted by one side and refused by another: err tells that what it took stays
 	// taken until its window ends.
 	GaveBack func(ctx context.Context, subject string, err error)
@@ -21,6 +21,8 @@ type Hooks struct {
 	Settled func(ctx context.Context, s Settlement, err error)
 	// Shadowed is called with the answer of the policy in the shadow beside the live one.
 	Shadowed func(ctx context.Context, live, shadow Event)
+	// Processes says how many processes decide by the policy, 0 if that is not known. It is asked when one has to decide alone, for its share.
+	Processes func() int
 	// Reloaded is called when the policy was replaced, and with an error when a file was not taken.
 	Reloaded func(err error)
 }
@@ -67,10 +69,10 @@ func (hs hooks) decided(ctx context.Context, e Event) {
 	}
 }
 
-func (hs hooks) breaker(open bool) {
+func (hs hooks) breaker(node string, open bool) {
 	for i := range hs {
 		if hs[i].Breaker != nil {
-			hs[i].Breaker(open)
+			hs[i].Breaker(node, open)
 		}
 	}
 }
@@ -105,4 +107,15 @@ func (hs hooks) reloaded(err error) {
 			hs[i].Reloaded(err)
 		}
 	}
+}
+
+// processes is the most that a hook knows of.
+func (hs hooks) processes() int {
+	n := 0
+	for i := range hs {
+		if hs[i].Processes != nil {
+			n = max(n, hs[i].Processes())
+		}
+	}
+	return n
 }

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/rlfunc/rlfunc/guard/internal/moment"
 )
 
 // A notice is something that an operator has to learn of, also where a service set no hooks.
@@ -32,7 +34,7 @@ func (g *Guard) warn(n notice, message string, args ...any) {
 	if len(g.hooks) > 0 {
 		return
 	}
-	at := int64(now())
+	at := int64(moment.Now())
 	last := g.log.last[n].Load()
 	first := g.log.once[n].CompareAndSwap(false, true)
 	if !first && time.Duration(at-last) < noticeEvery || !g.log.last[n].CompareAndSwap(last, at) {

@@ -1,14 +1,12 @@
 package guard
 
 import (
-	"errors"
-	"strings"
-
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
 // ErrEndpoint is a request for an endpoint that the policy does not name.
-var ErrEndpoint = errors.New("endpoint is not in the policy")
+var ErrEndpoint = plan.ErrEndpoint
 
 // A Request is what is decided about.
 type Request struct {
@@ -33,16 +31,4 @@ type Request struct {
 	Weight int64
 	// Estimate is what the request will cost. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
-}
-
-// firstOf returns the first of a request's subjects that begins with one of the marks, in the order of the marks; "" for none.
-func firstOf(subjects, marks []string) string {
-	for _, mark := range marks {
-		for _, s := range subjects {
-			if strings.HasPrefix(s, mark) {
-				return s
-			}
-		}
-	}
-	return ""
 }

@@ -85,15 +85,10 @@ func (g *Guard) Settle(ctx context.Context, subject, reservation string, actual 
 }
 
 func (g *Guard) settle(ctx context.Context, s Settlement) error {
-	limits := g.plans.Load().settling
-	rows := make([]cost.SettleLimits, len(limits))
-	for i, l := range limits {
-		rows[i] = cost.SettleLimits{Budget: l.budget, Window: l.window}
-	}
 	result, err := g.costs.Settle(ctx, cost.SettleParams{
-		Bucket: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: rows,
+		Bucket: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: g.plans.Load().Settling,
 	})
-	g.denied.release(s.Subject) // also after an error: it may have run
+	g.denied.Release(s.Subject) // also after an error: it may have run
 	s.Outcome = string(result.Outcome)
 	g.hooks.settled(ctx, s, err)
 	return err
@@ -103,7 +98,7 @@ func (g *Guard) settle(ctx context.Context, s Settlement) error {
 func (g *Guard) Cancel(ctx context.Context, subject, reservation string) error {
 	s := Settlement{Subject: subject, Reservation: reservation}
 	result, err := g.costs.Cancel(ctx, cost.CancelParams{Bucket: fcall.Subject(subject), Receipt: reservation})
-	g.denied.release(subject)
+	g.denied.Release(subject)
 	s.Outcome, s.Estimate = string(result.Outcome), result.GivenBack
 	g.hooks.settled(ctx, s, err)
 	return err
@@ -148,20 +143,18 @@ func (d *Decision) FinishSoon(ctx context.Context, gone bool) {
 	if c == nil || c.closed.Load() {
 		return
 	}
-	c.guard.behind(ctx, func(ctx context.Context) {
+	c.guard.finish(ctx, func(ctx context.Context) {
 		if err := d.Finish(ctx, gone); err != nil {
 			c.guard.warn(noticeSettled, "a reservation was not settled", "endpoint", d.Endpoint, "subject", c.subject, "error", err)
 		}
 	})
 }
 
-// behind works behind a request, also when its context has ended. Close waits for it.
-func (g *Guard) behind(ctx context.Context, work func(context.Context)) {
-	g.trips.Add(1)
-	go func() {
-		defer g.trips.Done()
+// finish works behind a request, also when its context has ended.
+func (g *Guard) finish(ctx context.Context, work func(context.Context)) {
+	g.behind(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 		defer cancel()
 		work(ctx)
-	}()
+	})
 }

@@ -18,7 +18,8 @@ import (
 // budgeted is a policy of 1.00 a day, of which a request reserves 0.10.
 func budgeted() *policy.Policy {
 	return &policy.Policy{
-		Cost: &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		OnFailure: policy.Open,
+		Cost:      &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
 		Endpoints: []policy.Endpoint{{
 			Name: "chat", Cost: &policy.EndpointCost{Estimate: 100_000}, Unbounded: true, Idempotency: &policy.Idempotency{Header: "Idempotency-Key"},
 		}},
@@ -133,6 +134,7 @@ func TestDecision_spentWithoutRedisIsRecordedOnceItIsBack(t *testing.T) {
 func spentWithoutRedis(t *testing.T, receipt string) {
 	t.Helper()
 	rdb, _ := inProcess(t)
+	load(t, rdb)
 	late := slow{make(chan struct{})}
 	rdb.AddHook(late)
 	p := budgeted()

@@ -133,6 +133,7 @@ func TestDecide_whatAReceiptHasPaidForIsKeptWhenItsCallerGivesUp(t *testing.T) {
 // The third fate: a request that passed without Redis keeps what a late answer counted, and settles by a name of its own.
 func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t *testing.T) {
 	rdb, _ := inProcess(t)
+	load(t, rdb)
 	late := slow{make(chan struct{})}
 	rdb.AddHook(late)
 	p := budgeted()
@@ -192,6 +193,7 @@ func (u underway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // What a call took that its caller did not wait for is given back: of the subject's limits and of global ones, whatever their kind.
 func TestDecide_aLateAnswerIsGivenBackWithItsGlobalLimits(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		load(t, rdb)
 		late := underway{slow{make(chan struct{})}, make(chan struct{}, 1)}
 		rdb.AddHook(late)
 		p := &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat"}}}

@@ -5,19 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/policy"
+	genguard "github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/ask"
+	"github.com/rlfunc/rlfunc/guard/internal/fallback"
+	"github.com/rlfunc/rlfunc/guard/internal/moment"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
+)
+
+// Why there is no answer of Redis: causes of a fallback and of an [UnavailableError], beside what package fcall says of a call.
+var (
+	// ErrTimeout is an answer that did not come within the policy's timeout.
+	ErrTimeout = ask.ErrTimeout
+	// ErrBreaker is a node of Redis that is left alone for a while, as too many of its calls were lost.
+	ErrBreaker = fallback.ErrBreaker
+	// ErrBusy is a request that Redis was not asked about, as Options.MostUnderway calls have no answer yet.
+	ErrBusy = ask.ErrBusy
 )
 
 // ErrUnavailable is a request that is refused because a closed limit could not be decided. [*UnavailableError] says which.
-var ErrUnavailable = errors.New("limit can not be decided")
+var ErrUnavailable = errors.New("limit cannot be decided")
 
-// An UnavailableError is a request that a closed limit turns away while Redis does not answer. It is no refusal: nobody knows
-// whether there was room.
+// An UnavailableError is a request that a closed limit turns away while Redis does not answer. It is no refusal: whether there was room
+// is not known.
 type UnavailableError struct {
 	Endpoint string
 	Closed   []string // the limits, and "cost", "abuse", "challenge"
@@ -26,151 +38,127 @@ type UnavailableError struct {
 
 // Error says what could not be decided, and why.
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("decide %s: %s can not be decided: %v", e.Endpoint, strings.Join(e.Closed, ", "), e.Cause)
+	return fmt.Sprintf("decide %s: %s cannot be decided: %v", e.Endpoint, strings.Join(e.Closed, ", "), e.Cause)
 }
 
-// Is tells that this is an ErrUnavailable.
+// Is reports whether target is ErrUnavailable.
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
-// without decides where Redis left some calls, or all, without an answer.
-func (g *Guard) without(ctx context.Context, ps *plans, d *Decision, q *question, answers []answer, cause error) error {
-	var closed []string
-	var local here
-	pl := q.plan
-	contract := func(f policy.OnFailure, name string, decideHere func()) {
-		switch f {
-		case policy.Closed:
-			if !slices.Contains(closed, name) {
-				closed = append(closed, name)
-			}
-		case policy.Local:
-			decideHere()
+// passes returns what lets each call through to its node, and the errors of calls whose node is left alone; no passes where all are.
+func (g *Guard) passes(ctx context.Context, room []fallback.Pass, q *plan.Question) (passes []fallback.Pass, leftOut []error) {
+	if q.Whole {
+		pass, ok := g.breakers.Allow("")
+		if !ok {
+			return nil, nil
+		}
+		for range q.Calls {
+			room = append(room, pass)
+		}
+		return room, nil
+	}
+	passes = make([]fallback.Pass, len(q.Calls))
+	any := false
+	for i := range q.Calls {
+		pass, ok := g.breakers.Allow(g.asker.Client.Fcall().Node(ctx, q.Calls[i].Params.Bucket))
+		if ok {
+			passes[i], any = pass, true
+			continue
+		}
+		if leftOut == nil {
+			leftOut = make([]error, len(q.Calls))
+		}
+		leftOut[i] = ErrBreaker
+	}
+	if !any {
+		return nil, nil
+	}
+	return passes, leftOut
+}
+
+func gaveUp(passes []fallback.Pass) {
+	for i := range passes {
+		passes[i].GaveUp()
+	}
+}
+
+// worst returns an error that says nothing of the request, and the first of all.
+func worst(answers []ask.Answer) (undecided, failed error) {
+	for i := range answers {
+		switch err := answers[i].Err; {
+		case err == nil:
+		case fallback.Undecided(err):
+			return err, err
+		case failed == nil:
+			failed = err
 		}
 	}
-	for i := range answers {
-		if err := answers[i].err; err == nil {
-			continue
-		} else if !lost(err) {
-			return err
-		}
-		c := &q.calls[i]
-		for n := range c.rows.all() {
-			contract(pl.rows[n].onFailure, pl.rows[n].state.Name, func() { local.rows |= 1 << n })
-		}
-		if c.account != nil {
-			contract(pl.onCost, "cost", func() { local.account = true })
-		}
-		if !c.onlyGlobal() {
-			contract(pl.onAbuse, "abuse", func() { local.blocks = true; local.attempts = local.attempts || c.params.Tiers.Len() > 0 })
-		}
-		if c.challenge {
-			contract(pl.onChallenge, "challenge", func() {})
-		}
+	return nil, failed
+}
+
+// without decides where Redis left some calls, or all, without an answer.
+func (g *Guard) without(ctx context.Context, ps *plan.Plans, d *Decision, q *plan.Question, answers []ask.Answer, cause error) error {
+	v := fallback.Contract(q, answers)
+	if v.Err != nil {
+		return v.Err
 	}
 	g.compose(d, q, answers)
-	if d.Allowed && pl.params.ChallengeRequired && (q.request.Challenge == "" || q.challenge == "") {
-		d.Allowed, d.Reason, d.Challenge, d.Refused = false, ReasonChallenge, string(guard.AdmitChallengeAbsent), q.challenge // which needs no Redis
+	if d.Allowed && q.Plan.Params.ChallengeRequired && (q.Request.Challenge == "" || q.Challenge == "") {
+		d.Allowed, d.Reason, d.Challenge, d.Refused = false, ReasonChallenge, string(genguard.AdmitChallengeAbsent), q.Challenge // which needs no Redis
 	}
 	if !d.Allowed {
 		return nil // a refusal that Redis did answer stands
 	}
-	g.warn(noticeWithout, "deciding without Redis", "endpoint", d.Endpoint, "closed", closed, "local", local.any(), "cause", cause)
-	if len(closed) > 0 {
-		return &UnavailableError{Endpoint: d.Endpoint, Closed: closed, Cause: cause}
+	g.warn(noticeWithout, "deciding without Redis", "endpoint", d.Endpoint, "closed", v.Closed, "local", v.Alone.Any(), "cause", cause)
+	if len(v.Closed) > 0 {
+		return &UnavailableError{Endpoint: d.Endpoint, Closed: v.Closed, Cause: cause}
 	}
 	d.Cause = cause
 	d.Fallback = FallbackOpen
-	if local.any() {
+	if v.Alone.Any() {
 		d.Fallback = FallbackLocal
-		g.decideHere(ctx, ps.local, d, q.here(local))
+		g.decideHere(ctx, d, q, v.Alone)
 	}
-	if d.Allowed && q.account != "" && d.charge == nil {
-		d.charge = q.chargeWithout(g)
-	}
-	return nil
-}
-
-// here is what this process decides alone.
-type here struct {
-	rows                      rowSet
-	account, attempts, blocks bool
-}
-
-func (h here) any() bool { return h.rows != 0 || h.account || h.attempts || h.blocks }
-
-// here is the question to the engine in this process.
-func (q *question) here(h here) *question {
-	alone := &question{plan: q.plan, request: q.request, resolved: q.resolved}
-	alone.resolved.rows = h.rows
-	c := &alone.one[0]
-	alone.calls = alone.one[:]
-	if h.attempts {
-		c.params = q.plan.params
-	}
-	c.params.ChallengeRequired = false
-	c.params.Bucket = fcall.Subject(q.bucket())
-	alone.put(c, h.rows, true)
-	if h.account {
-		c.params.Hold, c.params.Penalty = q.plan.params.Hold, q.plan.params.Penalty
-		alone.putAccount(c, true)
-		for i := range q.calls {
-			if q.calls[i].account != nil {
-				c.params.Reservation = q.calls[i].params.Reservation
-			}
-		}
-	}
-	alone.putReceipt(c, q.client)
-	alone.spill(true)
-	return alone
-}
-
-// onlyGlobal reports whether a call is about global limits alone.
-func (c *call) onlyGlobal() bool {
-	return strings.HasPrefix(string(c.params.Bucket), policy.GlobalPrefix)
-}
-
-// chargeWithout is the reservation of a request that passes without Redis: it can be settled there later.
-func (q *question) chargeWithout(g *Guard) *charge {
-	for i := range q.calls {
-		if c := &q.calls[i]; c.account != nil {
-			return &charge{
-				guard: g, subject: q.account, reservation: cmp.Or(c.params.Reservation, fcall.NewToken()), estimate: c.params.Estimate, absent: true,
-			}
-		}
+	if d.Allowed && q.Account != "" && d.charge == nil {
+		d.charge = g.chargeWithout(q)
 	}
 	return nil
-}
-
-// unanswered are answers that did not come.
-func unanswered(n int, cause error) []answer {
-	answers := make([]answer, n)
-	for i := range answers {
-		answers[i].err = cause
-	}
-	return answers
 }
 
 // decideHere asks the engine in this process, which answers at once: a context that may end would cost a goroutine. It keeps what it
 // takes: when Redis answers again, this share is fresh there.
-func (g *Guard) decideHere(ctx context.Context, local backend, d *Decision, q *question) {
-	q.sent = now()
-	answers := local.admit(context.WithoutCancel(ctx), q.calls)
+func (g *Guard) decideHere(ctx context.Context, d *Decision, asked *plan.Question, alone plan.Alone) {
+	here := &ask.Backend{Client: g.local.Load(), Share: plan.Share{Here: true, Processes: g.hooks.processes()}}
+	q := asked.Alone(alone, here.Share)
+	q.Sent = moment.Now()
+	answers := here.Admit(context.WithoutCancel(ctx), q.Calls, nil)
 	for i := range answers {
-		if err := answers[i].err; err != nil { // a weight above this process's share, or a key that is larger than all memory: there is no room here
+		if err := answers[i].Err; err != nil { // a weight above this process's share, or a key that is larger than all memory: there is no room here
 			d.Allowed, d.Reason = false, ReasonLimit
 			d.Cause = errors.Join(d.Cause, err)
 			return
 		}
-		d.take(q, &q.calls[i], &answers[i].result)
+		d.take(q, &q.Calls[i], &answers[i].Result)
 	}
 	d.takeLimits(q, answers)
-	if d.Allowed && q.plan.counting {
-		d.counting = &counting{guard: g, backend: local, asked: q, answers: answers, next: d.counting}
+	if d.Allowed && q.Plan.Counting {
+		d.counting = &counting{guard: g, backend: here, question: q, answers: answers, next: d.counting}
 	}
-	if q.calls[0].account != nil {
-		d.takeBudgets(q.calls[0].account, &answers[0].result)
+	if account := q.Calls[0].Account; account != nil {
+		d.takeBudgets(account, &answers[0].Result)
 	}
+}
+
+// chargeWithout is the reservation of a request that passes without Redis: it can be settled there later.
+func (g *Guard) chargeWithout(q *plan.Question) *charge {
+	for i := range q.Calls {
+		if c := &q.Calls[i]; c.Account != nil {
+			return &charge{
+				guard: g, subject: q.Account, reservation: cmp.Or(c.Params.Reservation, fcall.NewToken()), estimate: c.Params.Estimate, absent: true,
+			}
+		}
+	}
+	return nil
 }

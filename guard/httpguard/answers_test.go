@@ -91,7 +91,7 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 		}, want: answer{
 			Status: 503, Error: "limiter_unavailable", Message: "The service can not count requests right now: try again soon.", RetryAfter: "1", Seconds: 1, Context: 1, Type: capacity,
 		}},
-		"open without Redis": {policy: minute, before: 1, break_: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{Status: 200}},
+		"open without Redis": {policy: "on_failure: open\n" + minute, before: 1, break_: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{Status: 200}},
 		"unreadable": {policy: minute, break_: func(t *testing.T, rdb *redis.Client) {
 			if err := rdb.RPush(t.Context(), "guard:{key=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
 				t.Error(err)

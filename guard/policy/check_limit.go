@@ -55,7 +55,7 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 	if c := l.Count; c != nil && len(c.Status)+len(c.Code) == 0 {
 		found.add(at+".count", "must have a status or a code")
 	}
-	if l.Share != 0 && (l.OnFailure == Open || l.OnFailure == Closed || l.OnFailure == "" && p.OnFailure != Local) {
+	if l.Share != 0 && (l.OnFailure == Open || l.OnFailure == Closed || l.OnFailure == "" && p.OnFailure != "" && p.OnFailure != Local) {
 		found.add(at+".share", "is for on_failure: local")
 	}
 }

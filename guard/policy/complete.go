@@ -34,7 +34,7 @@ func (p *Policy) Complete() (*Policy, error) {
 	fill(&c.Version, DefaultVersion)
 	fill(&c.Namespace, DefaultNamespace)
 	fill(&c.Timeout, DefaultTimeout)
-	fill(&c.OnFailure, Open)
+	fill(&c.OnFailure, Local)
 	fill(&c.Share, DefaultShare)
 	fill(&c.Paths.Case, CaseExact)
 	fill(&c.Unmatched, UnmatchedPass)

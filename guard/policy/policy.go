@@ -10,10 +10,10 @@ type Policy struct {
 	Namespace string `yaml:"namespace" policy:"is=namespace"`
 	// Timeout is the hard deadline of a decision for Redis, 1ms to 1m. Defaults to 50ms.
 	Timeout time.Duration `yaml:"timeout" policy:"1ms..1m"`
-	// OnFailure is what a limit does without Redis where it says nothing itself. Defaults to open.
+	// OnFailure is what a limit does without Redis where it says nothing itself. Defaults to local.
 	OnFailure OnFailure `yaml:"on_failure"`
-	// Share is how much of a limit one process admits where it decides alone, on_failure: local. Above 0, at most 1: the
-	// replicas' shares should add up to 1. Defaults to 0.25.
+	// Share is how much of a limit one process admits where it decides alone, on_failure: local, unless an even part is more and the number
+	// of processes is known. Above 0, at most 1: the replicas' shares should add up to 1. Defaults to 0.25.
 	Share float64 `yaml:"share" policy:"is=share"`
 	// Identities are answers to "who is this?" by name, at most 15. Two are always there: ip, the client's address, and client, which is
 	// ip unless it is defined. Defaults to these.

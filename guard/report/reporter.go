@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,6 +41,7 @@ type Reporter struct {
 	options Options
 	stop    context.CancelFunc
 	done    chan struct{}
+	known   atomic.Int64 // processes that write reports
 
 	mu       sync.Mutex
 	begin    time.Time
@@ -82,8 +84,10 @@ func (r *Reporter) Close() {
 	<-r.done
 }
 
-// Hooks count decisions.
-func (r *Reporter) Hooks() guard.Hooks { return guard.Hooks{Decided: r.decided} }
+// Hooks count decisions, and say how many processes report them.
+func (r *Reporter) Hooks() guard.Hooks {
+	return guard.Hooks{Decided: r.decided, Processes: func() int { return int(r.known.Load()) }}
+}
 
 func (r *Reporter) decided(_ context.Context, e guard.Event) {
 	d := e.Decision
@@ -148,7 +152,10 @@ func (r *Reporter) write(ctx context.Context) {
 		// An hour, as the clocks of processes differ.
 		pipe.ZRemRangeByScore(ctx, list, "-inf", fmt.Sprint(in.At.Add(-keep).UnixMilli()))
 		pipe.PExpire(ctx, list, keep)
-		_, err = pipe.Exec(ctx)
+		alive := pipe.ZCount(ctx, list, fmt.Sprint(in.At.Add(-3*r.options.Every).UnixMilli()), "+inf")
+		if _, err = pipe.Exec(ctx); err == nil {
+			r.known.Store(alive.Val())
+		}
 	}
 	if err != nil && r.options.OnError != nil {
 		r.options.OnError(fmt.Errorf("report: %w", err))

@@ -183,7 +183,7 @@ func TestDocs_theTableOfSpansIsTheCode(t *testing.T) {
 func TestDocs_theTableOfRecordsIsTheCode(t *testing.T) {
 	told, j := logged(t, slog.LevelDebug)
 	play(t, told)
-	told.Hooks().Breaker(false)
+	told.Hooks().Breaker("", false)
 	told.Hooks().GaveBack(t.Context(), ada, errors.New("lost"))
 	found := map[string]bool{}
 	for _, r := range j.records(t) {

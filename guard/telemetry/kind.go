@@ -18,6 +18,7 @@ var kinds = []struct {
 	{guard.ErrEndpoint, "endpoint"},
 	{guard.ErrBreaker, "breaker"},
 	{guard.ErrTimeout, "timeout"},
+	{guard.ErrBusy, "busy"},
 	{fcall.ErrNotLoaded, "not_loaded"},
 	{fcall.ErrUnsupported, "unsupported"},
 	{fcall.ErrRefused, "no_permission"},

@@ -61,11 +61,15 @@ func (t *Telemetry) logFailure(ctx context.Context, e *guard.Event, s *series, e
 		slog.Int64("skipped", skipped))
 }
 
-func (t *Telemetry) logBreaker(open bool) {
+func (t *Telemetry) logBreaker(node string, open bool) {
+	var at []any
+	if node != "" {
+		at = []any{"node", node}
+	}
 	if open {
-		t.logger.Error("circuit breaker opened: Redis is left alone")
+		t.logger.Error("circuit breaker opened: Redis is left alone", at...)
 	} else {
-		t.logger.Info("circuit breaker closed: Redis answers again")
+		t.logger.Info("circuit breaker closed: Redis answers again", at...)
 	}
 }
 

@@ -109,9 +109,9 @@ func (t *Telemetry) decided(ctx context.Context, e guard.Event) {
 	t.logDecided(ctx, &e, s)
 }
 
-func (t *Telemetry) breaker(open bool) {
+func (t *Telemetry) breaker(node string, open bool) {
 	t.measureBreaker(open)
-	t.logBreaker(open)
+	t.logBreaker(node, open)
 }
 
 func (t *Telemetry) gaveBack(ctx context.Context, subject string, err error) {

@@ -1,4 +1,4 @@
-package guard
+package fallback
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// newLocal starts an engine in this process whose keys take at most bytes of heap: it forgets the subjects that it decided about
+// NewLocal starts an engine in this process whose keys take at most bytes of heap: it forgets the subjects that it decided about
 // least recently.
-func newLocal(namespace string, bytes int64, clock embedded.Clock) (backend, error) {
+func NewLocal(namespace string, bytes int64, clock embedded.Clock) (*guard.Client, error) {
 	server := embedded.New(embedded.Options{Clock: clock})
 	ctx := context.Background()
 	run := func(cmd redis.Cmder) error {
@@ -28,10 +28,9 @@ func newLocal(namespace string, bytes int64, clock embedded.Clock) (backend, err
 	if err := run(redis.NewStatusCmd(ctx, "config", "set", "maxmemory", server.UsedMemory()+bytes, "maxmemory-policy", "allkeys-lru")); err != nil {
 		return nil, err
 	}
-	o := fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoHeal: true}
-	client, err := guard.New(server, o)
+	client, err := guard.New(server, fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoHeal: true})
 	if err != nil {
 		return nil, fmt.Errorf("start the local engine: %w", err)
 	}
-	return oneByOne{client}, nil
+	return client, nil
 }

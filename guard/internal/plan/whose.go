@@ -1,4 +1,4 @@
-package guard
+package plan
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// whose says whose requests a row counts together.
+// A whose says whose requests a row counts together.
 type whose struct {
 	global fcall.Subject // every request's; "" where it is not
 	parts  [][]string    // for each identity of a combination what the subjects that may stand for it begin with: "user="
@@ -32,6 +32,8 @@ func whoseOf(p *policy.Policy, by policy.By, wire string) whose {
 // of returns the subject that a request of these subjects is counted for; "" where it lacks an identity.
 func (w *whose) of(subjects []string) string {
 	switch {
+	case w == nil:
+		return ""
 	case w.global != "":
 		return string(w.global)
 	case len(w.parts) == 1:
@@ -60,4 +62,16 @@ func (w *whose) times(subjects []string, o *policy.Lookup) int64 {
 		}
 	}
 	return n
+}
+
+// firstOf returns the first of a request's subjects that begins with one of the marks, in the order of the marks; "" for none.
+func firstOf(subjects, marks []string) string {
+	for _, mark := range marks {
+		for _, s := range subjects {
+			if strings.HasPrefix(s, mark) {
+				return s
+			}
+		}
+	}
+	return ""
 }
