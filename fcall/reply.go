@@ -15,13 +15,14 @@ type Reply struct {
 	group string
 	row   int
 	err   error
-	space [12]int64 // for short replies
+	space [24]int64 // for short replies
+	text  [2]string
 }
 
 // of makes r the reply to a call.
 func (r *Reply) of(fn *Function, val any) (*Reply, error) {
 	*r = Reply{fn: fn}
-	r.ints = r.space[:0]
+	r.ints, r.texts = r.space[:0], r.text[:0]
 	r.unpack(val, fn.Results)
 	return r, r.err
 }

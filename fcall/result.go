@@ -29,14 +29,13 @@ type result struct {
 // result is that of a command which has come back with an error, or nil.
 func (c *command) result(err error) result {
 	r := result{err: err, sent: int(c.writes.Load())}
-	var reply redis.Error
 	switch {
 	case err == nil:
 		c.answered()
 		r.reply = c.Val()
 	case c.stale():
 		r.fate = mayHaveRun
-	case errors.As(err, &reply):
+	case isReply(err):
 	case neverSent(err) || c.unwritten() || errors.Is(err, redis.ErrClosed) && r.sent == 0:
 		r.fate = notSent
 	default:
@@ -58,4 +57,9 @@ func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" ||
 		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}
+
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
 }

@@ -53,8 +53,9 @@ func (r *Reply) unpack(val any, results []Result) {
 			above /= f.Values
 		}
 	}
-	at := u.groups(results, above)
-	grouped := at != nil
+	var room [4]span
+	at := u.groups(room[:0], results, above)
+	grouped := len(at) > 0
 	ints, texts := 0, 0
 	for _, f := range results {
 		switch {
@@ -103,19 +104,18 @@ func (r *Reply) unpack(val any, results []Result) {
 type span struct{ rows, first int }
 
 // groups finds the groups; the first one has so many rows.
-func (u *unpacker) groups(results []Result, rows int64) []span {
-	var at []span
+func (u *unpacker) groups(at []span, results []Result, rows int64) []span {
 	for _, f := range results {
 		if f.Rows == nil {
 			continue
 		}
-		if at != nil {
+		if len(at) > 0 {
 			rows = u.number(u.used)
 			u.used++
 		}
 		if rows > mostRows {
 			u.fail("element "+strconv.Itoa(u.used), fmt.Sprintf("tell of at most %d rows", mostRows), strconv.FormatInt(rows, 10))
-			return []span{}
+			return append(at, span{})
 		}
 		at = append(at, span{int(rows), u.used})
 		u.used += int(rows) * columns(f.Rows)

@@ -118,7 +118,7 @@ func (g *Guard) ask(ctx context.Context, ps *plan.Plans, d *Decision, q *plan.Qu
 	for i := range passes {
 		passes[i].Done(answers[i].Err)
 	}
-	if q.Whole && crossSlot(answers[0].Err) {
+	if q.Whole && answers[0].Err != nil && crossSlot(answers[0].Err) {
 		g.split.Store(true)
 		return g.ask(ctx, ps, d, q.Plan.Ask(&q.Request, &q.Whom, true))
 	}

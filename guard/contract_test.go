@@ -1,0 +1,160 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// answers has a server answer every FCALL with an error.
+type answers struct{ err error }
+
+func (a answers) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (a answers) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		cmd.SetErr(a.err)
+		return a.err
+	}
+}
+
+func (a answers) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(_ context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			cmd.SetErr(a.err)
+		}
+		return a.err
+	}
+}
+
+// replied is an error that a server sent.
+type replied string
+
+func (r replied) Error() string { return string(r) }
+func (replied) RedisError()     {}
+
+// A server that refuses has not been lost: each limit's contract answers, and others are asked about.
+func TestDecide_whatAServerRefusesFollowsTheContractAndOpensNothing(t *testing.T) {
+	for _, reply := range []replied{
+		"OOM command not allowed when used memory > 'maxmemory'.", "NOPERM this user has no permissions to run the 'fcall' command",
+		"ERR user_function:1: attempt to index a nil value script: guard_v1_admit, on @user_function:1.",
+	} {
+		for contract, limit := range contracts() {
+			rdb, _ := inProcess(t)
+			rdb.AddHook(answers{reply})
+			opened := false
+			g := newGuard(t, rdb, chat(limit), guard.Options{BreakAfter: 1, Hooks: []guard.Hooks{{Breaker: func(string, bool) { opened = true }}}})
+			for range 3 {
+				d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
+				if contract == "closed" {
+					if !errors.Is(err, guard.ErrUnavailable) {
+						t.Errorf("%s, %s: %v", reply, contract, err)
+					}
+				} else if err != nil || !d.Allowed || d.Fallback != guard.Fallback(contract) {
+					t.Errorf("%s, %s: %+v, %v", reply, contract, d, err)
+				}
+			}
+			if opened {
+				t.Errorf("%s, %s: the breaker opened", reply, contract)
+			}
+		}
+	}
+}
+
+func TestDecide_withoutAWordALimitIsLocal(t *testing.T) {
+	g := newGuard(t, client(t, nobody(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{})
+	allowed := 0
+	for range 8 {
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
+		if d.Fallback != guard.FallbackLocal {
+			t.Fatalf("%+v", d)
+		}
+		if d.Allowed {
+			allowed++
+		}
+	}
+	if allowed != 2 {
+		t.Errorf("%d of 8 pass, want a quarter", allowed)
+	}
+}
+
+// An even part is taken where the number of processes is known and it is more than the share.
+func TestDecide_aLocalShareIsEvenIfTheProcessesAreKnown(t *testing.T) {
+	for processes, want := range map[int]int{0: 2, 1: 8, 2: 4, 100: 2} {
+		g := newGuard(t, client(t, nobody(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{
+			Hooks: []guard.Hooks{{Processes: func() int { return processes }}},
+		})
+		allowed := 0
+		for range 9 {
+			if decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}).Allowed {
+				allowed++
+			}
+		}
+		if allowed != want {
+			t.Errorf("of %d processes one admits %d of 8, want %d", processes, allowed, want)
+		}
+	}
+}
+
+// More requests than may be under way are decided at once, those included that nobody waits for any more.
+func TestDecide_beyondTheMostUnderWayTheContractAnswersAtOnce(t *testing.T) {
+	rdb, _ := inProcess(t)
+	load(t, rdb)
+	late := slow{make(chan struct{})}
+	rdb.AddHook(late)
+	p := chat(contracts()["open"])
+	p.Timeout = 20 * time.Millisecond
+	g := newGuard(t, rdb, p, guard.Options{MostUnderway: 3, BreakAfter: 1000})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { decide(t, g, r) })
+	}
+	all.Wait() // they have gone on, and their calls have no answer
+	if d := decide(t, g, r); !errors.Is(d.Cause, guard.ErrBusy) || d.Fallback != guard.FallbackOpen {
+		t.Errorf("the fourth: %+v", d)
+	}
+	close(late.gate)
+	guard.Behind(g)
+	if d := decide(t, g, r); d.Fallback != guard.FallbackNone {
+		t.Errorf("once they are answered: %+v", d)
+	}
+}
+
+func TestWait_hasItsBounds(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
+	g := newGuard(t, rdb, p, guard.Options{MostWait: 30 * time.Second})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+	decide(t, g, r)
+	if d, err := g.Wait(t.Context(), r); !errors.Is(err, context.DeadlineExceeded) || d == nil || d.Allowed {
+		t.Errorf("a turn in a minute, and at most half a minute: %+v, %v", d, err)
+	}
+	crowded := newGuard(t, rdb, p, guard.Options{MostWait: time.Hour, MostWaiting: 2})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	errs := make(chan error, 3)
+	for range 3 {
+		all.Go(func() {
+			_, err := crowded.Wait(ctx, r)
+			errs <- err
+		})
+	}
+	if err := <-errs; !errors.Is(err, guard.ErrCrowded) {
+		t.Errorf("the third: %v", err)
+	}
+	cancel()
+	all.Wait()
+	for range 2 {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("one that waited: %v", err)
+		}
+	}
+}
