@@ -1,11 +1,12 @@
-// Package grpcguard puts a guard in front of a gRPC server: one interceptor for unary calls and one for streams, which are decided about
-// once, when they begin, however many messages they have. [Options.Messages] adds a decision for each message that a stream receives.
+// Package grpcguard puts a guard in front of a gRPC server: one interceptor for unary calls and one for streams. A stream counts once, when
+// it begins, however many messages it has. [Options.Messages] adds a decision for each message that it receives, [Options.Sent] for each
+// that the service sends.
 //
-// Which endpoint of the policy a call is for is told by the endpoints' match: "/pkg.Service/Method", or "/pkg.Service/*" for all
-// methods of a service. Others pass. Who it is from is what the policy's identities say of its metadata, peer and
-// certificate. What an allowed call reserved of a budget is settled
-// by its handler, see [FromContext], or else counts as estimated. It is given back only when the handler panics, or the caller has gone, before a
-// unary handler returned a reply or a stream sent a message or headers.
+// The endpoints' match says which endpoint of the policy a call is for: "/pkg.Service/Method", or "/pkg.Service/*" for all methods of a
+// service. A method that a proxy behind may decode or clean is held to each endpoint that it may mean. Others pass, unless the policy has
+// unmatched: refuse. The policy's identities say which of the call's metadata, peer and certificate names its client. What an allowed call
+// reserved of a budget is settled by its handler, see [FromContext], or else counts as estimated. It is given back only when the handler
+// panics, or the caller has gone, before a unary handler returned a reply or a stream sent a message or headers.
 //
 // # Answers
 //
@@ -15,5 +16,9 @@
 //	                   CHALLENGE_INVALID
 //	Unavailable        Redis does not answer and a limit is closed: LIMITER_UNAVAILABLE, with RetryInfo
 //	Internal           what Redis answered can not be read
-//	InvalidArgument    the call does not say clearly who it is from
+//	InvalidArgument    the call does not say clearly who it is from: BAD_REQUEST
+//	Unimplemented      no endpoint matches, and the policy has unmatched: refuse: NOT_FOUND
+//
+// An allowed call has ratelimit and ratelimit-policy as header metadata, a refused one as trailer metadata, with retry-after where waiting
+// helps. They are those of package httpguard.
 package grpcguard

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
@@ -21,6 +20,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 // A handler is what a test has each method do.
@@ -33,6 +33,8 @@ type fixture struct {
 	server *grpc.Server
 	guard  *guard.Guard
 	redis  *redis.Client
+
+	interceptor *grpcguard.Interceptor
 }
 
 // anyKey is a verifier that believes everything: the tests choose their subjects.
@@ -45,10 +47,28 @@ const clients = `identities:
   client: {first: [key, ip]}
 `
 
+func TestMain(m *testing.M) { engines.Main(m) }
+
+// onEach runs a scenario on each engine. Windows are hours: a real clock does not reach their end.
+func onEach(t *testing.T, scenario func(t *testing.T, rdb *redis.Client)) {
+	t.Helper()
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) { scenario(t, e.Client(t)) })
+	}
+}
+
+// serve is serveOn a Redis inside the test, whose clock stands still.
 func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 	t.Helper()
-	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
-	f := &fixture{redis: server.Client()}
+	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(engines.Start)})
+	rdb := server.Client()
+	t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
+	return serveOn(t, rdb, yaml, o, h)
+}
+
+func serveOn(t *testing.T, rdb *redis.Client, yaml string, o grpcguard.Options, h handler) *fixture {
+	t.Helper()
+	f := &fixture{redis: rdb}
 	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\n"+clients+yaml))
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +76,14 @@ func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 	if f.guard, err = guard.New(f.redis, p, guard.Options{DenySize: -1}); err != nil {
 		t.Fatal(err)
 	}
-	o.Code.Verifiers = map[string]identity.Verifier{"key": anyKey{}}
+	if o.Code.Verifiers == nil {
+		o.Code.Verifiers = map[string]identity.Verifier{"key": anyKey{}}
+	}
 	i, err := grpcguard.New(f.guard, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.interceptor = i
 	// What recovers a panic is the service's own, outside of the guard.
 	f.server = grpc.NewServer(
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
@@ -104,7 +127,7 @@ func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 	t.Cleanup(func() {
 		_ = f.conn.Close()
 		f.server.Stop()
-		_, _, _ = f.guard.Close(), f.redis.Close(), server.Close()
+		_ = f.guard.Close()
 	})
 	return f
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -16,6 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/internal/incoming"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -26,12 +26,24 @@ type Options struct {
 	Code policy.Code
 	// Identity says how keys are fetched, and hears of failures. Defaults to what package identity does.
 	Identity identity.Options
-	// Estimate is what a call will cost. Defaults to the policy's estimate.
-	Estimate func(ctx context.Context, fullMethod string) fcall.Micros
+	// Headers are the rate limit fields, as metadata: in the header of an allowed call, in the trailer of a refused one. Defaults to
+	// Draft11.
+	Headers Headers
+	// XHeaders adds x-ratelimit-limit, x-ratelimit-remaining and x-ratelimit-reset (seconds), of the limit that has least left. Defaults to
+	// false.
+	XHeaders bool
+	// Estimate is what a call, or a message of a stream, will cost. A unary call has its request as message; a stream begins with nil.
+	// Defaults to the policy's estimate.
+	Estimate func(ctx context.Context, fullMethod string, message any) fcall.Micros
+	// Weight multiplies what a call, or a message of a stream, takes of its limits; message is as for Estimate. Defaults to 1.
+	Weight func(ctx context.Context, fullMethod string, message any) int64
 	// Messages names the endpoint of the policy that each message a stream receives is decided for, as the stream's client: its limits,
 	// budgets (as estimated) and attempts, with neither receipt nor challenge. A refusal ends the stream with ResourceExhausted. A method for
 	// which it returns "" counts once, when the stream begins. Defaults to "" for all.
 	Messages func(fullMethod string) string
+	// Sent is the same for each message that the service sends on a stream: a refused one is not sent. With Wait, messages are sent at the
+	// pace of their limits. Defaults to "" for all.
+	Sent func(fullMethod string) string
 	// Wait makes calls wait for their turn, as long as their context lasts, in place of a refusal. Defaults to false.
 	Wait bool
 }
@@ -47,6 +59,9 @@ type Interceptor struct {
 func New(g *guard.Guard, o Options) (*Interceptor, error) {
 	if g == nil {
 		return nil, errors.New("new grpc interceptor: guard must not be nil")
+	}
+	if o.Headers < Draft11 || o.Headers > NoHeaders {
+		return nil, fmt.Errorf("new grpc interceptor: invalid Headers %d: use Draft11, Draft06 or NoHeaders", o.Headers)
 	}
 	i := &Interceptor{guard: g, options: o}
 	m, err := i.compile(g.Policy())
@@ -66,7 +81,7 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 
 // Unary is a grpc.UnaryServerInterceptor.
 func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	d, _, err := i.admit(ctx, info.FullMethod)
+	d, _, err := i.admit(ctx, info.FullMethod, req)
 	if err != nil {
 		return nil, err
 	}
@@ -89,26 +104,45 @@ func respond(ctx context.Context, d *guard.Decision, code codes.Code) {
 	d.Respond(ctx, func(r *policy.Responses) bool { return slices.Contains(r.Code, policy.StatusCode(code.String())) })
 }
 
-// admit returns the decision that lets a call through and who it is from, nil where the policy says nothing of it, or the error to answer
-// with.
-func (i *Interceptor) admit(ctx context.Context, method string) (*guard.Decision, *identity.Found, error) {
+// admit returns the decision that lets a call through and its sender, nil if no endpoint matches, or the error to answer with.
+func (i *Interceptor) admit(ctx context.Context, method string, message any) (*guard.Decision, *identity.Found, error) {
 	methods := i.current()
-	e := methods.endpoint(method)
+	e, others := methods.endpoints(method)
 	if e == nil {
+		if methods.policy.Unmatched == policy.UnmatchedRefuse {
+			return nil, nil, unmatched()
+		}
 		return nil, nil, nil
 	}
-	who, err := methods.read(ctx)
+	asked := asRequest(ctx, method)
+	who, err := methods.reader.Read(asked, nil)
 	if err != nil {
 		return nil, nil, invalid(err)
 	}
-	d, err := i.decide(ctx, i.request(ctx, method, e, who))
-	if errors.Is(err, guard.ErrEndpoint) {
-		if methods.policy != i.guard.Policy() {
-			return i.admit(ctx, method) // the policy was replaced meanwhile
-		}
-		err = failure(err)
+	call := incoming.Call{Header: asked.Header, Operation: method, Path: method}
+	r := call.Request(methods.policy, e, others, &who)
+	i.measure(ctx, method, message, &r)
+	d, err := i.decide(ctx, r)
+	switch {
+	case errors.Is(err, guard.ErrEndpoint) && methods.policy != i.guard.Policy():
+		return i.admit(ctx, method, message) // the policy was replaced meanwhile
+	case errors.Is(err, guard.ErrEndpoint):
+		return nil, nil, failure(err)
+	case err != nil:
+		return nil, nil, err
 	}
-	return d, who, err
+	_ = grpc.SetHeader(ctx, i.fields(d)) // a service that has sent its header does without
+	return d, &who, nil
+}
+
+// measure sets what a call or a message weighs and will cost.
+func (i *Interceptor) measure(ctx context.Context, method string, message any, r *guard.Request) {
+	if i.options.Estimate != nil {
+		r.Estimate = i.options.Estimate(ctx, method, message)
+	}
+	if i.options.Weight != nil {
+		r.Weight = i.options.Weight(ctx, method, message)
+	}
 }
 
 // decide returns a decision that allows, or the error to answer with; ErrEndpoint as it is.
@@ -122,49 +156,20 @@ func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decis
 	case d != nil && d.Allowed:
 		return d, nil
 	case d != nil:
+		trailer := i.fields(d)
+		retryAfter(trailer, d.RetryAfter)
+		_ = grpc.SetTrailer(ctx, trailer)
 		return nil, refusal(d)
 	case errors.Is(err, guard.ErrEndpoint):
 		return nil, err
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()
+	case errors.Is(err, guard.ErrUnavailable):
+		trailer := metadata.MD{}
+		retryAfter(trailer, unavailableFor)
+		_ = grpc.SetTrailer(ctx, trailer)
 	}
 	return nil, failure(err)
-}
-
-func (i *Interceptor) request(ctx context.Context, method string, e *policy.Endpoint, who *identity.Found) guard.Request {
-	r := guard.Request{Endpoint: e.Name, Subjects: who.Subjects, Also: who.Also}
-	switch id := e.Idempotency; {
-	case id == nil:
-	case id.Fingerprint:
-		r.Receipt = who.Receipt
-	default:
-		if values := metadata.ValueFromIncomingContext(ctx, strings.ToLower(id.Header)); len(values) == 1 {
-			r.Receipt = values[0]
-		}
-	}
-	if r.Receipt != "" {
-		r.Receipt = method + " " + r.Receipt
-	}
-	if c := e.Challenge; c != nil {
-		if r.Challenge = first(ctx, c.Header); r.Challenge == "" {
-			r.Challenge = who.Challenge
-		}
-		if c.Payload == policy.PayloadPath {
-			r.Payload = method
-		}
-	}
-	if i.options.Estimate != nil {
-		r.Estimate = i.options.Estimate(ctx, method)
-	}
-	return r
-}
-
-// first returns a metadata value, "" without one.
-func first(ctx context.Context, key string) string {
-	if values := metadata.ValueFromIncomingContext(ctx, strings.ToLower(key)); len(values) > 0 {
-		return values[0]
-	}
-	return ""
 }
 
 type contextKey struct{}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/internal/readings"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -20,13 +22,15 @@ type methods struct {
 	policy   *policy.Policy
 	exact    map[string]*policy.Endpoint // "/pkg.Service/Method"
 	services map[string]*policy.Endpoint // "/pkg.Service/"
+	fold     bool                        // methods are compared in lower case
 	reader   *identity.Reader
 }
 
 func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
-	m := &methods{policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}}
+	m := &methods{policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, fold: p.Paths.Case == policy.CaseFold}
 	for j := range p.Endpoints {
 		for _, pattern := range p.Endpoints[j].Match {
+			pattern = m.folded(pattern)
 			if service, all := strings.CutSuffix(pattern, "*"); all {
 				m.services[service] = &p.Endpoints[j]
 			} else {
@@ -39,15 +43,9 @@ func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
 	return m, err
 }
 
-// read reads who a call is from.
-func (m *methods) read(ctx context.Context) (*identity.Found, error) {
-	found, err := m.reader.Read(asRequest(ctx), nil)
-	return &found, err
-}
-
 // asRequest is a call as package identity reads one: its metadata as headers, its peer as the remote address.
-func asRequest(ctx context.Context) *http.Request {
-	r := &http.Request{Header: http.Header{}, URL: new(url.URL)}
+func asRequest(ctx context.Context, method string) *http.Request {
+	r := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: &url.URL{Path: method}}
 	if p, ok := peer.FromContext(ctx); ok {
 		if p.Addr != nil {
 			r.RemoteAddr = p.Addr.String()
@@ -81,13 +79,48 @@ func (i *Interceptor) current() *methods {
 	return m
 }
 
-// endpoint returns what a method is for, or nil. A method by its own name goes before its service.
-func (m *methods) endpoint(method string) *policy.Endpoint {
-	if strings.HasPrefix(method, "//") { // as a proxy may clean it
-		method = "/" + strings.TrimLeft(method, "/")
+// endpoints returns the endpoint that a method matches, and those that it matches if a proxy behind decodes or cleans it. names has
+// those behind the first.
+func (m *methods) endpoints(method string) (first *policy.Endpoint, names []string) {
+	if readings.Plain(method) && !strings.Contains(method, "%") {
+		return m.endpoint(method), nil
 	}
+	escaped := "/" + strings.TrimLeft(method, "/") // grpc-go before 1.79.3 serves pkg.Service/Method, too
+	decoded, err := url.PathUnescape(escaped)
+	if err != nil {
+		decoded = escaped
+	}
+	match := func(path string) {
+		switch e := m.endpoint(path); {
+		case e == nil || e == first || slices.Contains(names, e.Name):
+		case first == nil:
+			first = e
+		default:
+			names = append(names, e.Name)
+		}
+	}
+	match(escaped)
+	for _, p := range readings.Of(escaped, decoded) {
+		match(p)
+		if path, err := url.PathUnescape(p); err == nil {
+			match(path)
+		}
+	}
+	return first, names
+}
+
+// endpoint returns what one reading of a method is for, or nil. A method by its own name goes before its service.
+func (m *methods) endpoint(method string) *policy.Endpoint {
+	method = m.folded(method)
 	if e := m.exact[method]; e != nil {
 		return e
 	}
 	return m.services[method[:strings.LastIndexByte(method, '/')+1]]
+}
+
+func (m *methods) folded(method string) string {
+	if m.fold {
+		return strings.ToLower(method)
+	}
+	return method
 }

@@ -79,11 +79,18 @@ func failure(err error) error {
 	case errors.Is(err, guard.ErrUnavailable):
 		return with(codes.Unavailable, "calls can not be counted right now",
 			&errdetails.ErrorInfo{Reason: "LIMITER_UNAVAILABLE", Domain: domain},
-			&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)})
+			&errdetails.RetryInfo{RetryDelay: durationpb.New(unavailableFor)})
 	case errors.Is(err, fcall.ErrArgument):
 		return invalid(err)
 	}
 	return with(codes.Internal, "the call could not be decided", &errdetails.ErrorInfo{Reason: "LIMITER_FAILED", Domain: domain})
+}
+
+// unavailableFor is how long a client waits when Redis does not answer.
+const unavailableFor = time.Second
+
+func unmatched() error {
+	return with(codes.Unimplemented, "the policy has no such method", &errdetails.ErrorInfo{Reason: "NOT_FOUND", Domain: domain})
 }
 
 func invalid(error) error {

@@ -16,23 +16,22 @@ import (
 
 // Stream is a grpc.StreamServerInterceptor.
 func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	d, who, err := i.admit(stream.Context(), info.FullMethod)
+	ctx, method := stream.Context(), info.FullMethod
+	d, who, err := i.admit(ctx, method, nil)
 	if err != nil {
 		return err
 	}
-	s := &guarded{ServerStream: stream, ctx: stream.Context(), interceptor: i, who: who}
-	if i.options.Messages != nil {
-		s.messages = i.options.Messages(info.FullMethod)
-	}
-	if d == nil && s.messages == "" {
+	s := &guarded{ServerStream: stream, ctx: ctx, interceptor: i, method: method, who: who, received: named(i.options.Messages, method), sent: named(i.options.Sent, method)}
+	if d == nil && s.received == "" && s.sent == "" {
 		return handler(srv, stream)
 	}
-	if d == nil {
-		if s.who, err = i.current().read(s.ctx); err != nil { // the policy does not name the method itself
+	if d == nil { // the policy does not name the method itself
+		found, err := i.current().reader.Read(asRequest(ctx, method), nil)
+		if err != nil {
 			return invalid(err)
 		}
-		err = handler(srv, s)
-		return s.end(err)
+		s.who = &found
+		return s.end(handler(srv, s))
 	}
 	returned, code := false, codes.Unknown
 	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
@@ -45,15 +44,24 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	return err
 }
 
-// guarded is a stream whose context holds the decision, and whose received messages may be counted.
+// named returns the endpoint of a method's messages; "" if they do not count.
+func named(endpoint func(string) string, method string) string {
+	if endpoint == nil {
+		return ""
+	}
+	return endpoint(method)
+}
+
+// guarded is a stream whose context holds the decision, and whose messages may be counted.
 type guarded struct {
 	grpc.ServerStream
-	ctx         context.Context
-	interceptor *Interceptor
-	who         *identity.Found
-	messages    string      // the endpoint that received messages are for; "" counts none
-	began       atomic.Bool // something was sent
-	refused     atomic.Pointer[error]
+	ctx            context.Context
+	interceptor    *Interceptor
+	method         string
+	who            *identity.Found
+	received, sent string      // the endpoints that messages are for; "" counts none
+	began          atomic.Bool // something was sent
+	refused        atomic.Pointer[error]
 }
 
 func (g *guarded) Context() context.Context { return g.ctx }
@@ -63,7 +71,11 @@ func (g *guarded) SendHeader(md metadata.MD) error {
 	return g.ServerStream.SendHeader(md)
 }
 
+// SendMsg decides about a message and sends it. After a refusal the stream sends nothing.
 func (g *guarded) SendMsg(m any) error {
+	if err := g.admit(g.sent, m); err != nil {
+		return err
+	}
 	g.began.Store(true)
 	return g.ServerStream.SendMsg(m)
 }
@@ -73,19 +85,31 @@ func (g *guarded) RecvMsg(m any) error {
 	if refused := g.refused.Load(); refused != nil {
 		return *refused
 	}
-	err := g.ServerStream.RecvMsg(m)
-	if err != nil || g.messages == "" {
+	if err := g.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	d, err := g.interceptor.decide(g.ctx, guard.Request{Endpoint: g.messages, Subjects: g.who.Subjects, Also: g.who.Also})
+	return g.admit(g.received, m)
+}
+
+// admit decides about a message for an endpoint; the first refusal is that of the stream.
+func (g *guarded) admit(endpoint string, message any) error {
+	if endpoint == "" {
+		return nil
+	}
+	if refused := g.refused.Load(); refused != nil {
+		return *refused
+	}
+	r := guard.Request{Endpoint: endpoint, Subjects: g.who.Subjects, Also: g.who.Also}
+	g.interceptor.measure(g.ctx, g.method, message, &r)
+	d, err := g.interceptor.decide(g.ctx, r)
 	if err != nil {
 		if errors.Is(err, guard.ErrEndpoint) {
 			err = failure(err)
 		}
-		g.refused.Store(&err)
-		return err
+		g.refused.CompareAndSwap(nil, &err)
+		return *g.refused.Load()
 	}
-	d.FinishSoon(g.ctx, false) // the handler has it: it counts as estimated
+	d.FinishSoon(g.ctx, false) // it counts as estimated
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/internal/incoming"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -118,10 +119,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		m.refuse(w, r, problemOf(err))
 		return
 	}
-	m.options.Headers.write(w.Header(), d)
-	if m.options.XHeaders {
-		writeXHeaders(w.Header(), d)
-	}
+	m.writeHeaders(w.Header(), d)
 	if !d.Allowed {
 		if m.options.Refused != nil {
 			d = d.Clone() // it may be edited
@@ -155,24 +153,8 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 }
 
 func (m *Middleware) request(r *http.Request, p *policy.Policy, e *policy.Endpoint, others []string, who *identity.Found) guard.Request {
-	req := guard.Request{Endpoint: e.Name, OtherEndpoints: others, Subjects: who.Subjects, Also: who.Also}
-	if len(others) == 0 {
-		req.Receipt = receipt(r, e, who)
-	}
-	c := e.Challenge
-	for _, name := range others {
-		if other, ok := p.Endpoint(name); ok && c == nil {
-			c = other.Challenge
-		}
-	}
-	if c != nil {
-		if req.Challenge = r.Header.Get(c.Header); req.Challenge == "" {
-			req.Challenge = who.Challenge
-		}
-		if c.Payload == policy.PayloadPath {
-			req.Payload = r.URL.Path
-		}
-	}
+	call := incoming.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
+	req := call.Request(p, e, others, who)
 	if m.options.Estimate != nil {
 		req.Estimate = m.options.Estimate(r)
 	}
@@ -180,25 +162,6 @@ func (m *Middleware) request(r *http.Request, p *policy.Policy, e *policy.Endpoi
 		req.Weight = m.options.Weight(r)
 	}
 	return req
-}
-
-// receipt is the request's own ID with its method, as the policy says; "" without one, and where a header gives two.
-func receipt(r *http.Request, e *policy.Endpoint, who *identity.Found) string {
-	own := ""
-	switch i := e.Idempotency; {
-	case i == nil:
-		return ""
-	case i.Fingerprint:
-		own = who.Receipt
-	default:
-		if lines := r.Header.Values(i.Header); len(lines) == 1 {
-			own = lines[0]
-		}
-	}
-	if own == "" {
-		return ""
-	}
-	return r.Method + " " + own
 }
 
 type contextKey struct{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/fields"
 )
 
 // Problem types of draft-ietf-httpapi-ratelimit-headers-11, section 7.
@@ -56,7 +57,7 @@ func problemFor(d *guard.Decision) *Problem {
 		p.Error, p.Message = "rate_limited", "Too many requests"
 	}
 	if p.RetryAfter > 0 {
-		p.Message += fmt.Sprintf(": try again in %s.", inWords(seconds(p.RetryAfter)))
+		p.Message += fmt.Sprintf(": try again in %s.", inWords(fields.Seconds(p.RetryAfter)))
 	} else {
 		p.Message += "."
 	}
@@ -92,7 +93,7 @@ func problemOf(err error) *Problem {
 
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(seconds(p.RetryAfter), 10))
+		w.Header().Set("Retry-After", strconv.FormatInt(fields.Seconds(p.RetryAfter), 10))
 	}
 	if m.options.Refused != nil {
 		m.options.Refused(w, r, p)
@@ -130,7 +131,7 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 		body.Type = "about:blank"
 	}
 	if p.RetryAfter > 0 {
-		s := seconds(p.RetryAfter)
+		s := fields.Seconds(p.RetryAfter)
 		body.Seconds, body.Context = &s, &waiting{s}
 	}
 	return json.Marshal(body)
@@ -139,9 +140,6 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 type waiting struct {
 	RetryAfter int64 `json:"retryAfter"`
 }
-
-// seconds rounds up: a client that comes sooner would be refused again.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func inWords(seconds int64) string {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/internal/readings"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -87,12 +88,12 @@ func (r *routes) endpoints(req *http.Request) (first *policy.Endpoint, names []s
 	if r.policy.Paths.Case == policy.CaseFold {
 		escaped, decoded = strings.ToLower(escaped), strings.ToLower(decoded)
 	}
-	if escaped == req.URL.Path && escaped == decoded && plainPath(escaped) && (!r.hosts || isPlainHost(req.Host)) {
+	if escaped == req.URL.Path && escaped == decoded && readings.Plain(escaped) && (!r.hosts || isPlainHost(req.Host)) {
 		return r.patterns[r.match(req)], nil
 	}
 	probe, u := *req, *req.URL
 	probe.URL, probe.Host = &u, hostOf(req.Host)
-	for _, p := range readings(escaped, decoded) {
+	for _, p := range readings.Of(escaped, decoded) {
 		path, err := url.PathUnescape(p)
 		if err != nil {
 			continue

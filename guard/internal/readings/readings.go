@@ -1,4 +1,5 @@
-package httpguard
+// Package readings lists how routers may read one path.
+package readings
 
 import (
 	"path"
@@ -8,10 +9,10 @@ import (
 )
 
 // A router behind the guard, or its middleware, may read a path as it stands, with its letters decoded or all of it, clean it or take empty
-// segments and dots for values, and strip the last slash. readings returns the escaped paths that stand for each of these, so that a
+// segments and dots for values, and strip the last slash. Of returns the escaped paths that stand for each of these, so that a
 // ServeMux, which cleans and decodes by segment, finds what any of them would. Most paths have one.
-func readings(escaped, decoded string) []string {
-	if plainPath(escaped) && escaped == decoded {
+func Of(escaped, decoded string) []string {
+	if Plain(escaped) && escaped == decoded {
 		return []string{escaped}
 	}
 	var all []string
@@ -34,8 +35,8 @@ func readings(escaped, decoded string) []string {
 	return all
 }
 
-// plainPath reports whether every router reads a path alike, as far as it is not escaped.
-func plainPath(p string) bool {
+// Plain reports whether every router reads a path alike, as far as it is not escaped.
+func Plain(p string) bool {
 	if p == "" || p[0] != '/' || len(p) > 1 && p[len(p)-1] == '/' {
 		return p == "/"
 	}

@@ -1,0 +1,125 @@
+package grpcguard_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/rlfunc/rlfunc/guard/grpcguard"
+)
+
+type tcp string
+
+func (tcp) Network() string  { return "tcp" }
+func (a tcp) String() string { return string(a) }
+
+// from is a call's context as a server has it.
+func from(t *testing.T, addr string, pairs ...string) context.Context {
+	t.Helper()
+	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: tcp(addr)})
+	return metadata.NewIncomingContext(ctx, metadata.Pairs(pairs...))
+}
+
+const chatAndAsk = `
+endpoints:
+  - {name: all, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1000, window: 1m}]}
+  - {name: ask, match: ["/chat.Chat/Ask"], limits: [{name: minute, limit: 1000, window: 1m}]}`
+
+// A server that serves unknown services hands on the method as it was sent, and what stands behind may clean or decode it.
+func TestMethods_noSpellingIsAWayAround(t *testing.T) {
+	exact, folded := serveOnly(t, chatAndAsk), serveOnly(t, "paths: {case: fold}"+chatAndAsk)
+	for _, c := range []struct{ method, want, folded string }{
+		{"/chat.Chat/Ask", "ask", "ask"},
+		{"/chat.Chat/Say", "all", "all"},
+		{"/chat.Chat/", "all", "all"},
+		{"chat.Chat/Ask", "ask", "ask"},
+		{"//chat.Chat/Ask", "ask", "ask"},
+		{"////chat.Chat/Ask", "ask", "ask"},
+		{"/chat.Chat//Ask", "ask", "ask"},
+		{"/chat.Chat/Ask/", "ask", "ask"},
+		{"/chat.Chat/Ask//", "ask", "ask"},
+		{"/chat.Chat/./Ask", "ask", "ask"},
+		{"/x/../chat.Chat/Ask", "ask", "ask"},
+		{"/chat.Chat/x/../Ask", "ask", "ask"},
+		{"/chat.Chat%2FAsk", "ask", "ask"},
+		{"/chat.Chat%2fAsk", "ask", "ask"},
+		{"/%63hat.Chat/Ask", "ask", "ask"},
+		{"/chat.Chat/%41sk", "all ask", "all ask"},
+		{"/chat.Chat/Ask%", "all", "all"},
+		{"/chat.Chat/ask", "all", "ask"},
+		{"/CHAT.Chat/Ask", "", "ask"},
+		{"/chat.Chat/Say?x=/chat.Chat/Ask", "", ""},
+		{"/chat/Ask", "", ""},
+		{"/chat.Chat.Other/Ask", "", ""},
+		{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "", ""},
+		{"/", "", ""},
+		{"", "", ""},
+		{"Ask", "", ""},
+		{"/" + strings.Repeat("a/", 5000), "", ""},
+		{"/chat.Chat/\x00\xff\u202e", "all", "all"},
+	} {
+		for i, f := range []*grpcguard.Interceptor{exact, folded} {
+			e, err := f.Explain(from(t, "203.0.113.7:1"), c.method)
+			if err != nil {
+				t.Errorf("%.60q: %v", c.method, err)
+				continue
+			}
+			got := strings.TrimSpace(e.Endpoint + " " + strings.Join(e.Others, " "))
+			want := strings.Fields([]string{c.want, c.folded}[i])
+			if parts := strings.Fields(got); !slices.Equal(slices.Sorted(slices.Values(parts)), slices.Sorted(slices.Values(want))) {
+				t.Errorf("%.60q is held to %q, want %q, folded %v", c.method, parts, want, i == 1)
+			}
+		}
+	}
+}
+
+func serveOnly(t *testing.T, yaml string) *grpcguard.Interceptor {
+	t.Helper()
+	return serve(t, yaml, grpcguard.Options{}, nil).interceptor
+}
+
+func TestMethods_unmatchedIsRefused(t *testing.T) {
+	refused := answer{Code: codes.Unimplemented, Reason: "NOT_FOUND"}
+	for name, c := range map[string]struct {
+		options grpcguard.Options
+		want    map[string]answer
+	}{
+		"calls":    {grpcguard.Options{}, map[string]answer{"/chat.Chat/Ask": {}, "/chat.Chat/Say": refused, "/chat.Chat/Listen": refused}},
+		"messages": {grpcguard.Options{Sent: func(string) string { return "ask" }}, map[string]answer{"/chat.Chat/Ask": {}, "/chat.Chat/Listen": refused}},
+	} {
+		f := serve(t, "unmatched: refuse\n"+`endpoints: [{name: ask, match: ["/chat.Chat/Ask"], limits: [{name: minute, limit: 1000, window: 1m}]}]`, c.options, nil)
+		for method, want := range c.want {
+			if diff := cmp.Diff(want, answerOf(f.call(t.Context(), method, "x-api-key", "ada"))); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, method, diff)
+			}
+		}
+	}
+}
+
+func TestExplain_saysWhatWouldCount(t *testing.T) {
+	i := serveOnly(t, `
+limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)
+	e, err := i.Explain(from(t, "[2001:db8::1]:443", "x-api-key", "ada", "x-api-key", ""), "/chat.Chat/%41sk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limits []string
+	for _, l := range e.Guard.Limits {
+		limits = append(limits, l.Name+" "+l.Subject)
+	}
+	if diff := cmp.Diff([]string{"address ip=2001:db8::/64", "minute key=ada", "minute key=ada"}, limits); diff != "" || e.Guard.Subject != "key=ada" {
+		t.Errorf("%+v (-want +got):\n%s", e, diff)
+	}
+	if e, err := i.Explain(from(t, "203.0.113.7:1"), "/other.Service/Method"); err != nil || e.Endpoint != "" || e.Guard != nil {
+		t.Errorf("a method that no endpoint matches: %+v, %v", e, err)
+	}
+	if _, err := i.Explain(from(t, "203.0.113.7:1", "x-api-key", "ada", "x-api-key", "bob"), "/chat.Chat/Ask"); err == nil {
+		t.Error("two clients at once are explained")
+	}
+}
