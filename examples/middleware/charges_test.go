@@ -1,0 +1,118 @@
+package middleware_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+)
+
+// charges are how much of each limit each subject has taken, as Redis has it.
+type charges map[string]int64
+
+// A ledger reads charges. Redis holds tags, so it notes which subjects guard has asked about.
+type ledger struct {
+	rdb         *redis.Client
+	tags        sync.Map // of subjects
+	now, closed charges
+}
+
+func (l *ledger) hooks() guard.Hooks {
+	return guard.Hooks{Deciding: func(ctx context.Context, r *guard.Request) context.Context {
+		for _, s := range r.Subjects {
+			l.tags.Store(fcall.Tag(fcall.Subject(s)), s)
+		}
+		return ctx
+	}}
+}
+
+// A sliding log is a list: its window and limit, and the time of each request.
+func (l *ledger) read(t *testing.T) charges {
+	t.Helper()
+	all := charges{}
+	for _, key := range l.rdb.Keys(t.Context(), "*").Val() {
+		tag, limit, ok := strings.Cut(key, "}:sliding_log:")
+		if !ok {
+			continue
+		}
+		n, err := l.rdb.LLen(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, _ := l.tags.Load(strings.TrimPrefix(tag, "guard:{"))
+		all[fmt.Sprint(strings.TrimSuffix(limit, "/hour"), " ", subject)] = n - 1
+	}
+	return all
+}
+
+var hash = regexp.MustCompile(`~[0-9a-f]{32}`)
+
+// sum lists what was charged since the ledger was closed, in a form to compare: `chat ip=203.0.113.7 x2`. Each hash is ~hash.
+func (l *ledger) sum(t *testing.T) string {
+	t.Helper()
+	l.now = l.read(t)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(l.now)) {
+		text := hash.ReplaceAllString(name, "~hash")
+		switch n := l.now[name] - l.closed[name]; n {
+		case 0:
+		case 1:
+			all = append(all, text)
+		default:
+			all = append(all, fmt.Sprintf("%s x%d", text, n))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// close begins the next sum.
+func (l *ledger) close() { l.closed = l.now }
+
+// checkKeys holds what a table of attacks has left in Redis to its bounds. A tag has 64 bytes at most, the rest of a key is the policy's.
+func checkKeys(t *testing.T, rdb *redis.Client, most int) {
+	t.Helper()
+	keys := rdb.Keys(t.Context(), "*").Val()
+	if len(keys) == 0 || len(keys) > most {
+		t.Errorf("%d keys, want 1 to %d", len(keys), most)
+	}
+	for _, key := range keys {
+		if len(key) > 120 || strings.ContainsAny(key, "\x00\r\n") {
+			t.Errorf("a key of %d bytes: %.100q", len(key), key)
+		}
+		if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 {
+			t.Errorf("%s expires in %v", key, ttl)
+		}
+		for _, text := range content(t, rdb, key) {
+			if len(text) > 128 {
+				t.Errorf("%s holds a text of %d bytes: %.60q", key, len(text), text)
+			}
+		}
+	}
+}
+
+// content is all that a key holds.
+func content(t *testing.T, rdb *redis.Client, key string) (all []string) {
+	t.Helper()
+	var err error
+	switch kind := rdb.Type(t.Context(), key).Val(); kind {
+	case "list":
+		all, err = rdb.LRange(t.Context(), key, 0, -1).Result()
+	case "zset":
+		all, err = rdb.ZRange(t.Context(), key, 0, -1).Result()
+	default:
+		err = fmt.Errorf("%s is a %s", key, kind)
+	}
+	if err != nil || len(all) == 0 {
+		t.Errorf("%s: %v, %v", key, all, err)
+	}
+	return all
+}
