@@ -38,7 +38,7 @@ type Options struct {
 	// Weight multiplies what a call, or a message of a stream, takes of its limits; message is as for Estimate. Defaults to 1.
 	Weight func(ctx context.Context, fullMethod string, message any) int64
 	// Messages names the endpoint of the policy that each message a stream receives is decided for, as the stream's client: its limits,
-	// budgets (as estimated) and attempts, with neither receipt nor challenge. A refusal ends the stream with ResourceExhausted. A method for
+	// budgets (as estimated) and attempts, with neither receipt nor challenge; also after the client's token has expired. A refusal ends the stream with ResourceExhausted. A method for
 	// which it returns "" counts once, when the stream begins. Defaults to "" for all.
 	Messages func(fullMethod string) string
 	// Sent is the same for each message that the service sends on a stream: a refused one is not sent. With Wait, messages are sent at the
