@@ -8,9 +8,9 @@ import (
 // A keySource is a file or URL of keys.
 type keySource struct {
 	name   string
-	keys   atomic.Pointer[[]key]
-	wanted chan struct{} // of a URL: a token names a key that is not known
-	*file                // nil of a URL
+	keys   atomic.Pointer[[]key] // nil before a URL has answered; another pointer whenever they change
+	wanted chan struct{}         // of a URL: a token names a key that is not known
+	*file                        // nil of a URL
 }
 
 func newKeySource(name string) (*keySource, error) {
@@ -26,14 +26,6 @@ func newKeySource(name string) (*keySource, error) {
 		return nil
 	}}
 	return s, s.file.load()
-}
-
-// load returns the keys of now; none before a URL has answered.
-func (s *keySource) load() []key {
-	if keys := s.keys.Load(); keys != nil {
-		return *keys
-	}
-	return nil
 }
 
 func (s *keySource) set(content []byte, secrets bool) error {

@@ -39,7 +39,7 @@ func TestReader_rotationOfAURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fetch{source: from, client: fetcher(nil), refresh: time.Hour, report: func(_ string, err error) { reports <- err }}
-	v := &verification{keys: from}
+	v := &verification{keys: from, cache: newTokenCache()}
 	for _, step := range []struct {
 		name, answer, report string
 		r1, e1               bool

@@ -16,6 +16,7 @@ type Reader struct {
 	proxies
 	sources       []source
 	verifications []verification
+	tokens        *tokenCache // of the verifications; nil without one
 	now           func() time.Time
 
 	files  []reloadable
@@ -29,6 +30,7 @@ type source struct {
 	Config
 	prefix       string // user= of user=42
 	verification int    // of a JWT: index into the Reader's
+	claim        int    // of a JWT: index into the verification's
 }
 
 // reloadable is what a file can replace.
@@ -55,7 +57,7 @@ func New(o Options, identities ...Config) (*Reader, error) {
 	for _, c := range identities {
 		s := source{Config: c, prefix: c.Name + "="}
 		if c.JWT != nil {
-			if s.verification, err = r.verification(c.JWT, keys); err != nil {
+			if s.verification, s.claim, err = r.verification(c.JWT, keys); err != nil {
 				return nil, fmt.Errorf("identity %s: JWT.Keys: %w", c.Name, err)
 			}
 		}
@@ -68,28 +70,32 @@ func New(o Options, identities ...Config) (*Reader, error) {
 	return r, nil
 }
 
-// verification returns the index of the verification that a JWT shares with those that differ by Claim only.
-func (r *Reader) verification(j *JWT, keys map[string]*keySource) (int, error) {
+// verification returns the index of the verification that a JWT shares with those that differ by Claim only, and that of its claim.
+func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int, err error) {
 	shared := *j
 	shared.Claim = ""
 	for i := range r.verifications {
-		if r.verifications[i].JWT == shared {
-			return i, nil
+		if v := &r.verifications[i]; v.JWT == shared {
+			v.claims = append(v.claims, j.Claim)
+			return i, len(v.claims) - 1, nil
 		}
 	}
 	from, ok := keys[j.Keys]
 	if !ok {
-		var err error
 		if from, err = newKeySource(j.Keys); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		keys[j.Keys] = from
 		if from.file != nil {
 			r.files = append(r.files, from)
 		}
 	}
-	r.verifications = append(r.verifications, verification{JWT: shared, keys: from})
-	return len(r.verifications) - 1, nil
+	if r.tokens == nil {
+		r.tokens = newTokenCache()
+	}
+	i := len(r.verifications)
+	r.verifications = append(r.verifications, verification{JWT: shared, claims: []string{j.Claim}, keys: from, index: i, cache: r.tokens})
+	return i, 0, nil
 }
 
 // start begins what runs in the background, if there is anything.

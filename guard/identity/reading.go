@@ -24,9 +24,9 @@ var readings = sync.Pool{New: func() any { return new(reading) }}
 
 // A verdict is the outcome of one verification.
 type verdict struct {
-	done   bool
-	claims claims
-	err    error
+	done  bool
+	texts []string // of the claims; nil without a valid token
+	err   error
 }
 
 func (p *reading) read(s *source) error {
@@ -41,11 +41,13 @@ func (p *reading) read(s *source) error {
 			p.add(s, p.path(s.Path))
 		}
 	case s.JWT != nil:
-		claims, err := p.claims(s.verification)
+		texts, err := p.claims(s.verification)
 		if err != nil {
 			return err
 		}
-		p.add(s, claims.text(s.JWT.Claim))
+		if texts != nil {
+			p.add(s, texts[s.claim])
+		}
 	case s.Certificate != "":
 		for i, value := range certificate(p.request.TLS, s.Certificate) {
 			if i == 0 {
@@ -133,14 +135,14 @@ func (s *source) claimed(value string) string {
 	return value
 }
 
-// claims returns the claims of the request's one valid token; nil without one.
-func (p *reading) claims(i int) (claims, error) {
+// claims returns the texts of the claims in the request's one valid token; nil without one.
+func (p *reading) claims(i int) ([]string, error) {
 	if p.tokens == nil {
 		p.tokens = make([]verdict, len(p.verifications))
 	}
 	found := &p.tokens[i]
 	if found.done {
-		return found.claims, found.err
+		return found.texts, found.err
 	}
 	found.done = true
 	v := &p.verifications[i]
@@ -151,17 +153,17 @@ func (p *reading) claims(i int) (claims, error) {
 		return nil, found.err
 	}
 	for _, token := range given.all[:given.n] {
-		claims, ok := v.verify(token, p.now())
+		texts, ok := v.verify(token, p.now())
 		if !ok {
 			continue
 		}
-		if found.claims != nil {
-			found.claims, found.err = nil, fmt.Errorf("%w: two different tokens are valid", ErrAmbiguous)
+		if found.texts != nil {
+			found.texts, found.err = nil, fmt.Errorf("%w: two different tokens are valid", ErrAmbiguous)
 			break
 		}
-		found.claims = claims
+		found.texts = texts
 	}
-	return found.claims, found.err
+	return found.texts, found.err
 }
 
 // add adds the subject of an identity; an empty value is none.

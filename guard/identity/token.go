@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"crypto/sha256"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,41 +20,65 @@ const (
 
 // A verification is what several identities ask of the same tokens.
 type verification struct {
-	JWT  // without a Claim
-	keys *keySource
+	JWT    // without a Claim
+	claims []string
+	keys   *keySource
+	index  int // in the Reader's
+	cache  *tokenCache
 }
 
 type claims map[string]json.RawMessage
 
-// verify returns the claims of a valid token. now is the time to hold it against.
-func (v *verification) verify(token string, now time.Time) (claims, bool) {
+// verify returns the texts of the verification's claims in a valid token, "" for one that it lacks. now is the time to hold it against.
+func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return nil, false
 	}
-	jws, err := jose.ParseSignedCompact(token, algorithms)
-	if err != nil {
+	id, keys := tokenID{v.index, sha256.Sum256([]byte(token))}, v.keys.keys.Load()
+	if texts, ok := v.cache.find(id, keys, now); ok {
+		return texts, true
+	}
+	all, expiry, ok := v.prove(token, keys, now)
+	if !ok {
 		return nil, false
 	}
-	payload, ok := v.payload(jws)
-	if !ok || !utf8.Valid(payload) {
-		return nil, false
+	texts := make([]string, len(v.claims))
+	for i, name := range v.claims {
+		texts[i] = all.text(name)
 	}
-	var all claims // an object with a claim twice is an error in this json package
-	if json.Unmarshal(payload, &all) != nil {
-		return nil, false
-	}
-	return all, v.valid(payload, now)
+	v.cache.keep(id, keys, texts, now, expiry.Add(v.Leeway))
+	return texts, true
 }
 
-// payload returns what a known key signed.
-func (v *verification) payload(jws *jose.JSONWebSignature) ([]byte, bool) {
+// prove returns the claims of a token that one of the keys signed, and its expiry.
+func (v *verification) prove(token string, keys *[]key, now time.Time) (all claims, expiry time.Time, ok bool) {
+	jws, err := jose.ParseSignedCompact(token, algorithms)
+	if err != nil {
+		return nil, expiry, false
+	}
+	payload, ok := v.payload(jws, keys)
+	if !ok || !utf8.Valid(payload) {
+		return nil, expiry, false
+	}
+	if json.Unmarshal(payload, &all) != nil { // an object with a claim twice is an error in this json package
+		return nil, expiry, false
+	}
+	expiry, ok = v.valid(payload, now)
+	return all, expiry, ok
+}
+
+// payload returns what one of the keys signed; keys is nil before a URL has answered.
+func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) ([]byte, bool) {
 	header := jws.Signatures[0].Protected
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} { // none is supported
 		if _, ok := header.ExtraHeaders[extension]; ok {
 			return nil, false
 		}
 	}
-	set := v.keys.load()
+	var set []key
+	if keys != nil {
+		set = *keys
+	}
 	if header.KeyID == "" && len(set) > maxTried {
 		return nil, false
 	}
@@ -77,8 +102,8 @@ func (v *verification) payload(jws *jose.JSONWebSignature) ([]byte, bool) {
 	return nil, false
 }
 
-// valid checks the registered claims.
-func (v *verification) valid(payload []byte, now time.Time) bool {
+// valid checks the registered claims and returns the expiry.
+func (v *verification) valid(payload []byte, now time.Time) (expiry time.Time, ok bool) {
 	var registered struct {
 		Issuer    string           `json:"iss"`
 		Audience  jwt.Audience     `json:"aud"`
@@ -87,13 +112,13 @@ func (v *verification) valid(payload []byte, now time.Time) bool {
 		IssuedAt  *jwt.NumericDate `json:"iat"`
 	}
 	if json.Unmarshal(payload, &registered) != nil || registered.Expiry == nil {
-		return false
+		return expiry, false
 	}
 	expected := jwt.Expected{Issuer: v.Issuer, Time: now}
 	if v.Audience != "" {
 		expected.AnyAudience = jwt.Audience{v.Audience}
 	}
-	return jwt.Claims{
+	return registered.Expiry.Time(), jwt.Claims{
 		Issuer: registered.Issuer, Audience: registered.Audience,
 		Expiry: registered.Expiry, NotBefore: registered.NotBefore, IssuedAt: registered.IssuedAt,
 	}.ValidateWithLeeway(expected, v.Leeway) == nil

@@ -284,7 +284,7 @@ func TestVerification_keysOfATokenAreFew(t *testing.T) {
 		if err := from.set([]byte(c.keys), true); err != nil {
 			t.Fatal(err)
 		}
-		v := &verification{keys: from}
+		v := &verification{keys: from, cache: newTokenCache()}
 		if _, ok := v.verify(c.token, time.Now()); ok != c.want {
 			t.Errorf("%s: got %v", name, ok)
 		}
