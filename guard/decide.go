@@ -92,7 +92,9 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 	if err := ctx.Err(); err != nil {
 		return asked{}, err
 	}
-	did, err := g.ask(ctx, ps, d, pl.Ask(request, &whom, g.split.Load()))
+	trip := new(ask.Trip)
+	trip.Question.Ask(pl, request, &whom, g.split.Load())
+	did, err := g.ask(ctx, ps, d, trip)
 	if err == nil {
 		g.remember(pl, &whom, r, d, start)
 	}
@@ -100,27 +102,30 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 }
 
 // ask puts the calls to Redis, and what it does not answer to the failure contract.
-func (g *Guard) ask(ctx context.Context, ps *plan.Plans, d *Decision, q *plan.Question) (asked, error) {
+func (g *Guard) ask(ctx context.Context, ps *plan.Plans, d *Decision, trip *ask.Trip) (asked, error) {
+	q := &trip.Question
 	var room [1]fallback.Pass
 	passes, leftOut := g.passes(ctx, room[:0], q)
 	if passes == nil {
 		return asked{}, g.without(ctx, ps, d, q, ask.Unanswered(len(q.Calls), ErrBreaker), ErrBreaker)
 	}
-	trip, answers, err := g.asker.Ask(ctx, q, leftOut, ps.Policy.Timeout)
-	if trip == nil {
+	answers, err := g.asker.Ask(ctx, trip, leftOut, ps.Policy.Timeout)
+	if errors.Is(err, ErrBusy) {
 		gaveUp(passes)
 		return asked{}, g.without(ctx, ps, d, q, ask.Unanswered(len(q.Calls), err), err)
 	}
 	did := asked{function: g.function, took: moment.Now().Since(q.Sent)}
 	if err != nil {
-		return did, g.late(ctx, ps, d, q, trip, passes, err)
+		return did, g.late(ctx, ps, d, trip, passes, err)
 	}
 	for i := range passes {
 		passes[i].Done(answers[i].Err)
 	}
 	if q.Whole && answers[0].Err != nil && crossSlot(answers[0].Err) {
 		g.split.Store(true)
-		return g.ask(ctx, ps, d, q.Plan.Ask(&q.Request, &q.Whom, true))
+		again := new(ask.Trip)
+		again.Question.Ask(q.Plan, &q.Request, &q.Whom, true)
+		return g.ask(ctx, ps, d, again)
 	}
 	switch undecided, failed := worst(answers); {
 	case undecided != nil:
@@ -139,7 +144,8 @@ func (g *Guard) ask(ctx context.Context, ps *plan.Plans, d *Decision, q *plan.Qu
 }
 
 // late decides about a request whose answers did not come in time.
-func (g *Guard) late(ctx context.Context, ps *plan.Plans, d *Decision, q *plan.Question, trip *ask.Trip, passes []fallback.Pass, cause error) error {
+func (g *Guard) late(ctx context.Context, ps *plan.Plans, d *Decision, trip *ask.Trip, passes []fallback.Pass, cause error) error {
+	q := &trip.Question
 	if err := ctx.Err(); err != nil { // the caller's time, not Redis's
 		gaveUp(passes)
 		trip.End(ask.TurnedAway(q))

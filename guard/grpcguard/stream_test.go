@@ -103,7 +103,7 @@ func TestSent_waitsForItsTurn(t *testing.T) {
 	f := serve(t, `
 endpoints:
   - {name: talk, match: ["/chat.Chat/Talk"], unbounded: true}
-  - {name: sent, limits: [{name: pace, kind: gcra, limit: 1, window: 1m}]}`,
+  - {name: sent, limits: [{name: pace, kind: gcra, limit: 1, window: 50s}]}`,
 		grpcguard.Options{Wait: true, Sent: func(string) string { return "sent" }}, nil)
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()

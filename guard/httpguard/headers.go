@@ -27,8 +27,8 @@ func (m *Middleware) writeHeaders(header http.Header, d *guard.Decision) {
 	switch m.options.Headers {
 	case Draft11:
 		if limits, policies := fields.Lists(d); limits != "" {
-			header.Set("Ratelimit-Policy", policies)
-			header.Set("Ratelimit", limits)
+			both := [2]string{limits, policies} // one allocation, and each its own
+			header["Ratelimit"], header["Ratelimit-Policy"] = both[0:1:1], both[1:2:2]
 		}
 	case Draft06:
 		writeTightest(header, d, "Ratelimit-")

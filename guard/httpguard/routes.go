@@ -15,11 +15,12 @@ import (
 
 // routes are what one policy says about requests.
 type routes struct {
-	policy   *policy.Policy
-	mux      *http.ServeMux // nil when no endpoint has patterns
-	patterns map[string]*policy.Endpoint
-	hosts    bool // some pattern has a host
-	reader   *identity.Reader
+	policy    *policy.Policy
+	mux       *http.ServeMux // nil when no endpoint has patterns
+	patterns  map[string]*policy.Endpoint
+	hosts     bool // some pattern has a host
+	reader    *identity.Reader
+	wildcards bool // some identity is a wildcard of a pattern
 }
 
 func (r *routes) close() error { return r.reader.Close() }
@@ -43,6 +44,9 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 			_, host, _ := parts(pattern)
 			r.hosts = r.hosts || host != ""
 		}
+	}
+	for _, id := range p.Identities {
+		r.wildcards = r.wildcards || id.Path != ""
 	}
 	var err error
 	r.reader, err = p.Reader(m.options.Code, m.options.Identity)

@@ -11,6 +11,9 @@ import (
 // wildcard returns what reads the wildcards of the pattern that leads a request to an endpoint: the segment of the path in their place,
 // decoded.
 func (r *routes) wildcard(req *http.Request, e *policy.Endpoint) func(string) string {
+	if !r.wildcards {
+		return nil
+	}
 	return func(name string) string {
 		if r.mux == nil {
 			return ""

@@ -94,6 +94,9 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 	chat := func(subject, receipt, want string) {
 		t.Helper()
 		ask(g, guard.Request{Endpoint: "chat", Subjects: []string{subject}, Receipt: receipt}, want)
+		if err := g.Close(); err != nil { // waits for what a refusal gives back
+			t.Error(err)
+		}
 	}
 	chat(ada, "r1", "")
 	chat(ada, "r1", "") // a duplicate

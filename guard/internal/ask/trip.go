@@ -55,8 +55,8 @@ func TurnedAway(q *plan.Question) Fate {
 
 // A Trip is a question on its way.
 type Trip struct {
+	plan.Question
 	asker    *Asker
-	question *plan.Question
 	patience patience
 	room     [1]Answer
 	answers  []Answer       // nil while they are late
@@ -65,15 +65,16 @@ type Trip struct {
 }
 
 // Ask asks, and waits until the answers are there, the request's context ends, or its time is up. Then there are no answers, but
-// an error. The caller tells End what becomes of the request. A call that is left out is not made, and has that error.
-func (a *Asker) Ask(ctx context.Context, q *plan.Question, leftOut []error, within time.Duration) (*Trip, []Answer, error) {
+// an error. Unless that is ErrBusy, the caller tells End what becomes of the request. A call that is left out is not made, and has
+// that error.
+func (a *Asker) Ask(ctx context.Context, t *Trip, leftOut []error, within time.Duration) ([]Answer, error) {
 	if a.underway.Add(1) > a.Most {
 		a.underway.Add(-1)
-		return nil, nil, ErrBusy
+		return nil, ErrBusy
 	}
-	q.Sent = moment.Now()
-	t := &Trip{asker: a, question: q, patience: patience{ctx, a.clock.in(within, q.Sent)}}
-	if len(q.Calls) == 1 {
+	t.Sent = moment.Now()
+	t.asker, t.patience = a, patience{ctx, a.clock.in(within, t.Sent)}
+	if len(t.Calls) == 1 {
 		t.one()
 	} else {
 		t.several(leftOut)
@@ -82,17 +83,17 @@ func (a *Asker) Ask(ctx context.Context, q *plan.Question, leftOut []error, with
 		a.underway.Add(-1)
 	}
 	if t.answers == nil {
-		return t, nil, t.patience.Left()
+		return nil, t.patience.Left()
 	}
 	if Mixed(t.answers) {
 		t.giveBack()
 	}
-	return t, t.answers, nil
+	return t.answers, nil
 }
 
 func (t *Trip) one() {
 	answer := &t.room[0]
-	answer.Result, answer.Err = t.asker.Client.Admit(&t.patience, t.question.Calls[0].Params)
+	answer.Result, answer.Err = t.asker.Client.Admit(&t.patience, t.Calls[0].Params)
 	if answer.Err != nil {
 		if why := t.patience.Left(); why != nil && errors.Is(answer.Err, why) {
 			t.late = fcall.Late(answer.Err)
@@ -104,7 +105,7 @@ func (t *Trip) one() {
 
 func (t *Trip) several(leftOut []error) {
 	answers := make(chan []Answer, 1)
-	t.asker.Behind(func() { answers <- t.asker.together(t.context(), t.question.Calls, leftOut) })
+	t.asker.Behind(func() { answers <- t.asker.together(t.context(), t.Calls, leftOut) })
 	one, other := t.patience.Leave()
 	select {
 	case t.answers = <-answers:
@@ -153,9 +154,9 @@ func (t *Trip) arrive(fate Fate) {
 // another name: the one that Redis made of its receipt was not known then.
 func (t *Trip) forgetReservation() {
 	for i := range t.answers {
-		a, c := &t.answers[i], &t.question.Calls[i]
+		a, c := &t.answers[i], &t.Calls[i]
 		if name := a.Result.Reservation; a.Err == nil && name != "" && name != c.Params.Reservation && !a.Result.Duplicate {
-			t.asker.Cancel(t.context(), t.question.Account, name) // it ends with its hold
+			t.asker.Cancel(t.context(), t.Question.Account, name) // it ends with its hold
 		}
 	}
 }
@@ -166,7 +167,7 @@ func (t *Trip) giveBack() { t.asker.Behind(t.giveBackNow) }
 
 // giveBackNow gives back what the calls that admitted have taken.
 func (t *Trip) giveBackNow() {
-	q := t.question
+	q := &t.Question
 	for i := range t.answers {
 		a, c := &t.answers[i], &q.Calls[i]
 		if a.Err != nil || !a.Result.Allowed || takesNothing(q, c, &a.Result) {

@@ -37,14 +37,11 @@ type Call struct {
 }
 
 // Ask makes the calls of a request: one, or where keys of several subjects are not on one server one for each subject.
-func (pl *Plan) Ask(r *Request, w *Whom, split bool) *Question {
-	q := &Question{Plan: pl, Request: *r, Whom: *w}
-	if q.Request.Weight == 0 {
-		q.Request.Weight = 1
-	}
+func (q *Question) Ask(pl *Plan, r *Request, w *Whom, split bool) {
+	*q = Question{Plan: pl, Request: *r, Whom: *w}
 	if split {
 		q.split()
-		return q
+		return
 	}
 	q.Whole = true
 	bucket := w.bucket()
@@ -66,7 +63,6 @@ func (pl *Plan) Ask(r *Request, w *Whom, split bool) *Question {
 		c.noAttempts()
 	}
 	q.spill(Share{})
-	return q
 }
 
 // split makes a call for each subject: the bucket's first, those of global limits last.
