@@ -38,6 +38,7 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	p.checkMatch(&found)
 	p.checkIdentities(&found)
 	p.checkBys(&found)
+	p.checkPlans(isBad, &found)
 	p.Overrides.check(p, &found)
 	return found
 }

@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -24,9 +23,7 @@ func (p *Policy) checkIdentities(found *problems) {
 	p.checkTokens(found)
 }
 
-func identityPath(name string) string {
-	return entryPath("identities", name, reflect.TypeFor[map[string]Identity]())
-}
+func identityPath(name string) string { return structPath("identities", name) }
 
 func (id *Identity) check(at, name string, p *Policy, found *problems) {
 	if name == ByAll {

@@ -15,7 +15,7 @@ const (
 
 // checkLimits holds every limit against what its kind takes, as library ratelimit does.
 func (p *Policy) checkLimits(found *problems) {
-	p.eachLimit(func(at string, l *Limit) { l.check(at, p, found) })
+	p.eachLimit(func(at, _ string, l *Limit) { l.check(at, p, found) })
 	for i := range p.Endpoints {
 		if own, all := len(p.Endpoints[i].Limits), len(p.Limits); own > 0 && own+all > maxRows {
 			found.add(fmt.Sprintf("endpoints[%d].limits", i), "must be at most %d together with the policy's limits, got %d and %d", maxRows, own, all)
@@ -23,16 +23,16 @@ func (p *Policy) checkLimits(found *problems) {
 	}
 }
 
-// eachLimit calls f with every limit and its path.
-func (p *Policy) eachLimit(f func(at string, l *Limit)) {
-	each := func(at string, limits []Limit) {
+// eachLimit calls f with every limit, its path and its endpoint; "" for one of the policy.
+func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
+	each := func(at, endpoint string, limits []Limit) {
 		for i := range limits {
-			f(fmt.Sprintf("%s[%d]", at, i), &limits[i])
+			f(fmt.Sprintf("%s[%d]", at, i), endpoint, &limits[i])
 		}
 	}
-	each("limits", p.Limits)
+	each("limits", "", p.Limits)
 	for i := range p.Endpoints {
-		each(fmt.Sprintf("endpoints[%d].limits", i), p.Endpoints[i].Limits)
+		each(fmt.Sprintf("endpoints[%d].limits", i), p.Endpoints[i].Name, p.Endpoints[i].Limits)
 	}
 }
 

@@ -119,28 +119,30 @@ func (o *Overrides) greatest(p *Policy) greatest {
 	if len(o.Multiply) == 0 {
 		return g
 	}
-	see := func(at string, limits []Limit) {
-		for i, l := range limits {
-			if l.By.Global() {
-				continue
-			}
-			if n := max(l.Limit, l.Burst); n > g.limit {
-				g.limit, g.limitAt = n, fmt.Sprintf("%s[%d]", at, i)
-			}
+	limit := func(at string, l *Limit) {
+		if n := max(l.Limit, l.Burst); n > g.limit && !l.By.Global() {
+			g.limit, g.limitAt = n, at
 		}
 	}
-	see("limits", p.Limits)
-	for i := range p.Endpoints {
-		see(fmt.Sprintf("endpoints[%d].limits", i), p.Endpoints[i].Limits)
-	}
-	if p.Cost == nil {
-		return g
-	}
-	for i, b := range p.Cost.Budgets {
-		if int64(b.Budget) > g.budget {
-			g.budget, g.budgetAt = int64(b.Budget), fmt.Sprintf("cost.budgets[%d]", i)
+	budget := func(at string, b Micros) {
+		if int64(b) > g.budget {
+			g.budget, g.budgetAt = int64(b), at
 		}
 	}
+	p.eachLimit(func(at, _ string, l *Limit) { limit(at, l) })
+	if p.Cost != nil {
+		for i, b := range p.Cost.Budgets {
+			budget(fmt.Sprintf("cost.budgets[%d]", i), b.Budget)
+		}
+	}
+	p.eachPlan(func(at string, plan *Plan) {
+		for _, name := range slices.Sorted(maps.Keys(plan.Limits)) {
+			limit(planLimitPath(at, name), &Limit{Limit: plan.Limits[name].Limit, Burst: plan.Limits[name].Burst})
+		}
+		for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
+			budget(planBudgetPath(at, name), plan.Budgets[name])
+		}
+	})
 	return g
 }
 

@@ -58,6 +58,7 @@ func (p *Policy) Complete() (*Policy, error) {
 	for i := range c.Endpoints {
 		c.completeEndpoint(&c.Endpoints[i])
 	}
+	c.Plans = p.completePlans()
 	c.Overrides = p.Overrides.clone()
 	return &c, nil
 }

@@ -60,7 +60,7 @@ func (d *decoder) locate(p Problem) Problem {
 // parent cuts the last key or index off a path.
 func parent(path string) string {
 	if strings.HasSuffix(path, `"]`) {
-		return path[:strings.Index(path, `["`)] // only the last key is quoted
+		return path[:strings.LastIndex(path[:len(path)-len(`"]`)], `["`)]
 	}
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
@@ -171,7 +171,15 @@ func (d *decoder) by(path string, n ast.Node, v reflect.Value) {
 
 // entryPath is the path of an entry of a map: a name, or a subject, which may have any bytes.
 func entryPath(path, key string, t reflect.Type) string {
-	if t.Elem().Kind() == reflect.Struct && checkIdentity(key) == "" {
+	if t.Elem().Kind() == reflect.Struct {
+		return structPath(path, key)
+	}
+	return path + "[" + strconv.Quote(key) + "]"
+}
+
+// structPath is the path of a section of a map.
+func structPath(path, key string) string {
+	if checkIdentity(key) == "" {
 		return join(path, key)
 	}
 	return path + "[" + strconv.Quote(key) + "]"

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -26,9 +27,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("took %v for %d bytes", took, len(data))
 		}
 		if err == nil {
-			if _, err := p.Complete(); err != nil {
-				t.Errorf("parsed, but not complete: %v", err)
+			complete, err := p.Complete()
+			if err != nil {
+				t.Fatalf("parsed, but not complete: %v", err)
 			}
+			complete.eachPlan(func(at string, _ *Plan) {
+				name := strings.Trim(strings.TrimPrefix(at, "plans.named"), `.["]`)
+				if plan := complete.ForPlan(name); plan == complete || plan.Check() != nil {
+					t.Errorf("%s: %v", at, plan.Check())
+				}
+			})
 			return
 		}
 		var e *Error

@@ -15,7 +15,7 @@ func modelKeys(t reflect.Type, path string, known map[reflect.Type]bool, keys ma
 	known[t] = true
 	for _, f := range fieldsOf(t) {
 		at, inner := join(path, f.key), scalarOf(f.typ)
-		if inner.Kind() != reflect.Struct || f.typ.Kind() == reflect.Slice || path == "" {
+		if inner.Kind() != reflect.Struct || f.typ.Kind() == reflect.Slice || f.typ.Kind() == reflect.Map || path == "" {
 			keys[at] = f
 		}
 		if inner.Kind() == reflect.Struct && !known[inner] {

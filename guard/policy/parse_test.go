@@ -67,6 +67,13 @@ endpoints:
     cost: {estimate: 0.000001}
     abuse: refused
     challenge: {by: device, required: true, ttl: 5m, header: X-Once, payload: path, on_failure: open}
+plans:
+  by: tenant
+  named:
+    pro:
+      limits: {hour: {limit: 1000}, chat/burst: {limit: 4, burst: 40, cost: 4}}
+      budgets: {day: "50.00"}
+    Enterprise: {limits: {chat/minute: {limit: 1000}}}
 overrides:
   allow: ["key=internal"]
   deny: ["ip=203.0.113.0/24", "ip=2001:db8::/32"]
@@ -119,6 +126,13 @@ func wantEverything() *Policy {
 			Cost:      &EndpointCost{Estimate: 1},
 			Abuse:     CountRefused,
 			Challenge: &Challenge{By: By{"device"}, Required: true, TTL: 5 * time.Minute, Header: "X-Once", Payload: PayloadPath, OnFailure: Open},
+		}},
+		Plans: &Plans{By: "tenant", Named: map[string]Plan{
+			"pro": {
+				Limits:  map[string]PlanLimit{"hour": {Limit: 1000}, "chat/burst": {Limit: 4, Burst: 40, Cost: 4}},
+				Budgets: map[string]Micros{"day": 50_000_000},
+			},
+			"Enterprise": {Limits: map[string]PlanLimit{"chat/minute": {Limit: 1000}}},
 		}},
 		Overrides: Overrides{
 			Allow: []string{"key=internal"}, Deny: []string{"ip=203.0.113.0/24", "ip=2001:db8::/32"},

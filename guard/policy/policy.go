@@ -30,6 +30,8 @@ type Policy struct {
 	Abuse *Abuse `yaml:"abuse"`
 	// Endpoints are what is protected, at most 1000. Defaults to none.
 	Endpoints []Endpoint `yaml:"endpoints" policy:"items=0..1000"`
+	// Plans give clients other limits and budgets, by a verified identity. Defaults to none.
+	Plans *Plans `yaml:"plans"`
 	// Overrides are exceptions for single subjects. Defaults to none.
 	Overrides Overrides `yaml:"overrides"`
 }

@@ -55,13 +55,7 @@ func (f *field) schema(t reflect.Type, docs map[string]string) map[string]any {
 		}
 		return f.sized("Items", map[string]any{"type": "array", "items": f.schema(t.Elem(), docs)})
 	case reflect.Map:
-		var values map[string]any
-		if t.Elem().Kind() == reflect.Struct {
-			values = schemaOf(t.Elem(), docs)
-		} else {
-			values = f.number("integer")
-		}
-		return f.sized("Properties", map[string]any{"type": "object", "additionalProperties": values, "propertyNames": textSchema(f.format)})
+		return f.sized("Properties", map[string]any{"type": "object", "additionalProperties": f.schema(t.Elem(), docs), "propertyNames": textSchema(f.format)})
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case reflect.Float64:

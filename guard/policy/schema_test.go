@@ -42,7 +42,7 @@ func TestSchema_isThatOfTheModel(t *testing.T) {
 func docComments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, file := range []string{"policy.go", "sections.go", "identities.go"} {
+	for _, file := range []string{"policy.go", "sections.go", "identities.go", "plans.go"} {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -94,6 +94,9 @@ func accepts(t *testing.T, s *jsonschema.Schema, text string) bool {
 	return s.Validate(value) == nil
 }
 
+// orgPlans is what a policy with plans has.
+const orgPlans = "identities: {org: {func: true}}\nlimits: [{name: hour, limit: 1, window: 1h}]\ncost: {budgets: [{name: day, budget: 5, window: 1d}]}\n"
+
 // TestSchema_agreesWithParse takes samples that are wrong in one key each, and others that are not.
 func TestSchema_agreesWithParse(t *testing.T) {
 	s := mustSchema(t)
@@ -122,6 +125,11 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"endpoints: [{name: a, challenge: {on_failure: local}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",
 		"endpoints: [{name: a, unbounded: true, match: ['POST /a', /b]}]", "endpoints: [{name: a, match: /b}]", "endpoints: [{name: a, unbounded: true, dedup: 0s}]", "endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID}}]",
 		"endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID, for: 5}}]", "endpoints: [{match: [/]}]",
+		"plans: {by: org, named: {}}", "plans: {named: {pro: {limits: {hour: {limit: 5}}}}}", "plans: {by: [org], named: {pro: {limits: {hour: {limit: 5}}}}}",
+		orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {limit: 5}}}}}", orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {limit: 0}}}}}",
+		orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {window: 1m}}}}}", orgPlans + "plans: {by: org, named: {pro: {limits: {a/b/c: {limit: 5}}}}}",
+		orgPlans + "plans: {by: org, named: {a plan: {limits: {hour: {limit: 5}}}}}", orgPlans + "plans: {by: org, named: {pro: {budgets: {day: '50.00'}}}}",
+		orgPlans + "plans: {by: org, named: {pro: {budgets: {day: 0}}}}",
 		"overrides: {multiply: {ip=10.0.0.1: 2}}", "overrides: {multiply: {ip=10.0.0.1: 0}}", "overrides: {multiply: {ip=10.0.0.1: two}}", "overrides: {allow: ['']}", "overrides: {deny: [ip=10.0.0.1]}",
 	}
 	fine, wrong := 0, 0

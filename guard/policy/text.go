@@ -20,6 +20,7 @@ const (
 
 var formats = map[string]textFormat{
 	"name":      {checkName, `^[A-Za-z0-9_-]{1,32}$`},
+	"limit":     {checkLimitName, `^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`},
 	"namespace": {checkNamespace, `^[A-Za-z0-9_.-]{1,64}$`},
 	"header":    {checkHeader, "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"},
 	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
@@ -34,6 +35,17 @@ var formats = map[string]textFormat{
 func checkName(s string) string {
 	if s == "" || len(s) > 32 || !all(s, "_-") {
 		return "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"
+	}
+	return ""
+}
+
+func checkLimitName(s string) string {
+	endpoint, name, ok := strings.Cut(s, "/")
+	if !ok {
+		endpoint, name = name, endpoint
+	}
+	if ok && checkName(endpoint) != "" || checkName(name) != "" {
+		return "must be a limit as refusals name it: ENDPOINT/LIMIT, or LIMIT for one of the policy"
 	}
 	return ""
 }
