@@ -29,6 +29,7 @@ var families = []interface {
 	costFamily,
 	abuseFamily,
 	challengeFamily,
+	overrideFamily,
 	guardFamily,
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -73,6 +74,11 @@ var wireCalls = []wireCall{
 	onWire(challenge.New, (*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: "t1", Payload: "login"}),
 	onWire(challenge.New, (*challenge.Client).Peek, challenge.PeekParams{Bucket: "u1", Token: "t1"}),
 
+	onWire(override.New, (*override.Client).Set, override.SetParams{Bucket: "u1", Subject: "user=42", Effect: "multiply", Factor: 10, Duration: time.Hour, By: "ann", Reason: "why"}),
+	onWire(override.New, (*override.Client).Clear, override.ClearParams{Bucket: "u1", Subject: "user=42"}),
+	onWire(override.New, (*override.Client).ClearAll, override.ClearAllParams{Bucket: "u1"}),
+	onWire(override.New, (*override.Client).List, override.ListParams{Bucket: "u1", Known: new(int64(7))}),
+
 	onWire(guard.New, (*guard.Client).Admit, admitParams{
 		Bucket: "u1", Blocks: []fcall.Subject{"u2"}, Receipt: "r1", Dedup: 2 * time.Second, Repeats: new(int64(2)), Limits: guardLimits(5), Weight: 2, Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Minute}},
 		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
@@ -95,6 +101,7 @@ var wireLibraries = []struct {
 	{budget.Library, serversOf(budgets)},
 	{abuse.Library, serversOf(abusers)},
 	{challenge.Library, serversOf(challenges)},
+	{override.Library, serversOf(overrides)},
 	{guard.Library, serversOf(guards)},
 }
 

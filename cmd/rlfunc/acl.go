@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
 )
 
 // aclOptions are the flags of acl.
@@ -32,10 +34,10 @@ func (a *app) aclCommand() *cobra.Command {
 		Short: "Print the ACL rule of a user that may do one job and nothing else",
 		Long: `Prints an ACL SETUSER line. Nothing is sent to a server.
 
-  service    calls the functions of the libraries (all, or those named)
+  service    calls the functions of the libraries (all, or those named); with guard it reads overrides
   deployer   plan, deploy, verify, status, rollback, retire; no one's limits
   operator   calls the functions, sees what is loaded, ends a script that blocks the server, and does what inspect, top, block,
-             unblock, reset and audit do to the subjects of a guard; loads nothing
+             unblock, reset, override and audit do to the subjects of a guard; loads nothing
 
 A service and an operator may call the named functions only (+fcall|ratelimit_v1_gcra): print the line again when a new version has
 new functions, and give the user the lines of both majors while two run. Redis also asks for the commands inside the functions, so the
@@ -160,9 +162,26 @@ func (a *app) callers(tree *source.Tree, names, namespaces []string) (acl.Rule, 
 		}
 		if lib.Spec.Name == guard.Library.Name {
 			rule = rule.And(acl.Reporting)
+			for _, ns := range namespaces {
+				rule = rule.And(a.readsOverrides(tree, cmp.Or(ns, lib.Spec.Name)))
+			}
 		}
 	}
 	return rule, nil
+}
+
+// readsOverrides lets a guard list the overrides of its namespace, and change none.
+func (a *app) readsOverrides(tree *source.Tree, namespace string) (rule acl.Rule) {
+	lib, ok := tree.Library(override.Library.Name)
+	if !ok {
+		return rule
+	}
+	for i := range lib.Spec.Functions {
+		if fn := &lib.Spec.Functions[i]; fn.Has("no-writes") {
+			rule = rule.And(acl.Function(&lib.Spec, fn, namespace))
+		}
+	}
+	return rule
 }
 
 func article(role string) string {

@@ -1,0 +1,4 @@
+--- Overrides that operators set at run time: subjects that are never limited, always refused, or have their limits several times.
+---
+--- A namespace has one bucket of at most 1,000 overrides, each with an end. Processes ask list from time to time for what has changed.
+--- @library override 1.0.0
