@@ -51,18 +51,18 @@ func wasSet(replaced bool, at, holds time.Duration, n int64) override.SetResult 
 	return override.SetResult{Replaced: replaced, Version: now.UnixMicro(), Ends: now.Add(holds), Overrides: n}
 }
 
-func overrideOf(subject, effect string, factor int64, at, left time.Duration) overrideRow {
+func overrideOf(subject, effect string, factor int64, at, holds, left time.Duration) overrideRow {
 	return overrideRow{
-		Subject: subject, Effect: override.ListOverridesEffect(effect), Factor: factor, Left: left, Set: luatest.Start.Add(at), By: "ann@host", Reason: "ticket 811",
+		Subject: subject, Effect: override.ListOverridesEffect(effect), Factor: factor, Left: left, Ends: luatest.Start.Add(at + holds), Set: luatest.Start.Add(at), By: "ann@host", Reason: "ticket 811",
 	}
 }
 
 func TestOverride_holdsToItsEnd(t *testing.T) {
 	const version = startUS + 2_000_000
 	both := override.ListResult{Changed: true, Version: version, Overrides: []overrideRow{
-		overrideOf("ip=203.0.113.0/24", "deny", 1, 2*time.Second, time.Minute), overrideOf("user=42", "multiply", 10, time.Second, time.Hour-time.Second),
+		overrideOf("ip=203.0.113.0/24", "deny", 1, 2*time.Second, time.Minute, time.Minute), overrideOf("user=42", "multiply", 10, time.Second, time.Hour, time.Hour-time.Second),
 	}}
-	one := override.ListResult{Changed: true, Version: version, Overrides: []overrideRow{overrideOf("user=42", "multiply", 10, time.Second, 59*time.Minute-time.Second)}}
+	one := override.ListResult{Changed: true, Version: version, Overrides: []overrideRow{overrideOf("user=42", "multiply", 10, time.Second, time.Hour, 59*time.Minute-time.Second)}}
 	overrides.Run(
 		t,
 		overrideStep{Name: "none", Call: listOverrides(nil), Want: override.ListResult{Changed: true, Overrides: []overrideRow{}}},
@@ -81,8 +81,8 @@ func TestOverride_holdsToItsEnd(t *testing.T) {
 		overrideStep{Name: "nothing has changed", Call: listOverrides(new(int64(version))), Want: override.ListResult{Version: version, Overrides: []overrideRow{}}},
 		overrideStep{Name: "a moment before the end", Advance: time.Minute - time.Microsecond, Call: listOverrides(nil), Want: override.ListResult{
 			Changed: true, Version: version, Overrides: []overrideRow{
-				overrideOf("ip=203.0.113.0/24", "deny", 1, 2*time.Second, time.Microsecond),
-				overrideOf("user=42", "multiply", 10, time.Second, 59*time.Minute-time.Second+time.Microsecond),
+				overrideOf("ip=203.0.113.0/24", "deny", 1, 2*time.Second, time.Minute, time.Microsecond),
+				overrideOf("user=42", "multiply", 10, time.Second, time.Hour, 59*time.Minute-time.Second+time.Microsecond),
 			},
 		}},
 		overrideStep{Name: "the end", Advance: time.Microsecond, Call: listOverrides(nil), Want: one},
@@ -117,7 +117,7 @@ func TestOverride_versionGrowsWhenTheClockGoesBack(t *testing.T) {
 			Want: override.SetResult{Replaced: true, Version: startUS + 2, Ends: luatest.Start.Add(-2*time.Hour + time.Minute), Overrides: 2},
 		},
 		overrideStep{Name: "has no more left than it was set for", Call: listOverrides(nil), Want: override.ListResult{Changed: true, Version: startUS + 2, Overrides: []overrideRow{
-			overrideOf("user=1", "allow", 1, 0, time.Hour), overrideOf("user=2", "deny", 1, -2*time.Hour, time.Minute),
+			overrideOf("user=1", "allow", 1, 0, time.Hour, time.Hour), overrideOf("user=2", "deny", 1, -2*time.Hour, time.Minute, time.Minute),
 		}}},
 		overrideStep{Name: "far ahead", Advance: 1000 * day, Call: listOverrides(nil), Want: override.ListResult{Changed: true, Overrides: []overrideRow{}}},
 	)

@@ -90,7 +90,7 @@ func listAll(p override.ListParams) overrideCall {
 			r.Changed, r.Version, rows = m.List(string(p.Bucket), p.Known)
 			for _, row := range rows {
 				r.Overrides = append(r.Overrides, override.ListOverridesResult{
-					Subject: row.Subject, Effect: override.ListOverridesEffect(row.Effect), Factor: row.Factor, Left: m.Left(row), Set: row.Set(),
+					Subject: row.Subject, Effect: override.ListOverridesEffect(row.Effect), Factor: row.Factor, Left: m.Left(row), Ends: row.Ends(), Set: row.Set(),
 					By: row.By, Reason: row.Reason,
 				})
 			}

@@ -22,6 +22,10 @@ type act struct {
 	reason   string
 	by       string
 	yes      bool
+	// resolve returns the subject that a text names. Defaults to the one that the guard makes of it.
+	resolve func(text string, r *rules) (string, error)
+	// state returns what Redis holds of the subject, in words. Defaults to its limits, budgets, attempts and block.
+	state func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error)
 	// prepare returns an error if the policy does not have what it takes; nil where it needs nothing.
 	prepare func(p *policy.Policy, subject string) error
 	// do does it, and says what was done.
@@ -53,7 +57,14 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 	if rules.source == fromNothing {
 		return errNoService
 	}
-	subject, err := a.subject(text, rules)
+	resolve, state := act.resolve, act.state
+	if resolve == nil {
+		resolve = a.subject
+	}
+	if state == nil {
+		state = stateOf
+	}
+	subject, err := resolve(text, rules)
 	if err != nil {
 		return err
 	}
@@ -70,15 +81,11 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 	if conn.embedded != nil {
 		return errEmbedded
 	}
-	reader, err := inspect.NewReader(conn.client, rules.Policy)
+	before, err := state(ctx, conn.client, rules.Policy, subject)
 	if err != nil {
 		return err
 	}
-	before, err := reader.Subject(ctx, subject)
-	if err != nil {
-		return err
-	}
-	a.talk("%s: %s", subject, before.State())
+	a.talk("%s: %s", subject, before)
 	if !act.yes && !a.sure(fmt.Sprintf(act.question, subject)) {
 		return exitCode(exitDifferences)
 	}
@@ -86,10 +93,11 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 		act.by = whoami()
 	}
 	log := audit.Open(conn.client, rules.Namespace)
-	entry := audit.Entry{Operation: audit.Operation{By: act.by, Command: act.command, Subject: subject, Reason: act.reason, Before: before.State()}}
+	entry := audit.Entry{Operation: audit.Operation{By: act.by, Command: act.command, Subject: subject, Reason: act.reason, Before: before}}
 	if entry.ID, err = log.Begin(ctx, entry.Operation); err != nil {
 		return err
 	}
+	entry.At = audit.TimeOf(entry.ID)
 	// What was begun is ended, and recorded, whatever becomes of this process's context.
 	ctx = context.WithoutCancel(ctx)
 	done, acted := act.do(ctx, conn.client, rules.Policy, subject)
@@ -97,8 +105,8 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 	if acted != nil {
 		entry.Result = "failed: " + acted.Error()
 	}
-	if after, err := reader.Subject(ctx, subject); err == nil {
-		entry.After, entry.At = after.State(), after.Now
+	if after, err := state(ctx, conn.client, rules.Policy, subject); err == nil {
+		entry.After = after
 	}
 	if err := log.End(ctx, entry.ID, entry.Result, entry.After); err != nil {
 		return errors.Join(acted, err)
@@ -111,6 +119,19 @@ func (a *app) perform(ctx context.Context, text string, act *act) error {
 	}
 	fmt.Fprintf(a.out, "%s: %s; now %s\n", subject, done, entry.After)
 	return nil
+}
+
+// stateOf returns what Redis holds of a subject, in words.
+func stateOf(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
+	reader, err := inspect.NewReader(rdb, p)
+	if err != nil {
+		return "", err
+	}
+	report, err := reader.Subject(ctx, subject)
+	if err != nil {
+		return "", err
+	}
+	return report.State(), nil
 }
 
 // whoami is who sits here, as user@host.

@@ -14,8 +14,8 @@ func (a *app) auditCommand() *cobra.Command {
 	last := 0
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List who has blocked, unblocked and reset subjects by hand, and why",
-		Long: `Lists what operators did by ` + "`rlfunc block`, `unblock` and `reset`" + `, the newest first: when by the server's clock, who, to whom, why,
+		Short: "List what operators did to subjects by hand, and why",
+		Long: `Lists what operators did by ` + "`rlfunc block`, `unblock`, `reset` and `override`" + `, the newest first: when by the server's clock, who, to whom, why,
 and what came of it. "unfinished" was cut off, and may have acted. About the last 5,000 are kept, in the stream
 <namespace>:{audit}:log; --json has what was there before and after.`,
 		Example: "  rlfunc audit --policy policy.yaml --redis redis://127.0.0.1:6379\n  rlfunc audit -n 100 --json --redis redis://127.0.0.1:6379",

@@ -60,6 +60,10 @@ func TestOperatePage_isWhatRuns(t *testing.T) {
 				switch words[0] {
 				case "block", "unblock", "reset":
 					args = append(args, "--yes")
+				case "override":
+					if words[1] != "list" {
+						args = append(args, "--yes")
+					}
 				case "acl":
 					args = append([]string{"-C", os.TempDir()}, words...)
 				}

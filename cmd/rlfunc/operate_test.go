@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +162,7 @@ func TestOperator_namesItsService(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
 			at := " --reason x --yes --redis " + e.URL
-			for _, command := range []string{"block user=zoe --for 1h", "unblock user=zoe", "reset user=zoe"} {
+			for _, command := range []string{"block user=zoe --for 1h", "unblock user=zoe", "reset user=zoe", "override set user=zoe --deny --for 1h", "override clear user=zoe", "override clear --all"} {
 				ran(t, exitError, command+at, "no policy: give --policy FILE, or --namespace NAME")
 			}
 			for _, command := range []string{"block user=zoe --for 1h", "unblock user=zoe", "reset user=zoe"} {
@@ -180,6 +181,46 @@ func TestOperator_namesItsService(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 			ran(t, exitFine, "audit --namespace shop --redis "+e.URL, "user=zoe", "unblocked")
+		})
+	}
+}
+
+// An override holds from the next look of a guard to its end, on the record.
+func TestOverride_isSetListedAndClearedOnTheRecord(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			at := " --policy " + shopPolicy + " --redis " + e.URL
+			ran(t, exitFine, "override list"+at, "namespace shop has no overrides")
+			ran(t, exitDifferences, "override set key=ab12 --multiply 10 --for 7d --reason launch"+at, "key=ab12: no override", "give --yes")
+			ran(t, exitFine, "override list"+at, "namespace shop has no overrides")
+			ran(t, exitFine, "override set key=ab12 --multiply 10 --for 7d --reason launch --by nora --yes"+at, "key=ab12: set; now multiply 10 until", "by nora (launch)")
+			ran(t, exitFine, "override set key=ab12 --allow --for 1h --reason demo --by nora --yes"+at, "key=ab12: multiply 10 until", "key=ab12: replaced; now allow until")
+			ran(t, exitFine, "override set ::ffff:203.0.113.0/120 --deny --for 1d --reason flood --by max --yes"+at, "ip=203.0.113.0/24: set; now deny until")
+			ran(t, exitFine, "override list"+at, "SUBJECT", "ip=203.0.113.0/24  deny    1 d   ", "key=ab12           allow   1 h   ", "nora", "flood")
+			var listed struct {
+				Format    int
+				Namespace string
+				Overrides []listedOverride
+			}
+			_, text := rlfunc(strings.Split("override list --json"+at, " ")...)
+			if err := json.Unmarshal([]byte(text), &listed); err != nil || listed.Namespace != "shop" || len(listed.Overrides) != 2 {
+				t.Fatalf("%v in %s", err, text)
+			}
+			if o := listed.Overrides[0]; o.Subject != "ip=203.0.113.0/24" || o.Effect != "deny" || o.Factor != 1 || o.Left > 86400 || o.Left < 86000 || o.By != "max" ||
+				o.Reason != "flood" || o.Finding != "" || o.Ends.Sub(o.Set) != 24*time.Hour {
+				t.Errorf("%+v", o)
+			}
+			ran(t, exitFine, "override set user=zoe --allow --for 1h --reason test --namespace shop --yes --redis "+e.URL, "user=zoe: set")
+			ran(t, exitDifferences, "override list"+at, `guards ignore the override of user=zoe: unknown identity "user"`)
+			ran(t, exitFine, "override list --namespace shop --redis "+e.URL, "user=zoe")
+			ran(t, exitFine, "override clear 203.0.113.0/24 --reason over --by nora --yes"+at, "ip=203.0.113.0/24: cleared; now no override")
+			ran(t, exitFine, "override clear ip=203.0.113.0/24 --reason over --by nora --yes"+at, "there was nothing to clear")
+			ran(t, exitFine, "override clear --all --reason over --by nora --yes"+at, "all overrides: 2 set at run time", "all overrides: cleared; now 0 set at run time")
+			ran(t, exitFine, "audit"+at, "nora", "override set --multiply 10 --for 168h0m0s", "launch", "override clear --all", "all overrides", "cleared")
+			if keys := rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{"shop:{audit}:log"}) {
+				t.Errorf("keys: %q", keys)
+			}
 		})
 	}
 }
@@ -214,7 +255,7 @@ func TestOperator_whatIsNotRecordedIsNotDone(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := " --reason x --yes --policy " + shopPolicy + " --redis " + e.URL
-			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12"} {
+			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12", "override set key=ab12 --allow --for 1h", "override clear --all"} {
 				ran(t, exitError, command+at, "so that nothing was changed")
 			}
 			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {

@@ -111,7 +111,7 @@ Outside a project the libraries that rlfunc was built with stand in.`,
 		return fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.demoCommand(), a.initCommand(), a.generateCommand(), a.vetCommand(), a.bundleCommand(), a.describeCommand(), a.breakingCommand(),
-		a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.rollbackCommand(), a.retireCommand(), a.historyCommand(), a.doctorCommand(), a.aclCommand(), a.callCommand(), a.benchCommand(), a.policyCommand(), a.replayCommand(), a.inspectCommand(), a.blockCommand(), a.unblockCommand(), a.resetCommand(), a.auditCommand(), a.topCommand())
+		a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.rollbackCommand(), a.retireCommand(), a.historyCommand(), a.doctorCommand(), a.aclCommand(), a.callCommand(), a.benchCommand(), a.policyCommand(), a.replayCommand(), a.inspectCommand(), a.blockCommand(), a.unblockCommand(), a.overrideCommand(), a.resetCommand(), a.auditCommand(), a.topCommand())
 	return root
 }
 

@@ -89,7 +89,7 @@ func checkAddress(name string, id policy.Identity, value string) error {
 			bits = id.IPv4Prefix
 		}
 		if p.Bits() < bits {
-			return fmt.Errorf("no request has the subject %s: one of %s is a /%d. To refuse a whole network, add it to overrides.deny of the policy", subject, name, bits)
+			return fmt.Errorf("no request has the subject %s: one of %s is a /%d. To refuse a whole network: rlfunc override set %s --deny", subject, name, bits, subject)
 		}
 	}
 	if want := ofAddress(name, id, addr); want != subject {

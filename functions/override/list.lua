@@ -13,6 +13,7 @@
 --- @result overrides.effect enum(allow,deny,multiply) what it does
 --- @result overrides.factor count[0..1000000]   how many times each limit the subject has: 10; 1 where effect is not multiply
 --- @result overrides.left  duration             how long it still holds: more than 0
+--- @result overrides.ends  time                 when it ends, by the server's clock
 --- @result overrides.set   time                 when it was set
 --- @result overrides.by    text[128]            who set it
 --- @result overrides.reason text[256]           why it was set

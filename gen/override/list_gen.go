@@ -18,7 +18,7 @@ var listFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {}, {Rows: []fcall.Result{{Text: true}, {Values: 3}, {Values: 1000001}, {}, {}, {Text: true}, {Text: true}}}},
+	Results:    []fcall.Result{{Values: 2}, {}, {Rows: []fcall.Result{{Text: true}, {Values: 3}, {Values: 1000001}, {}, {}, {}, {Text: true}, {Text: true}}}},
 }
 
 // ListParams are the arguments of List.
@@ -50,6 +50,8 @@ type ListOverridesResult struct {
 	Factor int64
 	// Left: how long it still holds: more than 0.
 	Left time.Duration
+	// Ends: when it ends, by the server's clock.
+	Ends time.Time
 	// Set: when it was set.
 	Set time.Time
 	// By: who set it.
@@ -121,6 +123,7 @@ func decodeList(reply *fcall.Reply) (ListResult, error) {
 		r.Overrides[i].Effect = ListOverridesEffect(reply.Enum("effect", "allow", "deny", "multiply"))
 		r.Overrides[i].Factor = reply.Count("factor")
 		r.Overrides[i].Left = reply.Duration("left")
+		r.Overrides[i].Ends = reply.Time("ends")
 		r.Overrides[i].Set = reply.Time("set")
 		r.Overrides[i].By = reply.Text("by")
 		r.Overrides[i].Reason = reply.Text("reason")

@@ -416,7 +416,7 @@ end
 redis.register_function{function_name = 'override_v1_clear_all', callback = override_v1_clear_all, description = 'Clears all overrides of a namespace, also those that cannot be read.'}
 end
 
-do -- rlfunc: lines=33 file=functions/override/list.lua
+do -- rlfunc: lines=34 file=functions/override/list.lua
 --- Lists the overrides that hold, by subject, unless the caller knows them; changes nothing.
 ---
 --- The version changes with every set and clear. An override that ends changes no version: a caller ends each by its
@@ -432,6 +432,7 @@ do -- rlfunc: lines=33 file=functions/override/list.lua
 --- @result overrides.effect enum(allow,deny,multiply) what it does
 --- @result overrides.factor count[0..1000000]   how many times each limit the subject has: 10; 1 where effect is not multiply
 --- @result overrides.left  duration             how long it still holds: more than 0
+--- @result overrides.ends  time                 when it ends, by the server's clock
 --- @result overrides.set   time                 when it was set
 --- @result overrides.by    text[128]            who set it
 --- @result overrides.reason text[256]           why it was set
@@ -496,6 +497,10 @@ local function override_v1_list(keys, args)
         if not (out_left_us >= 0 and out_left_us <= 9007199254740992 and out_left_us % 1 == 0) then
           rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
         end
+        local out_ends_us = row.ends_us
+        if not (out_ends_us >= 0 and out_ends_us <= 9007199254740992 and out_ends_us % 1 == 0) then
+          rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
+        end
         local out_set_us = row.set_us
         if not (out_set_us >= 0 and out_set_us <= 9007199254740992 and out_set_us % 1 == 0) then
           rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
@@ -505,19 +510,22 @@ local function override_v1_list(keys, args)
         local rlfunc_word = place_effect + out_factor * 3
         if not rlfunc_wrong then
           if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_set_us, out_subject, out_by, out_reason, rlfunc_1}
+            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject, out_by, out_reason, rlfunc_1}
           end
           if out_reason ~= '' then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_set_us, out_subject, out_by, out_reason}
+            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject, out_by, out_reason}
           end
           if out_by ~= '' then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_set_us, out_subject, out_by}
+            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject, out_by}
           end
           if out_subject ~= '' then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_set_us, out_subject}
+            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject}
           end
           if out_set_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_set_us}
+            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us}
+          end
+          if out_ends_us ~= 0 then
+            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us}
           end
           if out_left_us ~= 0 then
             return {rlfunc_head, rlfunc_word, out_left_us}
@@ -528,7 +536,7 @@ local function override_v1_list(keys, args)
           return rlfunc_head
         end
       end
-      local reply, rlfunc_at = {(out_changed and 1 or 0) + #out_overrides * 2, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {(out_changed and 1 or 0) + #out_overrides * 2, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_overrides = #out_overrides
       if rlfunc_overrides > 65536 then
         rlfunc_wrong, rlfunc_overrides = 'result overrides must have at most 65536 rows', 0
@@ -549,6 +557,10 @@ local function override_v1_list(keys, args)
         if not (out_left_us >= 0 and out_left_us <= 9007199254740992 and out_left_us % 1 == 0) then
           rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
         end
+        local out_ends_us = row.ends_us
+        if not (out_ends_us >= 0 and out_ends_us <= 9007199254740992 and out_ends_us % 1 == 0) then
+          rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
+        end
         local out_set_us = row.set_us
         if not (out_set_us >= 0 and out_set_us <= 9007199254740992 and out_set_us % 1 == 0) then
           rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
@@ -557,12 +569,13 @@ local function override_v1_list(keys, args)
         local out_reason = row.reason
         reply[rlfunc_at + i] = place_effect + out_factor * 3
         reply[rlfunc_at + i + rlfunc_overrides] = out_left_us
-        reply[rlfunc_at + i + rlfunc_overrides * 2] = out_set_us
-        reply[rlfunc_at + i + rlfunc_overrides * 3] = out_subject
-        reply[rlfunc_at + i + rlfunc_overrides * 4] = out_by
-        reply[rlfunc_at + i + rlfunc_overrides * 5] = out_reason
+        reply[rlfunc_at + i + rlfunc_overrides * 2] = out_ends_us
+        reply[rlfunc_at + i + rlfunc_overrides * 3] = out_set_us
+        reply[rlfunc_at + i + rlfunc_overrides * 4] = out_subject
+        reply[rlfunc_at + i + rlfunc_overrides * 5] = out_by
+        reply[rlfunc_at + i + rlfunc_overrides * 6] = out_reason
       end
-      rlfunc_at = rlfunc_at + rlfunc_overrides * 6
+      rlfunc_at = rlfunc_at + rlfunc_overrides * 7
       rlfunc_at = rlfunc_at + 1
       reply[rlfunc_at] = out_version
       while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -16,11 +17,11 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	each := func(list string, subjects []string) {
 		for i, subject := range subjects {
 			at := fmt.Sprintf("overrides.%s[%d]", list, i)
-			if other, ok := first[canonical(subject)]; ok {
+			if other, ok := first[CanonicalSubject(subject)]; ok {
 				found.add(at, "%s is in %s too", quote(subject), other)
 				continue
 			}
-			first[canonical(subject)] = at
+			first[CanonicalSubject(subject)] = at
 			p.checkSubject(at, subject, list, found)
 		}
 	}
@@ -31,11 +32,11 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	factors := map[string]string{}
 	for _, subject := range slices.Sorted(maps.Keys(o.Multiply)) {
 		at := "overrides.multiply[" + strconv.Quote(subject) + "]"
-		if other, ok := factors[canonical(subject)]; ok {
+		if other, ok := factors[CanonicalSubject(subject)]; ok {
 			found.add(at, "is in %s too", other)
 		}
-		factors[canonical(subject)] = at
-		if other, ok := first[canonical(subject)]; ok {
+		factors[CanonicalSubject(subject)] = at
+		if other, ok := first[CanonicalSubject(subject)]; ok {
 			found.add(at, "never matters: it is in %s too", other)
 			continue
 		}
@@ -46,12 +47,33 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	}
 }
 
-// canonical is one text for a subject that can be written in several ways.
-func canonical(subject string) string {
+// CanonicalSubject returns the one text of a subject that can be written in several ways: ip=203.0.113.7 of ip=::ffff:203.0.113.7.
+func CanonicalSubject(subject string) string {
 	if p, ok := subjectPrefix(subject); ok {
-		return ipMark + p.String()
+		return ipMark + subjectText(p)
 	}
 	return subject
+}
+
+// CheckOverride returns what is wrong with one more override of a subject, which must be one of allow, deny and multiply; nil if nothing is.
+func (p *Policy) CheckOverride(subject string, override Override) error {
+	var one Overrides
+	switch {
+	case override.Allow:
+		one.Allow = []string{subject}
+	case override.Deny:
+		one.Deny = []string{subject}
+	default:
+		one.Multiply = map[string]int64{subject: override.Multiply}
+	}
+	var found problems
+	if message := checkSubject(subject); message != "" {
+		return fmt.Errorf("%s, got %s", message, quote(subject))
+	}
+	if one.check(p, &found); len(found) > 0 {
+		return errors.New(found[0].Message)
+	}
+	return nil
 }
 
 // checkSubject finds a subject that no request has, and one that a client can choose where that would lift a limit.

@@ -29,6 +29,9 @@ type OverrideRow struct {
 // Set is when it was set.
 func (r OverrideRow) Set() time.Time { return time.UnixMicro(r.set) }
 
+// Ends is when it ends.
+func (r OverrideRow) Ends() time.Time { return time.UnixMicro(r.ends) }
+
 // SetResult is the answer of set.
 type SetResult struct {
 	Replaced  bool

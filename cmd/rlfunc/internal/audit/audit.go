@@ -80,7 +80,7 @@ func (l *Log) Last(ctx context.Context, n int) ([]Entry, error) {
 			ended[of] = m
 			continue
 		}
-		e := Entry{ID: m.ID, At: timeOf(m.ID), Result: "unfinished", Operation: Operation{
+		e := Entry{ID: m.ID, At: TimeOf(m.ID), Result: "unfinished", Operation: Operation{
 			By: text(m, "by"), Command: text(m, "command"), Subject: text(m, "subject"), Reason: text(m, "reason"), Before: text(m, "before"),
 		}}
 		if end, ok := ended[m.ID]; ok {
@@ -96,8 +96,8 @@ func text(m redis.XMessage, field string) string {
 	return value
 }
 
-// timeOf is the server's time in an entry's ID.
-func timeOf(id string) time.Time {
+// TimeOf is the server's time in an entry's ID.
+func TimeOf(id string) time.Time {
 	ms, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(ms, 10, 64)
 	if err != nil {
