@@ -138,7 +138,11 @@ type greatest struct {
 
 func (o *Overrides) greatest(p *Policy) greatest {
 	var g greatest
-	if len(o.Multiply) == 0 {
+	more := false
+	for _, factor := range o.Multiply {
+		more = more || factor > 1
+	}
+	if !more {
 		return g
 	}
 	limit := func(at string, l *Limit) {

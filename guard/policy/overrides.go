@@ -130,6 +130,38 @@ func subjectPrefix(subject string) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
+// With returns the overrides with others, by subject, each in place of what there is for the same subject or prefix.
+func (o *Overrides) With(others map[string]Override) Overrides {
+	if len(others) == 0 {
+		return *o
+	}
+	all := make(map[string]Override, len(others))
+	for subject, override := range others {
+		all[CanonicalSubject(subject)] = override
+	}
+	replaced := func(subject string) bool {
+		_, ok := all[CanonicalSubject(subject)]
+		return ok
+	}
+	merged := o.clone()
+	merged.Allow, merged.Deny = slices.DeleteFunc(merged.Allow, replaced), slices.DeleteFunc(merged.Deny, replaced)
+	maps.DeleteFunc(merged.Multiply, func(subject string, _ int64) bool { return replaced(subject) })
+	if merged.Multiply == nil {
+		merged.Multiply = map[string]int64{}
+	}
+	for subject, override := range all {
+		switch {
+		case override.Allow:
+			merged.Allow = append(merged.Allow, subject)
+		case override.Deny:
+			merged.Deny = append(merged.Deny, subject)
+		default:
+			merged.Multiply[subject] = override.Multiply
+		}
+	}
+	return merged
+}
+
 func (o Overrides) clone() Overrides {
 	return Overrides{Allow: slices.Clone(o.Allow), Deny: slices.Clone(o.Deny), Multiply: maps.Clone(o.Multiply)}
 }

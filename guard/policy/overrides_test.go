@@ -2,6 +2,7 @@ package policy
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,6 +33,61 @@ func TestLookup_theMostExactEntryWins(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, l.Of(subject)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", subject, diff)
+		}
+	}
+}
+
+func TestWith_replacesTheSameSubjectOrPrefix(t *testing.T) {
+	file := &Overrides{
+		Allow: []string{"key=a", "key=b"}, Deny: []string{"ip=::ffff:10.0.0.0/104", "ip=10.1.2.3", "key=c"}, Multiply: map[string]int64{"key=d": 2, "key=e": 3},
+	}
+	merged := file.With(map[string]Override{
+		"key=a": {Deny: true}, "ip=10.0.0.0/8": {Multiply: 5}, "ip=10.1.2.3/32": {Allow: true}, "key=d": {Multiply: 7}, "key=f": {Allow: true},
+	})
+	l := merged.Lookup()
+	for subject, want := range map[string]Override{
+		"key=a": {Deny: true, Multiply: 1}, "key=b": {Allow: true, Multiply: 1}, "key=c": {Deny: true, Multiply: 1}, "key=d": {Multiply: 7},
+		"key=e": {Multiply: 3}, "key=f": {Allow: true, Multiply: 1}, "ip=10.9.9.9": {Multiply: 5}, "ip=10.1.2.3": {Allow: true, Multiply: 5},
+	} {
+		if diff := cmp.Diff(want, l.Of(subject)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", subject, diff)
+		}
+	}
+	if len(file.Allow) != 2 || file.Allow[0] != "key=a" || len(file.Deny) != 3 || file.Multiply["key=d"] != 2 {
+		t.Errorf("the overrides themselves were changed: %+v", file)
+	}
+	none := (&Overrides{}).With(map[string]Override{"key=a": {Multiply: 2}})
+	if none.Lookup().Of("key=a").Multiply != 2 {
+		t.Error("nothing is added to no overrides")
+	}
+}
+
+func TestCheckOverride_isTheCheckOfTheFile(t *testing.T) {
+	p := &Policy{
+		Identities: map[string]Identity{"user": {Func: true}, "device": {Header: "X-Device", Claimed: true}},
+		Limits:     []Limit{{Name: "minute", Limit: 1000, Window: time.Minute}},
+	}
+	for _, c := range []struct {
+		subject  string
+		override Override
+		want     string
+	}{
+		{"user=42", Override{Allow: true}, ""},
+		{"user=42", Override{Multiply: 1000}, ""},
+		{"user=42", Override{Multiply: 1001}, "makes limits[0] 1001000, above 1000000"},
+		{"device=1", Override{Deny: true}, ""},
+		{"device=1", Override{Allow: true}, `must be of a verified identity: any client can write "device=1"`},
+		{"device=1", Override{Multiply: 1}, `must be of a verified identity: any client can write "device=1"`},
+		{"usr=42", Override{Deny: true}, `unknown identity "usr"; did you mean user?`},
+		{"ip=10.0.0.1/8", Override{Deny: true}, `must have no bits set after its prefix: 10.0.0.0/8, got "ip=10.0.0.1/8"`},
+		{"", Override{Deny: true}, `must be a subject of 1 to 512 bytes: user=42, got ""`},
+	} {
+		got := ""
+		if err := p.CheckOverride(c.subject, c.override); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s %+v: got %q, want %q", c.subject, c.override, got, c.want)
 		}
 	}
 }
