@@ -176,7 +176,7 @@ func (g greatest) check(at string, factor int64, found *problems) {
 	if g.limit > maxLimit/factor && g.limit <= maxLimit {
 		found.add(at, "makes %s %d, above %d", g.limitAt, g.limit*factor, maxLimit)
 	}
-	if most := int64(1_000_000_000 * oneUnit); g.budget > most/factor && g.budget <= most {
-		found.add(at, "makes %s more than %s", g.budgetAt, Micros(most))
+	if most := int64(maxBudget); g.budget > most/factor && g.budget <= most {
+		found.add(at, "makes %s more than %s", g.budgetAt, maxBudget)
 	}
 }

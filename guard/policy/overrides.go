@@ -14,6 +14,24 @@ type Override struct {
 	Multiply int64 // how many times each limit and budget it has: 10; 1 where nothing is said
 }
 
+// maxBudget is what a budget may be.
+const maxBudget = 1_000_000_000 * Micros(oneUnit)
+
+// MultiplyLimit returns a limit several times, 1000000 at most: an override that is set at run time knows no limits.
+func MultiplyLimit(limit, times int64) int64 { return multiplied(limit, times, maxLimit) }
+
+// MultiplyBudget returns a budget several times, 1000000000 units at most.
+func MultiplyBudget(budget Micros, times int64) Micros {
+	return Micros(multiplied(int64(budget), times, int64(maxBudget)))
+}
+
+func multiplied(n, times, most int64) int64 {
+	if n > most/times {
+		return most
+	}
+	return n * times
+}
+
 // A Lookup finds the override of a subject, in a few steps however many there are. It is safe for concurrent use.
 type Lookup struct {
 	allow, deny list

@@ -91,3 +91,20 @@ func TestCheckOverride_isTheCheckOfTheFile(t *testing.T) {
 		}
 	}
 }
+
+func TestMultiply_staysWithinBounds(t *testing.T) {
+	for _, c := range [][3]int64{{10, 2, 20}, {1000, 1000, 1_000_000}, {1001, 1000, 1_000_000}, {1_000_000, 1_000_000, 1_000_000}, {1_000_000, 1, 1_000_000}, {0, 5, 0}} {
+		if got := MultiplyLimit(c[0], c[1]); got != c[2] {
+			t.Errorf("limit %d, %d times: got %d, want %d", c[0], c[1], got, c[2])
+		}
+	}
+	for _, c := range []struct {
+		budget Micros
+		times  int64
+		want   Micros
+	}{{5 * oneUnit, 10, 50 * oneUnit}, {maxBudget, 1_000_000, maxBudget}, {maxBudget/2 + 1, 2, maxBudget}} {
+		if got := MultiplyBudget(c.budget, c.times); got != c.want {
+			t.Errorf("budget %s, %d times: got %s, want %s", c.budget, c.times, got, c.want)
+		}
+	}
+}
