@@ -19,11 +19,12 @@ import (
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
 // libraries are what is measured: each of their functions has a row.
-var libraries = []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, guard.Library}
+var libraries = []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, override.Library, guard.Library}
 
 // A server is the server that is measured.
 type server struct {

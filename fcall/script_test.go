@@ -15,6 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
@@ -27,7 +28,7 @@ func TestScript_ofEveryFunction(t *testing.T) {
 	addr := startRedis(t)
 	rdb := admin(t, addr)
 	registration := regexp.MustCompile(`(?m)^redis\.register_function\{function_name = '(\w+)'.*?(flags = \{'no-writes'\})?\}$`)
-	for _, lib := range []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library} {
+	for _, lib := range []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, override.Library} {
 		c, err := fcall.NewClient(rdb, lib, fcall.Options{Mode: fcall.ModeScripts})
 		if err != nil {
 			t.Fatal(err)
