@@ -195,8 +195,11 @@ func TestOverride_isSetListedAndClearedOnTheRecord(t *testing.T) {
 			ran(t, exitDifferences, "override set key=ab12 --multiply 10 --for 7d --reason launch"+at, "key=ab12: no override", "give --yes")
 			ran(t, exitFine, "override list"+at, "namespace shop has no overrides")
 			ran(t, exitFine, "override set key=ab12 --multiply 10 --for 7d --reason launch --by nora --yes"+at, "key=ab12: set; now multiply 10 until", "by nora (launch)")
+			ran(t, exitFine, "inspect key=ab12"+at, "has 10 times each limit and budget, by an override (rlfunc override list)", "0 of 1000 in 1 h")
 			ran(t, exitFine, "override set key=ab12 --allow --for 1h --reason demo --by nora --yes"+at, "key=ab12: multiply 10 until", "key=ab12: replaced; now allow until")
 			ran(t, exitFine, "override set ::ffff:203.0.113.0/120 --deny --for 1d --reason flood --by max --yes"+at, "ip=203.0.113.0/24: set; now deny until")
+			ran(t, exitDifferences, "inspect 203.0.113.7"+at, "REFUSED by an override (rlfunc override list)")
+			ran(t, exitFine, "inspect key=ab12"+at, "never limited by an override (rlfunc override list), whatever else")
 			ran(t, exitFine, "override list"+at, "SUBJECT", "ip=203.0.113.0/24  deny    1 d   ", "key=ab12           allow   1 h   ", "nora", "flood")
 			var listed struct {
 				Format    int

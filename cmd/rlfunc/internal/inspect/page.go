@@ -75,14 +75,20 @@ func Visible(text string) string {
 // verdict answers first what is asked first.
 func (p *page) verdict(rep *Report) {
 	refused := p.style.paint(red, "REFUSED")
+	by := "the policy's overrides"
+	if rep.Override != nil && rep.Override.Runtime {
+		by = "an override (rlfunc override list)"
+	}
 	switch o := rep.Override; {
 	case o != nil && o.Allow:
-		p.line("%s by the policy's overrides, whatever else", p.style.paint(green, "never limited"))
+		p.line("%s by %s, whatever else", p.style.paint(green, "never limited"), by)
 		return
+	case o != nil && o.Deny && o.Runtime:
+		p.line("%s by %s", refused, by)
 	case o != nil && o.Deny:
-		p.line("%s always: the policy's overrides deny it", refused)
+		p.line("%s always: %s deny it", refused, by)
 	case o != nil:
-		p.line("has %d times each limit and budget, by the policy's overrides", o.Multiply)
+		p.line("has %d times each limit and budget, by %s", o.Multiply, by)
 	}
 	if b := rep.Block; b != nil {
 		by := fmt.Sprintf("tier %d", b.Tier)

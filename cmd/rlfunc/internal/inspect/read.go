@@ -12,12 +12,13 @@ import (
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // Libraries are what a server needs to be asked.
-var Libraries = []*fcall.Library{guard.Library, ratelimit.Library, abuse.Library, cost.Library}
+var Libraries = []*fcall.Library{guard.Library, ratelimit.Library, abuse.Library, cost.Library, override.Library}
 
 // A Reader reads what Redis holds of subjects, by one policy.
 type Reader struct {
@@ -26,24 +27,30 @@ type Reader struct {
 	abuse  *abuse.Client
 	cost   *cost.Client
 	guard  *guard.Client
+
+	overrides *override.Client
 }
 
 // NewReader returns a reader for a complete policy. It sends nothing.
 func NewReader(rdb fcall.Caller, p *policy.Policy) (*Reader, error) {
 	o := fcall.Options{Namespace: p.Namespace}
 	r := &Reader{policy: p}
-	var errs [4]error
+	var errs [5]error
 	r.limits, errs[0] = ratelimit.New(rdb, o)
 	r.abuse, errs[1] = abuse.New(rdb, o)
 	r.cost, errs[2] = cost.New(rdb, o)
 	r.guard, errs[3] = guard.New(rdb, o)
+	r.overrides, errs[4] = override.New(rdb, o)
 	return r, errors.Join(errs[:]...)
 }
 
 // Subject reports on one subject.
 func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 	rep := &Report{Format: 1, Subject: subject, Namespace: r.policy.Namespace}
-	times := r.override(rep)
+	times, err := r.override(ctx, rep)
+	if err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", subject, err)
+	}
 	rows := listed(r.policy, rep.Subject, times)
 	if err := r.look(ctx, rep, rows); err != nil {
 		return nil, fmt.Errorf("inspect %s: %w", subject, err)
@@ -85,17 +92,48 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 	return rep, nil
 }
 
-func (r *Reader) override(rep *Report) (times int64) {
-	all, sum := r.policy.Overrides.Lookup(), Override{Multiply: 1}
-	for part := range strings.SplitSeq(rep.Subject, "+") {
+// override fills in what the overrides say of the subject, and returns how many times each limit it has.
+func (r *Reader) override(ctx context.Context, rep *Report) (times int64, err error) {
+	held, err := r.runtime(ctx)
+	if err != nil {
+		return 0, err
+	}
+	merged := r.policy.Overrides.With(held)
+	file, sum := said(&r.policy.Overrides, rep.Subject), said(&merged, rep.Subject)
+	if sum.Runtime = sum != file; sum.Allow || sum.Deny || sum.Multiply > 1 {
+		rep.Override = &sum
+	}
+	return sum.Multiply, nil
+}
+
+// runtime returns the overrides that operators set at run time and guards follow; none where the server or its user has no library for it.
+func (r *Reader) runtime(ctx context.Context) (map[string]policy.Override, error) {
+	found, err := r.overrides.List(ctx, override.ListParams{Bucket: policy.OverridesBucket})
+	if err != nil {
+		if errors.Is(err, fcall.ErrNotLoaded) || errors.Is(err, fcall.ErrRefused) {
+			err = nil
+		}
+		return nil, err
+	}
+	held := map[string]policy.Override{}
+	for _, o := range found.Overrides {
+		one := policy.Override{Allow: o.Effect == override.ListOverridesEffectAllow, Deny: o.Effect == override.ListOverridesEffectDeny, Multiply: o.Factor}
+		if one.Deny || r.policy.CheckOverride(o.Subject, policy.Override{Allow: one.Allow, Multiply: 1}) == nil {
+			held[o.Subject] = one
+		}
+	}
+	return held, nil
+}
+
+// said is what overrides say of a subject, or of the identities that it combines.
+func said(o *policy.Overrides, subject string) Override {
+	all, sum := o.Lookup(), Override{Multiply: 1}
+	for part := range strings.SplitSeq(subject, "+") {
 		o := all.Of(part)
 		sum.Deny, sum.Allow, sum.Multiply = sum.Deny || o.Deny, sum.Allow || o.Allow, max(sum.Multiply, o.Multiply)
 	}
 	sum.Allow = sum.Allow && !sum.Deny
-	if sum.Allow || sum.Deny || sum.Multiply > 1 {
-		rep.Override = &sum
-	}
-	return sum.Multiply
+	return sum
 }
 
 // atOnce is how many limits one call takes.
@@ -224,7 +262,7 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 	}
 	p := cost.PeekParams{Bucket: fcall.Subject(rep.Subject), Estimate: 1}
 	for _, b := range r.policy.Cost.Budgets {
-		budget := int64(b.Budget) * times
+		budget := policy.MultiplyBudget(b.Budget, times)
 		p.Limits = append(p.Limits, cost.PeekLimits{Budget: fcall.Micros(budget), Window: b.Window})
 		rep.Budgets = append(rep.Budgets, Budget{Name: b.Name, Budget: Money(budget), Window: Seconds(b.Window)})
 	}

@@ -30,11 +30,12 @@ type Report struct {
 	Challenges   []Challenge   `json:"challenges"`
 }
 
-// An Override is what the policy says of this subject alone, or of the identities that it combines.
+// An Override is what overrides say of this subject alone, or of the identities that it combines.
 type Override struct {
 	Allow    bool  `json:"allow"`
 	Deny     bool  `json:"deny"`
 	Multiply int64 `json:"multiply"`
+	Runtime  bool  `json:"runtime"` // by an override that was set at run time, see rlfunc override list
 }
 
 // A Block is one that holds.

@@ -11,8 +11,8 @@ import (
 func listed(p *policy.Policy, subject string, times int64) []Limit {
 	rows := rowsOf(p, func(by policy.By) bool { return Counts(p, by, subject) })
 	for i := range rows {
-		rows[i].Limit *= times
-		rows[i].Burst *= times
+		rows[i].Limit = policy.MultiplyLimit(rows[i].Limit, times)
+		rows[i].Burst = policy.MultiplyLimit(rows[i].Burst, times)
 	}
 	return rows
 }
