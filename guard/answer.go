@@ -26,7 +26,7 @@ func (g *Guard) compose(d *Decision, q *plan.Question, answers []ask.Answer) {
 		d.takeBudgets(c.Account, &a.Result)
 		if d.Allowed {
 			d.charge = &charge{
-				guard: g, subject: q.Account, reservation: a.Result.Reservation, estimate: c.Params.Estimate, duplicate: a.Result.Duplicate,
+				guard: g, subject: q.Account, reservation: a.Result.Reservation, estimate: c.Params.Estimate, budgets: c.Account.Settling, duplicate: a.Result.Duplicate,
 			}
 		}
 	}

@@ -65,7 +65,8 @@ type asked struct {
 
 // decide fills in an empty decision, which without an error is whole. It keeps neither of its pointers.
 func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start moment.Moment) (asked, error) {
-	ps := g.plans.Load()
+	g.overrides.Start()
+	ps := g.plans.Load().For(r.Subjects)
 	request := (*plan.Request)(r)
 	pl, err := ps.Of(request)
 	if err != nil {
@@ -78,9 +79,10 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start momen
 		r.Weight = 1
 	}
 	var whom plan.Whom
-	ps.Resolve(&whom, pl, r.Subjects)
+	overrides := ps.Overrides()
+	ps.Resolve(&whom, pl, r.Subjects, overrides)
 	d.Endpoint, d.Subject = r.Endpoint, whom.Client
-	if ps.Overrides != nil && overridden(ps.Overrides, d, r) {
+	if overridden(overrides, d, request) {
 		return asked{}, nil
 	}
 	if !whom.Counted(pl) && !pl.Unbounded {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -124,6 +125,7 @@ type charge struct {
 	subject     string
 	reservation string
 	estimate    fcall.Micros
+	budgets     []cost.SettleLimits // that the settlement is held to
 	duplicate   bool
 	absent      bool // nothing is reserved in Redis
 	closed      atomic.Bool

@@ -11,6 +11,10 @@ type Explanation struct {
 	Subject string
 	// Denied and Allowed are the subject that the policy's overrides deny or allow; "" for none. Such a request costs nothing.
 	Denied, Allowed string
+	// Plan is the policy's plan that the request has; "" for none.
+	Plan string
+	// Multiplied are the subjects that have each limit and budget several times by an override, and how many times.
+	Multiplied map[string]int64
 	// Limits are those that count the request, with their capacity for its subjects.
 	Limits []LimitState
 	// Absent are the names of limits whose identity the request lacks.
@@ -30,7 +34,8 @@ type Explanation struct {
 
 // Explain says how a request would be decided. It sends nothing, and counts nothing.
 func (g *Guard) Explain(r Request) (*Explanation, error) {
-	ps, request := g.plans.Load(), (*plan.Request)(&r)
+	all, request := g.plans.Load(), (*plan.Request)(&r)
+	ps := all.For(r.Subjects)
 	pl, err := ps.Of(request)
 	if err != nil {
 		return nil, err
@@ -39,13 +44,15 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 		return nil, err
 	}
 	var whom plan.Whom
-	ps.Resolve(&whom, pl, r.Subjects)
+	overrides := ps.Overrides()
+	ps.Resolve(&whom, pl, r.Subjects, overrides)
 	e := &Explanation{
 		Subject: whom.Client, Account: whom.Account, Attempts: whom.Attempts, Challenge: whom.Challenge,
 		ChallengeRequired: pl.Params.ChallengeRequired, Counted: whom.Counted(pl),
+		Plan: all.Policy.Plan(r.Subjects), Multiplied: overrides.Multiplied(r.Subjects),
 	}
 	var d Decision
-	if ps.Overrides != nil && overridden(ps.Overrides, &d, &r) {
+	if overridden(overrides, &d, request) {
 		e.Denied = d.Refused
 		if d.Allowed {
 			e.Allowed = whom.Client

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/ask"
 	"github.com/rlfunc/rlfunc/guard/internal/denied"
 	"github.com/rlfunc/rlfunc/guard/internal/fallback"
+	"github.com/rlfunc/rlfunc/guard/internal/override"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -27,7 +29,8 @@ type Options struct {
 	// DenySize is how many refusals, and receipts that passed, are remembered in this process together; negative for none. Defaults to
 	// 100000, about 50 MB.
 	DenySize int
-	// DenyFor is how long a refusal is remembered at most: what an operator lifts takes effect after that everywhere. Defaults to 10s.
+	// DenyFor is how long a refusal is remembered at most: what an operator lifts, and an override that an operator sets at run
+	// time, takes effect within that everywhere. Defaults to 10s.
 	DenyFor time.Duration
 	// BreakAfter is how many calls a node of Redis loses at least before it is left alone: then it is once half of the calls of the last
 	// second were lost. Defaults to 5.
@@ -50,34 +53,39 @@ type Options struct {
 	Channel string
 	// NoHeal keeps the guard from loading libraries that a server lacks, see fcall.Options. Defaults to healing.
 	NoHeal bool
+	// NoOverrides leaves out the overrides that operators set at run time (rlfunc override), and the goroutine that asks Redis for them, from
+	// the first decision until Close. Defaults to following them.
+	NoOverrides bool
 	// Hooks hear of decisions, failures and reloads. Defaults to none: then failures, breaker changes and policies that were not taken go to
 	// slog's default logger, each at most once a second.
 	Hooks []Hooks
 	// Shadow is another policy that decides beside this one and refuses nobody. Defaults to none.
 	Shadow *Shadow
 
-	localClock embedded.Clock
+	localClock  embedded.Clock
+	overridesOf string // the namespace whose overrides are followed; "" for the policy's
 }
 
 // A Guard decides about requests. It is safe for concurrent use.
 type Guard struct {
-	rdb      redis.UniversalClient
-	options  Options
-	plans    atomic.Pointer[plan.Plans]
-	asker    ask.Asker
-	function string                          // that answers, as the server names it
-	split    atomic.Bool                     // keys of several subjects are on several servers: each part is a call of its own
-	local    atomic.Pointer[genguard.Client] // nil until a policy needs it
-	costs    *cost.Client
-	denied   *denied.Cache[*Decision]
-	breakers fallback.Breakers
-	waiting  atomic.Int64
-	hooks    hooks
-	log      logger
-	shadow   *follower
-	work     sync.WaitGroup // behind requests
-	reload   sync.Mutex
-	checks   []func(*policy.Policy) error // guarded by reload
+	rdb       redis.UniversalClient
+	options   Options
+	plans     atomic.Pointer[plan.Plans]
+	asker     ask.Asker
+	function  string                          // that answers, as the server names it
+	split     atomic.Bool                     // keys of several subjects are on several servers: each part is a call of its own
+	local     atomic.Pointer[genguard.Client] // nil until a policy needs it
+	costs     *cost.Client
+	denied    *denied.Cache[*Decision]
+	breakers  fallback.Breakers
+	waiting   atomic.Int64
+	overrides override.Watch
+	hooks     hooks
+	log       logger
+	shadow    *follower
+	work      sync.WaitGroup // behind requests
+	reload    sync.Mutex
+	checks    []func(*policy.Policy) error // guarded by reload
 }
 
 // New returns a guard for a policy. It sends nothing: Redis may be down, and is asked when the first request comes. Close frees what it
@@ -99,6 +107,12 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	}
 	if g.costs, err = cost.New(rdb, clients); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
+	}
+	if !o.NoOverrides {
+		clients.Namespace = cmp.Or(o.overridesOf, complete.Namespace)
+		if err := g.overrides.Follow(rdb, clients, o.DenyFor/2); err != nil {
+			return nil, fmt.Errorf("new guard: %w", err)
+		}
 	}
 	g.asker.Backend = ask.Backend{Client: client, Pipeline: rdb.Pipeline}
 	g.asker.Most, g.asker.Events = int64(o.MostUnderway), g.events()
@@ -208,7 +222,7 @@ func (g *Guard) install(p *policy.Policy) error {
 		}
 		g.local.Store(local)
 	}
-	g.plans.Store(ps)
+	g.overrides.Install(ps, func() { g.plans.Store(ps) })
 	return nil
 }
 
@@ -239,6 +253,7 @@ func (g *Guard) Close() error {
 	if g.shadow != nil {
 		g.shadow.close()
 	}
+	g.overrides.Close()
 	g.work.Wait()
 	g.denied.Close()
 	return nil

@@ -6,14 +6,13 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/denied"
 	"github.com/rlfunc/rlfunc/guard/internal/moment"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // blocks stands for all plans where a block is remembered.
 var blocks = new(plan.Plan)
 
 func ownKey(pl *plan.Plan, w *plan.Whom, r *Request) denied.Key {
-	return denied.Key{Of: pl, Subject: w.Own(pl), Weight: r.Weight, Estimate: r.Estimate}
+	return denied.Key{Of: pl, Subject: w.Own(pl), Weight: r.Weight, Estimate: r.Estimate, Times: w.Factors()}
 }
 
 func blockKey(subject string) denied.Key { return denied.Key{Of: blocks, Subject: subject} }
@@ -24,23 +23,15 @@ func receiptKey(pl *plan.Plan, w *plan.Whom, r *Request) denied.Key {
 	return denied.Key{Of: pl, Subject: w.Client, Receipt: r.Receipt}
 }
 
-// overridden fills in what the overrides decide: a deny of any subject, else an allow of any.
-func overridden(o *policy.Lookup, d *Decision, r *Request) bool {
-	for _, subjects := range [][]string{r.Subjects, r.Also} {
-		for _, s := range subjects {
-			if o.Of(s).Deny {
-				d.Reason, d.Refused = ReasonDenied, s
-				return true
-			}
-		}
+// overridden fills in what the overrides decide.
+func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
+	denied, decided := o.Decide(r)
+	if denied != "" {
+		d.Reason, d.Refused = ReasonDenied, denied
+	} else if decided {
+		d.Allowed = true
 	}
-	for _, s := range r.Subjects {
-		if o.Of(s).Allow {
-			d.Allowed = true
-			return true
-		}
-	}
-	return false
+	return decided
 }
 
 // recall fills in a refusal that is remembered: of these subjects, of a block of one of them, or of a global limit. A receipt that this

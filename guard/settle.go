@@ -49,7 +49,7 @@ func (d *Decision) Settle(ctx context.Context, actual fcall.Micros) error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	err := c.guard.settle(ctx, Settlement{Subject: c.subject, Reservation: c.reservation, Estimate: c.estimate, Actual: actual})
+	err := c.guard.settle(ctx, Settlement{Subject: c.subject, Reservation: c.reservation, Estimate: c.estimate, Actual: actual}, c.budgets)
 	if err != nil {
 		c.spent.Store(&actual)
 		c.closed.Store(false)
@@ -79,14 +79,15 @@ func (d *Decision) Reservation() string {
 	return d.charge.reservation
 }
 
-// Settle settles a reservation of a subject by its name; see [Decision.Settle].
+// Settle settles a reservation of a subject by its name; see [Decision.Settle]. It does not know the plan of the request: of each budget it
+// takes the largest that the policy or a plan has.
 func (g *Guard) Settle(ctx context.Context, subject, reservation string, actual fcall.Micros) error {
-	return g.settle(ctx, Settlement{Subject: subject, Reservation: reservation, Actual: actual})
+	return g.settle(ctx, Settlement{Subject: subject, Reservation: reservation, Actual: actual}, g.plans.Load().Settling)
 }
 
-func (g *Guard) settle(ctx context.Context, s Settlement) error {
+func (g *Guard) settle(ctx context.Context, s Settlement, budgets []cost.SettleLimits) error {
 	result, err := g.costs.Settle(ctx, cost.SettleParams{
-		Bucket: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: g.plans.Load().Settling,
+		Bucket: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: budgets,
 	})
 	g.denied.Release(s.Subject) // also after an error: it may have run
 	s.Outcome = string(result.Outcome)

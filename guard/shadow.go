@@ -67,7 +67,7 @@ func newFollower(live *Guard, s *Shadow) (*follower, error) {
 		p.Namespace += ".shadow"
 	}
 	o := live.options
-	o.Shadow, o.Hooks, o.Channel = nil, nil, s.Channel
+	o.Shadow, o.Hooks, o.Channel, o.overridesOf = nil, nil, s.Channel, live.Policy().Namespace
 	g, err := newShadowGuard(live.rdb, p, o, live.Policy().Namespace)
 	if err != nil {
 		return nil, err

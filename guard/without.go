@@ -156,7 +156,8 @@ func (g *Guard) chargeWithout(q *plan.Question) *charge {
 	for i := range q.Calls {
 		if c := &q.Calls[i]; c.Account != nil {
 			return &charge{
-				guard: g, subject: q.Account, reservation: cmp.Or(c.Params.Reservation, fcall.NewToken()), estimate: c.Params.Estimate, absent: true,
+				guard: g, subject: q.Account, reservation: cmp.Or(c.Params.Reservation, fcall.NewToken()), estimate: c.Params.Estimate, budgets: c.Account.Settling,
+				absent: true,
 			}
 		}
 	}

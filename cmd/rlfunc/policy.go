@@ -81,8 +81,8 @@ func (a *app) policyExplainCommand() *cobra.Command {
 		Use:   "explain FILE 'METHOD PATH'",
 		Short: "Say who a request is from, and which limits count it",
 		Long: `Reads a request as the middleware does, without Redis: its endpoint, and those that another reading of its path means; its
-identities, and whether each is verified; and whom each limit, budget and block counts it for. An identity of the
-service's own code has the value that --identity gives.`,
+identities, and whether each is verified; its plan, and the overrides of the file; and whom each limit, budget and block counts it for. An
+identity of the service's own code has the value that --identity gives. Overrides that are set at run time: see ` + "`rlfunc override list`" + `.`,
 		Example: `  rlfunc policy explain limits.yaml 'POST /v1/chat' --header 'X-API-Key: abc' --from 203.0.113.7`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {

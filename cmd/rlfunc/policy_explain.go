@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/guard"
@@ -24,6 +26,8 @@ type explanation struct {
 	Also              []string            `json:"also"`
 	Denied            string              `json:"denied"` // the subject that an override denies
 	Allowed           bool                `json:"allowed"`
+	Multiplied        map[string]int64    `json:"multiplied"` // how many times each limit a subject has by an override
+	Plan              string              `json:"plan"`       // "" for none
 	Client            string              `json:"client"`
 	Limits            []explainedLimit    `json:"limits"`
 	Absent            []string            `json:"absent"` // limits whose identity the request lacks
@@ -52,7 +56,7 @@ type explainedLimit struct {
 func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 	out := &explanation{
 		Format: 1, Endpoint: e.Endpoint, Others: some(e.Others), Also: some(e.Found.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
-		Absent: []string{},
+		Absent: []string{}, Multiplied: map[string]int64{},
 	}
 	for _, s := range e.Found.Subjects {
 		name, _, _ := strings.Cut(s, "=")
@@ -63,6 +67,8 @@ func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 		return out
 	}
 	out.Denied, out.Allowed, out.Client, out.Absent = g.Denied, g.Allowed != "", g.Subject, some(g.Absent)
+	out.Plan = g.Plan
+	maps.Copy(out.Multiplied, g.Multiplied)
 	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
 	for _, l := range g.Limits {
 		out.Limits = append(out.Limits, explainedLimit{l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Burst, l.Shadow})
@@ -117,6 +123,12 @@ func (a *app) printExplanation(p *policy.Policy, e *httpguard.Explanation) {
 // printCounts prints whom each part of the policy counts a request for.
 func printCounts(line func(part, format string, args ...any), g *guard.Explanation) {
 	line("client", "%s", orNone(g.Subject))
+	if g.Plan != "" {
+		line("plan", "%s", g.Plan)
+	}
+	for _, s := range slices.Sorted(maps.Keys(g.Multiplied)) {
+		line("override", "gives %s %d times each limit and budget", s, g.Multiplied[s])
+	}
 	for _, l := range g.Limits {
 		line("limit", "%s counts %s: %s", l.Name, l.Subject, capacity(&l))
 	}

@@ -19,6 +19,7 @@ type Key struct {
 	Subject  string
 	Weight   int64
 	Estimate fcall.Micros
+	Times    string // how many times its limits and budgets it had
 	Receipt  string // one that passes also where its subject is refused by now
 }
 

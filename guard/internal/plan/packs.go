@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // packs are the constant parts of calls: each that occurs is made once. A client chooses which claimed identities its request has, so their
@@ -69,7 +71,7 @@ func (pl *Plan) Limits(w *Whom, rows RowSet, share Share) *Limits {
 		limit := r.Limit
 		limit.Limit, limit.Burst = share.of(limit.Limit, r.share), share.of(limit.Burst, r.share)
 		if w.Times != nil && !limit.Global {
-			limit.Limit, limit.Burst = limit.Limit*w.Times[i], limit.Burst*w.Times[i]
+			limit.Limit, limit.Burst = policy.MultiplyLimit(limit.Limit, w.Times[i]), policy.MultiplyLimit(limit.Burst, w.Times[i])
 		}
 		p.Each = append(p.Each, limit)
 	}
@@ -108,8 +110,9 @@ type accountKey struct {
 
 // An Account is a plan's budgets, as a call has them.
 type Account struct {
-	Pack guard.AdmitBudgetsPack
-	Each []Budget
+	Pack     guard.AdmitBudgetsPack
+	Each     []Budget
+	Settling []cost.SettleLimits // the same for the settlement
 }
 
 // Account returns the budgets of a plan.
@@ -121,8 +124,9 @@ func (pl *Plan) Account(w *Whom, share Share) *Account {
 	p := new(Account)
 	var budgets []guard.AdmitBudgets
 	for _, b := range pl.budgets {
-		b.Budget = fcall.Micros(share.of(int64(b.Budget), pl.share) * w.Budgets)
+		b.Budget = fcall.Micros(policy.MultiplyBudget(policy.Micros(share.of(int64(b.Budget), pl.share)), w.Budgets))
 		p.Each = append(p.Each, b)
+		p.Settling = append(p.Settling, cost.SettleLimits{Budget: b.Budget, Window: b.Window})
 		budgets = append(budgets, guard.AdmitBudgets{Budget: b.Budget, Window: b.Window})
 	}
 	p.Pack = guard.MustPackAdmitBudgets(budgets...)

@@ -17,15 +17,15 @@ import (
 
 // Plans are a policy, ready for requests: by endpoint.
 type Plans struct {
-	Policy    *policy.Policy
-	Settling  []cost.SettleLimits // the budgets that a settlement is held to
-	Overrides *policy.Lookup      // nil when there are none
+	Policy   *policy.Policy
+	Settling []cost.SettleLimits // the budgets that a settlement by name is held to: those of no plan are larger
 
-	client   whose
-	byName   map[string]*Plan
-	unions   sync.Map // of the plans of several endpoints, by their names
-	united   atomic.Int64
-	multiply bool // some subject has more than once
+	client    whose
+	byName    map[string]*Plan
+	unions    sync.Map // of the plans of several endpoints, by their names
+	united    atomic.Int64
+	overrides *atomic.Pointer[Overrides] // that hold now; those of tiers are the same
+	tiers     map[string]func() *Plans   // of the policy's plans by name, each compiled for its first request
 }
 
 // A Plan is what is asked about a request for one endpoint. Of its rows a call has those whose identities the request has.
@@ -73,10 +73,39 @@ type Budget struct {
 
 // Compile makes the plans of a policy that was checked and completed.
 func Compile(p *policy.Policy) *Plans {
-	ps := &Plans{Policy: p, client: whoseOf(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Plan, len(p.Endpoints))}
-	if o := &p.Overrides; len(o.Allow)+len(o.Deny)+len(o.Multiply) > 0 {
-		ps.Overrides, ps.multiply = o.Lookup(), len(o.Multiply) > 0
+	ps := compileTier(p)
+	ps.overrides = new(atomic.Pointer[Overrides])
+	ps.Override(p.Overrides)
+	if p.Plans == nil {
+		return ps
 	}
+	ps.tiers = make(map[string]func() *Plans, len(p.Plans.Named))
+	for name, differs := range p.Plans.Named {
+		if p.Cost != nil {
+			for i, b := range p.Cost.Budgets {
+				ps.Settling[i].Budget = max(ps.Settling[i].Budget, fcall.Micros(differs.Budgets[b.Name]))
+			}
+		}
+		ps.tiers[name] = sync.OnceValue(func() *Plans {
+			tier := compileTier(p.ForPlan(name))
+			tier.overrides = ps.overrides
+			return tier
+		})
+	}
+	return ps
+}
+
+// For returns what requests with these subjects are held to: by the limits of the policy's plan that one of them names, or by these.
+func (ps *Plans) For(subjects []string) *Plans {
+	if name := ps.Policy.Plan(subjects); name != "" {
+		return ps.tiers[name]()
+	}
+	return ps
+}
+
+// compileTier makes the plans of one set of limits.
+func compileTier(p *policy.Policy) *Plans {
+	ps := &Plans{Policy: p, client: whoseOf(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Plan, len(p.Endpoints))}
 	if p.Cost != nil {
 		for _, b := range p.Cost.Budgets {
 			ps.Settling = append(ps.Settling, cost.SettleLimits{Budget: fcall.Micros(b.Budget), Window: b.Window})

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -26,7 +27,7 @@ type Whom struct {
 }
 
 // Resolve finds the subjects of a request that the rows of a plan count.
-func (ps *Plans) Resolve(w *Whom, pl *Plan, subjects []string) {
+func (ps *Plans) Resolve(w *Whom, pl *Plan, subjects []string, o *Overrides) {
 	w.Budgets = 1
 	for i := range pl.Rows {
 		if w.Of[i] = pl.Rows[i].whose.of(subjects); w.Of[i] != "" {
@@ -38,16 +39,25 @@ func (ps *Plans) Resolve(w *Whom, pl *Plan, subjects []string) {
 		w.Client = subjects[0]
 	}
 	w.Account, w.Attempts, w.Challenge = pl.account.of(subjects), pl.attempts.of(subjects), pl.challenge.of(subjects)
-	if !ps.multiply {
+	if o == nil || !o.multiply {
 		return
 	}
 	w.Times = make([]int64, len(pl.Rows))
 	for i := range pl.Rows {
-		w.Times[i] = pl.Rows[i].whose.times(subjects, ps.Overrides)
+		w.Times[i] = pl.Rows[i].whose.times(subjects, o.lookup)
 	}
 	if pl.account != nil {
-		w.Budgets = pl.account.times(subjects, ps.Overrides)
+		w.Budgets = pl.account.times(subjects, o.lookup)
 	}
+}
+
+// Factors is a text of how many times each limit and budget a request has; "" for once.
+func (w *Whom) Factors() string {
+	text := timesText(w.Rows, w.Times)
+	if w.Budgets != 1 {
+		text += "$" + strconv.FormatInt(w.Budgets, 10)
+	}
+	return text
 }
 
 // Counted reports whether a request is held to anything that its plan has.

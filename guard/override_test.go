@@ -1,0 +1,279 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+// denyFor is within what the guards of these tests see an override.
+const denyFor = 2 * time.Second
+
+func overridable(limits ...policy.Limit) *policy.Policy {
+	p := chat(append(limits, policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})...)
+	p.Identities = map[string]policy.Identity{
+		"user": {Func: true}, "device": {Header: "X-Device", Claimed: true}, "client": {First: []string{"user", "ip"}},
+	}
+	p.OnFailure = policy.Closed
+	return p
+}
+
+// An operator sets overrides of the namespace that guards have without one of their own.
+type operator struct {
+	t      *testing.T
+	client *override.Client
+}
+
+func newOperator(t *testing.T, rdb fcall.Caller) operator {
+	t.Helper()
+	c, err := override.New(rdb, fcall.Options{Namespace: policy.DefaultNamespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operator{t, c}
+}
+
+func (o operator) set(subject string, effect override.SetEffect, factor int64, holds time.Duration) {
+	o.t.Helper()
+	p := override.SetParams{Bucket: policy.OverridesBucket, Subject: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann", Reason: "test"}
+	if _, err := o.client.Set(context.Background(), p); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o operator) clear(subject string) {
+	o.t.Helper()
+	if r, err := o.client.Clear(context.Background(), override.ClearParams{Bucket: policy.OverridesBucket, Subject: subject}); err != nil || !r.Existed {
+		o.t.Fatalf("%s: %+v, %v", subject, r, err)
+	}
+}
+
+// within waits for what must become true.
+func within(t *testing.T, most time.Duration, what string, holds func() bool) {
+	t.Helper()
+	for began := time.Now(); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > most {
+			t.Fatalf("%s: not after %v", what, most)
+		}
+	}
+}
+
+func TestOverride_isSeenByEachGuardWithinDenyFor(t *testing.T) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			o := newOperator(t, rdb)
+			guards := []*guard.Guard{newGuard(t, rdb, overridable(), guard.Options{DenyFor: denyFor}), newGuard(t, rdb, overridable(), guard.Options{DenyFor: denyFor})}
+			user, other := guard.Request{Endpoint: "chat", Subjects: []string{"user=42", "ip=203.0.113.7"}}, guard.Request{Endpoint: "chat", Subjects: []string{"ip=198.51.100.7"}}
+			each := func(what string, r guard.Request, holds func(*guard.Decision) bool) {
+				t.Helper()
+				within(t, denyFor, what, func() bool {
+					return !slices.ContainsFunc(guards, func(g *guard.Guard) bool { return !holds(decide(t, g, r)) })
+				})
+			}
+			for range 2 {
+				decide(t, guards[0], user)
+			}
+			refused := func(d *guard.Decision) bool { return d.Reason == guard.ReasonLimit && d.Limits[0].Limit == 2 }
+			each("refused", user, refused)
+
+			o.set("user=42", override.SetEffectMultiply, 1_000_000, time.Hour)
+			each("a refusal that was remembered is forgotten", user, func(d *guard.Decision) bool { return d.Allowed && d.Limits[0].Limit == 1_000_000 })
+			o.clear("user=42")
+			each("once again", user, refused)
+
+			o.set("user=42", override.SetEffectAllow, 0, time.Hour)
+			each("allowed", user, func(d *guard.Decision) bool { return d.Allowed && len(d.Limits) == 0 })
+			o.set("ip=203.0.113.0/24", override.SetEffectDeny, 0, time.Hour)
+			each("a prefix is denied", user, func(d *guard.Decision) bool { return d.Reason == guard.ReasonDenied && d.Refused == "ip=203.0.113.7" })
+			o.set("ip=203.0.113.7", override.SetEffectAllow, 0, time.Hour)
+			each("the most exact wins", user, func(d *guard.Decision) bool { return d.Allowed })
+			if d := decide(t, guards[1], other); !d.Allowed || len(d.Limits) != 1 {
+				t.Errorf("another client: %+v", d)
+			}
+		})
+	}
+}
+
+func TestOverride_winsOverTheFile(t *testing.T) {
+	rdb, _ := inProcess(t)
+	o := newOperator(t, rdb)
+	o.set("user=42", override.SetEffectAllow, 0, time.Hour)
+	o.set("ip=203.0.113.0/24", override.SetEffectMultiply, 2, time.Hour)
+	p := overridable()
+	p.Overrides = policy.Overrides{Deny: []string{"user=42", "user=43", "ip=203.0.113.0/24"}}
+	g := newGuard(t, rdb, p, guard.Options{DenyFor: denyFor})
+	within(t, denyFor, "user=42 is allowed", func() bool {
+		return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=42"}}).Allowed
+	})
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=43"}}); d.Reason != guard.ReasonDenied {
+		t.Errorf("the file's: %+v", d)
+	}
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.9"}}); !d.Allowed || d.Limits[0].Limit != 4 {
+		t.Errorf("the prefix: %+v", d)
+	}
+	// A policy that replaces this one has them, too.
+	p = overridable(policy.Limit{Name: "hour", Limit: 5, Window: time.Hour})
+	p.Overrides = policy.Overrides{Deny: []string{"user=42"}}
+	if err := g.SetPolicy(p); err != nil {
+		t.Fatal(err)
+	}
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=42"}}); !d.Allowed {
+		t.Errorf("after a reload: %+v", d)
+	}
+}
+
+func TestOverride_holdsToItsEndWithoutRedis(t *testing.T) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			own := e.Own(t)
+			rdb := own.Client(t)
+			const holds = 2 * time.Second
+			began := time.Now()
+			newOperator(t, rdb).set("user=42", override.SetEffectDeny, 0, holds)
+			g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond})
+			r := guard.Request{Endpoint: "chat", Subjects: []string{"user=42"}}
+			denied := func() bool {
+				d, err := g.Decide(context.Background(), r)
+				return err == nil && d.Reason == guard.ReasonDenied
+			}
+			within(t, holds, "denied", denied)
+			own.Stop()
+			for time.Since(began) < holds-time.Second {
+				if !denied() && time.Since(began) < holds {
+					t.Fatalf("not denied %v after it was set", time.Since(began))
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			within(t, holds+time.Second, "its end", func() bool { return !denied() })
+			if took := time.Since(began); took < holds-100*time.Millisecond {
+				t.Errorf("ended after %v", took)
+			}
+		})
+	}
+}
+
+func TestOverride_ofAClaimedIdentityIsIgnored(t *testing.T) {
+	l := listen(t)
+	rdb, _ := inProcess(t)
+	o := newOperator(t, rdb)
+	o.set("device=1", override.SetEffectAllow, 0, time.Hour)
+	o.set("device=2", override.SetEffectMultiply, 5, time.Hour)
+	o.set("usr=3", override.SetEffectAllow, 0, time.Hour)
+	o.set("ip=0.0.0.0/0", override.SetEffectAllow, 0, time.Hour)
+	o.set("device=4", override.SetEffectDeny, 0, time.Hour)
+	g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond})
+	request := func(subjects ...string) guard.Request {
+		return guard.Request{Endpoint: "chat", Subjects: append([]string{"ip=203.0.113.7"}, subjects...)}
+	}
+	within(t, denyFor, "denied", func() bool { return decide(t, g, request("device=4")).Reason == guard.ReasonDenied })
+	for range 3 {
+		for _, subject := range []string{"device=1", "device=2", "usr=3"} {
+			if d := decide(t, g, request(subject)); len(d.Limits) != 1 || d.Limits[0].Limit != 2 {
+				t.Errorf("%s: %+v", subject, d)
+			}
+		}
+	}
+	for _, part := range []string{"overrides are ignored", `device=1`, `device=2`, `usr=3`, "must not be all addresses"} {
+		if n := l.count(part); n == 0 || part == "overrides are ignored" && n > 1 {
+			t.Errorf("%q is logged %d times:\n%s", part, n, &l.text)
+		}
+	}
+	if l.count("device=4") > 0 {
+		t.Errorf("a deny is ignored:\n%s", &l.text)
+	}
+}
+
+// A server without the library is no failure: decisions go on, and an operator learns of it once.
+func TestOverride_withoutTheLibrary(t *testing.T) {
+	l := listen(t)
+	rdb, _ := inProcess(t)
+	decide(t, newGuard(t, rdb, overridable(), guard.Options{NoOverrides: true}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}) // loads library guard
+	g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond, NoHeal: true, Hooks: []guard.Hooks{{}}})
+	for i := range 20 {
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); d.Allowed != (i < 2) || d.Fallback != guard.FallbackNone {
+			t.Errorf("request %d: %+v", i+1, d)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if n := l.count("overrides that are set at run time are not known"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, &l.text)
+	}
+	loaded, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{}).Result()
+	if err != nil || len(loaded) != 1 {
+		t.Fatalf("%v, %v", loaded, err)
+	}
+	newOperator(t, rdb).set("ip=203.0.113.8", override.SetEffectAllow, 0, time.Hour) // which loads it
+	within(t, denyFor, "it is there", func() bool {
+		return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}).Allowed
+	})
+}
+
+// A user that may not list them decides as without overrides.
+func TestOverride_withoutPermission(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			l := listen(t)
+			admin := e.Client(t)
+			decide(t, newGuard(t, admin, overridable(), guard.Options{NoOverrides: true}), of())
+			newOperator(t, admin).set("ip=203.0.113.8", override.SetEffectDeny, 0, time.Hour)
+			if err := admin.Do(t.Context(), "ACL", "SETUSER", "narrow", "reset", "on", ">secret", "~*", "+@all", "-fcall", "-fcall_ro", "-function", "+fcall|guard_v1_admit").Err(); err != nil {
+				t.Fatal(err)
+			}
+			defer admin.Do(context.Background(), "ACL", "DELUSER", "narrow")
+			rdb := e.Connect(t, func(o *redis.Options) { o.Username, o.Password = "narrow", "secret" })
+			g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond})
+			for i := range 20 {
+				d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}})
+				if d.Allowed != (i < 2) || d.Reason == guard.ReasonDenied || d.Fallback != guard.FallbackNone {
+					t.Errorf("request %d: %+v", i+1, d)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			if n := l.count("overrides that are set at run time are not known"); n != 1 || l.count("NOPERM") != 1 {
+				t.Errorf("logged %d times:\n%s", n, &l.text)
+			}
+		})
+	}
+}
+
+func TestOverride_noOverrides(t *testing.T) {
+	rdb, _ := inProcess(t)
+	newOperator(t, rdb).set("ip=203.0.113.8", override.SetEffectDeny, 0, time.Hour)
+	g := newGuard(t, rdb, overridable(policy.Limit{Name: "hour", Kind: policy.FixedWindow, Limit: 100, Window: time.Hour}), guard.Options{DenyFor: 200 * time.Millisecond, NoOverrides: true})
+	for range 2 {
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); !d.Allowed {
+			t.Fatalf("%+v", d)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// Close ends what follows overrides, also of a guard that never decided, and New waits for no server.
+func TestOverride_closeEndsIt(t *testing.T) {
+	began := time.Now()
+	g, err := guard.New(client(t, nobody(t)), overridable(), guard.Options{})
+	if err != nil || g.Close() != nil || time.Since(began) > time.Second {
+		t.Fatalf("%v after %v", err, time.Since(began))
+	}
+	g, err = guard.New(client(t, nobody(t)), overridable(), guard.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); !errors.Is(err, guard.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+	if err := g.Close(); err != nil || time.Since(began) > 10*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}

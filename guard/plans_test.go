@@ -1,0 +1,107 @@
+package guard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/lua_test/engines"
+)
+
+func tiered() *policy.Policy {
+	p := chat(policy.Limit{Name: "minute", By: policy.By{"user"}, Limit: 1, Window: time.Minute}, policy.Limit{Name: "address", By: policy.By{"ip"}, Limit: 1000, Window: time.Minute})
+	p.Identities = map[string]policy.Identity{"user": {Func: true}, "tier": {Func: true}}
+	p.Cost = &policy.Cost{By: policy.By{"user"}, Budgets: []policy.Budget{{Name: "day", Budget: 5_000_000, Window: 24 * time.Hour}}, Penalty: time.Hour}
+	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 1_000_000}
+	p.Plans = &policy.Plans{By: "tier", Named: map[string]policy.Plan{
+		"pro":  {Limits: map[string]policy.PlanLimit{"chat/minute": {Limit: 3}}, Budgets: map[string]policy.Micros{"day": 50_000_000}},
+		"huge": {Limits: map[string]policy.PlanLimit{"chat/minute": {Limit: 1000}}},
+	}}
+	return p
+}
+
+func of(subjects ...string) guard.Request {
+	return guard.Request{Endpoint: "chat", Subjects: append([]string{"ip=203.0.113.7"}, subjects...)}
+}
+
+// minutes are the limit of the plan and what is left of it.
+func minutes(d *guard.Decision) [2]int64 { return [2]int64{d.Limits[0].Limit, d.Limits[0].Remaining} }
+
+func TestPlan_hasItsOwnLimits(t *testing.T) {
+	for _, e := range engines.All(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			rdb := e.Client(t)
+			g := newGuard(t, rdb, tiered(), guard.Options{})
+			for i, c := range []struct {
+				request guard.Request
+				allowed bool
+				minutes [2]int64
+				cached  bool
+			}{
+				{of("user=1"), true, [2]int64{1, 0}, false},
+				{of("user=1"), false, [2]int64{1, 0}, false},
+				{of("user=1"), false, [2]int64{1, 0}, true},
+				{of("user=1", "tier=free"), false, [2]int64{1, 0}, true}, // which is no plan
+				// A plan shares what was taken, and no refusal of another plan is remembered for it.
+				{of("user=1", "tier=pro"), true, [2]int64{3, 1}, false},
+				{of("user=1", "tier=pro"), true, [2]int64{3, 0}, false},
+				{of("user=1", "tier=pro"), false, [2]int64{3, 0}, false},
+				{of("user=1", "tier=pro"), false, [2]int64{3, 0}, true},
+				{of("user=1", "tier=huge"), true, [2]int64{1000, 996}, false},
+				{of("user=1"), false, [2]int64{1, 0}, true},
+				{of("user=2", "tier=pro"), true, [2]int64{3, 2}, false},
+			} {
+				if d := decide(t, g, c.request); d.Allowed != c.allowed || minutes(d) != c.minutes || d.Cached != c.cached {
+					t.Errorf("request %d: %+v", i+1, d)
+				}
+			}
+		})
+	}
+}
+
+// A settlement is held to the budgets of the plan: 20 of 50 starts no penalty, 20 of 5 does.
+func TestPlan_settlesByItsOwnBudgets(t *testing.T) {
+	for _, c := range []struct {
+		tier    string
+		settle  func(t *testing.T, g *guard.Guard, d *guard.Decision) error
+		allowed bool
+	}{
+		{"tier=pro", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 20_000_000) }, true},
+		{"tier=huge", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 20_000_000) }, false},
+		{"tier=pro", func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			return g.Settle(t.Context(), d.Account(), d.Reservation(), 20_000_000)
+		}, true},
+	} {
+		rdb, _ := inProcess(t)
+		g := newGuard(t, rdb, tiered(), guard.Options{})
+		d := decide(t, g, of("user=1", c.tier))
+		if err := c.settle(t, g, d); err != nil {
+			t.Fatal(err)
+		}
+		if d := decide(t, g, of("user=1", c.tier)); d.Allowed != c.allowed || !c.allowed && d.Reason != guard.ReasonPenalty {
+			t.Errorf("%s after the settlement: %+v", c.tier, d)
+		}
+	}
+}
+
+func TestPlan_isExplained(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := tiered()
+	p.Overrides.Multiply = map[string]int64{"user=1": 10}
+	g := newGuard(t, rdb, p, guard.Options{})
+	for plan, want := range map[string][2]any{"pro": {int64(30), "500.000000"}, "free": {int64(10), "50.000000"}} {
+		e, err := g.Explain(of("user=1", "tier="+plan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Plan != map[string]string{"pro": "pro"}[plan] || e.Limits[0].Limit != want[0] || e.Budgets[0].Budget.String() != want[1] {
+			t.Errorf("%s: %+v", plan, e)
+		}
+		if diff := cmp.Diff(map[string]int64{"user=1": 10}, e.Multiplied); diff != "" {
+			t.Errorf("%s: multiplied (-want +got):\n%s", plan, diff)
+		}
+	}
+}
