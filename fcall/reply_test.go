@@ -107,6 +107,8 @@ func TestReply_decodes(t *testing.T) {
 		{"rows of zeros", []any{int64(18)}, decoded{Reason: "none", Rows: make([]row, 3)}},
 		{"no rows", []any{int64(0), int64(9)}, decoded{Reason: "none", Count: 9}},
 		{"one number", int64(1), decoded{Allowed: true, Reason: "none"}},
+		{"one row in one number", int64(-1 - (1 + 2*5)), decoded{Allowed: true, Reason: "none", Rows: []row{{true, 5000, ""}}}},
+		{"one row of zeros in one number", int64(-1), decoded{Allowed: true, Reason: "none", Rows: []row{{}}}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			got, err := decode(reply(t, s.val))
@@ -149,6 +151,19 @@ func TestReply_oneNumberHoldsTheFirst(t *testing.T) {
 	}
 }
 
+// A number below 0 stands for a row, so a function without rows has none.
+func TestReply_noRowInOneNumber(t *testing.T) {
+	c, err := fcall.NewClient(answer{int64(-1)}, countLibrary, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fn := countFunction("hit")
+	fn.Results = []fcall.Result{{Values: 2}, {}}
+	if _, err := c.Call(t.Context(), fn, nil, nil); !errors.Is(err, fcall.ErrReply) {
+		t.Errorf("error is %v, want ErrReply", err)
+	}
+}
+
 func TestReply_problems(t *testing.T) {
 	with := func(i int, v any) []any {
 		vals := good()
@@ -166,7 +181,8 @@ func TestReply_problems(t *testing.T) {
 		{"too many", append(good(), int64(1)), "the reply must have at most 15 elements, got 16"},
 		{"a head of true", with(0, true), "element 1" + number + "a bool"},
 		{"a negative head", with(0, int64(-1)), "element 1" + number + "-1"},
-		{"a negative number", int64(-1), "element 1" + number + "-1"},
+		{"a number below that of any row", int64(-fcall.MaxInt - 1), "element 1" + number + "-9007199254740993"},
+		{"a row's number above 2^53", int64(-fcall.MaxInt), "element 3" + number + "4503599627370495000"},
 		{"a place that no value has", with(0, int64(23)), "reason must be one of none, blocked, got number 2"},
 		{"a row's number above its digits", with(2, int64(2)), "element 3 must have nothing above its digits, got 2"},
 		{"a count as text", with(10, "3"), "element 11" + number + "text of 1 bytes"},

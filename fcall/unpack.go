@@ -2,6 +2,7 @@ package fcall
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -15,6 +16,10 @@ import (
 //
 // Zeros and empty texts at the end are not sent. Where there is no group, the first of the other numbers may stand above the digits
 // if all behind it is zero. A reply of one number is sent as that number, without an array.
+//
+// A number below 0 is the reply with one row of the first group, whose first small result at the top level is 1 and whose other results
+// are zero but for the row's small ones and the first of its other numbers, in thousands: -1 less the small ones' number and, above its
+// digits, the other.
 type Result struct {
 	Values int64    // how many values a small result has; 0 for what is no digit
 	Text   bool     // whether it is text
@@ -34,27 +39,27 @@ type unpacker struct {
 
 func (r *Reply) unpack(val any, results []Result) {
 	u := unpacker{Reply: r}
-	var lone [1]any
+	var lone [3]any
 	switch val := val.(type) {
 	case []any:
 		u.sent = val
 	case int64:
+		u.sent = lone[:1]
 		lone[0] = val
-		u.sent = lone[:]
+		if word, others := firstRow(results); val < 0 && val >= -MaxInt && others {
+			u.sent = lone[:]
+			val = -(val + 1)
+			lone[0], lone[1], lone[2] = 1+above(results), val%word, val/word*1000
+		}
 	default:
 		r.fail("", "be an array or a whole number", describe(val))
 		return
 	}
 	u.used = 1
 	head := u.number(0)
-	above := head // what stands above the digits
-	for _, f := range results {
-		if f.Values > 0 {
-			above /= f.Values
-		}
-	}
+	rest := head / above(results) // what stands above the digits
 	var room [4]span
-	at := u.groups(room[:0], results, above)
+	at := u.groups(room[:0], results, rest)
 	grouped := len(at) > 0
 	ints, texts := 0, 0
 	for _, f := range results {
@@ -69,7 +74,7 @@ func (r *Reply) unpack(val any, results []Result) {
 	number, text := u.used, u.used+ints
 	u.used = text + texts
 	folded := !grouped && ints > 0 && len(u.sent) == 1
-	if !grouped && !folded && above > 0 {
+	if !grouped && !folded && rest > 0 {
 		r.fail("element 1", "have nothing above its digits", strconv.FormatInt(head, 10))
 	}
 	if len(u.sent) > u.used {
@@ -90,14 +95,37 @@ func (r *Reply) unpack(val any, results []Result) {
 			r.ints = append(r.ints, head%f.Values)
 			head /= f.Values
 		case folded:
-			r.ints = append(r.ints, above)
-			folded, above = false, 0
+			r.ints = append(r.ints, rest)
+			folded, rest = false, 0
 			number++
 		default:
 			r.ints = append(r.ints, u.number(number))
 			number++
 		}
 	}
+}
+
+// above is what stands above the digits of these results is worth.
+func above(results []Result) int64 {
+	worth := int64(1)
+	for _, f := range results {
+		if f.Values > 0 {
+			worth *= f.Values
+		}
+	}
+	return worth
+}
+
+// firstRow is what stands above the digits of the first group's row is worth, and whether the row has both digits and other numbers.
+func firstRow(results []Result) (worth int64, both bool) {
+	for _, f := range results {
+		if f.Rows != nil {
+			isDigit := func(f Result) bool { return f.Values > 0 }
+			isNumber := func(f Result) bool { return f.Values == 0 && !f.Text }
+			return above(f.Rows), slices.ContainsFunc(f.Rows, isDigit) && slices.ContainsFunc(f.Rows, isNumber)
+		}
+	}
+	return 1, false
 }
 
 // A span is where a group's columns stand.

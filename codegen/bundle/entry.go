@@ -15,11 +15,12 @@ var maxInt = strconv.FormatInt(spec.MaxInt, 10)
 // An entryWriter writes what stands between Redis and one function.
 type entryWriter struct {
 	*writer
-	fn     *spec.Function
-	indent string
-	row    bool   // inside a group
-	end    string // of an argument that may be left out: the condition that it is there
-	packed bool   // inside a row of a packed group
+	fn       *spec.Function
+	indent   string
+	row      bool   // inside a group
+	end      string // of an argument that may be left out: the condition that it is there
+	declared bool   // whether the local of the argument is there with what its absence means
+	packed   bool   // inside a row of a packed group
 }
 
 func writeEntry(w *writer, fn *spec.Function) {
@@ -97,23 +98,67 @@ func split(keys []spec.Field) (always, conditional, several []spec.Field) {
 
 // severalKeys writes the list of the keys that stand behind all others.
 func (e *entryWriter) severalKeys(k spec.Field) {
-	e.printf("  local %s = rlfunc_none\n  if #keys > rlfunc_key then\n", k.Lua)
-	e.printf("    if #keys > rlfunc_key + %d then\n      return {err = 'RLARG %s must be at most %d keys'}\n    end\n", k.Max, k.Name, k.Max)
-	e.printf("    %s = {unpack(keys, rlfunc_key + 1)}\n    rlfunc_key = #keys\n  end\n", k.Lua)
+	e.printf("  local %s = rlfunc_none\n  if rlfunc_keys > rlfunc_key then\n", k.Lua)
+	e.printf("    if rlfunc_keys > rlfunc_key + %d then\n      return {err = 'RLARG %s must be at most %d keys'}\n    end\n", k.Max, k.Name, k.Max)
+	e.printf("    %s = {unpack(keys, rlfunc_key + 1)}\n    rlfunc_key = rlfunc_keys\n  end\n", k.Lua)
 }
 
 // conditionalKeys writes the locals of keys that go with an argument, which has its place in every call.
 func (e *entryWriter) conditionalKeys(always, conditional []spec.Field) {
 	e.printf("  local rlfunc_key = %d\n", len(always))
-	list := args(e.fn)
+	if len(conditional) == 0 {
+		return
+	}
+	list, all := args(e.fn), make([]string, len(conditional))
+	for i, k := range conditional {
+		all[i] = k.Lua
+	}
+	e.printf("  local %s\n", strings.Join(all, ", "))
+	behind := !slices.ContainsFunc(conditional, func(k spec.Field) bool {
+		return slices.ContainsFunc(list[:e.usual()], func(p spec.Field) bool { return p.Name == k.With })
+	})
+	if behind {
+		e.openRest()
+	}
 	for _, k := range conditional {
 		i := slices.IndexFunc(list, func(p spec.Field) bool { return p.Name == k.With })
 		present := fmt.Sprintf("args[%d] ~= ''", i+1)
 		if i >= len(list)-e.fn.Omissible() {
 			present = fmt.Sprintf("rlfunc_args >= %d and %s", i+1, present)
 		}
-		e.printf("  local %s\n  if %s then\n    rlfunc_key = rlfunc_key + 1\n    %s = keys[rlfunc_key]\n  end\n", k.Lua, present, k.Lua)
+		e.printf("%sif %s then\n%s  rlfunc_key = rlfunc_key + 1\n%s  %s = keys[rlfunc_key]\n%send\n", e.indent, present, e.indent, e.indent, k.Lua, e.indent)
 	}
+	if behind {
+		e.closeRest()
+	}
+}
+
+// openRest begins what only a call reads that sends more than the arguments that most calls send: those that every call has, or the
+// first. It does nothing where few arguments may be left out.
+func (e *entryWriter) openRest() {
+	if e.rest() {
+		e.printf("  if rlfunc_args > %d then\n", e.usual())
+		e.indent = "    "
+	}
+}
+
+func (e *entryWriter) closeRest() {
+	if e.rest() {
+		e.indent = "  "
+		e.printf("  end\n")
+	}
+}
+
+// usual is how many arguments most calls send.
+func (e *entryWriter) usual() int { return max(len(args(e.fn))-e.fn.Omissible(), 1) }
+
+// rest reports whether arguments behind the usual ones are decoded in a block of their own.
+func (e *entryWriter) rest() bool {
+	list := args(e.fn)
+	if slices.ContainsFunc(list, func(p spec.Field) bool { return p.Kind == spec.KindGroup }) || len(list)-e.usual() < 2 {
+		return false
+	}
+	return !slices.ContainsFunc(list[e.usual():], func(p spec.Field) bool { return len(p.Keys()) > 0 })
 }
 
 func (e *entryWriter) arity() {
@@ -150,6 +195,10 @@ func (e *entryWriter) arity() {
 		e.printf("  local rlfunc_args = #args\n")
 		wrongArgs = strings.ReplaceAll(wrongArgs, "#args", "rlfunc_args")
 	}
+	if keyed {
+		e.printf("  local rlfunc_keys = #keys\n")
+		wrongKeys = strings.ReplaceAll(wrongKeys, "#keys", "rlfunc_keys")
+	}
 	e.printf("  if %s or %s then\n", wrongKeys, wrongArgs)
 	e.printf("    return {err = 'RLARG %s must be called with %s%s and %s'}\n  end\n", e.fn.Name, atLeast, plural(keys, "key"), words)
 }
@@ -157,7 +206,7 @@ func (e *entryWriter) arity() {
 // subject writes the check of the first key: with nothing between the braces all callers without a name would share it, and on a
 // cluster the keys of a call would not share a slot.
 func (e *entryWriter) subject() {
-	e.printf("  if string.find(keys[1], '{}', 1, true) then\n    return {err = 'RLARG %s must not be empty'}\n  end\n", e.fn.Keys()[0].Name)
+	e.printf("  if keys[1]:find('{}', 1, true) then\n    return {err = 'RLARG %s must not be empty'}\n  end\n", e.fn.Keys()[0].Name)
 }
 
 func plural(n int, word string) string {
@@ -179,6 +228,11 @@ func (e *entryWriter) params() []string {
 	}
 	end := len(args(e.fn)) - e.fn.Omissible()
 	for _, p := range e.fn.Params {
+		if p.Kind != spec.KindKey && e.rest() && arg == e.usual()+1 {
+			e.declareRest()
+			e.openRest()
+		}
+		e.declared = e.rest() && arg > e.usual()
 		e.end = ""
 		if p.Kind != spec.KindKey && arg > end {
 			e.end = fmt.Sprintf("rlfunc_args >= %d and ", arg)
@@ -218,12 +272,19 @@ func (e *entryWriter) params() []string {
 			call = append(call, p.Lua)
 			arg++
 		default:
-			e.value(p, "local "+p.Lua, fmt.Sprintf("args[%d]", arg), quote("RLARG "+must(p, p.Name)))
+			target := "local " + p.Lua
+			if e.declared {
+				target = p.Lua
+			}
+			e.value(p, target, fmt.Sprintf("args[%d]", arg), quote("RLARG "+must(p, p.Name)))
 			call = append(call, p.Lua)
 			arg++
 		}
 	}
-	e.end = ""
+	if e.declared {
+		e.closeRest()
+	}
+	e.end, e.declared = "", false
 	for _, k := range several {
 		e.severalKeys(k)
 	}
@@ -240,10 +301,30 @@ func (e *entryWriter) params() []string {
 		e.printf("  if %s %s rlfunc_arg or #keys ~= rlfunc_key then\n", args, differ)
 		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
 	case keyed:
-		e.printf("  if #keys ~= rlfunc_key then\n")
+		e.printf("  if rlfunc_keys ~= rlfunc_key then\n")
 		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
 	}
 	return call
+}
+
+// declareRest declares what the rest of the arguments decode to, with what their absence means.
+func (e *entryWriter) declareRest() {
+	var names, values []string
+	for _, p := range args(e.fn)[e.usual():] {
+		names = append(names, p.Lua)
+		_, value, _ := strings.Cut(absent(p, ""), " = ")
+		switch {
+		case p.Kind == spec.KindPacked:
+			value = "rlfunc_none"
+		case value == "":
+			value = "nil"
+		}
+		values = append(values, value)
+	}
+	for len(values) > 1 && values[len(values)-1] == "nil" {
+		values = values[:len(values)-1]
+	}
+	e.printf("  local %s = %s\n", strings.Join(names, ", "), strings.Join(values, ", "))
 }
 
 func args(fn *spec.Function) []spec.Field {
@@ -273,7 +354,9 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 	}
 	name := strings.TrimPrefix(target, "local ")
 	if p.Optional {
-		e.printf("%s%s\n", in, absent(p, target))
+		if !e.declared {
+			e.printf("%s%s\n", in, absent(p, target))
+		}
 		e.printf("%sif %s%s ~= '' then\n", in, e.end, from)
 		e.indent += "  "
 		required := p

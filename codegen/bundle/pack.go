@@ -99,36 +99,51 @@ func rowBytes(cells []spec.Field) int64 {
 // unpack writes the lookup of a pack's rows, and of their keys.
 func (e *entryWriter) unpack(g spec.Field, from string) (call []string) {
 	young, _, _ := generations(g)
-	in := "  "
-	if e.end == "" {
-		e.printf("  local %s = %s[%s]\n", g.Lua, young, from)
-	} else {
-		e.printf("  local %s = rlfunc_none\n  if %s%s ~= '' then\n    %s = %s[%s]\n", g.Lua, e.end, from, g.Lua, young, from)
-		in = "    "
+	in := e.indent
+	switch {
+	case e.end == "":
+		e.printf("%slocal %s = %s[%s]\n", in, g.Lua, young, from)
+	case e.declared:
+		e.printf("%sif %s%s ~= '' then\n%s  %s = %s[%s]\n", in, e.end, from, in, g.Lua, young, from)
+	default:
+		e.printf("%slocal %s = rlfunc_none\n%sif %s%s ~= '' then\n%s  %s = %s[%s]\n", in, g.Lua, in, e.end, from, in, g.Lua, young, from)
+	}
+	outer := in
+	if e.end != "" {
+		in += "  "
 	}
 	e.printf("%sif not %s then\n%s  local rlfunc_refusal\n%s  %s, rlfunc_refusal = %s(%s)\n", in, g.Lua, in, in, g.Lua, rowsOf(g), from)
 	e.printf("%s  if not %s then\n%s    return rlfunc_refusal\n%s  end\n%send\n", in, g.Lua, in, in, in)
 	if e.end != "" {
-		e.printf("  end\n")
+		e.printf("%send\n", outer)
 	}
 	call = []string{g.Lua}
 	keys := g.Keys()
 	if len(keys) == 0 {
 		return call
 	}
-	e.printf("  if #keys < rlfunc_key + #%s * %d then\n", g.Lua, len(keys))
+	step := times(fmt.Sprintf("rlfunc_%s", g.Lua), int64(len(keys)))
+	e.printf("  local rlfunc_%s = #%s\n", g.Lua, g.Lua)
+	e.printf("  if rlfunc_keys < rlfunc_key + %s then\n", step)
 	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
 	room := strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", ")
 	for _, k := range keys {
 		call = append(call, g.KeyName(k))
 		e.printf("  local %s = {%s}\n", g.KeyName(k), room)
 	}
-	e.printf("  for rlfunc_row = 1, #%s do\n", g.Lua)
-	e.printf("    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then\n")
-	e.printf("      return rlfunc_pack.refusal('%s', rlfunc_row - 1, '.of must not be empty')\n    end\n", g.Name)
+	e.printf("  for rlfunc_row = 1, rlfunc_%s do\n", g.Lua)
 	for i, k := range keys {
-		e.printf("    %s[rlfunc_row] = keys[rlfunc_key + %d]\n", g.KeyName(k), i+1)
+		place := "rlfunc_key + rlfunc_row"
+		if len(keys) > 1 {
+			place = fmt.Sprintf("rlfunc_key + rlfunc_row * %d - %d", len(keys), len(keys)-1-i)
+		}
+		e.printf("    local rlfunc_of = keys[%s]\n", place)
+		if i == 0 {
+			e.printf("    if rlfunc_of:find('{}', 1, true) then\n")
+			e.printf("      return rlfunc_pack.refusal('%s', rlfunc_row - 1, '.of must not be empty')\n    end\n", g.Name)
+		}
+		e.printf("    %s[rlfunc_row] = rlfunc_of\n", g.KeyName(k))
 	}
-	e.printf("    rlfunc_key = rlfunc_key + %d\n  end\n", len(keys))
+	e.printf("  end\n  rlfunc_key = rlfunc_key + %s\n", step)
 	return call
 }

@@ -3,6 +3,7 @@ package bundle
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -38,15 +39,15 @@ func (e *entryWriter) reply() {
 	w := replyWriter{e, "    "}
 	w.printf("local rlfunc_wrong")
 	var groups, behind, texts []spec.Field
-	digits := spec.Digits(e.fn.Results)
-	for i, r := range e.fn.Results {
-		w.check(r, result(r), r.Name, digits[i] > 0)
+	above := w.word("rlfunc_head", e.fn.Results, "out_", "")
+	for i, digit := range spec.Digits(e.fn.Results) {
+		r := e.fn.Results[i]
 		switch {
 		case r.Kind == spec.KindGroup:
 			groups = append(groups, r)
 		case r.Kind == spec.KindText:
 			texts = append(texts, r)
-		case digits[i] == 0:
+		case digit == 0:
 			behind = append(behind, r)
 		}
 	}
@@ -55,9 +56,9 @@ func (e *entryWriter) reply() {
 	w.printf("if not rlfunc_wrong then")
 	w.indent += "  "
 	if groups != nil {
-		w.columns(groups, behind)
+		w.columns(above, groups, behind)
 	} else {
-		w.plain(behind, numbers)
+		w.plain(above, behind, numbers)
 	}
 	w.indent = w.indent[2:]
 	w.printf("end")
@@ -74,39 +75,71 @@ func (w *replyWriter) printf(format string, args ...any) {
 	w.entryWriter.printf("%s", w.indent+fmt.Sprintf(format, args...)+"\n")
 }
 
-// check writes the check of one result: Redis would send NaN, infinities and what is above 2^53 as some other number, and a digit that
-// is too great is another one's.
-func (w *replyWriter) check(f spec.Field, value, name string, digit bool) {
-	switch {
-	case f.Kind.Integer():
-		most := int64(spec.MaxInt)
-		if digit {
-			most = f.Max
+// word writes the sum of the small results among fields into a local, with the checks of all: Redis would send NaN, infinities and what
+// is above 2^53 as some other number, and a digit that is too great is another one's. Most results are zero, which needs no check. It
+// returns what stands above the digits is worth.
+func (w *replyWriter) word(name string, fields []spec.Field, prefix, group string) (above int64) {
+	w.printf("local %s = 0", name)
+	above = 1
+	for i, values := range spec.Digits(fields) {
+		f := fields[i]
+		value, add := prefix+f.Lua, fmt.Sprintf("%s = %s + %%s", name, name)
+		switch {
+		case f.Kind == spec.KindBool && values > 0:
+			w.printf("if %s then", value)
+			w.printf("  "+add, strconv.FormatInt(above, 10))
+			w.printf("end")
+		case f.Kind == spec.KindEnum && values > 0:
+			w.printf("if %s ~= '%s' then", value, f.Values[0])
+			w.indent += "  "
+			w.place(f, prefix, group)
+			w.printf(add, times(place(f, prefix), above))
+			w.indent = w.indent[2:]
+			w.printf("end")
+		case f.Kind == spec.KindEnum:
+			w.place(f, prefix, group)
+		case f.Kind.Integer():
+			most := int64(spec.MaxInt)
+			if values > 0 {
+				most = f.Max
+			}
+			w.printf("if %s ~= 0 then", value)
+			w.printf("  if not (%s >= 0 and %s <= %d and %s %% 1 == 0) then", value, value, most, value)
+			w.printf("    rlfunc_wrong = 'result %s must be a whole number from 0 to %d'", group+f.Name, most)
+			w.printf("  end")
+			if values > 0 {
+				w.printf("  "+add, times(value, above))
+			}
+			w.printf("end")
 		}
-		w.printf("if not (%s >= 0 and %s <= %d and %s %% 1 == 0) then", value, value, most, value)
-		w.printf("  rlfunc_wrong = 'result %s must be a whole number from 0 to %d'", name, most)
-		w.printf("end")
-	case f.Kind == spec.KindEnum:
-		w.printf("local %s = %s[%s]", place(f), places(name), value)
-		w.printf("if not %s then", place(f))
-		w.printf("  rlfunc_wrong, %s = 'result %s must be one of %s', 0", place(f), name, strings.Join(f.Values, ", "))
-		w.printf("end")
+		if values > 0 {
+			above *= values
+		}
 	}
+	return above
+}
+
+// place writes the local that says which of its values an enum has.
+func (w *replyWriter) place(f spec.Field, prefix, group string) {
+	w.printf("local %s = %s[%s]", place(f, prefix), places(group+f.Name), prefix+f.Lua)
+	w.printf("if not %s then", place(f, prefix))
+	w.printf("  rlfunc_wrong, %s = 'result %s must be one of %s', 0", place(f, prefix), group+f.Name, strings.Join(f.Values, ", "))
+	w.printf("end")
 }
 
 // sent is the Lua expression of what travels of a result that is no group.
-func sent(f spec.Field) string {
+func sent(f spec.Field, prefix string) string {
 	switch f.Kind {
 	case spec.KindBool:
-		return fmt.Sprintf("(%s and 1 or 0)", result(f))
+		return fmt.Sprintf("(%s and 1 or 0)", prefix+f.Lua)
 	case spec.KindEnum:
-		return place(f)
+		return place(f, prefix)
 	}
-	return result(f)
+	return prefix + f.Lua
 }
 
 // place is the local that holds which of its values an enum has.
-func place(f spec.Field) string { return "place_" + f.Lua }
+func place(f spec.Field, prefix string) string { return prefix + "place_" + f.Lua }
 
 // places is the table that says which of its values an enum has.
 func places(name string) string { return "rlfunc_places_" + strings.ReplaceAll(name, ".", "_") }
@@ -127,29 +160,6 @@ func (e *entryWriter) enums(fields []spec.Field, group string) {
 	}
 }
 
-// word is the Lua expression of the number that small results share, empty without any, and what stands above them is worth.
-func word(fields []spec.Field, value func(spec.Field) string) (expression string, above int64) {
-	var terms []string
-	above = 1
-	for i, values := range spec.Digits(fields) {
-		if values == 0 {
-			continue
-		}
-		f, term := fields[i], ""
-		switch {
-		case f.Kind == spec.KindBool:
-			term = fmt.Sprintf("(%s and %d or 0)", value(f), above)
-		case f.Kind == spec.KindEnum:
-			term = times(place(f), above)
-		default:
-			term = times(value(f), above)
-		}
-		terms = append(terms, term)
-		above *= values
-	}
-	return strings.Join(terms, " + "), above
-}
-
 func times(value string, n int64) string {
 	if n == 1 {
 		return value
@@ -157,29 +167,16 @@ func times(value string, n int64) string {
 	return fmt.Sprintf("%s * %d", value, n)
 }
 
-// sum adds to an expression, which may be empty.
-func sum(expression, more string) string {
-	if expression == "" {
-		return more
-	}
-	return expression + " + " + more
-}
-
 // plain writes the replies of a function without groups, the longest first.
-func (w *replyWriter) plain(behind []spec.Field, numbers int) {
-	head, above := word(w.fn.Results, result)
-	if head == "" {
-		head = "0"
-	}
+func (w *replyWriter) plain(above int64, behind []spec.Field, numbers int) {
 	if len(behind) == 0 {
-		w.printf("return %s", head)
+		w.printf("return rlfunc_head")
 		return
 	}
-	w.printf("local rlfunc_head = %s", head)
 	elements := "rlfunc_head"
 	var all []string
 	for _, f := range behind {
-		elements += ", " + sent(f)
+		elements += ", " + sent(f, "out_")
 		all = append(all, elements)
 	}
 	for n := len(behind) - 1; n > 0 || n == 0 && numbers == 0; n-- {
@@ -191,7 +188,7 @@ func (w *replyWriter) plain(behind []spec.Field, numbers int) {
 		w.printf("return rlfunc_head")
 		return
 	}
-	w.printf("local rlfunc_one = rlfunc_head + %s", times(sent(behind[0]), above))
+	w.printf("local rlfunc_one = rlfunc_head + %s", times(sent(behind[0], "out_"), above))
 	w.printf("if rlfunc_one <= %s then", maxInt)
 	w.printf("  return rlfunc_one")
 	w.printf("end")
@@ -201,9 +198,9 @@ func (w *replyWriter) plain(behind []spec.Field, numbers int) {
 // present is the Lua condition that a result is sent where nothing behind it is.
 func present(f spec.Field) string {
 	if f.Kind == spec.KindText {
-		return sent(f) + " ~= ''"
+		return sent(f, "out_") + " ~= ''"
 	}
-	return sent(f) + " ~= 0"
+	return sent(f, "out_") + " ~= 0"
 }
 
 const (
@@ -214,11 +211,9 @@ const (
 )
 
 // columns writes the reply of a function with groups.
-func (w *replyWriter) columns(groups, behind []spec.Field) {
-	head, above := word(w.fn.Results, result)
-	head = sum(head, times("#"+result(groups[0]), above))
-	w.one(head, groups, behind)
-	w.printf("local reply, rlfunc_at = {%s%s}, 1", head, strings.Repeat(", nil", spareRows*len(groups[0].Fields)))
+func (w *replyWriter) columns(above int64, groups, behind []spec.Field) {
+	w.one(above, groups, behind)
+	w.printf("local reply, rlfunc_at = {rlfunc_head + %s%s}, 1", times("#"+result(groups[0]), above), strings.Repeat(", nil", spareRows*len(groups[0].Fields)))
 	for i, g := range groups {
 		if i > 0 {
 			w.put("#" + result(g))
@@ -226,7 +221,7 @@ func (w *replyWriter) columns(groups, behind []spec.Field) {
 		w.rows(g)
 	}
 	for _, f := range behind {
-		w.put(sent(f))
+		w.put(sent(f, "out_"))
 	}
 	absent := "reply[rlfunc_at] == 0"
 	if slices.ContainsFunc(append(slices.Clone(behind), last(groups).Fields...), func(f spec.Field) bool { return f.Kind == spec.KindText }) {
@@ -243,26 +238,18 @@ func (w *replyWriter) columns(groups, behind []spec.Field) {
 
 // one writes the replies where the first group has one row and no other group has any, as most calls have: the longest first, so
 // that no zero at the end is sent.
-func (w *replyWriter) one(head string, groups, behind []spec.Field) {
+func (w *replyWriter) one(above int64, groups, behind []spec.Field) {
 	w.printf("if #%s == 1%s then", result(groups[0]), none(groups[1:]))
 	w.indent += "  "
-	elements := []element{{"rlfunc_head", "", head}}
-	for i, f := range behind {
-		elements = append(elements, element{fmt.Sprintf("rlfunc_%d", i+1), strings.TrimPrefix(present(f), sent(f)), sent(f)})
-	}
-	for _, e := range elements { // the row's fields may have the same names
-		w.printf("local %s = %s", e.name, e.value)
-	}
 	w.printf("local row = %s[1]", result(groups[0]))
-	row := w.cells(groups[0])
-	if len(row) > 0 {
-		w.printf("local rlfunc_word = %s", row[0].value)
-		row[0].name = "rlfunc_word"
-	}
+	row, worth := w.cells(groups[0])
+	elements := append([]element{{fmt.Sprintf("rlfunc_head + %d", above), ""}}, row...)
 	for range groups[1:] {
-		row = append(row, element{name: "0"})
+		elements = append(elements, element{name: "0"})
 	}
-	elements = slices.Insert(elements, 1, row...)
+	for _, f := range behind {
+		elements = append(elements, element{sent(f, "out_"), strings.TrimPrefix(present(f), sent(f, "out_"))})
+	}
 	w.printf("if not rlfunc_wrong then")
 	w.indent += "  "
 	for n := len(elements) - 1; n > 0; n-- {
@@ -270,18 +257,42 @@ func (w *replyWriter) one(head string, groups, behind []spec.Field) {
 			continue
 		}
 		w.printf("if %s%s then", elements[n].name, elements[n].present)
+		if n == 2 && foldable(groups[0]) {
+			w.fold(row, worth)
+		}
 		w.printf("  return {%s}", names(elements[:n+1]))
 		w.printf("end")
 	}
-	w.printf("return rlfunc_head")
+	w.printf("return %s", elements[0].name)
 	w.indent = w.indent[2:]
 	w.printf("end")
 	w.indent = w.indent[2:]
 	w.printf("end")
 }
 
-// An element of a reply: its Lua name, what follows the name in the condition that it is sent where nothing behind it is, and its value.
-type element struct{ name, present, value string }
+// foldable reports whether a reply with one such row may be one number: the row has a number of small results and another number.
+func foldable(g spec.Field) bool {
+	var small, others bool
+	for i, digit := range spec.Digits(g.Fields) {
+		small = small || digit > 0
+		others = others || digit == 0 && g.Fields[i].Kind != spec.KindText
+	}
+	return small && others
+}
+
+// fold writes the reply of one row whose first number is whole thousands, where of all other results only the first is not zero: a
+// number below 0, which costs the server a tenth of an array.
+func (w *replyWriter) fold(row []element, worth int64) {
+	w.printf("  if rlfunc_head == 1 and %s %% 1000 == 0 then", row[1].name)
+	w.printf("    local rlfunc_one = %s + %s", row[0].name, times(row[1].name+" / 1000", worth))
+	w.printf("    if rlfunc_one < %s then", maxInt)
+	w.printf("      return -1 - rlfunc_one")
+	w.printf("    end")
+	w.printf("  end")
+}
+
+// An element of a reply: its Lua expression, and what follows it in the condition that it is sent where nothing behind it is.
+type element struct{ name, present string }
 
 func names(elements []element) string {
 	out := make([]string, len(elements))
@@ -318,10 +329,10 @@ func (w *replyWriter) rows(g spec.Field) {
 	w.printf("for i = 1, %s do", rows)
 	w.indent += "  "
 	w.printf("local row = %s[i]", result(g))
-	cells := w.cells(g)
+	cells, _ := w.cells(g)
 	at := "rlfunc_at + i"
 	for i, cell := range cells {
-		w.printf("reply[%s] = %s", at, cell.value)
+		w.printf("reply[%s] = %s", at, cell.name)
 		at = fmt.Sprintf("rlfunc_at + i + %s", times(rows, int64(i+1)))
 	}
 	w.indent = w.indent[2:]
@@ -330,22 +341,24 @@ func (w *replyWriter) rows(g spec.Field) {
 }
 
 // cells writes the locals of a row's fields and their checks, and returns what travels of them: the small fields' number first, then
-// the other numbers and the texts.
-func (w *replyWriter) cells(g spec.Field) []element {
-	var cells, texts []element
-	if head, _ := word(g.Fields, result); head != "" {
-		cells = append(cells, element{head, " ~= 0", head})
+// the other numbers and the texts; and what stands above that number's digits is worth.
+func (w *replyWriter) cells(g spec.Field) (cells []element, above int64) {
+	for _, f := range g.Fields {
+		w.printf("local row_%s = row.%s", f.Lua, f.Lua)
 	}
-	digits := spec.Digits(g.Fields)
-	for i, f := range g.Fields {
-		w.printf("local %s = row.%s", result(f), f.Lua)
-		w.check(f, result(f), g.Name+"."+f.Name, digits[i] > 0)
+	above = w.word("rlfunc_word", g.Fields, "row_", g.Name+".")
+	if slices.ContainsFunc(spec.Digits(g.Fields), func(digit int64) bool { return digit > 0 }) {
+		cells = append(cells, element{"rlfunc_word", " ~= 0"})
+	}
+	var texts []element
+	for i, digit := range spec.Digits(g.Fields) {
+		f := g.Fields[i]
 		switch {
 		case f.Kind == spec.KindText:
-			texts = append(texts, element{result(f), " ~= ''", result(f)})
-		case digits[i] == 0:
-			cells = append(cells, element{sent(f), " ~= 0", sent(f)})
+			texts = append(texts, element{sent(f, "row_"), " ~= ''"})
+		case digit == 0:
+			cells = append(cells, element{sent(f, "row_"), " ~= 0"})
 		}
 	}
-	return append(cells, texts...)
+	return append(cells, texts...), above
 }

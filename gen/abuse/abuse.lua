@@ -943,7 +943,7 @@ local function abuse_v1_attempt(keys, args)
   if #keys < 3 or rlfunc_args < 2 then
     return {err = 'RLARG attempt must be called with at least 3 keys and 2 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 3, 0
@@ -1012,63 +1012,93 @@ local function abuse_v1_attempt(keys, args)
       return out_reason
     end
     local rlfunc_wrong
-    local place_reason = rlfunc_places_reason[out_reason]
-    if not place_reason then
-      rlfunc_wrong, place_reason = 'result reason must be one of none, blocked, tier', 0
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
-      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
+    if out_reason ~= 'none' then
+      local out_place_reason = rlfunc_places_reason[out_reason]
+      if not out_place_reason then
+        rlfunc_wrong, out_place_reason = 'result reason must be one of none, blocked, tier', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_reason * 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_tier ~= 0 then
+      if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
+        rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
+      end
+      rlfunc_head = rlfunc_head + out_tier * 6
     end
-    if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
-      rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_strikes ~= 0 then
+      if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
+        rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
+      end
+      rlfunc_head = rlfunc_head + out_strikes * 54
     end
     if not rlfunc_wrong then
       if #out_tiers == 1 then
-        local rlfunc_head = (out_allowed and 1 or 0) + place_reason * 2 + out_tier * 6 + out_strikes * 54 + #out_tiers * 3510
-        local rlfunc_1 = out_retry_after_us
         local row = out_tiers[1]
-        local out_count = row.count
-        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
-          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
-        end
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
-        end
-        local rlfunc_word = out_count
-        if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_remaining, rlfunc_1}
+        local row_count = row.count
+        local row_remaining = row.remaining
+        local rlfunc_word = 0
+        if row_count ~= 0 then
+          if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
+            rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
           end
-          if out_remaining ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_remaining}
+          rlfunc_word = rlfunc_word + row_count
+        end
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if not rlfunc_wrong then
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head + 3510, rlfunc_word, row_remaining, out_retry_after_us}
+          end
+          if row_remaining ~= 0 then
+            if rlfunc_head == 1 and row_remaining % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_remaining / 1000 * 1000001
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 3510, rlfunc_word, row_remaining}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 3510, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 3510
         end
       end
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + place_reason * 2 + out_tier * 6 + out_strikes * 54 + #out_tiers * 3510, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_tiers * 3510, nil, nil, nil, nil}, 1
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
         rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_tiers do
         local row = out_tiers[i]
-        local out_count = row.count
-        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
-          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        local row_count = row.count
+        local row_remaining = row.remaining
+        local rlfunc_word = 0
+        if row_count ~= 0 then
+          if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
+            rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_count
         end
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_count
-        reply[rlfunc_at + i + rlfunc_tiers] = out_remaining
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_tiers] = row_remaining
       end
       rlfunc_at = rlfunc_at + rlfunc_tiers * 2
       rlfunc_at = rlfunc_at + 1
@@ -1124,7 +1154,7 @@ local function abuse_v1_block(keys, args)
   if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 2 then
     return {err = 'RLARG block must be called with 1 key and 1 to 2 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local duration_us = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -1144,11 +1174,16 @@ local function abuse_v1_block(keys, args)
       return out_retry_after_us
     end
     local rlfunc_wrong
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_applied then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_applied and 1 or 0)
       local rlfunc_one = rlfunc_head + out_retry_after_us * 2
       if rlfunc_one <= 9007199254740992 then
         return rlfunc_one
@@ -1182,7 +1217,7 @@ local function abuse_v1_forgive(keys, args)
   if #keys ~= 2 or #args > 0 then
     return {err = 'RLARG forgive must be called with 2 keys and at most 0 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(forgive, keys[1], keys[2])
@@ -1191,8 +1226,12 @@ local function abuse_v1_forgive(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -1256,7 +1295,7 @@ local function abuse_v1_status(keys, args)
   if #keys < 3 or rlfunc_args < 1 then
     return {err = 'RLARG status must be called with at least 3 keys and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 3, 0
@@ -1301,51 +1340,67 @@ local function abuse_v1_status(keys, args)
       return out_tier
     end
     local rlfunc_wrong
-    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
-      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
+    local rlfunc_head = 0
+    if out_blocked then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_tier ~= 0 then
+      if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
+        rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
+      end
+      rlfunc_head = rlfunc_head + out_tier * 2
     end
-    if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
-      rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_strikes ~= 0 then
+      if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
+        rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
+      end
+      rlfunc_head = rlfunc_head + out_strikes * 18
     end
     if not rlfunc_wrong then
       if #out_tiers == 1 then
-        local rlfunc_head = (out_blocked and 1 or 0) + out_tier * 2 + out_strikes * 18 + #out_tiers * 1170
-        local rlfunc_1 = out_retry_after_us
-        local rlfunc_2 = out_reason
         local row = out_tiers[1]
-        local out_count = row.count
-        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
-          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
-        end
-        local rlfunc_word = out_count
-        if not rlfunc_wrong then
-          if rlfunc_2 ~= '' then
-            return {rlfunc_head, rlfunc_word, rlfunc_1, rlfunc_2}
+        local row_count = row.count
+        local rlfunc_word = 0
+        if row_count ~= 0 then
+          if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
+            rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
           end
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, rlfunc_1}
+          rlfunc_word = rlfunc_word + row_count
+        end
+        if not rlfunc_wrong then
+          if out_reason ~= '' then
+            return {rlfunc_head + 1170, rlfunc_word, out_retry_after_us, out_reason}
+          end
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head + 1170, rlfunc_word, out_retry_after_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 1170, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 1170
         end
       end
-      local reply, rlfunc_at = {(out_blocked and 1 or 0) + out_tier * 2 + out_strikes * 18 + #out_tiers * 1170, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_tiers * 1170, nil, nil}, 1
       local rlfunc_tiers = #out_tiers
       if rlfunc_tiers > 65536 then
         rlfunc_wrong, rlfunc_tiers = 'result tiers must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_tiers do
         local row = out_tiers[i]
-        local out_count = row.count
-        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
-          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        local row_count = row.count
+        local rlfunc_word = 0
+        if row_count ~= 0 then
+          if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
+            rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_count
         end
-        reply[rlfunc_at + i] = out_count
+        reply[rlfunc_at + i] = rlfunc_word
       end
       rlfunc_at = rlfunc_at + rlfunc_tiers
       rlfunc_at = rlfunc_at + 1
@@ -1393,7 +1448,7 @@ local function abuse_v1_unblock(keys, args)
   if #keys ~= 3 or rlfunc_args > 1 then
     return {err = 'RLARG unblock must be called with 3 keys and at most 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local pardon = false
@@ -1409,8 +1464,12 @@ local function abuse_v1_unblock(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end

@@ -398,7 +398,7 @@ local function challenge_v1_consume(keys, args)
   if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 2 then
     return {err = 'RLARG consume must be called with 1 key and 1 to 2 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local token = args[1]
@@ -418,12 +418,16 @@ local function challenge_v1_consume(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
-    local place_outcome = rlfunc_places_outcome[out_outcome]
-    if not place_outcome then
-      rlfunc_wrong, place_outcome = 'result outcome must be one of consumed, replayed, expired_or_unknown, mismatch', 0
+    local rlfunc_head = 0
+    if out_outcome ~= 'consumed' then
+      local out_place_outcome = rlfunc_places_outcome[out_outcome]
+      if not out_place_outcome then
+        rlfunc_wrong, out_place_outcome = 'result outcome must be one of consumed, replayed, expired_or_unknown, mismatch', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_outcome
     end
     if not rlfunc_wrong then
-      return place_outcome
+      return rlfunc_head
     end
     out_outcome = rlfunc_wrong
   end
@@ -500,7 +504,7 @@ local function challenge_v1_issue(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 5 then
     return {err = 'RLARG issue must be called with 1 key and 2 to 5 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local token = args[1]
@@ -511,25 +515,25 @@ local function challenge_v1_issue(keys, args)
   if not ttl_us or ttl_us < 1 or ttl_us > 315360000000000 then
     return {err = 'RLARG ttl must be from 1 to 315360000000000 microseconds'}
   end
-  local payload
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    payload = args[3]
-    if #payload < 1 or #payload > 1024 then
-      return {err = 'RLARG payload must be 1 to 1024 bytes'}
+  local payload, reuse_within_us, max_outstanding = nil, nil, 64
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      payload = args[3]
+      if #payload < 1 or #payload > 1024 then
+        return {err = 'RLARG payload must be 1 to 1024 bytes'}
+      end
     end
-  end
-  local reuse_within_us
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    reuse_within_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not reuse_within_us or reuse_within_us < 1 or reuse_within_us > 315360000000000 then
-      return {err = 'RLARG reuse_within must be from 1 to 315360000000000 microseconds'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      reuse_within_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not reuse_within_us or reuse_within_us < 1 or reuse_within_us > 315360000000000 then
+        return {err = 'RLARG reuse_within must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local max_outstanding = 64
-  if rlfunc_args >= 5 and args[5] ~= '' then
-    max_outstanding = rlfunc_recent[args[5]] or rlfunc_known(args[5])
-    if not max_outstanding or max_outstanding < 1 or max_outstanding > 64 then
-      return {err = 'RLARG max_outstanding must be a whole number from 1 to 64'}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      max_outstanding = rlfunc_recent[args[5]] or rlfunc_known(args[5])
+      if not max_outstanding or max_outstanding < 1 or max_outstanding > 64 then
+        return {err = 'RLARG max_outstanding must be a whole number from 1 to 64'}
+      end
     end
   end
   local rlfunc_ok, out_token, out_reused, out_expires_after_us, out_outstanding = pcall(issue, keys[1], token, ttl_us, payload, reuse_within_us, max_outstanding)
@@ -538,14 +542,22 @@ local function challenge_v1_issue(keys, args)
       return out_reused
     end
     local rlfunc_wrong
-    if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992 and out_expires_after_us % 1 == 0) then
-      rlfunc_wrong = 'result expires_after must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_reused then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_outstanding >= 0 and out_outstanding <= 1000 and out_outstanding % 1 == 0) then
-      rlfunc_wrong = 'result outstanding must be a whole number from 0 to 1000'
+    if out_expires_after_us ~= 0 then
+      if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992 and out_expires_after_us % 1 == 0) then
+        rlfunc_wrong = 'result expires_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_outstanding ~= 0 then
+      if not (out_outstanding >= 0 and out_outstanding <= 1000 and out_outstanding % 1 == 0) then
+        rlfunc_wrong = 'result outstanding must be a whole number from 0 to 1000'
+      end
+      rlfunc_head = rlfunc_head + out_outstanding * 2
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_reused and 1 or 0) + out_outstanding * 2
       if out_token ~= '' then
         return {rlfunc_head, out_expires_after_us, out_token}
       end
@@ -601,7 +613,7 @@ local function challenge_v1_peek(keys, args)
   if #keys ~= 1 or #args ~= 1 then
     return {err = 'RLARG peek must be called with 1 key and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local token = args[1]
@@ -614,15 +626,20 @@ local function challenge_v1_peek(keys, args)
       return out_payload
     end
     local rlfunc_wrong
-    local place_state = rlfunc_places_state[out_state]
-    if not place_state then
-      rlfunc_wrong, place_state = 'result state must be one of unused, consumed, expired_or_unknown', 0
+    local rlfunc_head = 0
+    if out_state ~= 'unused' then
+      local out_place_state = rlfunc_places_state[out_state]
+      if not out_place_state then
+        rlfunc_wrong, out_place_state = 'result state must be one of unused, consumed, expired_or_unknown', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_state
     end
-    if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992 and out_expires_after_us % 1 == 0) then
-      rlfunc_wrong = 'result expires_after must be a whole number from 0 to 9007199254740992'
+    if out_expires_after_us ~= 0 then
+      if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992 and out_expires_after_us % 1 == 0) then
+        rlfunc_wrong = 'result expires_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = place_state
       if out_payload ~= '' then
         return {rlfunc_head, out_expires_after_us, out_payload}
       end

@@ -1600,7 +1600,7 @@ local function cost_v1_cancel(keys, args)
   if #keys ~= 1 or #args ~= 1 then
     return {err = 'RLARG cancel must be called with 1 key and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local receipt = args[1]
@@ -1613,15 +1613,20 @@ local function cost_v1_cancel(keys, args)
       return out_given_back_micros
     end
     local rlfunc_wrong
-    local place_outcome = rlfunc_places_outcome[out_outcome]
-    if not place_outcome then
-      rlfunc_wrong, place_outcome = 'result outcome must be one of cancelled, settled, lapsed, unknown', 0
+    local rlfunc_head = 0
+    if out_outcome ~= 'cancelled' then
+      local out_place_outcome = rlfunc_places_outcome[out_outcome]
+      if not out_place_outcome then
+        rlfunc_wrong, out_place_outcome = 'result outcome must be one of cancelled, settled, lapsed, unknown', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_outcome
     end
-    if not (out_given_back_micros >= 0 and out_given_back_micros <= 9007199254740992 and out_given_back_micros % 1 == 0) then
-      rlfunc_wrong = 'result given_back must be a whole number from 0 to 9007199254740992'
+    if out_given_back_micros ~= 0 then
+      if not (out_given_back_micros >= 0 and out_given_back_micros <= 9007199254740992 and out_given_back_micros % 1 == 0) then
+        rlfunc_wrong = 'result given_back must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = place_outcome
       local rlfunc_one = rlfunc_head + out_given_back_micros * 4
       if rlfunc_one <= 9007199254740992 then
         return rlfunc_one
@@ -1695,7 +1700,7 @@ local function cost_v1_peek(keys, args)
   if #keys < 1 or rlfunc_args < 1 then
     return {err = 'RLARG peek must be called with at least 1 key and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 1, 0
@@ -1748,93 +1753,130 @@ local function cost_v1_peek(keys, args)
       return out_reason
     end
     local rlfunc_wrong
-    local place_reason = rlfunc_places_reason[out_reason]
-    if not place_reason then
-      rlfunc_wrong, place_reason = 'result reason must be one of none, budget, penalty, too_large', 0
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    local place_status = rlfunc_places_status[out_status]
-    if not place_status then
-      rlfunc_wrong, place_status = 'result status must be one of unknown, reserved, settled, lapsed', 0
+    if out_reason ~= 'none' then
+      local out_place_reason = rlfunc_places_reason[out_reason]
+      if not out_place_reason then
+        rlfunc_wrong, out_place_reason = 'result reason must be one of none, budget, penalty, too_large', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_reason * 2
     end
-    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
-      rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
+    if out_status ~= 'unknown' then
+      local out_place_status = rlfunc_places_status[out_status]
+      if not out_place_status then
+        rlfunc_wrong, out_place_status = 'result status must be one of unknown, reserved, settled, lapsed', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_status * 8
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_charged_micros ~= 0 then
+      if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
+        rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_limits == 1 then
-        local rlfunc_head = (out_allowed and 1 or 0) + place_reason * 2 + place_status * 8 + #out_limits * 32
-        local rlfunc_1 = out_charged_micros
-        local rlfunc_2 = out_retry_after_us
-        local rlfunc_3 = out_reset_after_us
         local row = out_limits[1]
-        local out_allowed = row.allowed
-        local out_spent_micros = row.spent_micros
-        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        local row_allowed = row.allowed
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_remaining_micros = row.remaining_micros
-        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local rlfunc_word = (out_allowed and 1 or 0)
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
         if not rlfunc_wrong then
-          if rlfunc_3 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2, rlfunc_3}
-          end
-          if rlfunc_2 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2}
-          end
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1}
+          if out_reset_after_us ~= 0 then
+            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us, out_reset_after_us}
           end
           if out_retry_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us}
+            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us}
           end
-          if out_remaining_micros ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros}
+          if out_charged_micros ~= 0 then
+            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros}
           end
-          if out_spent_micros ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros}
+          if row_retry_after_us ~= 0 then
+            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us}
+          end
+          if row_remaining_micros ~= 0 then
+            return {rlfunc_head + 32, rlfunc_word, row_spent_micros, row_remaining_micros}
+          end
+          if row_spent_micros ~= 0 then
+            if rlfunc_head == 1 and row_spent_micros % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 32, rlfunc_word, row_spent_micros}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 32, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 32
         end
       end
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + place_reason * 2 + place_status * 8 + #out_limits * 32, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_limits * 32, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_limits do
         local row = out_limits[i]
-        local out_allowed = row.allowed
-        local out_spent_micros = row.spent_micros
-        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        local row_allowed = row.allowed
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_remaining_micros = row.remaining_micros
-        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = (out_allowed and 1 or 0)
-        reply[rlfunc_at + i + rlfunc_limits] = out_spent_micros
-        reply[rlfunc_at + i + rlfunc_limits * 2] = out_remaining_micros
-        reply[rlfunc_at + i + rlfunc_limits * 3] = out_retry_after_us
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_limits] = row_spent_micros
+        reply[rlfunc_at + i + rlfunc_limits * 2] = row_remaining_micros
+        reply[rlfunc_at + i + rlfunc_limits * 3] = row_retry_after_us
       end
       rlfunc_at = rlfunc_at + rlfunc_limits * 4
       rlfunc_at = rlfunc_at + 1
@@ -1929,7 +1971,7 @@ local function cost_v1_reserve(keys, args)
   if #keys < 1 or rlfunc_args < 3 then
     return {err = 'RLARG reserve must be called with at least 1 key and 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local receipt = args[1]
@@ -1990,89 +2032,126 @@ local function cost_v1_reserve(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    local place_reason = rlfunc_places_reason[out_reason]
-    if not place_reason then
-      rlfunc_wrong, place_reason = 'result reason must be one of none, budget, penalty, too_large', 0
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
-      rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
+    if out_duplicate then
+      rlfunc_head = rlfunc_head + 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reason ~= 'none' then
+      local out_place_reason = rlfunc_places_reason[out_reason]
+      if not out_place_reason then
+        rlfunc_wrong, out_place_reason = 'result reason must be one of none, budget, penalty, too_large', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_reason * 4
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_charged_micros ~= 0 then
+      if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
+        rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_limits == 1 then
-        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + #out_limits * 16
-        local rlfunc_1 = out_charged_micros
-        local rlfunc_2 = out_retry_after_us
-        local rlfunc_3 = out_reset_after_us
         local row = out_limits[1]
-        local out_allowed = row.allowed
-        local out_spent_micros = row.spent_micros
-        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        local row_allowed = row.allowed
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_remaining_micros = row.remaining_micros
-        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local rlfunc_word = (out_allowed and 1 or 0)
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
         if not rlfunc_wrong then
-          if rlfunc_3 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2, rlfunc_3}
-          end
-          if rlfunc_2 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1, rlfunc_2}
-          end
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us, rlfunc_1}
+          if out_reset_after_us ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us, out_reset_after_us}
           end
           if out_retry_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros, out_retry_after_us}
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us}
           end
-          if out_remaining_micros ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros, out_remaining_micros}
+          if out_charged_micros ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros}
           end
-          if out_spent_micros ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_spent_micros}
+          if row_retry_after_us ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us}
+          end
+          if row_remaining_micros ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros}
+          end
+          if row_spent_micros ~= 0 then
+            if rlfunc_head == 1 and row_spent_micros % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 16, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 16
         end
       end
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_limits do
         local row = out_limits[i]
-        local out_allowed = row.allowed
-        local out_spent_micros = row.spent_micros
-        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        local row_allowed = row.allowed
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_remaining_micros = row.remaining_micros
-        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = (out_allowed and 1 or 0)
-        reply[rlfunc_at + i + rlfunc_limits] = out_spent_micros
-        reply[rlfunc_at + i + rlfunc_limits * 2] = out_remaining_micros
-        reply[rlfunc_at + i + rlfunc_limits * 3] = out_retry_after_us
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_limits] = row_spent_micros
+        reply[rlfunc_at + i + rlfunc_limits * 2] = row_remaining_micros
+        reply[rlfunc_at + i + rlfunc_limits * 3] = row_retry_after_us
       end
       rlfunc_at = rlfunc_at + rlfunc_limits * 4
       rlfunc_at = rlfunc_at + 1
@@ -2115,7 +2194,7 @@ local function cost_v1_reset(keys, args)
   if #keys ~= 1 or #args > 0 then
     return {err = 'RLARG reset must be called with 1 key and at most 0 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(reset, keys[1])
@@ -2124,8 +2203,12 @@ local function cost_v1_reset(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -2203,7 +2286,7 @@ local function cost_v1_settle(keys, args)
   if #keys < 1 or #args < 3 then
     return {err = 'RLARG settle must be called with at least 1 key and 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local receipt = args[1]
@@ -2248,64 +2331,81 @@ local function cost_v1_settle(keys, args)
       return out_charged_micros
     end
     local rlfunc_wrong
-    local place_outcome = rlfunc_places_outcome[out_outcome]
-    if not place_outcome then
-      rlfunc_wrong, place_outcome = 'result outcome must be one of settled, repeated, late, unknown', 0
+    local rlfunc_head = 0
+    if out_outcome ~= 'settled' then
+      local out_place_outcome = rlfunc_places_outcome[out_outcome]
+      if not out_place_outcome then
+        rlfunc_wrong, out_place_outcome = 'result outcome must be one of settled, repeated, late, unknown', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_outcome
     end
-    if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
-      rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
+    if out_charged_micros ~= 0 then
+      if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
+        rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_penalty_us >= 0 and out_penalty_us <= 9007199254740992 and out_penalty_us % 1 == 0) then
-      rlfunc_wrong = 'result penalty must be a whole number from 0 to 9007199254740992'
+    if out_exceeded then
+      rlfunc_head = rlfunc_head + 4
+    end
+    if out_penalty_us ~= 0 then
+      if not (out_penalty_us >= 0 and out_penalty_us <= 9007199254740992 and out_penalty_us % 1 == 0) then
+        rlfunc_wrong = 'result penalty must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_limits == 1 then
-        local rlfunc_head = place_outcome + (out_exceeded and 4 or 0) + #out_limits * 8
-        local rlfunc_1 = out_charged_micros
-        local rlfunc_2 = out_penalty_us
         local row = out_limits[1]
-        local out_spent_micros = row.spent_micros
-        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local rlfunc_word = 0
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_remaining_micros = row.remaining_micros
-        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local rlfunc_word = out_spent_micros
         if not rlfunc_wrong then
-          if rlfunc_2 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_remaining_micros, rlfunc_1, rlfunc_2}
+          if out_penalty_us ~= 0 then
+            return {rlfunc_head + 8, row_spent_micros, row_remaining_micros, out_charged_micros, out_penalty_us}
           end
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_remaining_micros, rlfunc_1}
+          if out_charged_micros ~= 0 then
+            return {rlfunc_head + 8, row_spent_micros, row_remaining_micros, out_charged_micros}
           end
-          if out_remaining_micros ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_remaining_micros}
+          if row_remaining_micros ~= 0 then
+            return {rlfunc_head + 8, row_spent_micros, row_remaining_micros}
           end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+          if row_spent_micros ~= 0 then
+            return {rlfunc_head + 8, row_spent_micros}
           end
-          return rlfunc_head
+          return rlfunc_head + 8
         end
       end
-      local reply, rlfunc_at = {place_outcome + (out_exceeded and 4 or 0) + #out_limits * 8, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_limits * 8, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_limits do
         local row = out_limits[i]
-        local out_spent_micros = row.spent_micros
-        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local rlfunc_word = 0
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_remaining_micros = row.remaining_micros
-        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_spent_micros
-        reply[rlfunc_at + i + rlfunc_limits] = out_remaining_micros
+        reply[rlfunc_at + i] = row_spent_micros
+        reply[rlfunc_at + i + rlfunc_limits] = row_remaining_micros
       end
       rlfunc_at = rlfunc_at + rlfunc_limits * 2
       rlfunc_at = rlfunc_at + 1

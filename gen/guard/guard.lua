@@ -4564,37 +4564,36 @@ local rlfunc_places_challenge = {['none'] = 0, ['absent'] = 1, ['consumed'] = 2,
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args > 17 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or rlfunc_args > 17 then
     return {err = 'RLARG admit must be called with at least 1 key and at most 17 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key = 1
-  local receipts
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    receipts = keys[rlfunc_key]
-  end
-  local attempts
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    attempts = keys[rlfunc_key]
-  end
-  local pages
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    pages = keys[rlfunc_key]
-  end
-  local challenges
-  if rlfunc_args >= 15 and args[15] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    challenges = keys[rlfunc_key]
-  end
-  local charges
-  if rlfunc_args >= 6 and args[6] ~= '' then
-    rlfunc_key = rlfunc_key + 1
-    charges = keys[rlfunc_key]
+  local receipts, attempts, pages, challenges, charges
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      receipts = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      attempts = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      pages = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 15 and args[15] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      challenges = keys[rlfunc_key]
+    end
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      rlfunc_key = rlfunc_key + 1
+      charges = keys[rlfunc_key]
+    end
   end
   local limits = rlfunc_none
   if rlfunc_args >= 1 and args[1] ~= '' then
@@ -4607,150 +4606,139 @@ local function guard_v1_admit(keys, args)
       end
     end
   end
-  if #keys < rlfunc_key + #limits * 1 then
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
   local limits_state = {nil, nil}
-  for rlfunc_row = 1, #limits do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
     end
-    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
-    rlfunc_key = rlfunc_key + 1
+    limits_state[rlfunc_row] = rlfunc_of
   end
-  local weight = 1
-  if rlfunc_args >= 2 and args[2] ~= '' then
-    weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
-    if not weight or weight < 1 or weight > 1000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+  rlfunc_key = rlfunc_key + rlfunc_limits
+  local weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload = 1, nil, 10000000, nil, rlfunc_none, 0, nil, nil, nil, rlfunc_none, rlfunc_none, 2592000000000, false, nil, false
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 2 and args[2] ~= '' then
+      weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+      if not weight or weight < 1 or weight > 1000000 then
+        return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+      end
     end
-  end
-  local receipt
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    receipt = args[3]
-    if #receipt < 1 or #receipt > 224 then
-      return {err = 'RLARG receipt must be 1 to 224 bytes'}
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 224 then
+        return {err = 'RLARG receipt must be 1 to 224 bytes'}
+      end
     end
-  end
-  local dedup_us = 10000000
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+        return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local repeats
-  if rlfunc_args >= 5 and args[5] ~= '' then
-    repeats = rlfunc_recent[args[5]] or rlfunc_known(args[5])
-    if not repeats or repeats < 0 or repeats > 8 then
-      return {err = 'RLARG repeats must be a whole number from 0 to 8'}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      repeats = rlfunc_recent[args[5]] or rlfunc_known(args[5])
+      if not repeats or repeats < 0 or repeats > 8 then
+        return {err = 'RLARG repeats must be a whole number from 0 to 8'}
+      end
     end
-  end
-  local budgets = rlfunc_none
-  if rlfunc_args >= 6 and args[6] ~= '' then
-    budgets = rlfunc_budgets_young[args[6]]
-    if not budgets then
-      local rlfunc_refusal
-      budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      budgets = rlfunc_budgets_young[args[6]]
       if not budgets then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        budgets, rlfunc_refusal = rlfunc_budgets_rows(args[6])
+        if not budgets then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local estimate_micros = 0
-  if rlfunc_args >= 7 and args[7] ~= '' then
-    estimate_micros = rlfunc_whole(args[7])
-    if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
-      return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      estimate_micros = rlfunc_whole(args[7])
+      if not estimate_micros or estimate_micros < 0 or estimate_micros > 1000000000000000 then
+        return {err = 'RLARG estimate must be from 0 to 1000000000000000 micros'}
+      end
     end
-  end
-  local hold_us
-  if rlfunc_args >= 8 and args[8] ~= '' then
-    hold_us = rlfunc_recent[args[8]] or rlfunc_known(args[8])
-    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
-      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
+    if rlfunc_args >= 8 and args[8] ~= '' then
+      hold_us = rlfunc_recent[args[8]] or rlfunc_known(args[8])
+      if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+        return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local penalty_us
-  if rlfunc_args >= 9 and args[9] ~= '' then
-    penalty_us = rlfunc_recent[args[9]] or rlfunc_known(args[9])
-    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
-      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
+    if rlfunc_args >= 9 and args[9] ~= '' then
+      penalty_us = rlfunc_recent[args[9]] or rlfunc_known(args[9])
+      if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+        return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local reservation
-  if rlfunc_args >= 10 and args[10] ~= '' then
-    reservation = args[10]
-    if #reservation < 1 or #reservation > 64 then
-      return {err = 'RLARG reservation must be 1 to 64 bytes'}
+    if rlfunc_args >= 10 and args[10] ~= '' then
+      reservation = args[10]
+      if #reservation < 1 or #reservation > 64 then
+        return {err = 'RLARG reservation must be 1 to 64 bytes'}
+      end
     end
-  end
-  local tiers = rlfunc_none
-  if rlfunc_args >= 11 and args[11] ~= '' then
-    tiers = rlfunc_tiers_young[args[11]]
-    if not tiers then
-      local rlfunc_refusal
-      tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+    if rlfunc_args >= 11 and args[11] ~= '' then
+      tiers = rlfunc_tiers_young[args[11]]
       if not tiers then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        tiers, rlfunc_refusal = rlfunc_tiers_rows(args[11])
+        if not tiers then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local escalation = rlfunc_none
-  if rlfunc_args >= 12 and args[12] ~= '' then
-    escalation = rlfunc_escalation_young[args[12]]
-    if not escalation then
-      local rlfunc_refusal
-      escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+    if rlfunc_args >= 12 and args[12] ~= '' then
+      escalation = rlfunc_escalation_young[args[12]]
       if not escalation then
-        return rlfunc_refusal
+        local rlfunc_refusal
+        escalation, rlfunc_refusal = rlfunc_escalation_rows(args[12])
+        if not escalation then
+          return rlfunc_refusal
+        end
       end
     end
-  end
-  local strike_memory_us = 2592000000000
-  if rlfunc_args >= 13 and args[13] ~= '' then
-    strike_memory_us = rlfunc_recent[args[13]] or rlfunc_known(args[13])
-    if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
-      return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
+    if rlfunc_args >= 13 and args[13] ~= '' then
+      strike_memory_us = rlfunc_recent[args[13]] or rlfunc_known(args[13])
+      if not strike_memory_us or strike_memory_us < 1000 or strike_memory_us > 315360000000000 then
+        return {err = 'RLARG strike_memory must be from 1000 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local count_refused = false
-  if rlfunc_args >= 14 and args[14] ~= '' then
-    count_refused = args[14] == '1'
-    if not count_refused and args[14] ~= '0' then
-      return {err = 'RLARG count_refused must be 1 or 0'}
+    if rlfunc_args >= 14 and args[14] ~= '' then
+      count_refused = args[14] == '1'
+      if not count_refused and args[14] ~= '0' then
+        return {err = 'RLARG count_refused must be 1 or 0'}
+      end
     end
-  end
-  local challenge
-  if rlfunc_args >= 15 and args[15] ~= '' then
-    challenge = args[15]
-    if #challenge < 1 or #challenge > 128 then
-      return {err = 'RLARG challenge must be 1 to 128 bytes'}
+    if rlfunc_args >= 15 and args[15] ~= '' then
+      challenge = args[15]
+      if #challenge < 1 or #challenge > 128 then
+        return {err = 'RLARG challenge must be 1 to 128 bytes'}
+      end
     end
-  end
-  local challenge_required = false
-  if rlfunc_args >= 16 and args[16] ~= '' then
-    challenge_required = args[16] == '1'
-    if not challenge_required and args[16] ~= '0' then
-      return {err = 'RLARG challenge_required must be 1 or 0'}
+    if rlfunc_args >= 16 and args[16] ~= '' then
+      challenge_required = args[16] == '1'
+      if not challenge_required and args[16] ~= '0' then
+        return {err = 'RLARG challenge_required must be 1 or 0'}
+      end
     end
-  end
-  local payload
-  if rlfunc_args >= 17 and args[17] ~= '' then
-    payload = args[17]
-    if #payload < 1 or #payload > 1024 then
-      return {err = 'RLARG payload must be 1 to 1024 bytes'}
+    if rlfunc_args >= 17 and args[17] ~= '' then
+      payload = args[17]
+      if #payload < 1 or #payload > 1024 then
+        return {err = 'RLARG payload must be 1 to 1024 bytes'}
+      end
     end
   end
   local blocks = rlfunc_none
-  if #keys > rlfunc_key then
-    if #keys > rlfunc_key + 16 then
+  if rlfunc_keys > rlfunc_key then
+    if rlfunc_keys > rlfunc_key + 16 then
       return {err = 'RLARG blocks must be at most 16 keys'}
     end
     blocks = {unpack(keys, rlfunc_key + 1)}
-    rlfunc_key = #keys
+    rlfunc_key = rlfunc_keys
   end
-  if #keys ~= rlfunc_key then
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
@@ -4759,95 +4747,144 @@ local function guard_v1_admit(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    local place_reason = rlfunc_places_reason[out_reason]
-    if not place_reason then
-      rlfunc_wrong, place_reason = 'result reason must be one of none, blocked, tier, limit, penalty, budget, too_large, challenge', 0
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
-      rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
+    if out_duplicate then
+      rlfunc_head = rlfunc_head + 2
     end
-    if not (out_blocked >= 0 and out_blocked <= 16 and out_blocked % 1 == 0) then
-      rlfunc_wrong = 'result blocked must be a whole number from 0 to 16'
+    if out_reason ~= 'none' then
+      local out_place_reason = rlfunc_places_reason[out_reason]
+      if not out_place_reason then
+        rlfunc_wrong, out_place_reason = 'result reason must be one of none, blocked, tier, limit, penalty, budget, too_large, challenge', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_reason * 4
     end
-    if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
-      rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
+    if out_tier ~= 0 then
+      if not (out_tier >= 0 and out_tier <= 8 and out_tier % 1 == 0) then
+        rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
+      end
+      rlfunc_head = rlfunc_head + out_tier * 32
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_blocked ~= 0 then
+      if not (out_blocked >= 0 and out_blocked <= 16 and out_blocked % 1 == 0) then
+        rlfunc_wrong = 'result blocked must be a whole number from 0 to 16'
+      end
+      rlfunc_head = rlfunc_head + out_blocked * 288
     end
-    if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
-      rlfunc_wrong = 'result at must be a whole number from 0 to 9007199254740992'
+    if out_strikes ~= 0 then
+      if not (out_strikes >= 0 and out_strikes <= 64 and out_strikes % 1 == 0) then
+        rlfunc_wrong = 'result strikes must be a whole number from 0 to 64'
+      end
+      rlfunc_head = rlfunc_head + out_strikes * 4896
     end
-    local place_challenge = rlfunc_places_challenge[out_challenge]
-    if not place_challenge then
-      rlfunc_wrong, place_challenge = 'result challenge must be one of none, absent, consumed, unused, replayed, expired_or_unknown, mismatch', 0
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_at_us ~= 0 then
+      if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
+        rlfunc_wrong = 'result at must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_challenge ~= 'none' then
+      local out_place_challenge = rlfunc_places_challenge[out_challenge]
+      if not out_place_challenge then
+        rlfunc_wrong, out_place_challenge = 'result challenge must be one of none, absent, consumed, unused, replayed, expired_or_unknown, mismatch', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_challenge * 318240
     end
     if not rlfunc_wrong then
       if #out_limits == 1 and #out_budgets == 0 and #out_tiers == 0 then
-        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_blocked * 288 + out_strikes * 4896 + place_challenge * 318240 + #out_limits * 2227680
-        local rlfunc_1 = out_retry_after_us
-        local rlfunc_2 = out_at_us
-        local rlfunc_3 = out_reservation
         local row = out_limits[1]
-        local out_allowed = row.allowed
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        local row_allowed = row.allowed
+        local row_remaining = row.remaining
+        local row_reset_after_us = row.reset_after_us
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_reset_after_us = row.reset_after_us
-        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_remaining * 2
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_reset_after_us ~= 0 then
+          if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local rlfunc_word = (out_allowed and 1 or 0) + out_remaining * 2
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
         if not rlfunc_wrong then
-          if rlfunc_3 ~= '' then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, 0, 0, rlfunc_1, rlfunc_2, rlfunc_3}
+          if out_reservation ~= '' then
+            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us, 0, 0, out_retry_after_us, out_at_us, out_reservation}
           end
-          if rlfunc_2 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, 0, 0, rlfunc_1, rlfunc_2}
-          end
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, 0, 0, rlfunc_1}
+          if out_at_us ~= 0 then
+            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us, 0, 0, out_retry_after_us, out_at_us}
           end
           if out_retry_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us}
+            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us, 0, 0, out_retry_after_us}
           end
-          if out_reset_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us}
+          if row_retry_after_us ~= 0 then
+            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us, row_retry_after_us}
+          end
+          if row_reset_after_us ~= 0 then
+            if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 2227680, rlfunc_word, row_reset_after_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 2227680, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 2227680
         end
       end
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + place_reason * 4 + out_tier * 32 + out_blocked * 288 + out_strikes * 4896 + place_challenge * 318240 + #out_limits * 2227680, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_limits * 2227680, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_limits do
         local row = out_limits[i]
-        local out_allowed = row.allowed
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        local row_allowed = row.allowed
+        local row_remaining = row.remaining
+        local row_reset_after_us = row.reset_after_us
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_reset_after_us = row.reset_after_us
-        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_remaining * 2
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_reset_after_us ~= 0 then
+          if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
-        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_limits] = row_reset_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = row_retry_after_us
       end
       rlfunc_at = rlfunc_at + rlfunc_limits * 3
       rlfunc_at = rlfunc_at + 1
@@ -4858,23 +4895,33 @@ local function guard_v1_admit(keys, args)
       end
       for i = 1, rlfunc_budgets do
         local row = out_budgets[i]
-        local out_allowed = row.allowed
-        local out_spent_micros = row.spent_micros
-        if not (out_spent_micros >= 0 and out_spent_micros <= 9007199254740992 and out_spent_micros % 1 == 0) then
-          rlfunc_wrong = 'result budgets.spent must be a whole number from 0 to 9007199254740992'
+        local row_allowed = row.allowed
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_remaining_micros = row.remaining_micros
-        if not (out_remaining_micros >= 0 and out_remaining_micros <= 9007199254740992 and out_remaining_micros % 1 == 0) then
-          rlfunc_wrong = 'result budgets.remaining must be a whole number from 0 to 9007199254740992'
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result budgets.spent must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result budgets.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result budgets.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = (out_allowed and 1 or 0)
-        reply[rlfunc_at + i + rlfunc_budgets] = out_spent_micros
-        reply[rlfunc_at + i + rlfunc_budgets * 2] = out_remaining_micros
-        reply[rlfunc_at + i + rlfunc_budgets * 3] = out_retry_after_us
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result budgets.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_budgets] = row_spent_micros
+        reply[rlfunc_at + i + rlfunc_budgets * 2] = row_remaining_micros
+        reply[rlfunc_at + i + rlfunc_budgets * 3] = row_retry_after_us
       end
       rlfunc_at = rlfunc_at + rlfunc_budgets * 4
       rlfunc_at = rlfunc_at + 1
@@ -4885,16 +4932,22 @@ local function guard_v1_admit(keys, args)
       end
       for i = 1, rlfunc_tiers do
         local row = out_tiers[i]
-        local out_count = row.count
-        if not (out_count >= 0 and out_count <= 1000000 and out_count % 1 == 0) then
-          rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+        local row_count = row.count
+        local row_remaining = row.remaining
+        local rlfunc_word = 0
+        if row_count ~= 0 then
+          if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
+            rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_count
         end
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_count
-        reply[rlfunc_at + i + rlfunc_tiers] = out_remaining
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_tiers] = row_remaining
       end
       rlfunc_at = rlfunc_at + rlfunc_tiers * 2
       rlfunc_at = rlfunc_at + 1
@@ -5068,19 +5121,19 @@ local rlfunc_none = {} -- the rows of a group without any
 
 -- Joins give_back to Redis.
 local function guard_v1_give_back(keys, args)
-  if #keys < 1 or #args < 9 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or #args < 9 then
     return {err = 'RLARG give_back must be called with at least 1 key and 9 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key = 1
-  local challenges
+  local challenges, charges
   if args[7] ~= '' then
     rlfunc_key = rlfunc_key + 1
     challenges = keys[rlfunc_key]
   end
-  local charges
   if args[6] ~= '' then
     rlfunc_key = rlfunc_key + 1
     charges = keys[rlfunc_key]
@@ -5093,17 +5146,19 @@ local function guard_v1_give_back(keys, args)
       return rlfunc_refusal
     end
   end
-  if #keys < rlfunc_key + #limits * 1 then
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
     return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
   end
   local limits_state = {nil, nil}
-  for rlfunc_row = 1, #limits do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
     end
-    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
-    rlfunc_key = rlfunc_key + 1
+    limits_state[rlfunc_row] = rlfunc_of
   end
+  rlfunc_key = rlfunc_key + rlfunc_limits
   local weight = 1
   if args[2] ~= '' then
     weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
@@ -5183,8 +5238,12 @@ local function guard_v1_give_back(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_given_back then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_given_back and 1 or 0)
+      return rlfunc_head
     end
     out_given_back = rlfunc_wrong
   end
@@ -5272,7 +5331,7 @@ local function guard_v1_look(keys, args)
   if #keys < 4 or #args < 1 then
     return {err = 'RLARG look must be called with at least 4 keys and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 4, 0
@@ -5305,53 +5364,71 @@ local function guard_v1_look(keys, args)
       return out_admissions
     end
     local rlfunc_wrong
-    if not (out_now_us >= 0 and out_now_us <= 9007199254740992 and out_now_us % 1 == 0) then
-      rlfunc_wrong = 'result now must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_now_us ~= 0 then
+      if not (out_now_us >= 0 and out_now_us <= 9007199254740992 and out_now_us % 1 == 0) then
+        rlfunc_wrong = 'result now must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_admissions == 1 and #out_attempts == 0 and #out_strikes == 0 and #out_reservations == 0 and #out_challenges == 0 then
-        local rlfunc_head = #out_admissions
-        local rlfunc_1 = out_now_us
         local row = out_admissions[1]
-        local out_limit = row.limit
-        if not (out_limit >= 0 and out_limit <= 16 and out_limit % 1 == 0) then
-          rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
-        end
-        local out_at_us = row.at_us
-        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
-          rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
-        end
-        local rlfunc_word = out_limit
-        if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_at_us, 0, 0, 0, 0, rlfunc_1}
+        local row_limit = row.limit
+        local row_at_us = row.at_us
+        local rlfunc_word = 0
+        if row_limit ~= 0 then
+          if not (row_limit >= 0 and row_limit <= 16 and row_limit % 1 == 0) then
+            rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
           end
-          if out_at_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_at_us}
+          rlfunc_word = rlfunc_word + row_limit
+        end
+        if row_at_us ~= 0 then
+          if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
+            rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if not rlfunc_wrong then
+          if out_now_us ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word, row_at_us, 0, 0, 0, 0, out_now_us}
+          end
+          if row_at_us ~= 0 then
+            if rlfunc_head == 1 and row_at_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_at_us / 1000 * 17
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 1, rlfunc_word, row_at_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 1, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 1
         end
       end
-      local reply, rlfunc_at = {#out_admissions, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_admissions, nil, nil, nil, nil}, 1
       local rlfunc_admissions = #out_admissions
       if rlfunc_admissions > 65536 then
         rlfunc_wrong, rlfunc_admissions = 'result admissions must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_admissions do
         local row = out_admissions[i]
-        local out_limit = row.limit
-        if not (out_limit >= 0 and out_limit <= 16 and out_limit % 1 == 0) then
-          rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
+        local row_limit = row.limit
+        local row_at_us = row.at_us
+        local rlfunc_word = 0
+        if row_limit ~= 0 then
+          if not (row_limit >= 0 and row_limit <= 16 and row_limit % 1 == 0) then
+            rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
+          end
+          rlfunc_word = rlfunc_word + row_limit
         end
-        local out_at_us = row.at_us
-        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
-          rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
+        if row_at_us ~= 0 then
+          if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
+            rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_limit
-        reply[rlfunc_at + i + rlfunc_admissions] = out_at_us
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_admissions] = row_at_us
       end
       rlfunc_at = rlfunc_at + rlfunc_admissions * 2
       rlfunc_at = rlfunc_at + 1
@@ -5362,11 +5439,14 @@ local function guard_v1_look(keys, args)
       end
       for i = 1, rlfunc_attempts do
         local row = out_attempts[i]
-        local out_at_us = row.at_us
-        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
-          rlfunc_wrong = 'result attempts.at must be a whole number from 0 to 9007199254740992'
+        local row_at_us = row.at_us
+        local rlfunc_word = 0
+        if row_at_us ~= 0 then
+          if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
+            rlfunc_wrong = 'result attempts.at must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_at_us
+        reply[rlfunc_at + i] = row_at_us
       end
       rlfunc_at = rlfunc_at + rlfunc_attempts
       rlfunc_at = rlfunc_at + 1
@@ -5377,11 +5457,14 @@ local function guard_v1_look(keys, args)
       end
       for i = 1, rlfunc_strikes do
         local row = out_strikes[i]
-        local out_at_us = row.at_us
-        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
-          rlfunc_wrong = 'result strikes.at must be a whole number from 0 to 9007199254740992'
+        local row_at_us = row.at_us
+        local rlfunc_word = 0
+        if row_at_us ~= 0 then
+          if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
+            rlfunc_wrong = 'result strikes.at must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_at_us
+        reply[rlfunc_at + i] = row_at_us
       end
       rlfunc_at = rlfunc_at + rlfunc_strikes
       rlfunc_at = rlfunc_at + 1
@@ -5392,29 +5475,39 @@ local function guard_v1_look(keys, args)
       end
       for i = 1, rlfunc_reservations do
         local row = out_reservations[i]
-        local out_id = row.id
-        local out_state = row.state
-        local place_state = rlfunc_places_reservations_state[out_state]
-        if not place_state then
-          rlfunc_wrong, place_state = 'result reservations.state must be one of open, settled, lapsed', 0
+        local row_id = row.id
+        local row_state = row.state
+        local row_amount_micros = row.amount_micros
+        local row_at_us = row.at_us
+        local row_counts_until_us = row.counts_until_us
+        local rlfunc_word = 0
+        if row_state ~= 'open' then
+          local row_place_state = rlfunc_places_reservations_state[row_state]
+          if not row_place_state then
+            rlfunc_wrong, row_place_state = 'result reservations.state must be one of open, settled, lapsed', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_state
         end
-        local out_amount_micros = row.amount_micros
-        if not (out_amount_micros >= 0 and out_amount_micros <= 9007199254740992 and out_amount_micros % 1 == 0) then
-          rlfunc_wrong = 'result reservations.amount must be a whole number from 0 to 9007199254740992'
+        if row_amount_micros ~= 0 then
+          if not (row_amount_micros >= 0 and row_amount_micros <= 9007199254740992 and row_amount_micros % 1 == 0) then
+            rlfunc_wrong = 'result reservations.amount must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_at_us = row.at_us
-        if not (out_at_us >= 0 and out_at_us <= 9007199254740992 and out_at_us % 1 == 0) then
-          rlfunc_wrong = 'result reservations.at must be a whole number from 0 to 9007199254740992'
+        if row_at_us ~= 0 then
+          if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
+            rlfunc_wrong = 'result reservations.at must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_counts_until_us = row.counts_until_us
-        if not (out_counts_until_us >= 0 and out_counts_until_us <= 9007199254740992 and out_counts_until_us % 1 == 0) then
-          rlfunc_wrong = 'result reservations.counts_until must be a whole number from 0 to 9007199254740992'
+        if row_counts_until_us ~= 0 then
+          if not (row_counts_until_us >= 0 and row_counts_until_us <= 9007199254740992 and row_counts_until_us % 1 == 0) then
+            rlfunc_wrong = 'result reservations.counts_until must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = place_state
-        reply[rlfunc_at + i + rlfunc_reservations] = out_amount_micros
-        reply[rlfunc_at + i + rlfunc_reservations * 2] = out_at_us
-        reply[rlfunc_at + i + rlfunc_reservations * 3] = out_counts_until_us
-        reply[rlfunc_at + i + rlfunc_reservations * 4] = out_id
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_reservations] = row_amount_micros
+        reply[rlfunc_at + i + rlfunc_reservations * 2] = row_at_us
+        reply[rlfunc_at + i + rlfunc_reservations * 3] = row_counts_until_us
+        reply[rlfunc_at + i + rlfunc_reservations * 4] = row_id
       end
       rlfunc_at = rlfunc_at + rlfunc_reservations * 5
       rlfunc_at = rlfunc_at + 1
@@ -5425,26 +5518,34 @@ local function guard_v1_look(keys, args)
       end
       for i = 1, rlfunc_challenges do
         local row = out_challenges[i]
-        local out_token = row.token
-        local out_state = row.state
-        local place_state = rlfunc_places_challenges_state[out_state]
-        if not place_state then
-          rlfunc_wrong, place_state = 'result challenges.state must be one of unused, consumed', 0
+        local row_token = row.token
+        local row_state = row.state
+        local row_issued_us = row.issued_us
+        local row_expires_us = row.expires_us
+        local row_payload = row.payload
+        local rlfunc_word = 0
+        if row_state ~= 'unused' then
+          local row_place_state = rlfunc_places_challenges_state[row_state]
+          if not row_place_state then
+            rlfunc_wrong, row_place_state = 'result challenges.state must be one of unused, consumed', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_state
         end
-        local out_issued_us = row.issued_us
-        if not (out_issued_us >= 0 and out_issued_us <= 9007199254740992 and out_issued_us % 1 == 0) then
-          rlfunc_wrong = 'result challenges.issued must be a whole number from 0 to 9007199254740992'
+        if row_issued_us ~= 0 then
+          if not (row_issued_us >= 0 and row_issued_us <= 9007199254740992 and row_issued_us % 1 == 0) then
+            rlfunc_wrong = 'result challenges.issued must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_expires_us = row.expires_us
-        if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992 and out_expires_us % 1 == 0) then
-          rlfunc_wrong = 'result challenges.expires must be a whole number from 0 to 9007199254740992'
+        if row_expires_us ~= 0 then
+          if not (row_expires_us >= 0 and row_expires_us <= 9007199254740992 and row_expires_us % 1 == 0) then
+            rlfunc_wrong = 'result challenges.expires must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_payload = row.payload
-        reply[rlfunc_at + i] = place_state
-        reply[rlfunc_at + i + rlfunc_challenges] = out_issued_us
-        reply[rlfunc_at + i + rlfunc_challenges * 2] = out_expires_us
-        reply[rlfunc_at + i + rlfunc_challenges * 3] = out_token
-        reply[rlfunc_at + i + rlfunc_challenges * 4] = out_payload
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_challenges] = row_issued_us
+        reply[rlfunc_at + i + rlfunc_challenges * 2] = row_expires_us
+        reply[rlfunc_at + i + rlfunc_challenges * 3] = row_token
+        reply[rlfunc_at + i + rlfunc_challenges * 4] = row_payload
       end
       rlfunc_at = rlfunc_at + rlfunc_challenges * 5
       rlfunc_at = rlfunc_at + 1

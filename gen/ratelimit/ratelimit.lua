@@ -2017,10 +2017,11 @@ end
 -- Joins check to Redis.
 local function ratelimit_v1_check(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 1 or rlfunc_args > 4 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or rlfunc_args < 1 or rlfunc_args > 4 then
     return {err = 'RLARG check must be called with at least 1 key and 1 to 4 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key = 1
@@ -2032,39 +2033,41 @@ local function ratelimit_v1_check(keys, args)
       return rlfunc_refusal
     end
   end
-  if #keys < rlfunc_key + #limits * 1 then
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
     return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
   local limits_state = {nil, nil}
-  for rlfunc_row = 1, #limits do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
     end
-    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
-    rlfunc_key = rlfunc_key + 1
+    limits_state[rlfunc_row] = rlfunc_of
   end
-  local weight = 1
-  if rlfunc_args >= 2 and args[2] ~= '' then
-    weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
-    if not weight or weight < 1 or weight > 1000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+  rlfunc_key = rlfunc_key + rlfunc_limits
+  local weight, receipt, dedup_us = 1
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 2 and args[2] ~= '' then
+      weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+      if not weight or weight < 1 or weight > 1000000 then
+        return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+      end
+    end
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 256 then
+        return {err = 'RLARG receipt must be 1 to 256 bytes'}
+      end
+    end
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+        return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+      end
     end
   end
-  local receipt
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    receipt = args[3]
-    if #receipt < 1 or #receipt > 256 then
-      return {err = 'RLARG receipt must be 1 to 256 bytes'}
-    end
-  end
-  local dedup_us
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  if #keys ~= rlfunc_key then
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG check must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check, keys[1], limits, limits_state, weight, receipt, dedup_us)
@@ -2073,70 +2076,107 @@ local function ratelimit_v1_check(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
-      rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_duplicate then
+      rlfunc_head = rlfunc_head + 2
+    end
+    if out_refused ~= 0 then
+      if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
+        rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
+      end
+      rlfunc_head = rlfunc_head + out_refused * 4
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_limits == 1 then
-        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68
-        local rlfunc_1 = out_retry_after_us
         local row = out_limits[1]
-        local out_allowed = row.allowed
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        local row_allowed = row.allowed
+        local row_remaining = row.remaining
+        local row_reset_after_us = row.reset_after_us
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_reset_after_us = row.reset_after_us
-        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_remaining * 2
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_reset_after_us ~= 0 then
+          if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local rlfunc_word = (out_allowed and 1 or 0) + out_remaining * 2
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
         if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, rlfunc_1}
-          end
           if out_retry_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us}
+            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us, out_retry_after_us}
           end
-          if out_reset_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us}
+          if row_retry_after_us ~= 0 then
+            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us}
+          end
+          if row_reset_after_us ~= 0 then
+            if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 68, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 68
         end
       end
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_limits do
         local row = out_limits[i]
-        local out_allowed = row.allowed
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        local row_allowed = row.allowed
+        local row_remaining = row.remaining
+        local row_reset_after_us = row.reset_after_us
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_reset_after_us = row.reset_after_us
-        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_remaining * 2
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_reset_after_us ~= 0 then
+          if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
-        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_limits] = row_reset_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = row_retry_after_us
       end
       rlfunc_at = rlfunc_at + rlfunc_limits * 3
       rlfunc_at = rlfunc_at + 1
@@ -2275,10 +2315,11 @@ end
 -- Joins check_peek to Redis.
 local function ratelimit_v1_check_peek(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 1 or rlfunc_args > 4 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or rlfunc_args < 1 or rlfunc_args > 4 then
     return {err = 'RLARG check_peek must be called with at least 1 key and 1 to 4 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key = 1
@@ -2290,39 +2331,41 @@ local function ratelimit_v1_check_peek(keys, args)
       return rlfunc_refusal
     end
   end
-  if #keys < rlfunc_key + #limits * 1 then
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
     return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
   end
   local limits_state = {nil, nil}
-  for rlfunc_row = 1, #limits do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
     end
-    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
-    rlfunc_key = rlfunc_key + 1
+    limits_state[rlfunc_row] = rlfunc_of
   end
-  local weight = 1
-  if rlfunc_args >= 2 and args[2] ~= '' then
-    weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
-    if not weight or weight < 1 or weight > 1000000 then
-      return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+  rlfunc_key = rlfunc_key + rlfunc_limits
+  local weight, receipt, dedup_us = 1
+  if rlfunc_args > 1 then
+    if rlfunc_args >= 2 and args[2] ~= '' then
+      weight = rlfunc_recent[args[2]] or rlfunc_known(args[2])
+      if not weight or weight < 1 or weight > 1000000 then
+        return {err = 'RLARG weight must be a whole number from 1 to 1000000'}
+      end
+    end
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 256 then
+        return {err = 'RLARG receipt must be 1 to 256 bytes'}
+      end
+    end
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+        return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+      end
     end
   end
-  local receipt
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    receipt = args[3]
-    if #receipt < 1 or #receipt > 256 then
-      return {err = 'RLARG receipt must be 1 to 256 bytes'}
-    end
-  end
-  local dedup_us
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
-    end
-  end
-  if #keys ~= rlfunc_key then
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG check_peek must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_refused, out_retry_after_us, out_limits = pcall(check_peek, keys[1], limits, limits_state, weight, receipt, dedup_us)
@@ -2331,70 +2374,107 @@ local function ratelimit_v1_check_peek(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
-      rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_duplicate then
+      rlfunc_head = rlfunc_head + 2
+    end
+    if out_refused ~= 0 then
+      if not (out_refused >= 0 and out_refused <= 16 and out_refused % 1 == 0) then
+        rlfunc_wrong = 'result refused must be a whole number from 0 to 16'
+      end
+      rlfunc_head = rlfunc_head + out_refused * 4
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_limits == 1 then
-        local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68
-        local rlfunc_1 = out_retry_after_us
         local row = out_limits[1]
-        local out_allowed = row.allowed
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        local row_allowed = row.allowed
+        local row_remaining = row.remaining
+        local row_reset_after_us = row.reset_after_us
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_reset_after_us = row.reset_after_us
-        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_remaining * 2
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_reset_after_us ~= 0 then
+          if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local rlfunc_word = (out_allowed and 1 or 0) + out_remaining * 2
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
         if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us, rlfunc_1}
-          end
           if out_retry_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us, out_retry_after_us}
+            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us, out_retry_after_us}
           end
-          if out_reset_after_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_reset_after_us}
+          if row_retry_after_us ~= 0 then
+            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us, row_retry_after_us}
+          end
+          if row_reset_after_us ~= 0 then
+            if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 68, rlfunc_word, row_reset_after_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 68, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 68
         end
       end
-      local reply, rlfunc_at = {(out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_refused * 4 + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_limits * 68, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_limits do
         local row = out_limits[i]
-        local out_allowed = row.allowed
-        local out_remaining = row.remaining
-        if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-          rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+        local row_allowed = row.allowed
+        local row_remaining = row.remaining
+        local row_reset_after_us = row.reset_after_us
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
         end
-        local out_reset_after_us = row.reset_after_us
-        if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+        if row_remaining ~= 0 then
+          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_remaining * 2
         end
-        local out_retry_after_us = row.retry_after_us
-        if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+        if row_reset_after_us ~= 0 then
+          if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = (out_allowed and 1 or 0) + out_remaining * 2
-        reply[rlfunc_at + i + rlfunc_limits] = out_reset_after_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = out_retry_after_us
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_limits] = row_reset_after_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = row_retry_after_us
       end
       rlfunc_at = rlfunc_at + rlfunc_limits * 3
       rlfunc_at = rlfunc_at + 1
@@ -2513,10 +2593,11 @@ end
 
 -- Joins check_reset to Redis.
 local function ratelimit_v1_check_reset(keys, args)
-  if #keys < 1 or #args ~= 1 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or #args ~= 1 then
     return {err = 'RLARG check_reset must be called with at least 1 key and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key = 1
@@ -2528,18 +2609,20 @@ local function ratelimit_v1_check_reset(keys, args)
       return rlfunc_refusal
     end
   end
-  if #keys < rlfunc_key + #limits * 1 then
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
     return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
   end
   local limits_state = {nil, nil}
-  for rlfunc_row = 1, #limits do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
     end
-    limits_state[rlfunc_row] = keys[rlfunc_key + 1]
-    rlfunc_key = rlfunc_key + 1
+    limits_state[rlfunc_row] = rlfunc_of
   end
-  if #keys ~= rlfunc_key then
+  rlfunc_key = rlfunc_key + rlfunc_limits
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG check_reset must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(check_reset, keys[1], limits, limits_state)
@@ -2548,8 +2631,12 @@ local function ratelimit_v1_check_reset(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -2602,7 +2689,7 @@ local function ratelimit_v1_fixed_window(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
     return {err = 'RLARG fixed_window must be called with 1 key and 2 to 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -2626,17 +2713,27 @@ local function ratelimit_v1_fixed_window(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
@@ -2688,7 +2785,7 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
     return {err = 'RLARG fixed_window_peek must be called with 1 key and 2 to 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -2712,17 +2809,27 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
@@ -2772,7 +2879,7 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
     return {err = 'RLARG fixed_window_refund must be called with 1 key and 2 to 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -2796,17 +2903,24 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
-      rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_refunded ~= 0 then
+      if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
+        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_refunded
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = out_refunded
       if out_reset_after_us ~= 0 then
         return {rlfunc_head, out_remaining, out_reset_after_us}
       end
@@ -2840,7 +2954,7 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
   if #keys ~= 1 or #args > 0 then
     return {err = 'RLARG fixed_window_reset must be called with 1 key and at most 0 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(fixed_window_reset, keys[1])
@@ -2849,8 +2963,12 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -2893,7 +3011,7 @@ local function ratelimit_v1_gcra(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
     return {err = 'RLARG gcra must be called with 1 key and 2 to 4 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -2904,18 +3022,19 @@ local function ratelimit_v1_gcra(keys, args)
   if not period_us or period_us < 1 or period_us > 315360000000000 then
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
-  local burst
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
-    if not burst or burst < 1 or burst > 1000000 then
-      return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+  local burst, cost = nil, 1
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
+      if not burst or burst < 1 or burst > 1000000 then
+        return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+      end
     end
-  end
-  local cost = 1
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not cost or cost < 0 or cost > 1000000 then
+        return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+      end
     end
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra, keys[1], limit, period_us, burst, cost)
@@ -2924,17 +3043,27 @@ local function ratelimit_v1_gcra(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
@@ -2987,7 +3116,7 @@ local function ratelimit_v1_gcra_peek(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
     return {err = 'RLARG gcra_peek must be called with 1 key and 2 to 4 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -2998,18 +3127,19 @@ local function ratelimit_v1_gcra_peek(keys, args)
   if not period_us or period_us < 1 or period_us > 315360000000000 then
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
-  local burst
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
-    if not burst or burst < 1 or burst > 1000000 then
-      return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+  local burst, cost = nil, 1
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
+      if not burst or burst < 1 or burst > 1000000 then
+        return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+      end
     end
-  end
-  local cost = 1
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not cost or cost < 0 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not cost or cost < 0 or cost > 1000000 then
+        return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+      end
     end
   end
   local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra_peek, keys[1], limit, period_us, burst, cost)
@@ -3018,17 +3148,27 @@ local function ratelimit_v1_gcra_peek(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
@@ -3074,7 +3214,7 @@ local function ratelimit_v1_gcra_refund(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
     return {err = 'RLARG gcra_refund must be called with 1 key and 2 to 4 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -3085,18 +3225,19 @@ local function ratelimit_v1_gcra_refund(keys, args)
   if not period_us or period_us < 1 or period_us > 315360000000000 then
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
-  local burst
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
-    if not burst or burst < 1 or burst > 1000000 then
-      return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+  local burst, cost = nil, 1
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      burst = rlfunc_recent[args[3]] or rlfunc_known(args[3])
+      if not burst or burst < 1 or burst > 1000000 then
+        return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+      end
     end
-  end
-  local cost = 1
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not cost or cost < 1 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      cost = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not cost or cost < 1 or cost > 1000000 then
+        return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+      end
     end
   end
   local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(gcra_refund, keys[1], limit, period_us, burst, cost)
@@ -3105,14 +3246,22 @@ local function ratelimit_v1_gcra_refund(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_refunded then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_refunded and 1 or 0) + out_remaining * 2
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
       if rlfunc_one <= 9007199254740992 then
         return rlfunc_one
@@ -3143,7 +3292,7 @@ local function ratelimit_v1_gcra_reset(keys, args)
   if #keys ~= 1 or #args > 0 then
     return {err = 'RLARG gcra_reset must be called with 1 key and at most 0 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(gcra_reset, keys[1])
@@ -3152,8 +3301,12 @@ local function ratelimit_v1_gcra_reset(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -3206,7 +3359,7 @@ local function ratelimit_v1_sliding_counter(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
     return {err = 'RLARG sliding_counter must be called with 1 key and 2 to 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -3230,17 +3383,27 @@ local function ratelimit_v1_sliding_counter(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
@@ -3292,7 +3455,7 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
     return {err = 'RLARG sliding_counter_peek must be called with 1 key and 2 to 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -3316,17 +3479,27 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + out_remaining * 2
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
@@ -3374,7 +3547,7 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
   if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
     return {err = 'RLARG sliding_counter_refund must be called with 1 key and 2 to 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -3398,17 +3571,24 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
       return out_remaining
     end
     local rlfunc_wrong
-    if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
-      rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+    local rlfunc_head = 0
+    if out_refunded ~= 0 then
+      if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
+        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_refunded
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = out_refunded
       if out_reset_after_us ~= 0 then
         return {rlfunc_head, out_remaining, out_reset_after_us}
       end
@@ -3442,7 +3622,7 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
   if #keys ~= 1 or #args > 0 then
     return {err = 'RLARG sliding_counter_reset must be called with 1 key and at most 0 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_counter_reset, keys[1])
@@ -3451,8 +3631,12 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -3533,7 +3717,7 @@ local function ratelimit_v1_sliding_log(keys, args)
   if #keys ~= 2 or rlfunc_args < 2 or rlfunc_args > 5 then
     return {err = 'RLARG sliding_log must be called with 2 keys and 2 to 5 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -3544,25 +3728,25 @@ local function ratelimit_v1_sliding_log(keys, args)
   if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
-  local receipt
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    receipt = args[3]
-    if #receipt < 1 or #receipt > 256 then
-      return {err = 'RLARG receipt must be 1 to 256 bytes'}
+  local receipt, dedup_us, refresh = nil, nil, false
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      receipt = args[3]
+      if #receipt < 1 or #receipt > 256 then
+        return {err = 'RLARG receipt must be 1 to 256 bytes'}
+      end
     end
-  end
-  local dedup_us
-  if rlfunc_args >= 4 and args[4] ~= '' then
-    dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
-    if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
-      return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      dedup_us = rlfunc_recent[args[4]] or rlfunc_known(args[4])
+      if not dedup_us or dedup_us < 1 or dedup_us > 315360000000000 then
+        return {err = 'RLARG dedup must be from 1 to 315360000000000 microseconds'}
+      end
     end
-  end
-  local refresh = false
-  if rlfunc_args >= 5 and args[5] ~= '' then
-    refresh = args[5] == '1'
-    if not refresh and args[5] ~= '0' then
-      return {err = 'RLARG refresh must be 1 or 0'}
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      refresh = args[5] == '1'
+      if not refresh and args[5] ~= '0' then
+        return {err = 'RLARG refresh must be 1 or 0'}
+      end
     end
   end
   local rlfunc_ok, out_allowed, out_duplicate, out_count, out_remaining, out_reset_after_us, out_retry_after_us = pcall(sliding_log, keys[1], keys[2], limit, window_us, receipt, dedup_us, refresh)
@@ -3571,20 +3755,35 @@ local function ratelimit_v1_sliding_log(keys, args)
       return out_duplicate
     end
     local rlfunc_wrong
-    if not (out_count >= 0 and out_count <= 1000001 and out_count % 1 == 0) then
-      rlfunc_wrong = 'result count must be a whole number from 0 to 1000001'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+    if out_duplicate then
+      rlfunc_head = rlfunc_head + 2
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_count ~= 0 then
+      if not (out_count >= 0 and out_count <= 1000001 and out_count % 1 == 0) then
+        rlfunc_wrong = 'result count must be a whole number from 0 to 1000001'
+      end
+      rlfunc_head = rlfunc_head + out_count * 4
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + (out_duplicate and 2 or 0) + out_count * 4
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
       end
@@ -3646,7 +3845,7 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
   if #keys ~= 1 or #args ~= 2 then
     return {err = 'RLARG sliding_log_peek must be called with 1 key and 2 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -3663,20 +3862,32 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
       return out_count
     end
     local rlfunc_wrong
-    if not (out_count >= 0 and out_count <= 1000001 and out_count % 1 == 0) then
-      rlfunc_wrong = 'result count must be a whole number from 0 to 1000001'
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-      rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+    if out_count ~= 0 then
+      if not (out_count >= 0 and out_count <= 1000001 and out_count % 1 == 0) then
+        rlfunc_wrong = 'result count must be a whole number from 0 to 1000001'
+      end
+      rlfunc_head = rlfunc_head + out_count * 2
     end
-    if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
-      rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
-      rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_allowed and 1 or 0) + out_count * 2
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
       end
@@ -3725,7 +3936,7 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
   if #keys ~= 2 or #args ~= 1 then
     return {err = 'RLARG sliding_log_refund must be called with 2 keys and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local receipt = args[1]
@@ -3738,8 +3949,12 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_refunded then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_refunded and 1 or 0)
+      return rlfunc_head
     end
     out_refunded = rlfunc_wrong
   end
@@ -3766,7 +3981,7 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
   if #keys ~= 2 or #args > 0 then
     return {err = 'RLARG sliding_log_reset must be called with 2 keys and at most 0 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_log_reset, keys[1], keys[2])
@@ -3775,8 +3990,12 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end

@@ -311,7 +311,7 @@ local function everything_v2_echo(keys, args)
   if #keys ~= 2 or rlfunc_args < 15 or rlfunc_args > 16 then
     return {err = 'RLARG echo must be called with 2 keys and 15 to 16 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local number = rlfunc_recent[args[1]] or rlfunc_known(args[1])
@@ -411,46 +411,78 @@ local function everything_v2_echo(keys, args)
       return out_second
     end
     local rlfunc_wrong
-    if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
-      rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_number ~= 0 then
+      if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
+        rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
-      rlfunc_wrong = 'result cost must be a whole number from 0 to 9007199254740992'
+    if out_cost ~= 0 then
+      if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
+        rlfunc_wrong = 'result cost must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_bonus >= 0 and out_bonus <= 9007199254740992 and out_bonus % 1 == 0) then
-      rlfunc_wrong = 'result bonus must be a whole number from 0 to 9007199254740992'
+    if out_bonus ~= 0 then
+      if not (out_bonus >= 0 and out_bonus <= 9007199254740992 and out_bonus % 1 == 0) then
+        rlfunc_wrong = 'result bonus must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_level >= 0 and out_level <= 9007199254740992 and out_level % 1 == 0) then
-      rlfunc_wrong = 'result level must be a whole number from 0 to 9007199254740992'
+    if out_level ~= 0 then
+      if not (out_level >= 0 and out_level <= 9007199254740992 and out_level % 1 == 0) then
+        rlfunc_wrong = 'result level must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_price_micros >= 0 and out_price_micros <= 9007199254740992 and out_price_micros % 1 == 0) then
-      rlfunc_wrong = 'result price must be a whole number from 0 to 9007199254740992'
+    if out_price_micros ~= 0 then
+      if not (out_price_micros >= 0 and out_price_micros <= 9007199254740992 and out_price_micros % 1 == 0) then
+        rlfunc_wrong = 'result price must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_tip_micros >= 0 and out_tip_micros <= 9007199254740992 and out_tip_micros % 1 == 0) then
-      rlfunc_wrong = 'result tip must be a whole number from 0 to 9007199254740992'
+    if out_tip_micros ~= 0 then
+      if not (out_tip_micros >= 0 and out_tip_micros <= 9007199254740992 and out_tip_micros % 1 == 0) then
+        rlfunc_wrong = 'result tip must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
-      rlfunc_wrong = 'result window must be a whole number from 0 to 9007199254740992'
+    if out_window_us ~= 0 then
+      if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
+        rlfunc_wrong = 'result window must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_grace_us >= 0 and out_grace_us <= 9007199254740992 and out_grace_us % 1 == 0) then
-      rlfunc_wrong = 'result grace must be a whole number from 0 to 9007199254740992'
+    if out_grace_us ~= 0 then
+      if not (out_grace_us >= 0 and out_grace_us <= 9007199254740992 and out_grace_us % 1 == 0) then
+        rlfunc_wrong = 'result grace must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
-      rlfunc_wrong = 'result since must be a whole number from 0 to 9007199254740992'
+    if out_since_us ~= 0 then
+      if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
+        rlfunc_wrong = 'result since must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_later_us >= 0 and out_later_us <= 9007199254740992 and out_later_us % 1 == 0) then
-      rlfunc_wrong = 'result later must be a whole number from 0 to 9007199254740992'
+    if out_later_us ~= 0 then
+      if not (out_later_us >= 0 and out_later_us <= 9007199254740992 and out_later_us % 1 == 0) then
+        rlfunc_wrong = 'result later must be a whole number from 0 to 9007199254740992'
+      end
     end
-    local place_kind = rlfunc_places_kind[out_kind]
-    if not place_kind then
-      rlfunc_wrong, place_kind = 'result kind must be one of log, bucket', 0
+    if out_on then
+      rlfunc_head = rlfunc_head + 1
     end
-    local place_mode = rlfunc_places_mode[out_mode]
-    if not place_mode then
-      rlfunc_wrong, place_mode = 'result mode must be one of open, closed', 0
+    if out_off then
+      rlfunc_head = rlfunc_head + 2
+    end
+    if out_kind ~= 'log' then
+      local out_place_kind = rlfunc_places_kind[out_kind]
+      if not out_place_kind then
+        rlfunc_wrong, out_place_kind = 'result kind must be one of log, bucket', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_kind * 4
+    end
+    if out_mode ~= 'open' then
+      local out_place_mode = rlfunc_places_mode[out_mode]
+      if not out_place_mode then
+        rlfunc_wrong, out_place_mode = 'result mode must be one of open, closed', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_mode * 8
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_on and 1 or 0) + (out_off and 2 or 0) + place_kind * 4 + place_mode * 8
       if out_receipt ~= '' then
         return {rlfunc_head, out_number, out_cost, out_bonus, out_level, out_price_micros, out_tip_micros, out_window_us, out_grace_us, out_since_us, out_later_us, out_bucket, out_second, out_note, out_receipt}
       end
@@ -542,7 +574,7 @@ local function everything_v2_fail(keys, args)
   if #keys ~= 1 or #args ~= 1 then
     return {err = 'RLARG fail must be called with 1 key and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local how = args[1]
@@ -555,11 +587,13 @@ local function everything_v2_fail(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
-    if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
-      rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_number ~= 0 then
+      if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
+        rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
-      local rlfunc_head = 0
       local rlfunc_one = rlfunc_head + out_number
       if rlfunc_one <= 9007199254740992 then
         return rlfunc_one
@@ -609,7 +643,7 @@ local function everything_v2_groups(keys, args)
   if #keys < 2 or #args < 2 then
     return {err = 'RLARG groups must be called with at least 2 keys and 2 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 2, 0
@@ -662,53 +696,63 @@ local function everything_v2_groups(keys, args)
       return out_total
     end
     local rlfunc_wrong
-    if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
-      rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_total ~= 0 then
+      if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+        rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_sizes == 1 then
-        local rlfunc_head = #out_sizes
-        local rlfunc_1 = out_total
         local row = out_sizes[1]
-        local out_size = row.size
-        if not (out_size >= 0 and out_size <= 9007199254740992 and out_size % 1 == 0) then
-          rlfunc_wrong = 'result sizes.size must be a whole number from 0 to 9007199254740992'
+        local row_size = row.size
+        local row_seen = row.seen
+        local rlfunc_word = 0
+        if row_size ~= 0 then
+          if not (row_size >= 0 and row_size <= 9007199254740992 and row_size % 1 == 0) then
+            rlfunc_wrong = 'result sizes.size must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_seen = row.seen
-        if not (out_seen >= 0 and out_seen <= 9007199254740992 and out_seen % 1 == 0) then
-          rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
+        if row_seen ~= 0 then
+          if not (row_seen >= 0 and row_seen <= 9007199254740992 and row_seen % 1 == 0) then
+            rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local rlfunc_word = out_size
         if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_seen, rlfunc_1}
+          if out_total ~= 0 then
+            return {rlfunc_head + 1, row_size, row_seen, out_total}
           end
-          if out_seen ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_seen}
+          if row_seen ~= 0 then
+            return {rlfunc_head + 1, row_size, row_seen}
           end
-          if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+          if row_size ~= 0 then
+            return {rlfunc_head + 1, row_size}
           end
-          return rlfunc_head
+          return rlfunc_head + 1
         end
       end
-      local reply, rlfunc_at = {#out_sizes, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_sizes, nil, nil, nil, nil}, 1
       local rlfunc_sizes = #out_sizes
       if rlfunc_sizes > 65536 then
         rlfunc_wrong, rlfunc_sizes = 'result sizes must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_sizes do
         local row = out_sizes[i]
-        local out_size = row.size
-        if not (out_size >= 0 and out_size <= 9007199254740992 and out_size % 1 == 0) then
-          rlfunc_wrong = 'result sizes.size must be a whole number from 0 to 9007199254740992'
+        local row_size = row.size
+        local row_seen = row.seen
+        local rlfunc_word = 0
+        if row_size ~= 0 then
+          if not (row_size >= 0 and row_size <= 9007199254740992 and row_size % 1 == 0) then
+            rlfunc_wrong = 'result sizes.size must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_seen = row.seen
-        if not (out_seen >= 0 and out_seen <= 9007199254740992 and out_seen % 1 == 0) then
-          rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
+        if row_seen ~= 0 then
+          if not (row_seen >= 0 and row_seen <= 9007199254740992 and row_seen % 1 == 0) then
+            rlfunc_wrong = 'result sizes.seen must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_size
-        reply[rlfunc_at + i + rlfunc_sizes] = out_seen
+        reply[rlfunc_at + i] = row_size
+        reply[rlfunc_at + i + rlfunc_sizes] = row_seen
       end
       rlfunc_at = rlfunc_at + rlfunc_sizes * 2
       rlfunc_at = rlfunc_at + 1
@@ -987,10 +1031,11 @@ local rlfunc_none = {} -- the rows of a group without any
 
 -- Joins mixed to Redis.
 local function everything_v2_mixed(keys, args)
-  if #keys < 1 or #args < 5 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or #args < 5 then
     return {err = 'RLARG mixed must be called with at least 1 key and 5 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key = 1
@@ -1002,19 +1047,22 @@ local function everything_v2_mixed(keys, args)
       return rlfunc_refusal
     end
   end
-  if #keys < rlfunc_key + #first * 2 then
+  local rlfunc_first = #first
+  if rlfunc_keys < rlfunc_key + rlfunc_first * 2 then
     return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
   end
   local first_state = {nil, nil}
   local first_seen = {nil, nil}
-  for rlfunc_row = 1, #first do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_first do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('first', rlfunc_row - 1, '.of must not be empty')
     end
-    first_state[rlfunc_row] = keys[rlfunc_key + 1]
-    first_seen[rlfunc_row] = keys[rlfunc_key + 2]
-    rlfunc_key = rlfunc_key + 2
+    first_state[rlfunc_row] = rlfunc_of
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 0]
+    first_seen[rlfunc_row] = rlfunc_of
   end
+  rlfunc_key = rlfunc_key + rlfunc_first * 2
   local rlfunc_arg = 1
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
@@ -1048,19 +1096,22 @@ local function everything_v2_mixed(keys, args)
       return rlfunc_refusal
     end
   end
-  if #keys < rlfunc_key + #second * 2 then
+  local rlfunc_second = #second
+  if rlfunc_keys < rlfunc_key + rlfunc_second * 2 then
     return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
   end
   local second_state = {nil, nil}
   local second_seen = {nil, nil}
-  for rlfunc_row = 1, #second do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_second do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('second', rlfunc_row - 1, '.of must not be empty')
     end
-    second_state[rlfunc_row] = keys[rlfunc_key + 1]
-    second_seen[rlfunc_row] = keys[rlfunc_key + 2]
-    rlfunc_key = rlfunc_key + 2
+    second_state[rlfunc_row] = rlfunc_of
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 0]
+    second_seen[rlfunc_row] = rlfunc_of
   end
+  rlfunc_key = rlfunc_key + rlfunc_second * 2
   rlfunc_arg = rlfunc_arg + 1
   if not args[rlfunc_arg] then
     return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
@@ -1090,35 +1141,37 @@ local function everything_v2_mixed(keys, args)
       return out_sum
     end
     local rlfunc_wrong
-    if not (out_sum >= 0 and out_sum <= 9007199254740992 and out_sum % 1 == 0) then
-      rlfunc_wrong = 'result sum must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_sum ~= 0 then
+      if not (out_sum >= 0 and out_sum <= 9007199254740992 and out_sum % 1 == 0) then
+        rlfunc_wrong = 'result sum must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_keys == 1 then
-        local rlfunc_head = #out_keys
-        local rlfunc_1 = out_sum
         local row = out_keys[1]
-        local out_name = row.name
-        local rlfunc_word = out_name
+        local row_name = row.name
+        local rlfunc_word = 0
         if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, rlfunc_1}
+          if out_sum ~= 0 then
+            return {rlfunc_head + 1, row_name, out_sum}
           end
-          if rlfunc_word ~= '' then
-            return {rlfunc_head, rlfunc_word}
+          if row_name ~= '' then
+            return {rlfunc_head + 1, row_name}
           end
-          return rlfunc_head
+          return rlfunc_head + 1
         end
       end
-      local reply, rlfunc_at = {#out_keys, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_keys, nil, nil}, 1
       local rlfunc_keys = #out_keys
       if rlfunc_keys > 65536 then
         rlfunc_wrong, rlfunc_keys = 'result keys must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_keys do
         local row = out_keys[i]
-        local out_name = row.name
-        reply[rlfunc_at + i] = out_name
+        local row_name = row.name
+        local rlfunc_word = 0
+        reply[rlfunc_at + i] = row_name
       end
       rlfunc_at = rlfunc_at + rlfunc_keys
       rlfunc_at = rlfunc_at + 1
@@ -1319,10 +1372,11 @@ local rlfunc_places_items_mode = {['open'] = 0, ['closed'] = 1}
 -- Joins packs to Redis.
 local function everything_v2_packs(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 4 or rlfunc_args > 5 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or rlfunc_args < 4 or rlfunc_args > 5 then
     return {err = 'RLARG packs must be called with at least 1 key and 4 to 5 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local before = rlfunc_whole(args[1])
@@ -1338,19 +1392,22 @@ local function everything_v2_packs(keys, args)
       return rlfunc_refusal
     end
   end
-  if #keys < rlfunc_key + #items * 2 then
+  local rlfunc_items = #items
+  if rlfunc_keys < rlfunc_key + rlfunc_items * 2 then
     return {err = 'RLARG packs must be called with as many keys and arguments as its groups have rows'}
   end
   local items_state = {nil, nil}
   local items_seen = {nil, nil}
-  for rlfunc_row = 1, #items do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_items do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('items', rlfunc_row - 1, '.of must not be empty')
     end
-    items_state[rlfunc_row] = keys[rlfunc_key + 1]
-    items_seen[rlfunc_row] = keys[rlfunc_key + 2]
-    rlfunc_key = rlfunc_key + 2
+    items_state[rlfunc_row] = rlfunc_of
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 0]
+    items_seen[rlfunc_row] = rlfunc_of
   end
+  rlfunc_key = rlfunc_key + rlfunc_items * 2
   local between
   if args[3] ~= '' then
     between = args[3]
@@ -1373,7 +1430,7 @@ local function everything_v2_packs(keys, args)
       return {err = 'RLARG after must be a whole number from 1 to 9'}
     end
   end
-  if #keys ~= rlfunc_key then
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG packs must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_total, out_items, out_whole, out_pairs_of, out_between = pcall(packs, keys[1], before, items, items_state, items_seen, between, pairs_of, after)
@@ -1382,128 +1439,172 @@ local function everything_v2_packs(keys, args)
       return out_items
     end
     local rlfunc_wrong
-    if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
-      rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_total ~= 0 then
+      if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+        rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_whole >= 0 and out_whole <= 9007199254740992 and out_whole % 1 == 0) then
-      rlfunc_wrong = 'result whole must be a whole number from 0 to 9007199254740992'
+    if out_whole ~= 0 then
+      if not (out_whole >= 0 and out_whole <= 9007199254740992 and out_whole % 1 == 0) then
+        rlfunc_wrong = 'result whole must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_items == 1 and #out_pairs_of == 0 then
-        local rlfunc_head = #out_items
-        local rlfunc_1 = out_total
-        local rlfunc_2 = out_whole
-        local rlfunc_3 = out_between
         local row = out_items[1]
-        local out_name = row.name
-        local out_kind = row.kind
-        local place_kind = rlfunc_places_items_kind[out_kind]
-        if not place_kind then
-          rlfunc_wrong, place_kind = 'result items.kind must be one of sum, last', 0
+        local row_name = row.name
+        local row_kind = row.kind
+        local row_state = row.state
+        local row_seen = row.seen
+        local row_window_us = row.window_us
+        local row_cost = row.cost
+        local row_since_us = row.since_us
+        local row_on = row.on
+        local row_note = row.note
+        local row_shadow = row.shadow
+        local row_mode = row.mode
+        local rlfunc_word = 0
+        if row_kind ~= 'sum' then
+          local row_place_kind = rlfunc_places_items_kind[row_kind]
+          if not row_place_kind then
+            rlfunc_wrong, row_place_kind = 'result items.kind must be one of sum, last', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_kind
         end
-        local out_state = row.state
-        local out_seen = row.seen
-        local out_window_us = row.window_us
-        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
-          rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
+        if row_window_us ~= 0 then
+          if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
+            rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_cost = row.cost
-        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
-          rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
+        if row_cost ~= 0 then
+          if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
+            rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_since_us = row.since_us
-        if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
-          rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
+        if row_since_us ~= 0 then
+          if not (row_since_us >= 0 and row_since_us <= 9007199254740992 and row_since_us % 1 == 0) then
+            rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_on = row.on
-        local out_note = row.note
-        local out_shadow = row.shadow
-        local out_mode = row.mode
-        local place_mode = rlfunc_places_items_mode[out_mode]
-        if not place_mode then
-          rlfunc_wrong, place_mode = 'result items.mode must be one of open, closed', 0
+        if row_on then
+          rlfunc_word = rlfunc_word + 2
         end
-        local rlfunc_word = place_kind + (out_on and 2 or 0) + (out_shadow and 4 or 0) + place_mode * 8
+        if row_shadow then
+          rlfunc_word = rlfunc_word + 4
+        end
+        if row_mode ~= 'open' then
+          local row_place_mode = rlfunc_places_items_mode[row_mode]
+          if not row_place_mode then
+            rlfunc_wrong, row_place_mode = 'result items.mode must be one of open, closed', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_mode * 8
+        end
         if not rlfunc_wrong then
-          if rlfunc_3 ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note, 0, rlfunc_1, rlfunc_2, rlfunc_3}
+          if out_between ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note, 0, out_total, out_whole, out_between}
           end
-          if rlfunc_2 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note, 0, rlfunc_1, rlfunc_2}
+          if out_whole ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note, 0, out_total, out_whole}
           end
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note, 0, rlfunc_1}
+          if out_total ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note, 0, out_total}
           end
-          if out_note ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen, out_note}
+          if row_note ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen, row_note}
           end
-          if out_seen ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state, out_seen}
+          if row_seen ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state, row_seen}
           end
-          if out_state ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name, out_state}
+          if row_state ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name, row_state}
           end
-          if out_name ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us, out_name}
+          if row_name ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us, row_name}
           end
-          if out_since_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_since_us}
+          if row_since_us ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_since_us}
           end
-          if out_cost ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost}
+          if row_cost ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost}
           end
-          if out_window_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us}
+          if row_window_us ~= 0 then
+            if rlfunc_head == 1 and row_window_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_window_us / 1000 * 16
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 1, rlfunc_word, row_window_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 1, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 1
         end
       end
-      local reply, rlfunc_at = {#out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_items = #out_items
       if rlfunc_items > 65536 then
         rlfunc_wrong, rlfunc_items = 'result items must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_items do
         local row = out_items[i]
-        local out_name = row.name
-        local out_kind = row.kind
-        local place_kind = rlfunc_places_items_kind[out_kind]
-        if not place_kind then
-          rlfunc_wrong, place_kind = 'result items.kind must be one of sum, last', 0
+        local row_name = row.name
+        local row_kind = row.kind
+        local row_state = row.state
+        local row_seen = row.seen
+        local row_window_us = row.window_us
+        local row_cost = row.cost
+        local row_since_us = row.since_us
+        local row_on = row.on
+        local row_note = row.note
+        local row_shadow = row.shadow
+        local row_mode = row.mode
+        local rlfunc_word = 0
+        if row_kind ~= 'sum' then
+          local row_place_kind = rlfunc_places_items_kind[row_kind]
+          if not row_place_kind then
+            rlfunc_wrong, row_place_kind = 'result items.kind must be one of sum, last', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_kind
         end
-        local out_state = row.state
-        local out_seen = row.seen
-        local out_window_us = row.window_us
-        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
-          rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
+        if row_window_us ~= 0 then
+          if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
+            rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_cost = row.cost
-        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
-          rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
+        if row_cost ~= 0 then
+          if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
+            rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_since_us = row.since_us
-        if not (out_since_us >= 0 and out_since_us <= 9007199254740992 and out_since_us % 1 == 0) then
-          rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
+        if row_since_us ~= 0 then
+          if not (row_since_us >= 0 and row_since_us <= 9007199254740992 and row_since_us % 1 == 0) then
+            rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_on = row.on
-        local out_note = row.note
-        local out_shadow = row.shadow
-        local out_mode = row.mode
-        local place_mode = rlfunc_places_items_mode[out_mode]
-        if not place_mode then
-          rlfunc_wrong, place_mode = 'result items.mode must be one of open, closed', 0
+        if row_on then
+          rlfunc_word = rlfunc_word + 2
         end
-        reply[rlfunc_at + i] = place_kind + (out_on and 2 or 0) + (out_shadow and 4 or 0) + place_mode * 8
-        reply[rlfunc_at + i + rlfunc_items] = out_window_us
-        reply[rlfunc_at + i + rlfunc_items * 2] = out_cost
-        reply[rlfunc_at + i + rlfunc_items * 3] = out_since_us
-        reply[rlfunc_at + i + rlfunc_items * 4] = out_name
-        reply[rlfunc_at + i + rlfunc_items * 5] = out_state
-        reply[rlfunc_at + i + rlfunc_items * 6] = out_seen
-        reply[rlfunc_at + i + rlfunc_items * 7] = out_note
+        if row_shadow then
+          rlfunc_word = rlfunc_word + 4
+        end
+        if row_mode ~= 'open' then
+          local row_place_mode = rlfunc_places_items_mode[row_mode]
+          if not row_place_mode then
+            rlfunc_wrong, row_place_mode = 'result items.mode must be one of open, closed', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_mode * 8
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_items] = row_window_us
+        reply[rlfunc_at + i + rlfunc_items * 2] = row_cost
+        reply[rlfunc_at + i + rlfunc_items * 3] = row_since_us
+        reply[rlfunc_at + i + rlfunc_items * 4] = row_name
+        reply[rlfunc_at + i + rlfunc_items * 5] = row_state
+        reply[rlfunc_at + i + rlfunc_items * 6] = row_seen
+        reply[rlfunc_at + i + rlfunc_items * 7] = row_note
       end
       rlfunc_at = rlfunc_at + rlfunc_items * 8
       rlfunc_at = rlfunc_at + 1
@@ -1514,18 +1615,23 @@ local function everything_v2_packs(keys, args)
       end
       for i = 1, rlfunc_pairs_of do
         local row = out_pairs_of[i]
-        local out_left = row.left
-        local out_right = row.right
-        if not (out_right >= 0 and out_right <= 9007199254740992 and out_right % 1 == 0) then
-          rlfunc_wrong = 'result pairs_of.right must be a whole number from 0 to 9007199254740992'
+        local row_left = row.left
+        local row_right = row.right
+        local row_third = row.third
+        local rlfunc_word = 0
+        if row_right ~= 0 then
+          if not (row_right >= 0 and row_right <= 9007199254740992 and row_right % 1 == 0) then
+            rlfunc_wrong = 'result pairs_of.right must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_third = row.third
-        if not (out_third >= 0 and out_third <= 9007199254740992 and out_third % 1 == 0) then
-          rlfunc_wrong = 'result pairs_of.third must be a whole number from 0 to 9007199254740992'
+        if row_third ~= 0 then
+          if not (row_third >= 0 and row_third <= 9007199254740992 and row_third % 1 == 0) then
+            rlfunc_wrong = 'result pairs_of.third must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_right
-        reply[rlfunc_at + i + rlfunc_pairs_of] = out_third
-        reply[rlfunc_at + i + rlfunc_pairs_of * 2] = out_left
+        reply[rlfunc_at + i] = row_right
+        reply[rlfunc_at + i + rlfunc_pairs_of] = row_third
+        reply[rlfunc_at + i + rlfunc_pairs_of * 2] = row_left
       end
       rlfunc_at = rlfunc_at + rlfunc_pairs_of * 3
       rlfunc_at = rlfunc_at + 1
@@ -1604,7 +1710,7 @@ local function everything_v2_rows(keys, args)
   if #keys < 1 or rlfunc_args < 3 then
     return {err = 'RLARG rows must be called with at least 1 key and 3 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local before = rlfunc_whole(args[1])
@@ -1694,97 +1800,124 @@ local function everything_v2_rows(keys, args)
       return out_limits
     end
     local rlfunc_wrong
-    if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
-      rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_total ~= 0 then
+      if not (out_total >= 0 and out_total <= 9007199254740992 and out_total % 1 == 0) then
+        rlfunc_wrong = 'result total must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_limits == 1 and #out_tiers == 0 then
-        local rlfunc_head = #out_limits
-        local rlfunc_1 = out_total
-        local rlfunc_2 = out_after
         local row = out_limits[1]
-        local out_name = row.name
-        local out_log = row.log
-        local out_seen = row.seen
-        local out_state = row.state
-        local out_kind = row.kind
-        local place_kind = rlfunc_places_limits_kind[out_kind]
-        if not place_kind then
-          rlfunc_wrong, place_kind = 'result limits.kind must be one of log, bucket', 0
+        local row_name = row.name
+        local row_log = row.log
+        local row_seen = row.seen
+        local row_state = row.state
+        local row_kind = row.kind
+        local row_window_us = row.window_us
+        local row_cost = row.cost
+        local row_ok = row.ok
+        local rlfunc_word = 0
+        if row_kind ~= 'log' then
+          local row_place_kind = rlfunc_places_limits_kind[row_kind]
+          if not row_place_kind then
+            rlfunc_wrong, row_place_kind = 'result limits.kind must be one of log, bucket', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_kind
         end
-        local out_window_us = row.window_us
-        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
+        if row_window_us ~= 0 then
+          if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_cost = row.cost
-        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
-          rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
+        if row_cost ~= 0 then
+          if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
+            rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_ok = row.ok
-        local rlfunc_word = place_kind + (out_ok and 2 or 0)
+        if row_ok then
+          rlfunc_word = rlfunc_word + 2
+        end
         if not rlfunc_wrong then
-          if rlfunc_2 ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen, out_state, 0, rlfunc_1, rlfunc_2}
+          if out_after ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen, row_state, 0, out_total, out_after}
           end
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen, out_state, 0, rlfunc_1}
+          if out_total ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen, row_state, 0, out_total}
           end
-          if out_state ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen, out_state}
+          if row_state ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen, row_state}
           end
-          if out_seen ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log, out_seen}
+          if row_seen ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log, row_seen}
           end
-          if out_log ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name, out_log}
+          if row_log ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name, row_log}
           end
-          if out_name ~= '' then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost, out_name}
+          if row_name ~= '' then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost, row_name}
           end
-          if out_cost ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us, out_cost}
+          if row_cost ~= 0 then
+            return {rlfunc_head + 1, rlfunc_word, row_window_us, row_cost}
           end
-          if out_window_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_window_us}
+          if row_window_us ~= 0 then
+            if rlfunc_head == 1 and row_window_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_window_us / 1000 * 4
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 1, rlfunc_word, row_window_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 1, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 1
         end
       end
-      local reply, rlfunc_at = {#out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
         rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_limits do
         local row = out_limits[i]
-        local out_name = row.name
-        local out_log = row.log
-        local out_seen = row.seen
-        local out_state = row.state
-        local out_kind = row.kind
-        local place_kind = rlfunc_places_limits_kind[out_kind]
-        if not place_kind then
-          rlfunc_wrong, place_kind = 'result limits.kind must be one of log, bucket', 0
+        local row_name = row.name
+        local row_log = row.log
+        local row_seen = row.seen
+        local row_state = row.state
+        local row_kind = row.kind
+        local row_window_us = row.window_us
+        local row_cost = row.cost
+        local row_ok = row.ok
+        local rlfunc_word = 0
+        if row_kind ~= 'log' then
+          local row_place_kind = rlfunc_places_limits_kind[row_kind]
+          if not row_place_kind then
+            rlfunc_wrong, row_place_kind = 'result limits.kind must be one of log, bucket', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_kind
         end
-        local out_window_us = row.window_us
-        if not (out_window_us >= 0 and out_window_us <= 9007199254740992 and out_window_us % 1 == 0) then
-          rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
+        if row_window_us ~= 0 then
+          if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_cost = row.cost
-        if not (out_cost >= 0 and out_cost <= 9007199254740992 and out_cost % 1 == 0) then
-          rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
+        if row_cost ~= 0 then
+          if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
+            rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_ok = row.ok
-        reply[rlfunc_at + i] = place_kind + (out_ok and 2 or 0)
-        reply[rlfunc_at + i + rlfunc_limits] = out_window_us
-        reply[rlfunc_at + i + rlfunc_limits * 2] = out_cost
-        reply[rlfunc_at + i + rlfunc_limits * 3] = out_name
-        reply[rlfunc_at + i + rlfunc_limits * 4] = out_log
-        reply[rlfunc_at + i + rlfunc_limits * 5] = out_seen
-        reply[rlfunc_at + i + rlfunc_limits * 6] = out_state
+        if row_ok then
+          rlfunc_word = rlfunc_word + 2
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_limits] = row_window_us
+        reply[rlfunc_at + i + rlfunc_limits * 2] = row_cost
+        reply[rlfunc_at + i + rlfunc_limits * 3] = row_name
+        reply[rlfunc_at + i + rlfunc_limits * 4] = row_log
+        reply[rlfunc_at + i + rlfunc_limits * 5] = row_seen
+        reply[rlfunc_at + i + rlfunc_limits * 6] = row_state
       end
       rlfunc_at = rlfunc_at + rlfunc_limits * 7
       rlfunc_at = rlfunc_at + 1
@@ -1795,11 +1928,14 @@ local function everything_v2_rows(keys, args)
       end
       for i = 1, rlfunc_tiers do
         local row = out_tiers[i]
-        local out_block_us = row.block_us
-        if not (out_block_us >= 0 and out_block_us <= 9007199254740992 and out_block_us % 1 == 0) then
-          rlfunc_wrong = 'result tiers.block must be a whole number from 0 to 9007199254740992'
+        local row_block_us = row.block_us
+        local rlfunc_word = 0
+        if row_block_us ~= 0 then
+          if not (row_block_us >= 0 and row_block_us <= 9007199254740992 and row_block_us % 1 == 0) then
+            rlfunc_wrong = 'result tiers.block must be a whole number from 0 to 9007199254740992'
+          end
         end
-        reply[rlfunc_at + i] = out_block_us
+        reply[rlfunc_at + i] = row_block_us
       end
       rlfunc_at = rlfunc_at + rlfunc_tiers
       rlfunc_at = rlfunc_at + 1
@@ -1989,19 +2125,19 @@ local rlfunc_none = {} -- the rows of a group without any
 -- Joins sometimes to Redis.
 local function everything_v2_sometimes(keys, args)
   local rlfunc_args = #args
-  if #keys < 1 or rlfunc_args < 3 or rlfunc_args > 4 then
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or rlfunc_args < 3 or rlfunc_args > 4 then
     return {err = 'RLARG sometimes must be called with at least 1 key and 3 to 4 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_key = 1
-  local noted
+  local noted, counted
   if args[2] ~= '' then
     rlfunc_key = rlfunc_key + 1
     noted = keys[rlfunc_key]
   end
-  local counted
   if rlfunc_args >= 4 and args[4] ~= '' then
     rlfunc_key = rlfunc_key + 1
     counted = keys[rlfunc_key]
@@ -2036,28 +2172,31 @@ local function everything_v2_sometimes(keys, args)
       end
     end
   end
-  if #keys < rlfunc_key + #items * 2 then
+  local rlfunc_items = #items
+  if rlfunc_keys < rlfunc_key + rlfunc_items * 2 then
     return {err = 'RLARG sometimes must be called with as many keys and arguments as its groups have rows'}
   end
   local items_state = {nil, nil}
   local items_seen = {nil, nil}
-  for rlfunc_row = 1, #items do
-    if string.find(keys[rlfunc_key + 1], '{}', 1, true) then
+  for rlfunc_row = 1, rlfunc_items do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
+    if rlfunc_of:find('{}', 1, true) then
       return rlfunc_pack.refusal('items', rlfunc_row - 1, '.of must not be empty')
     end
-    items_state[rlfunc_row] = keys[rlfunc_key + 1]
-    items_seen[rlfunc_row] = keys[rlfunc_key + 2]
-    rlfunc_key = rlfunc_key + 2
+    items_state[rlfunc_row] = rlfunc_of
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 0]
+    items_seen[rlfunc_row] = rlfunc_of
   end
+  rlfunc_key = rlfunc_key + rlfunc_items * 2
   local others = rlfunc_none
-  if #keys > rlfunc_key then
-    if #keys > rlfunc_key + 4 then
+  if rlfunc_keys > rlfunc_key then
+    if rlfunc_keys > rlfunc_key + 4 then
       return {err = 'RLARG others must be at most 4 keys'}
     end
     others = {unpack(keys, rlfunc_key + 1)}
-    rlfunc_key = #keys
+    rlfunc_key = rlfunc_keys
   end
-  if #keys ~= rlfunc_key then
+  if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG sometimes must be called with as many keys and arguments as its groups have rows'}
   end
   local rlfunc_ok, out_number, out_keys = pcall(sometimes, keys[1], noted, counted, others, number, note, pairs_of, items, items_state, items_seen)
@@ -2066,35 +2205,37 @@ local function everything_v2_sometimes(keys, args)
       return out_keys
     end
     local rlfunc_wrong
-    if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
-      rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_number ~= 0 then
+      if not (out_number >= 0 and out_number <= 9007199254740992 and out_number % 1 == 0) then
+        rlfunc_wrong = 'result number must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_keys == 1 then
-        local rlfunc_head = #out_keys
-        local rlfunc_1 = out_number
         local row = out_keys[1]
-        local out_name = row.name
-        local rlfunc_word = out_name
+        local row_name = row.name
+        local rlfunc_word = 0
         if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, rlfunc_1}
+          if out_number ~= 0 then
+            return {rlfunc_head + 1, row_name, out_number}
           end
-          if rlfunc_word ~= '' then
-            return {rlfunc_head, rlfunc_word}
+          if row_name ~= '' then
+            return {rlfunc_head + 1, row_name}
           end
-          return rlfunc_head
+          return rlfunc_head + 1
         end
       end
-      local reply, rlfunc_at = {#out_keys, nil, nil}, 1
+      local reply, rlfunc_at = {rlfunc_head + #out_keys, nil, nil}, 1
       local rlfunc_keys = #out_keys
       if rlfunc_keys > 65536 then
         rlfunc_wrong, rlfunc_keys = 'result keys must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_keys do
         local row = out_keys[i]
-        local out_name = row.name
-        reply[rlfunc_at + i] = out_name
+        local row_name = row.name
+        local rlfunc_word = 0
+        reply[rlfunc_at + i] = row_name
       end
       rlfunc_at = rlfunc_at + rlfunc_keys
       rlfunc_at = rlfunc_at + 1
