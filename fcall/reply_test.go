@@ -109,6 +109,7 @@ func TestReply_decodes(t *testing.T) {
 		{"one number", int64(1), decoded{Allowed: true, Reason: "none"}},
 		{"one row in one number", int64(-1 - (1 + 2*5)), decoded{Allowed: true, Reason: "none", Rows: []row{{true, 5000, ""}}}},
 		{"one row of zeros in one number", int64(-1), decoded{Allowed: true, Reason: "none", Rows: []row{{}}}},
+		{"two rows in a number each", []any{int64(-1), int64(1 + 2*5), int64(2 * 7)}, decoded{Allowed: true, Reason: "none", Rows: []row{{true, 5000, ""}, {false, 7000, ""}}}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			got, err := decode(reply(t, s.val))
@@ -182,6 +183,8 @@ func TestReply_problems(t *testing.T) {
 		{"a head of true", with(0, true), "element 1" + number + "a bool"},
 		{"a negative head", with(0, int64(-1)), "element 1" + number + "-1"},
 		{"a number below that of any row", int64(-fcall.MaxInt - 1), "element 1" + number + "-9007199254740993"},
+		{"a row in a number that is text", []any{int64(-1), "1"}, "element 1" + number + "-1"},
+		{"a row in a number below 0", []any{int64(-1), int64(1), int64(-1)}, "element 1" + number + "-1"},
 		{"a row's number above 2^53", int64(-fcall.MaxInt), "element 3" + number + "4503599627370495000"},
 		{"a place that no value has", with(0, int64(23)), "reason must be one of none, blocked, got number 2"},
 		{"a row's number above its digits", with(2, int64(2)), "element 3 must have nothing above its digits, got 2"},

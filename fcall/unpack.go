@@ -19,7 +19,7 @@ import (
 //
 // A number below 0 is the reply with one row of the first group, whose first small result at the top level is 1 and whose other results
 // are zero but for the row's small ones and the first of its other numbers, in thousands: -1 less the small ones' number and, above its
-// digits, the other.
+// digits, the other. Several such rows are an array of -1 and these numbers.
 type Result struct {
 	Values int64    // how many values a small result has; 0 for what is no digit
 	Text   bool     // whether it is text
@@ -43,6 +43,9 @@ func (r *Reply) unpack(val any, results []Result) {
 	switch val := val.(type) {
 	case []any:
 		u.sent = val
+		if len(val) > 1 && val[0] == any(int64(-1)) {
+			u.sent = unfold(val, results)
+		}
 	case int64:
 		u.sent = lone[:1]
 		lone[0] = val
@@ -103,6 +106,25 @@ func (r *Reply) unpack(val any, results []Result) {
 			number++
 		}
 	}
+}
+
+// unfold turns rows of one number each into what a longer reply sends of them.
+func unfold(sent []any, results []Result) []any {
+	worth, both := firstRow(results)
+	if !both {
+		return sent
+	}
+	n := len(sent) - 1
+	out := make([]any, 1+2*n)
+	out[0] = 1 + above(results)*int64(n)
+	for i, val := range sent[1:] {
+		one, ok := val.(int64)
+		if !ok || one < 0 || one > MaxInt {
+			return sent
+		}
+		out[1+i], out[1+n+i] = one%worth, one/worth*1000
+	}
+	return out
 }
 
 // above is what stands above the digits of these results is worth.

@@ -36,7 +36,11 @@ local function look(k)
 		{"another beside the first", "true, 'limit', 0, {{left = 7, reset_us = 36000, wait_us = 0}}", []any{int64(1 + 2 + 4), int64(7), int64(36000)}},
 		{"another number beside the row", "true, 'none', 1, {{left = 7, reset_us = 36000, wait_us = 0}}", []any{int64(1 + 4), int64(7), int64(36000), int64(0), int64(1)}},
 		{"another number in the row", "true, 'none', 0, {{left = 7, reset_us = 36000, wait_us = 1}}", []any{int64(1 + 4), int64(7), int64(36000), int64(1)}},
-		{"two rows", "true, 'none', 0, {{left = 7, reset_us = 1000, wait_us = 0}, {left = 8, reset_us = 2000, wait_us = 0}}", []any{int64(1 + 2*4), int64(7), int64(8), int64(1000), int64(2000)}},
+		{"two rows", "true, 'none', 0, {{left = 7, reset_us = 1000, wait_us = 0}, {left = 8, reset_us = 0, wait_us = 0}}", []any{int64(-1), int64(7 + 1000001), int64(8)}},
+		{"two rows, one without thousands", "true, 'none', 0, {{left = 7, reset_us = 1000, wait_us = 0}, {left = 8, reset_us = 2001, wait_us = 0}}", []any{int64(1 + 2*4), int64(7), int64(8), int64(1000), int64(2001)}},
+		{"two rows, one with another number", "true, 'none', 0, {{left = 7, reset_us = 1000, wait_us = 1}, {left = 8, reset_us = 2000, wait_us = 0}}", []any{int64(1 + 2*4), int64(7), int64(8), int64(1000), int64(2000), int64(1)}},
+		{"two rows, another number beside", "true, 'none', 9, {{left = 7, reset_us = 1000, wait_us = 0}, {left = 8, reset_us = 2000, wait_us = 0}}", []any{int64(1 + 2*4), int64(7), int64(8), int64(1000), int64(2000), int64(0), int64(0), int64(9)}},
+		{"two rows, another beside the first", "true, 'limit', 0, {{left = 7, reset_us = 1000, wait_us = 0}, {left = 8, reset_us = 2000, wait_us = 0}}", []any{int64(1 + 2 + 2*4), int64(7), int64(8), int64(1000), int64(2000)}},
 		{"no row", "true, 'none', 0, {}", []any{int64(1)}},
 	} {
 		tree, found := source.Load(fstest.MapFS{

@@ -65,6 +65,12 @@ func (e *entryWriter) decoder(g spec.Field) {
 	e.printf("    if not rows or #text > %d then\n      return rows, refusal\n    end\n  end\n", maxPack)
 	e.printf("  if %s == %d then\n    %s = %s\n    %s = {}\n    %s = 0\n  end\n", kept, packsKept, old, young, young, kept)
 	e.printf("  %s[text] = rows\n  %s = %s + 1\n  return rows\nend\n", young, kept, kept)
+	if keys := g.Keys(); len(keys) > 0 {
+		e.printf("\n-- The lists of the rows' keys by their length: every call fills one again.\n")
+		for _, k := range keys {
+			e.printf("local rlfunc_%s_of = {}\n", g.KeyName(k))
+		}
+	}
 }
 
 func rowMaker(g spec.Field) string { return "rlfunc_" + g.Lua + "_row" }
@@ -126,10 +132,10 @@ func (e *entryWriter) unpack(g spec.Field, from string) (call []string) {
 	e.printf("  local rlfunc_%s = #%s\n", g.Lua, g.Lua)
 	e.printf("  if rlfunc_keys < rlfunc_key + %s then\n", step)
 	e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
-	room := strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", ")
 	for _, k := range keys {
 		call = append(call, g.KeyName(k))
-		e.printf("  local %s = {%s}\n", g.KeyName(k), room)
+		e.printf("  local %s = rlfunc_%s_of[rlfunc_%s]\n", g.KeyName(k), g.KeyName(k), g.Lua)
+		e.printf("  if not %s then\n    %s = {}\n    rlfunc_%s_of[rlfunc_%s] = %s\n  end\n", g.KeyName(k), g.KeyName(k), g.KeyName(k), g.Lua, g.KeyName(k))
 	}
 	e.printf("  for rlfunc_row = 1, rlfunc_%s do\n", g.Lua)
 	for i, k := range keys {

@@ -213,6 +213,9 @@ const (
 // columns writes the reply of a function with groups.
 func (w *replyWriter) columns(above int64, groups, behind []spec.Field) {
 	w.one(above, groups, behind)
+	if foldable(groups[0]) {
+		w.several(groups, behind)
+	}
 	w.printf("local reply, rlfunc_at = {rlfunc_head + %s%s}, 1", times("#"+result(groups[0]), above), strings.Repeat(", nil", spareRows*len(groups[0].Fields)))
 	for i, g := range groups {
 		if i > 0 {
@@ -289,6 +292,39 @@ func (w *replyWriter) fold(row []element, worth int64) {
 	w.printf("      return -1 - rlfunc_one")
 	w.printf("    end")
 	w.printf("  end")
+}
+
+// several writes the reply of rows that could each be sent as one does alone: -1, then a number for each row.
+func (w *replyWriter) several(groups, behind []spec.Field) {
+	zero := ""
+	for _, f := range behind {
+		zero += " and " + sent(f, "out_") + strings.Replace(strings.TrimPrefix(present(f), sent(f, "out_")), "~=", "==", 1)
+	}
+	g := groups[0]
+	w.printf("if rlfunc_head == 1 and #%s > 1%s%s then", result(g), none(groups[1:]), zero)
+	w.indent += "  "
+	w.printf("local rlfunc_rows = {-1%s}", strings.Repeat(", nil", spareRows))
+	w.printf("for i = 1, #%s do", result(g))
+	w.indent += "  "
+	w.printf("local row = %s[i]", result(g))
+	row, worth := w.cells(g)
+	w.printf("local rlfunc_one = rlfunc_word + %s", times(row[1].name+" / 1000", worth))
+	others := ""
+	for _, cell := range row[2:] {
+		others += fmt.Sprintf(" or %s%s", cell.name, cell.present)
+	}
+	w.printf("if rlfunc_wrong or rlfunc_one > %s or %s %% 1000 ~= 0%s then", maxInt, row[1].name, others)
+	w.printf("  rlfunc_rows = nil")
+	w.printf("  break")
+	w.printf("end")
+	w.printf("rlfunc_rows[i + 1] = rlfunc_one")
+	w.indent = w.indent[2:]
+	w.printf("end")
+	w.printf("if rlfunc_rows then")
+	w.printf("  return rlfunc_rows")
+	w.printf("end")
+	w.indent = w.indent[2:]
+	w.printf("end")
 }
 
 // An element of a reply: its Lua expression, and what follows it in the condition that it is sent where nothing behind it is.

@@ -56,7 +56,7 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 250_000 // statements of one run; most functions take 2,000 at most, guard.admit 188,000
+	stepLimit    = 350_000 // statements of one run; most functions take 2,000 at most, guard.admit 281,000
 	stateLimit   = 40      // paths side by side
 	outcomeLimit = 24      // of one call
 	depthLimit   = 24      // of calls

@@ -72,14 +72,13 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
-    local now_us = limit_set.clock_us(limits)
-    local rows, refused, wait_us = limit_set.take(limits, limits_state, weight, now_us)
+    local rows, refused, wait_us, _, now_us = limit_set.judge(limits, limits_state, weight, false, true)
     if not rows then
       return nil, refused
     elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none -- rlfunc:ignore result-type a refusal is not in rows
     end
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none -- rlfunc:ignore result-type as above
   end
   local clock_us = clock.now_us()
   local known, mark, spent = receipt_set.look(receipts, receipt, clock_us, dedup_us, repeats)

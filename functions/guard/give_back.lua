@@ -29,7 +29,7 @@ local function give_back(bucket, challenges, charges, limits, limits_state, weig
   end
   -- What can not be read refuses before anything is written.
   local clock_us = clock.now_us()
-  local rows, no_limits = limit_set.judge(limits, limits_state, weight, false, clock_us, false)
+  local rows, no_limits = limit_set.judge(limits, limits_state, weight, false, false, clock_us)
   if not rows then
     return nil, no_limits
   end

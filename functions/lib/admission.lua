@@ -67,7 +67,7 @@ function admission.judge(
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_own = limit_set.judge(limits, limits_state, weight, known, clock_us, false)
+  local rows, refused, wait_us, refused_own = limit_set.judge(limits, limits_state, weight, known, false, clock_us)
   if not rows then
     return nil, refused
   end

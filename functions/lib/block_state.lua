@@ -34,8 +34,17 @@ end
 
 -- The same for the first of several subjects whose block holds, with its place among others; 0 for bucket's.
 function block_state.read_any(bucket, others)
+  local found
+  if #others == 0 then
+    found = redis.call('EXISTS', bucket)
+  else
+    found = redis.call('EXISTS', bucket, unpack(others))
+  end
+  if found == 0 then
+    return 0, 0, 0
+  end
   local left_ms, tier = block_state.read(bucket)
-  if left_ms ~= 0 or #others == 0 or redis.call('EXISTS', unpack(others)) == 0 then
+  if left_ms ~= 0 then
     return left_ms, tier, 0
   end
   for i = 1, #others do

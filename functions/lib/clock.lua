@@ -78,7 +78,11 @@ end
 
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  if ttl_us % 1000 == 0 then
+    redis.call('PEXPIRE', key, ttl_us / 1000)
+  else
+    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  end
 end
 
 -- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.

@@ -1,8 +1,10 @@
 --- A limit of any kind: its row in a call, prepared once, and its answer.
 ---
---- A kind is a lib file. Its prepare checks a row; judge reads what the row's key says to a cost, and writes nothing; charge takes
---- what judge allowed; take does both at once, where that is cheaper; give_back returns what a call took. prepare says of a row
---- whether a call's weight multiplies its cost (weighs), and whether it needs the clock (timed).
+--- A kind is a lib file. Its prepare checks a row, and says whether a call's weight multiplies its cost (weighs), and whether it needs
+--- the clock (timed). judge reads what the row's key says to a cost, and writes nothing; it returns whether that allows, what is left
+--- without the call, the time until all is, and the wait; and it adds to the row's answer what charge needs. charge takes what judge
+--- allowed, and puts right what the answer says of that. take, which a kind may lack, does both in fewer commands, and returns what is
+--- left after the call. give_back returns what a call took.
 --- @use refusal limit_sliding_log limit_sliding_counter limit_fixed_window limit_gcra
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
@@ -33,6 +35,11 @@ function limit.prepare(row, above)
   end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
+  row.redis_type = kind.redis_type
+  row.judge = kind.judge
+  row.charge = kind.charge
+  row.take = kind.take
+  row.give_back = kind.give_back
   local fine, failure = kind.prepare(row)
   if not fine then
     return nil, failure
@@ -46,11 +53,6 @@ function limit.prepare(row, above)
       row.like = true
     end
   end
-  row.redis_type = kind.redis_type
-  row.judge = kind.judge
-  row.charge = kind.charge
-  row.take = kind.take
-  row.give_back = kind.give_back
   return row
 end
 

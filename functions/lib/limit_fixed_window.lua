@@ -9,31 +9,21 @@ function limit_fixed_window.prepare(row)
   return row
 end
 
-function limit_fixed_window.judge(row, key, cost)
+function limit_fixed_window.judge(row, key, cost, _, answer)
   local allowed, left, wait_us, end_us, windows = window_count.judge(key, row.limit, row.window_ms, cost)
   if allowed == nil then
     return nil, left
   end
+  answer.windows = windows
   if allowed then
     left = left + cost
   end
-  return {allowed = allowed, remaining = left, reset_after_us = end_us, retry_after_us = wait_us, windows = windows}
+  return allowed, left, end_us, wait_us
 end
 
-function limit_fixed_window.charge(row, key, cost, judged)
-  judged.remaining = judged.remaining - cost
-  judged.reset_after_us = window_count.charge(key, cost, row.window_ms, judged.reset_after_us, judged.windows)
-end
-
-function limit_fixed_window.take(row, key, cost, clock_us)
-  local judged, failure = limit_fixed_window.judge(row, key, cost, clock_us)
-  if not judged then
-    return nil, failure
-  end
-  if judged.allowed and cost > 0 then
-    limit_fixed_window.charge(row, key, cost, judged, clock_us)
-  end
-  return judged
+function limit_fixed_window.charge(row, key, cost, _, answer)
+  answer.remaining = answer.remaining - cost
+  answer.reset_after_us = window_count.charge(key, cost, row.window_ms, answer.reset_after_us, answer.windows)
 end
 
 -- Gives back what was taken age_us ago, when the window had left_us left.

@@ -12,33 +12,22 @@ function limit_sliding_counter.prepare(row)
   return row
 end
 
-function limit_sliding_counter.judge(row, key, cost)
+function limit_sliding_counter.judge(row, key, cost, _, answer)
   local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(key, row.limit, row.window_ms, cost)
   if allowed == nil then
     return nil, left
   end
+  answer.gone_ms = gone_ms
+  answer.moved = moved
   if allowed then
     left = left + cost
   end
-  return {
-    allowed = allowed, remaining = left, reset_after_us = reset_us, retry_after_us = wait_us, gone_ms = gone_ms, moved = moved,
-  }
+  return allowed, left, reset_us, wait_us
 end
 
-function limit_sliding_counter.charge(row, key, cost, judged)
-  judged.remaining = judged.remaining - cost
-  judged.reset_after_us = window_pair.charge(key, cost, row.window_ms, judged.gone_ms or 0, judged.moved)
-end
-
-function limit_sliding_counter.take(row, key, cost, clock_us)
-  local judged, failure = limit_sliding_counter.judge(row, key, cost, clock_us)
-  if not judged then
-    return nil, failure
-  end
-  if judged.allowed and cost > 0 then
-    limit_sliding_counter.charge(row, key, cost, judged, clock_us)
-  end
-  return judged
+function limit_sliding_counter.charge(row, key, cost, _, answer)
+  answer.remaining = answer.remaining - cost
+  answer.reset_after_us = window_pair.charge(key, cost, row.window_ms, answer.gone_ms or 0, answer.moved)
 end
 
 -- Gives back what was taken age_us ago, when left_us remained until all was forgotten: that is this window and the next.

@@ -12,7 +12,7 @@ function limit_sliding_log.prepare(row)
   return row
 end
 
-function limit_sliding_log.judge(row, key, cost, clock_us)
+function limit_sliding_log.judge(row, key, cost, clock_us, answer)
   local limit, window_us = row.limit, row.window_us
   local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(key, window_us, clock_us)
   if not now_us then
@@ -27,32 +27,21 @@ function limit_sliding_log.judge(row, key, cost, clock_us)
     if not room_us then
       return nil, unreadable
     end
-    return {
-      allowed = false, remaining = math.max(limit - count, 0), reset_after_us = reset_us, retry_after_us = room_us - clock_us,
-    }
+    return false, math.max(limit - count, 0), reset_us, room_us - clock_us
   end
-  return {
-    allowed = true, remaining = limit - count, reset_after_us = reset_us, retry_after_us = 0,
-    now_us = now_us, need = need, length = length, expired = expired, oldest = oldest,
-  }
+  answer.now_us = now_us
+  answer.need = need
+  answer.length = length
+  answer.expired = expired
+  answer.oldest = oldest
+  return true, limit - count, reset_us, 0
 end
 
-function limit_sliding_log.charge(row, key, _, judged, clock_us)
-  local window_us, now_us = row.window_us, judged.now_us or clock_us
-  log_entry.append(key, row.limit, window_us, clock_us, now_us, judged.need, judged.length or 0, judged.expired or 0, judged.oldest or '')
-  judged.remaining = judged.remaining - 1
-  judged.reset_after_us = window_us + now_us - clock_us
-end
-
-function limit_sliding_log.take(row, key, cost, clock_us)
-  local judged, failure = limit_sliding_log.judge(row, key, cost, clock_us)
-  if not judged then
-    return nil, failure
-  end
-  if judged.allowed and cost > 0 then
-    limit_sliding_log.charge(row, key, cost, judged, clock_us)
-  end
-  return judged
+function limit_sliding_log.charge(row, key, _, clock_us, answer)
+  local window_us, now_us = row.window_us, answer.now_us or clock_us
+  log_entry.append(key, row.limit, window_us, clock_us, now_us, answer.need, answer.length or 0, answer.expired or 0, answer.oldest or '')
+  answer.remaining = answer.remaining - 1
+  answer.reset_after_us = window_us + now_us - clock_us
 end
 
 -- Takes out the entry of the call that was decided at decided_us, and whose answer was that the log would be empty after left_us.

@@ -16,7 +16,7 @@ local longest_ms = 3153600000000
 -- the key has that value; or nil and a refusal. Without the clock it is read where the bucket needs it.
 function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   local limit_ms = limit * 1000
-  if period_us % limit_ms == 0 and cost <= burst then
+  if period_us % limit_ms == 0 then
     local interval_ms = period_us / limit_ms
     if burst * interval_ms <= longest_ms then
       return ttl_bucket.judge(key, interval_ms, burst * interval_ms, cost)
@@ -36,10 +36,11 @@ end
 -- is full, and the wait until cost is allowed; or nil and a refusal.
 function token_bucket.take(key, limit, period_us, burst, cost, clock_us)
   local limit_ms = limit * 1000
-  if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
+  if period_us % limit_ms == 0 and cost > 0 then
     local interval_ms = period_us / limit_ms
     if burst * interval_ms <= longest_ms then
-      return ttl_bucket.take(key, interval_ms, burst * interval_ms, cost)
+      local capacity_ms = burst * interval_ms
+      return ttl_bucket.take(key, interval_ms, capacity_ms, cost, clock.span_ms(capacity_ms * 1000))
     end
   end
   local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost, clock_us)

@@ -43,15 +43,23 @@ function ttl_bucket.read(key, value)
   return left_ms, stored_ms
 end
 
--- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. What the key
--- has left is read where it is not given. What read does is written out: calling a function costs as much as ten operations.
-function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
+-- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms; own is the text of
+-- that, where it is known. What the key has left is read where it is not given. What read does is written out: calling a function costs as
+-- much as ten operations.
+function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, own, left_ms)
   local level_ms, kept_ms, stored_ms = 0, 0, 0
+  if interval_ms * cost > capacity_ms then
+    return nil, refusal.argument('cost must be at most burst: more is never there')
+  end
   local value = redis.call('GET', key)
   if value then
     left_ms = left_ms or clock.left_ms(key)
-    local by_expiry_ms = tonumber(value)
-    stored_ms = by_expiry_ms or capacity_beside_time(value)
+    local by_expiry_ms = capacity_ms
+    stored_ms = capacity_ms
+    if value ~= own then
+      by_expiry_ms = tonumber(value)
+      stored_ms = by_expiry_ms or capacity_beside_time(value)
+    end
     if left_ms == -1 or not (stored_ms and stored_ms >= 1 and stored_ms <= longest_ms and stored_ms % 1 == 0) then
       return nil, unreadable(key)
     end
@@ -89,11 +97,13 @@ end
 -- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. A
 -- value that is this call's own capacity needs no reading. The rest is left to judge.
 -- Returns allowed, the tokens left after the call, the time until the bucket is full, and the wait until cost is allowed; or
--- nil and a refusal.
-function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
-  local left_ms = clock.left_ms(key)
+-- nil and a refusal. own is the text of the capacity.
+function ttl_bucket.take(key, interval_ms, capacity_ms, cost, own)
   local next_ms = interval_ms * cost
-  local own = clock.span_ms(capacity_ms * 1000)
+  if next_ms > capacity_ms then
+    return nil, refusal.argument('cost must be at most burst: more is never there')
+  end
+  local left_ms = clock.left_ms(key)
   if left_ms == -2 then
     local room_ms = capacity_ms - next_ms
     if cost == 1 then
@@ -124,7 +134,7 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
       return false, (free_ms - free_ms % interval_ms) / interval_ms, left_ms * 1000, -room_ms * 1000
     end
   end
-  local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
+  local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, own, left_ms)
   if allowed == nil then
     return nil, left
   end

@@ -22,17 +22,17 @@
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check(bucket, limits, limits_state, weight, receipt, dedup_us)
   if not receipt then
-    local taken, against, longest_us = limit_set.take(limits, limits_state, weight, limit_set.clock_us(limits))
+    local taken, against, longest_us = limit_set.judge(limits, limits_state, weight, false, true)
     if not taken then
       return nil, against
     end
-    return against == 0, false, against, longest_us, taken
+    return against == 0, false, against, longest_us, taken -- rlfunc:ignore result-type a refusal is not in taken
   end
   local clock_us, known_us = clock.now_us(), dedup_us or limit_set.longest_us(limits)
   local known = receipt_set.knows(bucket, receipt, clock_us, known_us)
-  local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, known, clock_us, false)
+  local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, known, false, clock_us)
   if not all then
-    return nil, refused
+    return nil, refused -- rlfunc:ignore result-nil limit_set.judge returns nil with a refusal only
   end
   if refused > 0 then
     return false, known, refused, wait_us, all

@@ -15,7 +15,7 @@
 --- @error  RLSTATE                                 the key of a limit holds what its kind does not keep
 local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_us)
   if not receipt then
-    local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, false, limit_set.clock_us(limits), false)
+    local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, false, false)
     if not all then
       return nil, refused
     end
@@ -23,9 +23,9 @@ local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_u
   end
   local clock_us = clock.now_us()
   local known = receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_set.longest_us(limits))
-  local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, known, clock_us, false)
+  local all, refused, wait_us = limit_set.judge(limits, limits_state, weight, known, false, clock_us)
   if not all then
-    return nil, refused
+    return nil, refused -- rlfunc:ignore result-nil limit_set.judge returns nil with a refusal only
   end
   return refused == 0, known, refused, wait_us, all
 end

@@ -81,7 +81,7 @@ local function rlfunc_failed(failure, keys, parts)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=97 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -162,7 +162,11 @@ end
 
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  if ttl_us % 1000 == 0 then
+    redis.call('PEXPIRE', key, ttl_us / 1000)
+  else
+    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  end
 end
 
 -- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.
@@ -200,7 +204,7 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=55 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=64 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -237,8 +241,17 @@ end
 
 -- The same for the first of several subjects whose block holds, with its place among others; 0 for bucket's.
 function block_state.read_any(bucket, others)
+  local found
+  if #others == 0 then
+    found = redis.call('EXISTS', bucket)
+  else
+    found = redis.call('EXISTS', bucket, unpack(others))
+  end
+  if found == 0 then
+    return 0, 0, 0
+  end
   local left_ms, tier = block_state.read(bucket)
-  if left_ms ~= 0 or #others == 0 or redis.call('EXISTS', unpack(others)) == 0 then
+  if left_ms ~= 0 then
     return left_ms, tier, 0
   end
   for i = 1, #others do
@@ -1074,6 +1087,35 @@ local function abuse_v1_attempt(keys, args)
             return {rlfunc_head + 3510, rlfunc_word}
           end
           return rlfunc_head + 3510
+        end
+      end
+      if rlfunc_head == 1 and #out_tiers > 1 and out_retry_after_us == 0 then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_tiers do
+          local row = out_tiers[i]
+          local row_count = row.count
+          local row_remaining = row.remaining
+          local rlfunc_word = 0
+          if row_count ~= 0 then
+            if not (row_count >= 0 and row_count <= 1000000 and row_count % 1 == 0) then
+              rlfunc_wrong = 'result tiers.count must be a whole number from 0 to 1000000'
+            end
+            rlfunc_word = rlfunc_word + row_count
+          end
+          if row_remaining ~= 0 then
+            if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
+              rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_remaining / 1000 * 1000001
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_remaining % 1000 ~= 0 then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_tiers * 3510, nil, nil, nil, nil}, 1

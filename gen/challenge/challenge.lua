@@ -81,7 +81,7 @@ local function rlfunc_failed(failure, keys, parts)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=97 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -162,7 +162,11 @@ end
 
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  if ttl_us % 1000 == 0 then
+    redis.call('PEXPIRE', key, ttl_us / 1000)
+  else
+    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  end
 end
 
 -- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.

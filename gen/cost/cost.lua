@@ -81,7 +81,7 @@ local function rlfunc_failed(failure, keys, parts)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=97 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -162,7 +162,11 @@ end
 
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  if ttl_us % 1000 == 0 then
+    redis.call('PEXPIRE', key, ttl_us / 1000)
+  else
+    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  end
 end
 
 -- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.
@@ -1843,6 +1847,44 @@ local function cost_v1_peek(keys, args)
           return rlfunc_head + 32
         end
       end
+      if rlfunc_head == 1 and #out_limits > 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_limits do
+          local row = out_limits[i]
+          local row_allowed = row.allowed
+          local row_spent_micros = row.spent_micros
+          local row_remaining_micros = row.remaining_micros
+          local row_retry_after_us = row.retry_after_us
+          local rlfunc_word = 0
+          if row_allowed then
+            rlfunc_word = rlfunc_word + 1
+          end
+          if row_spent_micros ~= 0 then
+            if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+              rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_remaining_micros ~= 0 then
+            if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_retry_after_us ~= 0 then
+            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_spent_micros % 1000 ~= 0 or row_remaining_micros ~= 0 or row_retry_after_us ~= 0 then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
+        end
+      end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 32, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -2116,6 +2158,44 @@ local function cost_v1_reserve(keys, args)
             return {rlfunc_head + 16, rlfunc_word}
           end
           return rlfunc_head + 16
+        end
+      end
+      if rlfunc_head == 1 and #out_limits > 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_limits do
+          local row = out_limits[i]
+          local row_allowed = row.allowed
+          local row_spent_micros = row.spent_micros
+          local row_remaining_micros = row.remaining_micros
+          local row_retry_after_us = row.retry_after_us
+          local rlfunc_word = 0
+          if row_allowed then
+            rlfunc_word = rlfunc_word + 1
+          end
+          if row_spent_micros ~= 0 then
+            if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+              rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_remaining_micros ~= 0 then
+            if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_retry_after_us ~= 0 then
+            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_spent_micros % 1000 ~= 0 or row_remaining_micros ~= 0 or row_retry_after_us ~= 0 then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1

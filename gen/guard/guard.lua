@@ -154,7 +154,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=97 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -235,7 +235,11 @@ end
 
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  if ttl_us % 1000 == 0 then
+    redis.call('PEXPIRE', key, ttl_us / 1000)
+  else
+    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  end
 end
 
 -- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.
@@ -273,7 +277,7 @@ end
 return refusal
 end)()
 
-local block_state = (function() -- rlfunc: lines=55 file=functions/lib/block_state.lua
+local block_state = (function() -- rlfunc: lines=64 file=functions/lib/block_state.lua
 --- A block: it holds for as long as its key has left, and nothing else tells when it ends.
 ---
 --- The value says who started it: 'tier 2', 'manual', or 'manual <reason>'.
@@ -310,8 +314,17 @@ end
 
 -- The same for the first of several subjects whose block holds, with its place among others; 0 for bucket's.
 function block_state.read_any(bucket, others)
+  local found
+  if #others == 0 then
+    found = redis.call('EXISTS', bucket)
+  else
+    found = redis.call('EXISTS', bucket, unpack(others))
+  end
+  if found == 0 then
+    return 0, 0, 0
+  end
   local left_ms, tier = block_state.read(bucket)
-  if left_ms ~= 0 or #others == 0 or redis.call('EXISTS', unpack(others)) == 0 then
+  if left_ms ~= 0 then
     return left_ms, tier, 0
   end
   for i = 1, #others do
@@ -736,7 +749,7 @@ end
 return window_log
 end)()
 
-local limit_sliding_log = (function() -- rlfunc: lines=63 file=functions/lib/limit_sliding_log.lua
+local limit_sliding_log = (function() -- rlfunc: lines=52 file=functions/lib/limit_sliding_log.lua
 --- A sliding_log as a kind of limit.
 --- @use log_entry refusal window_log
 --- @lib limit_sliding_log
@@ -751,7 +764,7 @@ function limit_sliding_log.prepare(row)
   return row
 end
 
-function limit_sliding_log.judge(row, key, cost, clock_us)
+function limit_sliding_log.judge(row, key, cost, clock_us, answer)
   local limit, window_us = row.limit, row.window_us
   local now_us, count, newest_us, oldest_us, need, length, expired, oldest = window_log.read(key, window_us, clock_us)
   if not now_us then
@@ -766,32 +779,21 @@ function limit_sliding_log.judge(row, key, cost, clock_us)
     if not room_us then
       return nil, unreadable
     end
-    return {
-      allowed = false, remaining = math.max(limit - count, 0), reset_after_us = reset_us, retry_after_us = room_us - clock_us,
-    }
+    return false, math.max(limit - count, 0), reset_us, room_us - clock_us
   end
-  return {
-    allowed = true, remaining = limit - count, reset_after_us = reset_us, retry_after_us = 0,
-    now_us = now_us, need = need, length = length, expired = expired, oldest = oldest,
-  }
+  answer.now_us = now_us
+  answer.need = need
+  answer.length = length
+  answer.expired = expired
+  answer.oldest = oldest
+  return true, limit - count, reset_us, 0
 end
 
-function limit_sliding_log.charge(row, key, _, judged, clock_us)
-  local window_us, now_us = row.window_us, judged.now_us or clock_us
-  log_entry.append(key, row.limit, window_us, clock_us, now_us, judged.need, judged.length or 0, judged.expired or 0, judged.oldest or '')
-  judged.remaining = judged.remaining - 1
-  judged.reset_after_us = window_us + now_us - clock_us
-end
-
-function limit_sliding_log.take(row, key, cost, clock_us)
-  local judged, failure = limit_sliding_log.judge(row, key, cost, clock_us)
-  if not judged then
-    return nil, failure
-  end
-  if judged.allowed and cost > 0 then
-    limit_sliding_log.charge(row, key, cost, judged, clock_us)
-  end
-  return judged
+function limit_sliding_log.charge(row, key, _, clock_us, answer)
+  local window_us, now_us = row.window_us, answer.now_us or clock_us
+  log_entry.append(key, row.limit, window_us, clock_us, now_us, answer.need, answer.length or 0, answer.expired or 0, answer.oldest or '')
+  answer.remaining = answer.remaining - 1
+  answer.reset_after_us = window_us + now_us - clock_us
 end
 
 -- Takes out the entry of the call that was decided at decided_us, and whose answer was that the log would be empty after left_us.
@@ -962,7 +964,7 @@ end
 return window_pair
 end)()
 
-local limit_sliding_counter = (function() -- rlfunc: lines=51 file=functions/lib/limit_sliding_counter.lua
+local limit_sliding_counter = (function() -- rlfunc: lines=40 file=functions/lib/limit_sliding_counter.lua
 --- A sliding_counter as a kind of limit.
 --- @use refusal window_pair
 --- @lib limit_sliding_counter
@@ -977,33 +979,22 @@ function limit_sliding_counter.prepare(row)
   return row
 end
 
-function limit_sliding_counter.judge(row, key, cost)
+function limit_sliding_counter.judge(row, key, cost, _, answer)
   local allowed, left, wait_us, reset_us, gone_ms, moved = window_pair.judge(key, row.limit, row.window_ms, cost)
   if allowed == nil then
     return nil, left
   end
+  answer.gone_ms = gone_ms
+  answer.moved = moved
   if allowed then
     left = left + cost
   end
-  return {
-    allowed = allowed, remaining = left, reset_after_us = reset_us, retry_after_us = wait_us, gone_ms = gone_ms, moved = moved,
-  }
+  return allowed, left, reset_us, wait_us
 end
 
-function limit_sliding_counter.charge(row, key, cost, judged)
-  judged.remaining = judged.remaining - cost
-  judged.reset_after_us = window_pair.charge(key, cost, row.window_ms, judged.gone_ms or 0, judged.moved)
-end
-
-function limit_sliding_counter.take(row, key, cost, clock_us)
-  local judged, failure = limit_sliding_counter.judge(row, key, cost, clock_us)
-  if not judged then
-    return nil, failure
-  end
-  if judged.allowed and cost > 0 then
-    limit_sliding_counter.charge(row, key, cost, judged, clock_us)
-  end
-  return judged
+function limit_sliding_counter.charge(row, key, cost, _, answer)
+  answer.remaining = answer.remaining - cost
+  answer.reset_after_us = window_pair.charge(key, cost, row.window_ms, answer.gone_ms or 0, answer.moved)
 end
 
 -- Gives back what was taken age_us ago, when left_us remained until all was forgotten: that is this window and the next.
@@ -1295,7 +1286,7 @@ end
 return window_count
 end)()
 
-local limit_fixed_window = (function() -- rlfunc: lines=46 file=functions/lib/limit_fixed_window.lua
+local limit_fixed_window = (function() -- rlfunc: lines=36 file=functions/lib/limit_fixed_window.lua
 --- A fixed_window as a kind of limit.
 --- @use window_count
 --- @lib limit_fixed_window
@@ -1307,31 +1298,21 @@ function limit_fixed_window.prepare(row)
   return row
 end
 
-function limit_fixed_window.judge(row, key, cost)
+function limit_fixed_window.judge(row, key, cost, _, answer)
   local allowed, left, wait_us, end_us, windows = window_count.judge(key, row.limit, row.window_ms, cost)
   if allowed == nil then
     return nil, left
   end
+  answer.windows = windows
   if allowed then
     left = left + cost
   end
-  return {allowed = allowed, remaining = left, reset_after_us = end_us, retry_after_us = wait_us, windows = windows}
+  return allowed, left, end_us, wait_us
 end
 
-function limit_fixed_window.charge(row, key, cost, judged)
-  judged.remaining = judged.remaining - cost
-  judged.reset_after_us = window_count.charge(key, cost, row.window_ms, judged.reset_after_us, judged.windows)
-end
-
-function limit_fixed_window.take(row, key, cost, clock_us)
-  local judged, failure = limit_fixed_window.judge(row, key, cost, clock_us)
-  if not judged then
-    return nil, failure
-  end
-  if judged.allowed and cost > 0 then
-    limit_fixed_window.charge(row, key, cost, judged, clock_us)
-  end
-  return judged
+function limit_fixed_window.charge(row, key, cost, _, answer)
+  answer.remaining = answer.remaining - cost
+  answer.reset_after_us = window_count.charge(key, cost, row.window_ms, answer.reset_after_us, answer.windows)
 end
 
 -- Gives back what was taken age_us ago, when the window had left_us left.
@@ -1344,7 +1325,7 @@ end
 return limit_fixed_window
 end)()
 
-local ttl_bucket = (function() -- rlfunc: lines=142 file=functions/lib/ttl_bucket.lua
+local ttl_bucket = (function() -- rlfunc: lines=152 file=functions/lib/ttl_bucket.lua
 --- A token bucket that is its key's expiry: where the emission interval is whole milliseconds, no clock is read.
 ---
 --- The key expires when the bucket is full. Its value is the capacity of the call that wrote it, in milliseconds, which is at
@@ -1390,15 +1371,23 @@ function ttl_bucket.read(key, value)
   return left_ms, stored_ms
 end
 
--- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms. What the key
--- has left is read where it is not given. What read does is written out: calling a function costs as much as ten operations.
-function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
+-- What token_bucket.judge returns, for a bucket that gains a token each interval_ms and fills in capacity_ms; own is the text of
+-- that, where it is known. What the key has left is read where it is not given. What read does is written out: calling a function costs as
+-- much as ten operations.
+function ttl_bucket.judge(key, interval_ms, capacity_ms, cost, own, left_ms)
   local level_ms, kept_ms, stored_ms = 0, 0, 0
+  if interval_ms * cost > capacity_ms then
+    return nil, refusal.argument('cost must be at most burst: more is never there')
+  end
   local value = redis.call('GET', key)
   if value then
     left_ms = left_ms or clock.left_ms(key)
-    local by_expiry_ms = tonumber(value)
-    stored_ms = by_expiry_ms or capacity_beside_time(value)
+    local by_expiry_ms = capacity_ms
+    stored_ms = capacity_ms
+    if value ~= own then
+      by_expiry_ms = tonumber(value)
+      stored_ms = by_expiry_ms or capacity_beside_time(value)
+    end
     if left_ms == -1 or not (stored_ms and stored_ms >= 1 and stored_ms <= longest_ms and stored_ms % 1 == 0) then
       return nil, unreadable(key)
     end
@@ -1436,11 +1425,13 @@ end
 -- commands: where the level has room the expiry moves while the value is read, and moves back where the value can not stand. A
 -- value that is this call's own capacity needs no reading. The rest is left to judge.
 -- Returns allowed, the tokens left after the call, the time until the bucket is full, and the wait until cost is allowed; or
--- nil and a refusal.
-function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
-  local left_ms = clock.left_ms(key)
+-- nil and a refusal. own is the text of the capacity.
+function ttl_bucket.take(key, interval_ms, capacity_ms, cost, own)
   local next_ms = interval_ms * cost
-  local own = clock.span_ms(capacity_ms * 1000)
+  if next_ms > capacity_ms then
+    return nil, refusal.argument('cost must be at most burst: more is never there')
+  end
+  local left_ms = clock.left_ms(key)
   if left_ms == -2 then
     local room_ms = capacity_ms - next_ms
     if cost == 1 then
@@ -1471,7 +1462,7 @@ function ttl_bucket.take(key, interval_ms, capacity_ms, cost)
       return false, (free_ms - free_ms % interval_ms) / interval_ms, left_ms * 1000, -room_ms * 1000
     end
   end
-  local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, left_ms)
+  local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, interval_ms, capacity_ms, cost, own, left_ms)
   if allowed == nil then
     return nil, left
   end
@@ -1625,7 +1616,7 @@ end
 return value_bucket
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=83 file=functions/lib/token_bucket.lua
+local token_bucket = (function() -- rlfunc: lines=84 file=functions/lib/token_bucket.lua
 --- A token bucket, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
 ---
 --- The tat (theoretical arrival time) is when the bucket will be full; taking a token moves it one emission interval
@@ -1644,7 +1635,7 @@ local longest_ms = 3153600000000
 -- the key has that value; or nil and a refusal. Without the clock it is read where the bucket needs it.
 function token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
   local limit_ms = limit * 1000
-  if period_us % limit_ms == 0 and cost <= burst then
+  if period_us % limit_ms == 0 then
     local interval_ms = period_us / limit_ms
     if burst * interval_ms <= longest_ms then
       return ttl_bucket.judge(key, interval_ms, burst * interval_ms, cost)
@@ -1664,10 +1655,11 @@ end
 -- is full, and the wait until cost is allowed; or nil and a refusal.
 function token_bucket.take(key, limit, period_us, burst, cost, clock_us)
   local limit_ms = limit * 1000
-  if period_us % limit_ms == 0 and cost <= burst and cost > 0 then
+  if period_us % limit_ms == 0 and cost > 0 then
     local interval_ms = period_us / limit_ms
     if burst * interval_ms <= longest_ms then
-      return ttl_bucket.take(key, interval_ms, burst * interval_ms, cost)
+      local capacity_ms = burst * interval_ms
+      return ttl_bucket.take(key, interval_ms, capacity_ms, cost, clock.span_ms(capacity_ms * 1000))
     end
   end
   local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, limit, period_us, burst, cost, clock_us)
@@ -1711,43 +1703,76 @@ end
 return token_bucket
 end)()
 
-local limit_gcra = (function() -- rlfunc: lines=46 file=functions/lib/limit_gcra.lua
+local limit_gcra = (function() -- rlfunc: lines=79 file=functions/lib/limit_gcra.lua
 --- A gcra as a kind of limit.
---- @use token_bucket
+--- @use token_bucket ttl_bucket
 --- @lib limit_gcra
 local limit_gcra = {redis_type = 'string'}
 
-function limit_gcra.prepare(row)
-  row.timed = row.window_us % (row.limit * 1000) > 0
-  row.weighs = true
-  return row
+-- The longest time in which a bucket may fill, 100 years.
+local longest_ms = 3153600000000
+
+-- The milliseconds in which a bucket gains a token, where its key's expiry can be the tat; else 0.
+local function whole_interval_ms(limit, period_us, burst)
+  local interval_ms = period_us / (limit * 1000)
+  if interval_ms % 1 == 0 and burst * interval_ms <= longest_ms then
+    return interval_ms
+  end
+  return 0
 end
 
-function limit_gcra.judge(row, key, cost, clock_us)
+local function judge_timed(row, key, cost, clock_us, answer)
   local allowed, left, wait_us, full_us, next_full_us, value = token_bucket.judge(key, row.limit, row.window_us, row.burst, cost, clock_us)
   if allowed == nil then
     return nil, left
   end
+  answer.next_full_us = next_full_us
+  answer.value = value
   if allowed then
     left = left + cost
   end
-  return {
-    allowed = allowed, remaining = left, reset_after_us = full_us, retry_after_us = wait_us, next_full_us = next_full_us, value = value,
-  }
+  return allowed, left, full_us, wait_us
 end
 
-function limit_gcra.charge(_, key, cost, judged)
-  judged.remaining = judged.remaining - cost
-  judged.reset_after_us = judged.next_full_us or 0
-  token_bucket.store(key, judged.reset_after_us, judged.value)
+function limit_gcra.prepare(row)
+  row.interval_ms = whole_interval_ms(row.limit, row.window_us, row.burst)
+  row.capacity_ms = row.burst * row.interval_ms
+  row.capacity = string.format('%.0f', row.capacity_ms)
+  row.timed = row.interval_ms == 0
+  row.weighs = true
+  if row.timed then
+    row.judge = judge_timed
+  end
+  if row.timed or row.cost == 0 then
+    row.take = nil
+  end
+  return row
 end
 
-function limit_gcra.take(row, key, cost, clock_us)
-  local allowed, left, full_us, wait_us = token_bucket.take(key, row.limit, row.window_us, row.burst, cost, clock_us)
+function limit_gcra.judge(row, key, cost, _, answer)
+  -- rlfunc:ignore maybe-nil prepare sets them
+  local allowed, left, wait_us, full_us, next_full_us, value = ttl_bucket.judge(key, row.interval_ms, row.capacity_ms, cost, row.capacity)
   if allowed == nil then
     return nil, left
   end
-  return {allowed = allowed, remaining = left, reset_after_us = full_us, retry_after_us = wait_us}
+  answer.next_full_us = next_full_us
+  answer.value = value
+  if allowed then
+    left = left + cost
+  end
+  return allowed, left, full_us, wait_us
+end
+
+function limit_gcra.charge(_, key, cost, _, answer)
+  local full_us = answer.next_full_us or 0
+  answer.remaining = answer.remaining - cost
+  answer.reset_after_us = full_us
+  token_bucket.store(key, full_us, answer.value)
+end
+
+function limit_gcra.take(row, key, cost)
+  -- rlfunc:ignore call-argument prepare sets them
+  return ttl_bucket.take(key, row.interval_ms, row.capacity_ms, cost, row.capacity) -- rlfunc:ignore maybe-nil as above
 end
 
 -- Gives back what was taken age_us ago, when the bucket was full after left_us.
@@ -1760,12 +1785,14 @@ end
 return limit_gcra
 end)()
 
-local limit = (function() -- rlfunc: lines=57 file=functions/lib/limit.lua
+local limit = (function() -- rlfunc: lines=59 file=functions/lib/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its answer.
 ---
---- A kind is a lib file. Its prepare checks a row; judge reads what the row's key says to a cost, and writes nothing; charge takes
---- what judge allowed; take does both at once, where that is cheaper; give_back returns what a call took. prepare says of a row
---- whether a call's weight multiplies its cost (weighs), and whether it needs the clock (timed).
+--- A kind is a lib file. Its prepare checks a row, and says whether a call's weight multiplies its cost (weighs), and whether it needs
+--- the clock (timed). judge reads what the row's key says to a cost, and writes nothing; it returns whether that allows, what is left
+--- without the call, the time until all is, and the wait; and it adds to the row's answer what charge needs. charge takes what judge
+--- allowed, and puts right what the answer says of that. take, which a kind may lack, does both in fewer commands, and returns what is
+--- left after the call. give_back returns what a call took.
 --- @use refusal limit_sliding_log limit_sliding_counter limit_fixed_window limit_gcra
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
@@ -1796,6 +1823,11 @@ function limit.prepare(row, above)
   end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
+  row.redis_type = kind.redis_type
+  row.judge = kind.judge
+  row.charge = kind.charge
+  row.take = kind.take
+  row.give_back = kind.give_back
   local fine, failure = kind.prepare(row)
   if not fine then
     return nil, failure
@@ -1809,22 +1841,19 @@ function limit.prepare(row, above)
       row.like = true
     end
   end
-  row.redis_type = kind.redis_type
-  row.judge = kind.judge
-  row.charge = kind.charge
-  row.take = kind.take
-  row.give_back = kind.give_back
   return row
 end
 
 return limit
 end)()
 
-local limit_set = (function() -- rlfunc: lines=122 file=functions/lib/limit_set.lua
+local limit_set = (function() -- rlfunc: lines=142 file=functions/lib/limit_set.lua
 --- Limits of one or several subjects, judged together before any is charged.
 --- @use clock refusal
 --- @lib limit_set
 local limit_set = {none = {}} -- none is the answers of a group without rows
+
+local answers = {}
 
 -- The refusal of a row, with its place.
 local function misplaced(place, failure)
@@ -1852,83 +1881,101 @@ function limit_set.cost_of(row, weight)
   return row.cost
 end
 
--- The clock, or 0 where no row needs it.
-function limit_set.clock_us(limits)
-  if #limits > 0 and limits[#limits].clocked then
-    return clock.now_us()
+-- The answers of so many rows: the tables of the call before, whose every field a call writes before it reads it. Making them took a
+-- twentieth of a call.
+local function answers_of(count)
+  local all = answers[count]
+  if not all then
+    all = {}
+    for i = 1, count do
+      all[i] = {allowed = true, remaining = 0, reset_after_us = 0, retry_after_us = 0}
+    end
+    answers[count] = all -- rlfunc:ignore library-state no call reads what another one wrote
   end
-  return 0
-end
-
--- Judges every row and writes nothing; a known receipt passes all but global limits. Where taking is set and no row above refuses, the
--- last row is charged as it is judged, in fewer commands. Returns the answer for each row, how many refuse the call, the longest of
--- their waits, and how many of those that refuse are not global; or nil and a refusal.
-function limit_set.judge(limits, states, weight, known, clock_us, taking)
-  local all, refused, wait_us, own, count = {nil, nil}, 0, 0, 0, #limits -- room for two: a table that grows costs more than a large one
-  for i = 1, count do
-    local row = limits[i]
-    local decide = row.judge
-    if row.like then
-      local same = twice(states, i)
-      if same then
-        return nil, same
-      end
-    end
-    if taking and i == count and refused == 0 then
-      decide = row.take
-    end
-    local judged, failure = decide(row, states[i], limit_set.cost_of(row, weight), clock_us)
-    if not judged then
-      return nil, misplaced(i, failure)
-    end
-    all[i] = judged
-    if known and not row.global then
-      judged.allowed = true
-      judged.retry_after_us = 0
-    elseif not judged.allowed and not row.shadow then
-      refused = refused + 1
-      if not row.global then
-        own = own + 1
-      end
-      if judged.retry_after_us > wait_us then
-        wait_us = judged.retry_after_us
-      end
-    end
-  end
-  return all, refused, wait_us, own
+  return all
 end
 
 -- Charges the rows up to the last-th that allow, as all do but shadows. Returns whether any of them costs.
 local function charge(limits, states, all, weight, known, clock_us, last)
   local costs = false
   for i = 1, last do
-    local row, judged = limits[i], all[i]
-    local cost = limit_set.cost_of(row, weight)
-    if judged and cost > 0 and (row.global or not known) then
+    local row, answer = limits[i], all[i]
+    local cost = row.cost
+    if weight ~= 1 then
+      cost = limit_set.cost_of(row, weight)
+    end
+    if answer and cost > 0 and (row.global or not known) then
       costs = true
-      if judged.allowed then
-        row.charge(row, states[i], cost, judged, clock_us)
+      if answer.allowed then
+        row.charge(row, states[i], cost, clock_us, answer)
       end
     end
   end
   return costs
 end
 
+-- Judges every row; a known receipt passes all but global limits. Where taking is set and no row refuses, all are charged, and the last
+-- one as it is judged, if its kind does that in fewer commands; else nothing is written. Without the clock it is read where a row needs
+-- it. Returns the answer for each row, how many refuse the call, the longest of their waits, how many of those that refuse are not
+-- global, and the clock, 0 where no row needed it; or nil and a refusal.
+function limit_set.judge(limits, states, weight, known, taking, clock_us)
+  local count = #limits
+  local all = answers[count] or answers_of(count)
+  local refused, longest_us, own, rest = 0, 0, 0, count
+  if clock_us == nil then
+    clock_us = 0
+    if count > 0 and limits[count].clocked then
+      clock_us = clock.now_us()
+    end
+  end
+  for i = 1, count do
+    local row, answer = limits[i], all[i]
+    local cost, decide = row.cost, row.judge
+    if weight ~= 1 then
+      cost = limit_set.cost_of(row, weight)
+    end
+    if row.like then
+      local same = twice(states, i)
+      if same then
+        return nil, same
+      end
+    end
+    if taking and i == count and refused == 0 and row.take then
+      decide = row.take
+      rest = count - 1
+    end
+    local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer)
+    if allowed == nil or reset_us == nil or wait_us == nil then
+      return nil, misplaced(i, left)
+    end
+    if not allowed then
+      if known and not row.global then
+        allowed = true
+        wait_us = 0
+      elseif not row.shadow then
+        refused = refused + 1
+        if not row.global then
+          own = own + 1
+        end
+        if wait_us > longest_us then
+          longest_us = wait_us
+        end
+      end
+    end
+    answer.allowed = allowed
+    answer.remaining = left
+    answer.reset_after_us = reset_us
+    answer.retry_after_us = wait_us
+  end
+  if taking and refused == 0 and rest > 0 then
+    charge(limits, states, all, weight, known, clock_us, rest)
+  end
+  return all, refused, longest_us, own, clock_us
+end
+
 -- Charges every row that allows; for a known receipt only global limits. Returns whether any row costs.
 function limit_set.charge(limits, states, all, weight, known, clock_us)
   return charge(limits, states, all, weight, known, clock_us, #limits)
-end
-
--- Judges every row, and charges all if none refuses. Returns what judge returns.
-function limit_set.take(limits, states, weight, clock_us)
-  local all, refused, wait_us = limit_set.judge(limits, states, weight, false, clock_us, true)
-  if not all then
-    return nil, refused
-  end
-  if refused == 0 and #limits > 1 then
-    charge(limits, states, all, weight, false, clock_us, #limits - 1)
-  end
-  return all, refused, wait_us
 end
 
 -- The longest window of the rows.
@@ -3477,7 +3524,7 @@ function admission.judge(
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_own = limit_set.judge(limits, limits_state, weight, known, clock_us, false)
+  local rows, refused, wait_us, refused_own = limit_set.judge(limits, limits_state, weight, known, false, clock_us)
   if not rows then
     return nil, refused
   end
@@ -4243,7 +4290,7 @@ end
 return looking
 end)()
 
-do -- rlfunc: lines=120 file=functions/guard/admit.lua
+do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- Decides a request: all of it is allowed and charged, or none is.
 ---
 --- A request may have several subjects. Attempts, and the block that they start, are those of the call's subject; each limit may be
@@ -4318,14 +4365,13 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
-    local now_us = limit_set.clock_us(limits)
-    local rows, refused, wait_us = limit_set.take(limits, limits_state, weight, now_us)
+    local rows, refused, wait_us, _, now_us = limit_set.judge(limits, limits_state, weight, false, true)
     if not rows then
       return nil, refused
     elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none -- rlfunc:ignore result-type a refusal is not in rows
     end
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none -- rlfunc:ignore result-type as above
   end
   local clock_us = clock.now_us()
   local known, mark, spent = receipt_set.look(receipts, receipt, clock_us, dedup_us, repeats)
@@ -4443,6 +4489,9 @@ local function rlfunc_limits_rows(text)
   rlfunc_limits_kept = rlfunc_limits_kept + 1
   return rows
 end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_limits_state_of = {}
 
 -- A row of budgets from the cells of its text; or nil and a refusal.
 local function rlfunc_budgets_row(rlfunc_cells, rlfunc_place, rlfunc_above)
@@ -4610,7 +4659,11 @@ local function guard_v1_admit(keys, args)
   if rlfunc_keys < rlfunc_key + rlfunc_limits then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits_state = {nil, nil}
+  local limits_state = rlfunc_limits_state_of[rlfunc_limits]
+  if not limits_state then
+    limits_state = {}
+    rlfunc_limits_state_of[rlfunc_limits] = limits_state
+  end
   for rlfunc_row = 1, rlfunc_limits do
     local rlfunc_of = keys[rlfunc_key + rlfunc_row]
     if rlfunc_of:find('{}', 1, true) then
@@ -4851,6 +4904,45 @@ local function guard_v1_admit(keys, args)
           return rlfunc_head + 2227680
         end
       end
+      if rlfunc_head == 1 and #out_limits > 1 and #out_budgets == 0 and #out_tiers == 0 and out_retry_after_us == 0 and out_at_us == 0 and out_reservation == '' then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_limits do
+          local row = out_limits[i]
+          local row_allowed = row.allowed
+          local row_remaining = row.remaining
+          local row_reset_after_us = row.reset_after_us
+          local row_retry_after_us = row.retry_after_us
+          local rlfunc_word = 0
+          if row_allowed then
+            rlfunc_word = rlfunc_word + 1
+          end
+          if row_remaining ~= 0 then
+            if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
+              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+            end
+            rlfunc_word = rlfunc_word + row_remaining * 2
+          end
+          if row_reset_after_us ~= 0 then
+            if not (row_reset_after_us >= 0 and row_reset_after_us <= 9007199254740992 and row_reset_after_us % 1 == 0) then
+              rlfunc_wrong = 'result limits.reset_after must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_retry_after_us ~= 0 then
+            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_reset_after_us % 1000 ~= 0 or row_retry_after_us ~= 0 then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
+        end
+      end
       local reply, rlfunc_at = {rlfunc_head + #out_limits * 2227680, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -5007,7 +5099,7 @@ local function give_back(bucket, challenges, charges, limits, limits_state, weig
   end
   -- What can not be read refuses before anything is written.
   local clock_us = clock.now_us()
-  local rows, no_limits = limit_set.judge(limits, limits_state, weight, false, clock_us, false)
+  local rows, no_limits = limit_set.judge(limits, limits_state, weight, false, false, clock_us)
   if not rows then
     return nil, no_limits
   end
@@ -5117,6 +5209,9 @@ local function rlfunc_limits_rows(text)
   rlfunc_limits_kept = rlfunc_limits_kept + 1
   return rows
 end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_limits_state_of = {}
 local rlfunc_none = {} -- the rows of a group without any
 
 -- Joins give_back to Redis.
@@ -5150,7 +5245,11 @@ local function guard_v1_give_back(keys, args)
   if rlfunc_keys < rlfunc_key + rlfunc_limits then
     return {err = 'RLARG give_back must be called with as many keys and arguments as its groups have rows'}
   end
-  local limits_state = {nil, nil}
+  local limits_state = rlfunc_limits_state_of[rlfunc_limits]
+  if not limits_state then
+    limits_state = {}
+    rlfunc_limits_state_of[rlfunc_limits] = limits_state
+  end
   for rlfunc_row = 1, rlfunc_limits do
     local rlfunc_of = keys[rlfunc_key + rlfunc_row]
     if rlfunc_of:find('{}', 1, true) then
@@ -5404,6 +5503,35 @@ local function guard_v1_look(keys, args)
             return {rlfunc_head + 1, rlfunc_word}
           end
           return rlfunc_head + 1
+        end
+      end
+      if rlfunc_head == 1 and #out_admissions > 1 and #out_attempts == 0 and #out_strikes == 0 and #out_reservations == 0 and #out_challenges == 0 and out_now_us == 0 then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_admissions do
+          local row = out_admissions[i]
+          local row_limit = row.limit
+          local row_at_us = row.at_us
+          local rlfunc_word = 0
+          if row_limit ~= 0 then
+            if not (row_limit >= 0 and row_limit <= 16 and row_limit % 1 == 0) then
+              rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
+            end
+            rlfunc_word = rlfunc_word + row_limit
+          end
+          if row_at_us ~= 0 then
+            if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
+              rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_at_us / 1000 * 17
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_at_us % 1000 ~= 0 then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_admissions, nil, nil, nil, nil}, 1

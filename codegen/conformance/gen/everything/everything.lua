@@ -901,6 +901,10 @@ local function rlfunc_first_rows(text)
   return rows
 end
 
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_first_state_of = {}
+local rlfunc_first_seen_of = {}
+
 -- A row of second from the cells of its text; or nil and a refusal.
 local function rlfunc_second_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   local in_name = rlfunc_pack.text(rlfunc_cells[1])
@@ -991,6 +995,10 @@ local function rlfunc_second_rows(text)
   return rows
 end
 
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_second_state_of = {}
+local rlfunc_second_seen_of = {}
+
 -- A row of last from the cells of its text; or nil and a refusal.
 local function rlfunc_last_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   local in_n
@@ -1051,8 +1059,16 @@ local function everything_v2_mixed(keys, args)
   if rlfunc_keys < rlfunc_key + rlfunc_first * 2 then
     return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
   end
-  local first_state = {nil, nil}
-  local first_seen = {nil, nil}
+  local first_state = rlfunc_first_state_of[rlfunc_first]
+  if not first_state then
+    first_state = {}
+    rlfunc_first_state_of[rlfunc_first] = first_state
+  end
+  local first_seen = rlfunc_first_seen_of[rlfunc_first]
+  if not first_seen then
+    first_seen = {}
+    rlfunc_first_seen_of[rlfunc_first] = first_seen
+  end
   for rlfunc_row = 1, rlfunc_first do
     local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
     if rlfunc_of:find('{}', 1, true) then
@@ -1100,8 +1116,16 @@ local function everything_v2_mixed(keys, args)
   if rlfunc_keys < rlfunc_key + rlfunc_second * 2 then
     return {err = 'RLARG mixed must be called with as many keys and arguments as its groups have rows'}
   end
-  local second_state = {nil, nil}
-  local second_seen = {nil, nil}
+  local second_state = rlfunc_second_state_of[rlfunc_second]
+  if not second_state then
+    second_state = {}
+    rlfunc_second_state_of[rlfunc_second] = second_state
+  end
+  local second_seen = rlfunc_second_seen_of[rlfunc_second]
+  if not second_seen then
+    second_seen = {}
+    rlfunc_second_seen_of[rlfunc_second] = second_seen
+  end
   for rlfunc_row = 1, rlfunc_second do
     local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
     if rlfunc_of:find('{}', 1, true) then
@@ -1321,6 +1345,10 @@ local function rlfunc_items_rows(text)
   return rows
 end
 
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_items_state_of = {}
+local rlfunc_items_seen_of = {}
+
 -- A row of pairs_of from the cells of its text; or nil and a refusal.
 local function rlfunc_pairs_of_row(rlfunc_cells, rlfunc_place, rlfunc_above)
   local in_left = rlfunc_pack.text(rlfunc_cells[1])
@@ -1396,8 +1424,16 @@ local function everything_v2_packs(keys, args)
   if rlfunc_keys < rlfunc_key + rlfunc_items * 2 then
     return {err = 'RLARG packs must be called with as many keys and arguments as its groups have rows'}
   end
-  local items_state = {nil, nil}
-  local items_seen = {nil, nil}
+  local items_state = rlfunc_items_state_of[rlfunc_items]
+  if not items_state then
+    items_state = {}
+    rlfunc_items_state_of[rlfunc_items] = items_state
+  end
+  local items_seen = rlfunc_items_seen_of[rlfunc_items]
+  if not items_seen then
+    items_seen = {}
+    rlfunc_items_seen_of[rlfunc_items] = items_seen
+  end
   for rlfunc_row = 1, rlfunc_items do
     local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
     if rlfunc_of:find('{}', 1, true) then
@@ -1541,6 +1577,68 @@ local function everything_v2_packs(keys, args)
             return {rlfunc_head + 1, rlfunc_word}
           end
           return rlfunc_head + 1
+        end
+      end
+      if rlfunc_head == 1 and #out_items > 1 and #out_pairs_of == 0 and out_total == 0 and out_whole == 0 and out_between == '' then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_items do
+          local row = out_items[i]
+          local row_name = row.name
+          local row_kind = row.kind
+          local row_state = row.state
+          local row_seen = row.seen
+          local row_window_us = row.window_us
+          local row_cost = row.cost
+          local row_since_us = row.since_us
+          local row_on = row.on
+          local row_note = row.note
+          local row_shadow = row.shadow
+          local row_mode = row.mode
+          local rlfunc_word = 0
+          if row_kind ~= 'sum' then
+            local row_place_kind = rlfunc_places_items_kind[row_kind]
+            if not row_place_kind then
+              rlfunc_wrong, row_place_kind = 'result items.kind must be one of sum, last', 0
+            end
+            rlfunc_word = rlfunc_word + row_place_kind
+          end
+          if row_window_us ~= 0 then
+            if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
+              rlfunc_wrong = 'result items.window must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_cost ~= 0 then
+            if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
+              rlfunc_wrong = 'result items.cost must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_since_us ~= 0 then
+            if not (row_since_us >= 0 and row_since_us <= 9007199254740992 and row_since_us % 1 == 0) then
+              rlfunc_wrong = 'result items.since must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_on then
+            rlfunc_word = rlfunc_word + 2
+          end
+          if row_shadow then
+            rlfunc_word = rlfunc_word + 4
+          end
+          if row_mode ~= 'open' then
+            local row_place_mode = rlfunc_places_items_mode[row_mode]
+            if not row_place_mode then
+              rlfunc_wrong, row_place_mode = 'result items.mode must be one of open, closed', 0
+            end
+            rlfunc_word = rlfunc_word + row_place_mode * 8
+          end
+          local rlfunc_one = rlfunc_word + row_window_us / 1000 * 16
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_window_us % 1000 ~= 0 or row_cost ~= 0 or row_since_us ~= 0 or row_name ~= '' or row_state ~= '' or row_seen ~= '' or row_note ~= '' then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
         end
       end
       local reply, rlfunc_at = {rlfunc_head + #out_items, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
@@ -1875,6 +1973,50 @@ local function everything_v2_rows(keys, args)
           return rlfunc_head + 1
         end
       end
+      if rlfunc_head == 1 and #out_limits > 1 and #out_tiers == 0 and out_total == 0 and out_after == '' then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_limits do
+          local row = out_limits[i]
+          local row_name = row.name
+          local row_log = row.log
+          local row_seen = row.seen
+          local row_state = row.state
+          local row_kind = row.kind
+          local row_window_us = row.window_us
+          local row_cost = row.cost
+          local row_ok = row.ok
+          local rlfunc_word = 0
+          if row_kind ~= 'log' then
+            local row_place_kind = rlfunc_places_limits_kind[row_kind]
+            if not row_place_kind then
+              rlfunc_wrong, row_place_kind = 'result limits.kind must be one of log, bucket', 0
+            end
+            rlfunc_word = rlfunc_word + row_place_kind
+          end
+          if row_window_us ~= 0 then
+            if not (row_window_us >= 0 and row_window_us <= 9007199254740992 and row_window_us % 1 == 0) then
+              rlfunc_wrong = 'result limits.window must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_cost ~= 0 then
+            if not (row_cost >= 0 and row_cost <= 9007199254740992 and row_cost % 1 == 0) then
+              rlfunc_wrong = 'result limits.cost must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_ok then
+            rlfunc_word = rlfunc_word + 2
+          end
+          local rlfunc_one = rlfunc_word + row_window_us / 1000 * 4
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_window_us % 1000 ~= 0 or row_cost ~= 0 or row_name ~= '' or row_log ~= '' or row_seen ~= '' or row_state ~= '' then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
+        end
+      end
       local reply, rlfunc_at = {rlfunc_head + #out_limits, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_limits = #out_limits
       if rlfunc_limits > 65536 then
@@ -2120,6 +2262,10 @@ local function rlfunc_items_rows(text)
   rlfunc_items_kept = rlfunc_items_kept + 1
   return rows
 end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_items_state_of = {}
+local rlfunc_items_seen_of = {}
 local rlfunc_none = {} -- the rows of a group without any
 
 -- Joins sometimes to Redis.
@@ -2176,8 +2322,16 @@ local function everything_v2_sometimes(keys, args)
   if rlfunc_keys < rlfunc_key + rlfunc_items * 2 then
     return {err = 'RLARG sometimes must be called with as many keys and arguments as its groups have rows'}
   end
-  local items_state = {nil, nil}
-  local items_seen = {nil, nil}
+  local items_state = rlfunc_items_state_of[rlfunc_items]
+  if not items_state then
+    items_state = {}
+    rlfunc_items_state_of[rlfunc_items] = items_state
+  end
+  local items_seen = rlfunc_items_seen_of[rlfunc_items]
+  if not items_seen then
+    items_seen = {}
+    rlfunc_items_seen_of[rlfunc_items] = items_seen
+  end
   for rlfunc_row = 1, rlfunc_items do
     local rlfunc_of = keys[rlfunc_key + rlfunc_row * 2 - 1]
     if rlfunc_of:find('{}', 1, true) then
