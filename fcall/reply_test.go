@@ -135,6 +135,8 @@ func TestReply_oneNumberHoldsTheFirst(t *testing.T) {
 		{int64(1 + 2*7 + 20*60_000_000), true, 7, time.Minute, 0},
 		{[]any{int64(1 + 2*7), int64(1 << 53)}, true, 7, 1 << 53 * time.Microsecond, 0},
 		{[]any{int64(0), int64(60_000_000), int64(1)}, false, 0, time.Minute, time.Microsecond},
+		{int64(-1 - 2*4 - 60_000<<6 - 36_000<<29), false, 4, time.Minute, 36 * time.Second},
+		{int64(-1 - 1 - (1<<23-1)<<6 - 1<<29), true, 0, (1<<23 - 1) * time.Millisecond, time.Millisecond},
 	} {
 		c, err := fcall.NewClient(answer{s.val}, countLibrary, fcall.Options{})
 		if err != nil {

@@ -15,9 +15,10 @@ import (
 //   - the other numbers of the top level, then its texts.
 //
 // Zeros and empty texts at the end are not sent. Where there is no group, the first of the other numbers may stand above the digits
-// if all behind it is zero. A reply of one number is sent as that number, without an array.
+// if all behind it is zero. A reply of one number is sent as that number, without an array. Below 0 it holds the digits and the first
+// two of the other numbers, in thousands: -1 less the digits' number, less 2^6 times the first, less 2^29 times the second.
 //
-// A number below 0 is the reply with one row of the first group, whose first small result at the top level is 1 and whose other results
+// Where there is a group, a number below 0 is the reply with one row of the first group, whose first small result at the top level is 1 and whose other results
 // are zero but for the row's small ones and the first of its other numbers, in thousands: -1 less the small ones' number and, above its
 // digits, the other. Several such rows are an array of -1 and these numbers.
 type Result struct {
@@ -49,10 +50,16 @@ func (r *Reply) unpack(val any, results []Result) {
 	case int64:
 		u.sent = lone[:1]
 		lone[0] = val
-		if word, others := firstRow(results); val < 0 && val >= -MaxInt && others {
+		word, row := firstRow(results)
+		n := -(val + 1)
+		switch {
+		case n < 0 || n >= MaxInt:
+		case row:
 			u.sent = lone[:]
-			val = -(val + 1)
-			lone[0], lone[1], lone[2] = 1+above(results), val%word, val/word*1000
+			lone[0], lone[1], lone[2] = 1+above(results), n%word, n/word*1000
+		case paired(results):
+			u.sent = lone[:]
+			lone[0], lone[1], lone[2] = n%pairHead, n/pairHead%pairNumber*1000, n/pairHead/pairNumber*1000
 		}
 	default:
 		r.fail("", "be an array or a whole number", describe(val))
@@ -106,6 +113,26 @@ func (r *Reply) unpack(val any, results []Result) {
 			number++
 		}
 	}
+}
+
+// pairHead bounds the digits, and pairNumber each of two numbers in thousands, that a reply of one number holds.
+const (
+	pairHead   = 1 << 6
+	pairNumber = 1 << 23
+)
+
+// paired reports whether the results are without groups and have two numbers besides the digits.
+func paired(results []Result) bool {
+	numbers := 0
+	for _, f := range results {
+		if f.Rows != nil {
+			return false
+		}
+		if f.Values == 0 && !f.Text {
+			numbers++
+		}
+	}
+	return numbers > 1
 }
 
 // unfold turns rows of one number each into what a longer reply sends of them.

@@ -181,6 +181,9 @@ func (w *replyWriter) plain(above int64, behind []spec.Field, numbers int) {
 	}
 	for n := len(behind) - 1; n > 0 || n == 0 && numbers == 0; n-- {
 		w.printf("if %s then", present(behind[n]))
+		if n == 1 && numbers > 1 {
+			w.pair(sent(behind[0], "out_"), sent(behind[1], "out_"))
+		}
 		w.printf("  return {%s}", all[n])
 		w.printf("end")
 	}
@@ -193,6 +196,14 @@ func (w *replyWriter) plain(above int64, behind []spec.Field, numbers int) {
 	w.printf("  return rlfunc_one")
 	w.printf("end")
 	w.printf("return {%s}", all[0])
+}
+
+// pair writes the reply of small results and two numbers that are few thousands each, as the waits of a refusal are: a number below 0.
+func (w *replyWriter) pair(first, second string) {
+	most := int64(spec.PairNumber) * 1000
+	w.printf("  if rlfunc_head < %d and %s < %d and %s < %d and %s %% 1000 == 0 and %s %% 1000 == 0 then", spec.PairHead, first, most, second, most, first, second)
+	w.printf("    return -1 - rlfunc_head - %s / 1000 * %d - %s / 1000 * %d", first, spec.PairHead, second, spec.PairHead*spec.PairNumber)
+	w.printf("  end")
 }
 
 // present is the Lua condition that a result is sent where nothing behind it is.

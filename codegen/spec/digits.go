@@ -3,6 +3,10 @@ package spec
 const (
 	mostDigit = 1 << 24 // the greatest count that shares a number with others
 	mostWord  = 1 << 32 // what is left of 2^53 holds a time of a few minutes, or a count
+
+	// PairHead bounds the small results, and PairNumber each of two numbers in thousands, that together are sent as one number.
+	PairHead   = 1 << 6
+	PairNumber = 1 << 23
 )
 
 // Digits says how many values each of these results has as a digit of the number that the small ones share; 0 for one that travels by

@@ -2872,6 +2872,9 @@ local function ratelimit_v1_fixed_window(keys, args)
     end
     if not rlfunc_wrong then
       if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
@@ -2968,6 +2971,9 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     end
     if not rlfunc_wrong then
       if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
@@ -3059,6 +3065,9 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     end
     if not rlfunc_wrong then
       if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_remaining, out_reset_after_us}
       end
       local rlfunc_one = rlfunc_head + out_remaining * 1000001
@@ -3202,6 +3211,9 @@ local function ratelimit_v1_gcra(keys, args)
     end
     if not rlfunc_wrong then
       if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
@@ -3307,6 +3319,9 @@ local function ratelimit_v1_gcra_peek(keys, args)
     end
     if not rlfunc_wrong then
       if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
@@ -3542,6 +3557,9 @@ local function ratelimit_v1_sliding_counter(keys, args)
     end
     if not rlfunc_wrong then
       if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
@@ -3638,6 +3656,9 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     end
     if not rlfunc_wrong then
       if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_reset_after_us, out_retry_after_us}
       end
       local rlfunc_one = rlfunc_head + out_reset_after_us * 2000002
@@ -3727,6 +3748,9 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     end
     if not rlfunc_wrong then
       if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_remaining, out_reset_after_us}
       end
       local rlfunc_one = rlfunc_head + out_remaining * 1000001
@@ -3925,6 +3949,9 @@ local function ratelimit_v1_sliding_log(keys, args)
         return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
       end
       if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_remaining, out_reset_after_us}
       end
       local rlfunc_one = rlfunc_head + out_remaining * 4000008
@@ -4029,6 +4056,9 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
         return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
       end
       if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_remaining, out_reset_after_us}
       end
       local rlfunc_one = rlfunc_head + out_remaining * 2000004

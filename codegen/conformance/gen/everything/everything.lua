@@ -520,6 +520,9 @@ local function everything_v2_echo(keys, args)
         return {rlfunc_head, out_number, out_cost, out_bonus}
       end
       if out_cost ~= 0 then
+        if rlfunc_head < 64 and out_number < 8388608000 and out_cost < 8388608000 and out_number % 1000 == 0 and out_cost % 1000 == 0 then
+          return -1 - rlfunc_head - out_number / 1000 * 64 - out_cost / 1000 * 536870912
+        end
         return {rlfunc_head, out_number, out_cost}
       end
       local rlfunc_one = rlfunc_head + out_number * 16
