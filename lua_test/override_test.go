@@ -126,15 +126,17 @@ func TestOverride_versionGrowsWhenTheClockGoesBack(t *testing.T) {
 func TestOverride_arguments(t *testing.T) {
 	overrides.Run(
 		t,
-		overrideStep{Name: "multiply without a factor", Call: setOverride("user=1", "multiply", 0, time.Hour), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "a factor without multiply", Call: setOverride("user=1", "allow", 2, time.Hour), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "too great a factor", Call: setOverride("user=1", "multiply", 1_000_001, time.Hour), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "another effect", Call: setOverride("user=1", "double", 0, time.Hour), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "no end", Call: setOverride("user=1", "allow", 0, 0), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "too long", Call: setOverride("user=1", "allow", 0, 3650*day+1), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "no subject", Call: setOverride("", "allow", 0, time.Hour), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "nothing to clear is named", Call: clearOverride(""), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "smallest", Call: setOverride("u", "multiply", 1, time.Millisecond), Writes: true, Want: wasSet(false, 0, time.Millisecond, 1)},
+		overrideStep{Name: "smallest", Call: setOverride("u", "multiply", 0, time.Millisecond), Writes: true, Want: wasSet(false, 0, time.Millisecond, 1)},
+		overrideStep{Name: "a factor without multiply", Advance: time.Second, Call: setOverride("user=1", "allow", 2, time.Hour), Writes: true, Want: wasSet(false, time.Second, time.Hour, 1)},
+		overrideStep{Call: listOverrides(nil), Want: override.ListResult{Changed: true, Version: startUS + 1_000_000, Overrides: []overrideRow{
+			overrideOf("user=1", "allow", 1, time.Second, time.Hour, time.Hour),
+		}}},
 	)
 }
 

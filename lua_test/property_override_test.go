@@ -49,11 +49,8 @@ func setOne(p override.SetParams) overrideCall {
 		function: "set", subject: string(p.Bucket), params: p,
 		queue: queued((*override.Client).QueueSet, p),
 		answer: func(m *model.Override) answer {
-			r, err := m.Set(string(p.Bucket), model.OverrideRow{Subject: p.Subject, Effect: string(p.Effect), By: p.By, Reason: p.Reason, Factor: p.Factor}, p.Duration)
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			return answer{reply: override.SetResult(r), changed: true}
+			row := model.OverrideRow{Subject: p.Subject, Effect: string(p.Effect), By: p.By, Reason: p.Reason, Factor: p.Factor}
+			return answer{reply: override.SetResult(m.Set(string(p.Bucket), row, p.Duration)), changed: true}
 		},
 	}
 }

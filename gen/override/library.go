@@ -43,7 +43,7 @@ var Library = &fcall.Library{
 		{Line: 596},
 		{Line: 601, File: "functions/override/set.lua", FileLine: 1},
 		{Line: 639},
-		{Line: 708, File: "functions/override/set.lua", FileLine: 19},
+		{Line: 708, File: "functions/override/set.lua", FileLine: 18},
 		{Line: 709},
 	},
 }

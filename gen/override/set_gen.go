@@ -15,7 +15,7 @@ var setFunction = &fcall.Function{
 	Library:    Library,
 	Name:       "set",
 	ServerName: "override_v1_set",
-	Codes:      []string{"RLARG", "RLFULL", "RLSTATE"},
+	Codes:      []string{"RLFULL", "RLSTATE"},
 	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}, {}, {}, {Values: 1001}},
 }
@@ -34,8 +34,8 @@ type SetParams struct {
 	By string
 	// Reason: why it is set. 1 to 256 bytes.
 	Reason string
-	// Factor: how many times each limit the subject has; for multiply only, and required there. From 1 to
-	// 1000000. Optional: the zero value is absent.
+	// Factor: how many times each limit the subject has; of no effect without multiply. From 1 to 1000000.
+	// Defaults to 1.
 	Factor int64
 }
 
@@ -67,7 +67,6 @@ const (
 // nothing.
 //
 // Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: a factor without multiply, or multiply without one
 //   - RLFULL: 1,000 other subjects have an override
 //   - RLSTATE: the key holds what is no override
 func (c *Client) Set(ctx context.Context, p SetParams) (SetResult, error) {

@@ -44,15 +44,14 @@ type SetResult struct {
 func NewOverride() *Override { return &Override{buckets: map[string]overrides{}} }
 
 // Set answers set.
-func (m *Override) Set(bucket string, row OverrideRow, holds time.Duration) (SetResult, error) {
-	if (row.Effect == "multiply") != (row.Factor != 0) {
-		return SetResult{}, ErrArgument
+func (m *Override) Set(bucket string, row OverrideRow, holds time.Duration) SetResult {
+	if row.Effect != "multiply" || row.Factor == 0 {
+		row.Factor = 1
 	}
-	row.Factor = max(row.Factor, 1)
 	row.set, row.ends = m.clock, m.clock+microseconds(holds)
 	rows, replaced := m.without(bucket, row.Subject)
 	m.store(bucket, append(rows, row))
-	return SetResult{replaced, m.buckets[bucket].version, time.UnixMicro(row.ends), int64(len(rows) + 1)}, nil
+	return SetResult{replaced, m.buckets[bucket].version, time.UnixMicro(row.ends), int64(len(rows) + 1)}
 }
 
 // Clear answers clear.
