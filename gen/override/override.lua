@@ -81,7 +81,7 @@ local function rlfunc_failed(failure, keys, parts)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=97 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
@@ -162,7 +162,11 @@ end
 
 -- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  if ttl_us % 1000 == 0 then
+    redis.call('PEXPIRE', key, ttl_us / 1000)
+  else
+    redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  end
 end
 
 -- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.
@@ -350,7 +354,7 @@ local function override_v1_clear(keys, args)
   if #keys ~= 1 or #args ~= 1 then
     return {err = 'RLARG clear must be called with 1 key and 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local subject = args[1]
@@ -363,11 +367,18 @@ local function override_v1_clear(keys, args)
       return out_overrides
     end
     local rlfunc_wrong
-    if not (out_overrides >= 0 and out_overrides <= 1000 and out_overrides % 1 == 0) then
-      rlfunc_wrong = 'result overrides must be a whole number from 0 to 1000'
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_overrides ~= 0 then
+      if not (out_overrides >= 0 and out_overrides <= 1000 and out_overrides % 1 == 0) then
+        rlfunc_wrong = 'result overrides must be a whole number from 0 to 1000'
+      end
+      rlfunc_head = rlfunc_head + out_overrides * 2
     end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0) + out_overrides * 2
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -393,7 +404,7 @@ local function override_v1_clear_all(keys, args)
   if #keys ~= 1 or #args > 0 then
     return {err = 'RLARG clear_all must be called with 1 key and at most 0 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(clear_all, keys[1])
@@ -402,8 +413,12 @@ local function override_v1_clear_all(keys, args)
       return rlfunc_refusal
     end
     local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
     if not rlfunc_wrong then
-      return (out_existed and 1 or 0)
+      return rlfunc_head
     end
     out_existed = rlfunc_wrong
   end
@@ -459,7 +474,7 @@ local function override_v1_list(keys, args)
   if #keys ~= 1 or rlfunc_args > 1 then
     return {err = 'RLARG list must be called with 1 key and at most 1 argument'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local known
@@ -475,105 +490,192 @@ local function override_v1_list(keys, args)
       return out_version
     end
     local rlfunc_wrong
-    if not (out_version >= 0 and out_version <= 9007199254740992 and out_version % 1 == 0) then
-      rlfunc_wrong = 'result version must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_changed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_version ~= 0 then
+      if not (out_version >= 0 and out_version <= 9007199254740992 and out_version % 1 == 0) then
+        rlfunc_wrong = 'result version must be a whole number from 0 to 9007199254740992'
+      end
     end
     if not rlfunc_wrong then
       if #out_overrides == 1 then
-        local rlfunc_head = (out_changed and 1 or 0) + #out_overrides * 2
-        local rlfunc_1 = out_version
         local row = out_overrides[1]
-        local out_subject = row.subject
-        local out_effect = row.effect
-        local place_effect = rlfunc_places_overrides_effect[out_effect]
-        if not place_effect then
-          rlfunc_wrong, place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
+        local row_subject = row.subject
+        local row_effect = row.effect
+        local row_factor = row.factor
+        local row_left_us = row.left_us
+        local row_ends_us = row.ends_us
+        local row_set_us = row.set_us
+        local row_by = row.by
+        local row_reason = row.reason
+        local rlfunc_word = 0
+        if row_effect ~= 'allow' then
+          local row_place_effect = rlfunc_places_overrides_effect[row_effect]
+          if not row_place_effect then
+            rlfunc_wrong, row_place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_effect
         end
-        local out_factor = row.factor
-        if not (out_factor >= 0 and out_factor <= 1000000 and out_factor % 1 == 0) then
-          rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
+        if row_factor ~= 0 then
+          if not (row_factor >= 0 and row_factor <= 1000000 and row_factor % 1 == 0) then
+            rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_factor * 3
         end
-        local out_left_us = row.left_us
-        if not (out_left_us >= 0 and out_left_us <= 9007199254740992 and out_left_us % 1 == 0) then
-          rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
+        if row_left_us ~= 0 then
+          if not (row_left_us >= 0 and row_left_us <= 9007199254740992 and row_left_us % 1 == 0) then
+            rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_ends_us = row.ends_us
-        if not (out_ends_us >= 0 and out_ends_us <= 9007199254740992 and out_ends_us % 1 == 0) then
-          rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
+        if row_ends_us ~= 0 then
+          if not (row_ends_us >= 0 and row_ends_us <= 9007199254740992 and row_ends_us % 1 == 0) then
+            rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_set_us = row.set_us
-        if not (out_set_us >= 0 and out_set_us <= 9007199254740992 and out_set_us % 1 == 0) then
-          rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
+        if row_set_us ~= 0 then
+          if not (row_set_us >= 0 and row_set_us <= 9007199254740992 and row_set_us % 1 == 0) then
+            rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_by = row.by
-        local out_reason = row.reason
-        local rlfunc_word = place_effect + out_factor * 3
         if not rlfunc_wrong then
-          if rlfunc_1 ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject, out_by, out_reason, rlfunc_1}
+          if out_version ~= 0 then
+            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject, row_by, row_reason, out_version}
           end
-          if out_reason ~= '' then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject, out_by, out_reason}
+          if row_reason ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject, row_by, row_reason}
           end
-          if out_by ~= '' then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject, out_by}
+          if row_by ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject, row_by}
           end
-          if out_subject ~= '' then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us, out_subject}
+          if row_subject ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us, row_subject}
           end
-          if out_set_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us, out_set_us}
+          if row_set_us ~= 0 then
+            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us, row_set_us}
           end
-          if out_ends_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_left_us, out_ends_us}
+          if row_ends_us ~= 0 then
+            return {rlfunc_head + 2, rlfunc_word, row_left_us, row_ends_us}
           end
-          if out_left_us ~= 0 then
-            return {rlfunc_head, rlfunc_word, out_left_us}
+          if row_left_us ~= 0 then
+            if rlfunc_head == 1 and row_left_us % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_left_us / 1000 * 3000003
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 2, rlfunc_word, row_left_us}
           end
           if rlfunc_word ~= 0 then
-            return {rlfunc_head, rlfunc_word}
+            return {rlfunc_head + 2, rlfunc_word}
           end
-          return rlfunc_head
+          return rlfunc_head + 2
         end
       end
-      local reply, rlfunc_at = {(out_changed and 1 or 0) + #out_overrides * 2, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      if rlfunc_head == 1 and #out_overrides > 1 and out_version == 0 then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_overrides do
+          local row = out_overrides[i]
+          local row_subject = row.subject
+          local row_effect = row.effect
+          local row_factor = row.factor
+          local row_left_us = row.left_us
+          local row_ends_us = row.ends_us
+          local row_set_us = row.set_us
+          local row_by = row.by
+          local row_reason = row.reason
+          local rlfunc_word = 0
+          if row_effect ~= 'allow' then
+            local row_place_effect = rlfunc_places_overrides_effect[row_effect]
+            if not row_place_effect then
+              rlfunc_wrong, row_place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
+            end
+            rlfunc_word = rlfunc_word + row_place_effect
+          end
+          if row_factor ~= 0 then
+            if not (row_factor >= 0 and row_factor <= 1000000 and row_factor % 1 == 0) then
+              rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
+            end
+            rlfunc_word = rlfunc_word + row_factor * 3
+          end
+          if row_left_us ~= 0 then
+            if not (row_left_us >= 0 and row_left_us <= 9007199254740992 and row_left_us % 1 == 0) then
+              rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_ends_us ~= 0 then
+            if not (row_ends_us >= 0 and row_ends_us <= 9007199254740992 and row_ends_us % 1 == 0) then
+              rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_set_us ~= 0 then
+            if not (row_set_us >= 0 and row_set_us <= 9007199254740992 and row_set_us % 1 == 0) then
+              rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_left_us / 1000 * 3000003
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_left_us % 1000 ~= 0 or row_ends_us ~= 0 or row_set_us ~= 0 or row_subject ~= '' or row_by ~= '' or row_reason ~= '' then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_overrides * 2, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 1
       local rlfunc_overrides = #out_overrides
       if rlfunc_overrides > 65536 then
         rlfunc_wrong, rlfunc_overrides = 'result overrides must have at most 65536 rows', 0
       end
       for i = 1, rlfunc_overrides do
         local row = out_overrides[i]
-        local out_subject = row.subject
-        local out_effect = row.effect
-        local place_effect = rlfunc_places_overrides_effect[out_effect]
-        if not place_effect then
-          rlfunc_wrong, place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
+        local row_subject = row.subject
+        local row_effect = row.effect
+        local row_factor = row.factor
+        local row_left_us = row.left_us
+        local row_ends_us = row.ends_us
+        local row_set_us = row.set_us
+        local row_by = row.by
+        local row_reason = row.reason
+        local rlfunc_word = 0
+        if row_effect ~= 'allow' then
+          local row_place_effect = rlfunc_places_overrides_effect[row_effect]
+          if not row_place_effect then
+            rlfunc_wrong, row_place_effect = 'result overrides.effect must be one of allow, deny, multiply', 0
+          end
+          rlfunc_word = rlfunc_word + row_place_effect
         end
-        local out_factor = row.factor
-        if not (out_factor >= 0 and out_factor <= 1000000 and out_factor % 1 == 0) then
-          rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
+        if row_factor ~= 0 then
+          if not (row_factor >= 0 and row_factor <= 1000000 and row_factor % 1 == 0) then
+            rlfunc_wrong = 'result overrides.factor must be a whole number from 0 to 1000000'
+          end
+          rlfunc_word = rlfunc_word + row_factor * 3
         end
-        local out_left_us = row.left_us
-        if not (out_left_us >= 0 and out_left_us <= 9007199254740992 and out_left_us % 1 == 0) then
-          rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
+        if row_left_us ~= 0 then
+          if not (row_left_us >= 0 and row_left_us <= 9007199254740992 and row_left_us % 1 == 0) then
+            rlfunc_wrong = 'result overrides.left must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_ends_us = row.ends_us
-        if not (out_ends_us >= 0 and out_ends_us <= 9007199254740992 and out_ends_us % 1 == 0) then
-          rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
+        if row_ends_us ~= 0 then
+          if not (row_ends_us >= 0 and row_ends_us <= 9007199254740992 and row_ends_us % 1 == 0) then
+            rlfunc_wrong = 'result overrides.ends must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_set_us = row.set_us
-        if not (out_set_us >= 0 and out_set_us <= 9007199254740992 and out_set_us % 1 == 0) then
-          rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
+        if row_set_us ~= 0 then
+          if not (row_set_us >= 0 and row_set_us <= 9007199254740992 and row_set_us % 1 == 0) then
+            rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
+          end
         end
-        local out_by = row.by
-        local out_reason = row.reason
-        reply[rlfunc_at + i] = place_effect + out_factor * 3
-        reply[rlfunc_at + i + rlfunc_overrides] = out_left_us
-        reply[rlfunc_at + i + rlfunc_overrides * 2] = out_ends_us
-        reply[rlfunc_at + i + rlfunc_overrides * 3] = out_set_us
-        reply[rlfunc_at + i + rlfunc_overrides * 4] = out_subject
-        reply[rlfunc_at + i + rlfunc_overrides * 5] = out_by
-        reply[rlfunc_at + i + rlfunc_overrides * 6] = out_reason
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_overrides] = row_left_us
+        reply[rlfunc_at + i + rlfunc_overrides * 2] = row_ends_us
+        reply[rlfunc_at + i + rlfunc_overrides * 3] = row_set_us
+        reply[rlfunc_at + i + rlfunc_overrides * 4] = row_subject
+        reply[rlfunc_at + i + rlfunc_overrides * 5] = row_by
+        reply[rlfunc_at + i + rlfunc_overrides * 6] = row_reason
       end
       rlfunc_at = rlfunc_at + rlfunc_overrides * 7
       rlfunc_at = rlfunc_at + 1
@@ -643,7 +745,7 @@ local function override_v1_set(keys, args)
   if #keys ~= 1 or rlfunc_args < 5 or rlfunc_args > 6 then
     return {err = 'RLARG set must be called with 1 key and 5 to 6 arguments'}
   end
-  if string.find(keys[1], '{}', 1, true) then
+  if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
   local subject = args[1]
@@ -679,18 +781,31 @@ local function override_v1_set(keys, args)
       return out_version
     end
     local rlfunc_wrong
-    if not (out_version >= 0 and out_version <= 9007199254740992 and out_version % 1 == 0) then
-      rlfunc_wrong = 'result version must be a whole number from 0 to 9007199254740992'
+    local rlfunc_head = 0
+    if out_replaced then
+      rlfunc_head = rlfunc_head + 1
     end
-    if not (out_ends_us >= 0 and out_ends_us <= 9007199254740992 and out_ends_us % 1 == 0) then
-      rlfunc_wrong = 'result ends must be a whole number from 0 to 9007199254740992'
+    if out_version ~= 0 then
+      if not (out_version >= 0 and out_version <= 9007199254740992 and out_version % 1 == 0) then
+        rlfunc_wrong = 'result version must be a whole number from 0 to 9007199254740992'
+      end
     end
-    if not (out_overrides >= 0 and out_overrides <= 1000 and out_overrides % 1 == 0) then
-      rlfunc_wrong = 'result overrides must be a whole number from 0 to 1000'
+    if out_ends_us ~= 0 then
+      if not (out_ends_us >= 0 and out_ends_us <= 9007199254740992 and out_ends_us % 1 == 0) then
+        rlfunc_wrong = 'result ends must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_overrides ~= 0 then
+      if not (out_overrides >= 0 and out_overrides <= 1000 and out_overrides % 1 == 0) then
+        rlfunc_wrong = 'result overrides must be a whole number from 0 to 1000'
+      end
+      rlfunc_head = rlfunc_head + out_overrides * 2
     end
     if not rlfunc_wrong then
-      local rlfunc_head = (out_replaced and 1 or 0) + out_overrides * 2
       if out_ends_us ~= 0 then
+        if rlfunc_head < 64 and out_version < 8388608000 and out_ends_us < 8388608000 and out_version % 1000 == 0 and out_ends_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_version / 1000 * 64 - out_ends_us / 1000 * 536870912
+        end
         return {rlfunc_head, out_version, out_ends_us}
       end
       local rlfunc_one = rlfunc_head + out_version * 2002
