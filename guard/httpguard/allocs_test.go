@@ -28,7 +28,7 @@ func TestHandler_allocations(t *testing.T) {
 	defer rdb.Close()
 	p := &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{
 		Name: "chat", Match: []string{"POST /v1/chat"},
-		Limits: []policy.Limit{{Name: "minute", Kind: policy.GCRA, Limit: 1_000_000, Window: time.Second}},
+		Limits: []policy.Limit{{Name: "minute", Kind: policy.GCRA, Limit: 100_000, Window: 100 * time.Second}},
 	}}}
 	g, err := guard.New(rdb, p, guard.Options{})
 	if err != nil {
