@@ -17,6 +17,7 @@ type Reply struct {
 	err   error
 	space [24]int64 // for short replies
 	text  [2]string
+	lone  [3]any // of a reply that is one number
 }
 
 // of makes r the reply to a call.

@@ -40,18 +40,18 @@ type unpacker struct {
 
 func (r *Reply) unpack(val any, results []Result) {
 	u := unpacker{Reply: r}
-	var lone [3]any
-	switch val := val.(type) {
+	lone := &r.lone
+	switch sent := val.(type) {
 	case []any:
-		u.sent = val
-		if len(val) > 1 && val[0] == any(int64(-1)) {
-			u.sent = unfold(val, results)
+		u.sent = sent
+		if len(sent) > 1 && sent[0] == any(int64(-1)) {
+			u.sent = unfold(sent, results)
 		}
 	case int64:
 		u.sent = lone[:1]
 		lone[0] = val
 		word, row := firstRow(results)
-		n := -(val + 1)
+		n := -(sent + 1)
 		switch {
 		case n < 0 || n >= MaxInt:
 		case row:

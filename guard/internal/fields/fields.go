@@ -64,7 +64,8 @@ func Lists(d *guard.Decision) (limits, policies string) {
 			r = strconv.AppendInt(append(r, ";t="...), reset(l, d.Age), 10)
 		}
 	}
-	return string(r), string(p)
+	both := string(append(r, p...)) // one allocation
+	return both[:len(r)], both[len(r):]
 }
 
 func appendName(b []byte, name string) []byte { return append(append(append(b, '"'), name...), '"') }
