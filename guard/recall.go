@@ -37,7 +37,7 @@ func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
 // recall fills in a refusal that is remembered: of these subjects, of a block of one of them, or of a global limit. A receipt that this
 // process has admitted lately may pass, so that only Redis can answer.
 func (g *Guard) recall(d *Decision, pl *plan.Plan, w *plan.Whom, r *Request, at moment.Moment) bool {
-	if g.denied == nil || r.Receipt != "" && g.denied.Passes(receiptKey(pl, w, r)) {
+	if g.denied.Empty(at) || r.Receipt != "" && g.denied.Passes(receiptKey(pl, w, r)) {
 		return false
 	}
 	if !pl.Attempts && g.found(d, ownKey(pl, w, r), at) {

@@ -28,6 +28,7 @@ type Cache[R any] struct {
 	entries  *otter.Cache[Key, *entry[R]]
 	most     time.Duration
 	seed     maphash.Seed
+	last     atomic.Int64           // when nothing is kept any more
 	released [released]atomic.Int64 // when something was last given back, by the hash of whose it was
 }
 
@@ -52,6 +53,18 @@ func New[R any](entries int, most time.Duration) *Cache[R] {
 			}),
 		}),
 	}
+}
+
+// Empty reports whether nothing is kept at a moment, so that there is nothing to look up.
+func (c *Cache[R]) Empty(at moment.Moment) bool {
+	return c == nil || at >= moment.Moment(c.last.Load())
+}
+
+// set keeps an entry.
+func (c *Cache[R]) set(key Key, e *entry[R]) {
+	for last := c.last.Load(); last < int64(e.until) && !c.last.CompareAndSwap(last, int64(e.until)); last = c.last.Load() {
+	}
+	c.entries.Set(key, e)
 }
 
 // Find returns a refusal that still holds at a moment, and how old it is.
@@ -79,7 +92,7 @@ func (c *Cache[R]) Add(key Key, refusal R, concerns []string, at moment.Moment, 
 	}
 	until := at.Add(min(wait, c.most))
 	if moment.Now() < until {
-		c.entries.Set(key, &entry[R]{refusal, concerns, at, until})
+		c.set(key, &entry[R]{refusal, concerns, at, until})
 	}
 }
 
@@ -87,7 +100,7 @@ func (c *Cache[R]) Add(key Key, refusal R, concerns []string, at moment.Moment, 
 func (c *Cache[R]) Admitted(key Key, wait time.Duration) {
 	if c != nil {
 		now := moment.Now()
-		c.entries.Set(key, &entry[R]{at: now, until: now.Add(wait)})
+		c.set(key, &entry[R]{at: now, until: now.Add(wait)})
 	}
 }
 
