@@ -32,7 +32,7 @@ type Event struct {
 	Request  Request
 	Decision *Decision // nil with an Err
 	Err      error
-	// Function is what Redis was asked about the subject, guard_v1_admit or guard_v1_admit_by_limits; "" when it was not.
+	// Function is what Redis was asked, guard_v1_admit; "" when it was not.
 	Function string
 	// Duration is how long the decision took, and Redis what of it was spent waiting for Redis; 0 when it was not asked.
 	Duration time.Duration

@@ -14,10 +14,7 @@ func (g *Guard) passes(ctx context.Context, room []fallback.Pass, q *plan.Questi
 		if !ok {
 			return nil, nil
 		}
-		for range q.Calls {
-			room = append(room, pass)
-		}
-		return room, nil
+		return append(room, pass), nil // of the first call, for all
 	}
 	passes = make([]fallback.Pass, len(q.Calls))
 	any := false
