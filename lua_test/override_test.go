@@ -142,7 +142,7 @@ func TestOverride_arguments(t *testing.T) {
 
 func TestOverride_atMostAThousand(t *testing.T) {
 	full := func(t testing.TB, s *luatest.Server) {
-		words := []any{"HSET", overrideKey, "", startUS}
+		words := []any{"HSET", overrideKey, "", int64(startUS)}
 		for i := range 1000 {
 			ends := int64(startUS + 3_600_000_000)
 			if i == 7 {
