@@ -94,13 +94,16 @@ func (a *Asker) Ask(ctx context.Context, t *Trip, leftOut []error, within time.D
 func (t *Trip) one() {
 	answer := &t.room[0]
 	answer.Result, answer.Err = t.asker.Client.Admit(&t.patience, t.Calls[0].Params)
-	if answer.Err != nil {
-		if why := t.patience.Left(); why != nil && errors.Is(answer.Err, why) {
-			t.late = fcall.Late(answer.Err)
-			return
-		}
+	if answer.Err != nil && t.patience.Left() != nil && gone(answer.Err) {
+		t.late = fcall.Late(answer.Err)
+		return
 	}
 	t.answers = t.room[:]
+}
+
+// gone reports whether a call ended as nobody waited for it, whatever came first.
+func gone(err error) bool {
+	return errors.Is(err, ErrTimeout) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (t *Trip) several(leftOut []error) {
