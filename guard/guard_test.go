@@ -212,7 +212,7 @@ func TestDecide_isOneRoundTrip(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rdb, _ := inProcess(t)
-			g := newGuard(t, c.of(rdb), p, guard.Options{DenySize: -1})
+			g := newGuard(t, c.of(rdb), p, guard.Options{DenySize: -1, NoOverrides: true})
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}) // loads the library
 			var got calls
 			rdb.AddHook(&got)
