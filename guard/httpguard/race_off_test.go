@@ -2,4 +2,7 @@
 
 package httpguard_test
 
-const subjects = 100_000
+const (
+	subjects        = 100_000
+	mostAllocations = 24
+)

@@ -2,5 +2,9 @@
 
 package httpguard_test
 
-// subjects are fewer under the race detector, where each takes milliseconds.
-const subjects = 5000
+const (
+	// subjects are fewer under the race detector, where each takes milliseconds.
+	subjects = 5000
+	// mostAllocations are more, as it takes some itself.
+	mostAllocations = 30
+)
