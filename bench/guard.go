@@ -108,7 +108,7 @@ func serveCrowd(svc service, goroutines int, span time.Duration) (crowd, error) 
 	return crowd{perSecond: rate(len(took), elapsed), p50: quantile(took, 0.5), p99: quantile(took, 0.99)}, nil
 }
 
-// An answer is kept by nobody: a recorder would copy its header.
+// An answer keeps its status alone: a recorder would copy the header as well.
 type answer struct {
 	header http.Header
 	code   int
@@ -120,7 +120,7 @@ func (a *answer) WriteHeader(code int)        { a.code = code }
 
 func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
-// So many in such a time refuse nobody, and like most limits in use gain one in whole milliseconds.
+// So many in such a time refuse no request, and like most limits in use gain one in whole milliseconds.
 const (
 	perWindow = 1_000_000
 	window    = 1000 * time.Second

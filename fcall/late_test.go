@@ -29,7 +29,7 @@ func (l leaver) Left() error {
 	}
 }
 
-// Whoever leaves a call can have its answer later, also where the client holds deadlines by itself.
+// A caller that leaves a call can have its answer later, also where the client holds deadlines by itself.
 func TestLate_hasTheAnswer(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range append(slices.Clone(ways), boundedWays...) {

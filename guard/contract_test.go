@@ -102,7 +102,7 @@ func TestDecide_aLocalShareIsEvenIfTheProcessesAreKnown(t *testing.T) {
 	}
 }
 
-// More requests than may be under way are decided at once, those included that nobody waits for any more.
+// More requests than may be under way are decided at once, those included that have gone on without an answer.
 func TestDecide_beyondTheMostUnderWayTheContractAnswersAtOnce(t *testing.T) {
 	rdb, _ := inProcess(t)
 	load(t, rdb)

@@ -37,7 +37,7 @@ type Options struct {
 	BreakAfter int
 	// BreakFor is how long a node is left alone before one call tries again. Defaults to 1s.
 	BreakFor time.Duration
-	// MostUnderway is how many requests wait for Redis at once, those included that nobody waits for any more; beyond it the failure contract
+	// MostUnderway is how many requests wait for Redis at once, those included that have gone on without an answer; beyond it the failure contract
 	// answers at once. Defaults to 4096.
 	MostUnderway int
 	// MostWaiting is how many requests wait in Guard.Wait at once; one more gets its refusal. Defaults to 1024.

@@ -25,9 +25,9 @@ func receiptKey(pl *plan.Plan, w *plan.Whom, r *Request) denied.Key {
 
 // overridden fills in what the overrides decide.
 func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
-	denied, decided := o.Decide(r)
-	if denied != "" {
-		d.Reason, d.Refused = ReasonDenied, denied
+	refused, decided := o.Decide(r)
+	if refused != "" {
+		d.Reason, d.Refused = ReasonDenied, refused
 	} else if decided {
 		d.Allowed = true
 	}

@@ -101,7 +101,7 @@ func (t *Trip) one() {
 	t.answers = t.room[:]
 }
 
-// gone reports whether a call ended as nobody waited for it, whatever came first.
+// gone reports whether a call ended as its request had left it, whatever came first.
 func gone(err error) bool {
 	return errors.Is(err, ErrTimeout) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -87,7 +87,7 @@ func (p Pass) Done(err error) {
 	}
 }
 
-// GaveUp says that nobody waited for what came of a call.
+// GaveUp says that the request left before anything came of a call.
 func (p Pass) GaveUp() {
 	if p.tries {
 		p.at.trying.Store(false)
