@@ -45,7 +45,7 @@ type Function struct {
 	Command []string `json:"commands"` // Redis commands that it may run, upper case, sorted
 }
 
-// Has tells whether the function carries a Redis flag.
+// Has reports whether the function carries a Redis flag.
 func (f *Function) Has(flag string) bool {
 	for _, g := range f.Flags {
 		if g == flag {
@@ -93,7 +93,7 @@ const (
 // Group reports whether fields of the kind have rows.
 func (k Kind) Group() bool { return k == KindGroup || k == KindPacked }
 
-// Integer tells whether the kind is a whole number on the wire.
+// Integer reports whether the kind is a whole number on the wire.
 func (k Kind) Integer() bool {
 	return k == KindCount || k == KindMicros || k == KindDuration || k == KindTime
 }
@@ -117,7 +117,7 @@ type Field struct {
 	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
 	Own        bool     `json:"own,omitempty"`         // key with an argument: a call may give the argument's keys a subject of their own
 	Several    bool     `json:"several,omitempty"`     // key: a call has Min to Max of them, each of a subject of its own
-	Suffix     string   `json:"suffix,omitempty"`      // key: what stands behind the tag, "log"
+	Suffix     string   `json:"suffix,omitempty"`      // key: what comes after the tag, "log"
 	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key in a group: the text field whose value ends the suffix
 	Rows       string   `json:"rows,omitempty"`        // group: the lib file that declares its rows; absent where the function does
@@ -129,7 +129,7 @@ type Field struct {
 func (f *Field) KeyName(key Field) string { return f.Name + "_" + key.Lua }
 
 // Cells returns the fields of a packed group's row that its pack holds: all but keys. The first least of them must be there; those
-// behind are optional and may be missing.
+// after are optional and may be missing.
 func (f *Field) Cells() (cells []Field, least int) {
 	for _, c := range f.Fields {
 		if c.Kind == KindKey {

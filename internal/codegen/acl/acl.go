@@ -1,0 +1,113 @@
+// Package acl generates ACL rules for Redis users that may do exactly one job.
+//
+// A rule names commands and keys one by one; it uses no category like @read, because the members of a category differ by
+// server and version.
+package acl
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// A Rule is what one user may do.
+type Rule struct {
+	Keys     []string // as ACL SETUSER names them: "~ratelimit:*"
+	Commands []string // as ACL SETUSER names them: "get", "fcall|ratelimit_v1_gcra", "function|list"
+}
+
+// String returns what the rule adds to a user: `~ratelimit:* +fcall|ratelimit_v1_gcra +get`.
+func (r Rule) String() string {
+	words := slices.Clone(r.Keys)
+	for _, c := range r.Commands {
+		words = append(words, "+"+c)
+	}
+	return strings.Join(words, " ")
+}
+
+// SetUser returns the command that creates the user: enabled, with this rule only, and without a password, so it is unusable
+// until it has one.
+func (r Rule) SetUser(name string) string {
+	return "ACL SETUSER " + name + " reset on " + r.String()
+}
+
+// And returns what the two rules allow together, sorted and without repeats.
+func (r Rule) And(other Rule) Rule {
+	return Rule{Keys: union(r.Keys, other.Keys), Commands: union(r.Commands, other.Commands)}
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Function returns the rule of a user that may call one function. An empty namespace is the library's own.
+func Function(lib *spec.Library, fn *spec.Function, namespace string) Rule {
+	if namespace == "" {
+		namespace = lib.Name
+	}
+	verb := "fcall|"
+	if fn.Has("no-writes") {
+		verb = "fcall_ro|"
+	}
+	r := Rule{Keys: []string{"~" + namespace + ":*"}, Commands: []string{verb + fn.Server}}
+	for _, c := range fn.Command {
+		r.Commands = append(r.Commands, strings.ToLower(c))
+	}
+	return r
+}
+
+// Library returns the rule of a service that calls any function of a library.
+func Library(lib *spec.Library, namespace string) Rule {
+	var r Rule
+	for i := range lib.Functions {
+		r = r.And(Function(lib, &lib.Functions[i], namespace))
+	}
+	return r
+}
+
+// InChannel returns a library with the names that its functions have in a channel, whose library is called server.
+func InChannel(lib *spec.Library, server string) *spec.Library {
+	channel := *lib
+	channel.Functions = slices.Clone(lib.Functions)
+	for i := range channel.Functions {
+		fn := &channel.Functions[i]
+		fn.Server = server + strings.TrimPrefix(fn.Server, lib.Server)
+	}
+	return &channel
+}
+
+// AnyFunction returns the rule without the functions' names: its user may call every function of the server on the rule's keys.
+func (r Rule) AnyFunction() Rule { return r.calling("fcall", "fcall_ro") }
+
+// Scripts returns the rule of a client that sends its functions as scripts: its user may run any Lua with the rule's commands and
+// keys, as a script has no name. Servers before Redis 7.0 do not have the two that end in _ro, and clients work without them.
+func (r Rule) Scripts() Rule { return r.calling("eval", "evalsha", "eval_ro", "evalsha_ro") }
+
+// calling returns the rule with other commands in place of the named functions.
+func (r Rule) calling(verbs ...string) Rule {
+	r.Commands = slices.DeleteFunc(slices.Clone(r.Commands), func(c string) bool { return strings.HasPrefix(c, "fcall") })
+	return r.And(Rule{Commands: verbs})
+}
+
+// AutoLoading lets a client load its own library where a node has lost it. It grants more than it seems: a user that may load functions may run
+// any Lua with its other permissions.
+var AutoLoading = Rule{Commands: []string{"function|load"}}
+
+// AutoLoadingByKey is what auto-load also needs on a cluster, where the load must find the node of a key: a transaction that reads the
+// key.
+var AutoLoadingByKey = Rule{Commands: []string{"exec", "multi", "type"}}
+
+// Cluster lets a client find the nodes of a cluster and follow slots that move.
+var Cluster = Rule{Commands: []string{"asking", "cluster|nodes", "cluster|shards", "cluster|slots", "command", "readonly"}}
+
+// Reporting lets a guarded service write the reports that `rlfunc top` reads, whose keys have the namespace of its libraries.
+var Reporting = Rule{Commands: []string{"pexpire", "set", "zadd", "zremrangebyscore"}}
+
+// Announcing lets a service tell the server that it uses a library (loader.Announce), so that a retire waits for it.
+var Announcing = Rule{
+	Keys:     []string{"~rlfunc:{deploy}:clients"},
+	Commands: []string{"expire", "time", "zadd", "zrem", "zremrangebyscore"},
+}

@@ -1,0 +1,325 @@
+package annotation
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+var kinds = []string{"count", "micros", "duration", "time", "bool", "text", "enum", "group", "packed"}
+
+var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
+
+// foreign maps type names from other languages to the types here.
+var foreign = map[string]string{
+	"int": "count", "integer": "count", "number": "count, micros, duration or time", "num": "count", "long": "count",
+	"float": "micros", "double": "micros", "money": "micros", "decimal": "micros",
+	"string": "text", "str": "text", "bytes": "text", "boolean": "bool", "flag": "bool",
+	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "group",
+}
+
+// A typeError is an error in a type, with its offset in the text and its rule.
+type typeError struct {
+	offset  int
+	rule    string
+	message string
+}
+
+func badType(offset int, rule, format string, args ...any) *typeError {
+	return &typeError{offset, rule, fmt.Sprintf(format, args...)}
+}
+
+// looksLikeType tells a type from the first word of a text: a known word, a near-miss, or brackets.
+func looksLikeType(w string) bool {
+	base := w
+	if i := strings.IndexAny(w, "[(?="); i >= 0 {
+		return true
+	}
+	_, alien := foreign[base]
+	return slices.Contains(kinds, base) || alien || (len(base) > 3 && spelling.Nearest(base, kinds) != "")
+}
+
+// readType reads `kind[bounds]?=default` or `enum(a,b)?=default` into a field. A result needs no bounds.
+func readType(text string, result bool, f *spec.Field) *typeError {
+	end := strings.IndexAny(text, "[(?=")
+	if end < 0 {
+		end = len(text)
+	}
+	base := text[:end]
+	if !slices.Contains(kinds, base) {
+		if meant, ok := foreign[base]; ok {
+			return badType(0, RuleUnknownType, "%s has no unit or bounds here: use %s", base, meant)
+		}
+		return badType(0, RuleUnknownType, "unknown type %q%s (types: %s)", base, spelling.DidYouMean(base, kinds), strings.Join(kinds, ", "))
+	}
+	f.Kind = spec.Kind(base)
+	at := end
+	var err *typeError
+	if f.Kind.Group() {
+		if at, err = readRowsOf(text, at, result, f); err != nil {
+			return err
+		}
+	}
+	if at, err = readBracket(text, at, result, f); err != nil {
+		return err
+	}
+	if at < len(text) && text[at] == '?' {
+		f.Optional = true
+		at++
+	}
+	if at < len(text) && text[at] == '=' {
+		if err := readDefault(text[at+1:], at+1, f); err != nil {
+			return err
+		}
+		at = len(text)
+	}
+	if at != len(text) {
+		return badType(at, RuleUnknownType, "unexpected %q in type %s", text[at:], text)
+	}
+	return nil
+}
+
+// readBracket reads the brackets after the kind and sets the bounds, or the default bounds.
+func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeError) {
+	switch f.Kind {
+	case spec.KindCount, spec.KindMicros, spec.KindTime:
+		f.Max = spec.MaxInt
+	case spec.KindDuration:
+		f.Max = spec.MaxDuration
+	case spec.KindEnum:
+		return readEnum(text, at, f)
+	}
+	if at >= len(text) || text[at] != '[' {
+		if !result && (f.Kind == spec.KindText || f.Kind.Group()) {
+			example := "1..16"
+			if f.Kind == spec.KindText {
+				example = "256"
+			}
+			return at, badType(0, RuleBounds, "%s needs a bound: %s[%s]", f.Kind, text[:at], example)
+		}
+		if at < len(text) && text[at] == '(' {
+			return at, badType(at, RuleBounds, "bounds stand in square brackets: %s[1..100]", f.Kind)
+		}
+		return at, nil
+	}
+	end := strings.IndexByte(text[at:], ']')
+	if end < 0 {
+		return at, badType(at, RuleBounds, "the bracket is not closed")
+	}
+	inner := text[at+1 : at+end]
+	if f.Kind == spec.KindBool {
+		return at, badType(at, RuleBounds, "bool has no bounds")
+	}
+	low, high, both := strings.Cut(inner, "..")
+	if !both {
+		if f.Kind != spec.KindText {
+			return at, badType(at+1, RuleBounds, "bounds are written low..high, got %q", inner)
+		}
+		low, high = "1", inner // text[256]: 1 to 256 bytes
+	}
+	if low != "" {
+		n, message := readNumber(low, f.Kind)
+		if message != "" {
+			return at, badType(at+1, RuleBounds, "%s", message)
+		}
+		f.Min = n
+	}
+	if high != "" {
+		n, message := readNumber(high, f.Kind)
+		if message != "" {
+			return at, badType(at+end-len(high), RuleBounds, "%s", message)
+		}
+		if f.Kind.Integer() && n > f.Max {
+			return at, badType(at+end-len(high), RuleBounds, "%s is above %d, the greatest %s that stays exact", high, f.Max, f.Kind)
+		}
+		f.Max = n
+	} else if f.Kind == spec.KindText || f.Kind.Group() {
+		return at, badType(at+1, RuleBounds, "%s needs an upper bound", f.Kind)
+	}
+	if f.Min > f.Max {
+		return at, badType(at+1, RuleBounds, "the lower bound %s is above the upper bound %s", low, high)
+	}
+	if f.Kind.Group() && f.Max < 1 {
+		return at, badType(at+1, RuleBounds, "a group that may hold no row is none: its upper bound is 0")
+	}
+	return at + end + 1, nil
+}
+
+// readRowsOf reads the lib file in parentheses that declares a group's rows, if one is named.
+func readRowsOf(text string, at int, result bool, f *spec.Field) (int, *typeError) {
+	if result && f.Kind == spec.KindPacked {
+		return at, badType(0, RuleGroup, "only arguments are packed: a result is a group")
+	}
+	if at >= len(text) || text[at] != '(' {
+		return at, nil
+	}
+	end := strings.IndexByte(text[at:], ')')
+	if end < 0 {
+		return at, badType(at, RuleGroup, "the parenthesis is not closed")
+	}
+	f.Rows = text[at+1 : at+end]
+	switch {
+	case strings.Contains(f.Rows, ".."):
+		return at, badType(at, RuleBounds, "bounds stand in square brackets: %s[1..16]", f.Kind)
+	case !nameForm.MatchString(f.Rows):
+		return at, badType(at+1, RuleGroup, "%q is not the name of a lib file that declares rows", f.Rows)
+	case !result && f.Kind == spec.KindGroup:
+		return at, badType(at, RuleGroup, "an argument group with the rows of a lib file is packed: packed(%s)[1..16]", f.Rows)
+	}
+	return at + end + 1, nil
+}
+
+func readEnum(text string, at int, f *spec.Field) (int, *typeError) {
+	if at >= len(text) || text[at] != '(' {
+		return at, badType(0, RuleBounds, "enum needs its values: enum(first,second)")
+	}
+	end := strings.IndexByte(text[at:], ')')
+	if end < 0 {
+		return at, badType(at, RuleBounds, "the parenthesis is not closed (values are separated by commas, without blanks)")
+	}
+	for _, v := range strings.Split(text[at+1:at+end], ",") {
+		if !nameForm.MatchString(v) {
+			return at, badType(at+1, RuleName, "enum value %q is not a word in snake_case", v)
+		}
+		if slices.Contains(f.Values, v) {
+			return at, badType(at+1, RuleDuplicate, "enum value %s is repeated", v)
+		}
+		f.Values = append(f.Values, v)
+	}
+	return at + end + 1, nil
+}
+
+func readDefault(text string, offset int, f *spec.Field) *typeError {
+	f.Optional = true
+	switch {
+	case f.Kind.Integer():
+		n, message := readNumber(text, f.Kind)
+		if message != "" {
+			return badType(offset, RuleOptional, "default: %s", message)
+		}
+		if n < f.Min || n > f.Max {
+			return badType(offset, RuleOptional, "the default %s is outside the bounds", text)
+		}
+		f.Default = &n
+	case f.Kind == spec.KindEnum:
+		i := slices.Index(f.Values, text)
+		if i < 0 {
+			return badType(offset, RuleOptional, "the default %q is none of the values", text)
+		}
+		n := int64(i)
+		f.Default = &n
+	default:
+		return badType(offset, RuleOptional, "%s takes no default: mark it optional with ? and handle nil", f.Kind)
+	}
+	return nil
+}
+
+var durationUnits = map[string]int64{
+	"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6, "d": 86400e6,
+}
+
+// readNumber reads a bound; a duration's carries its unit, and comes back in microseconds.
+func readNumber(text string, k spec.Kind) (int64, string) {
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
+	unit := text[len(digits):]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Sprintf("%q is not a whole number", text)
+	}
+	if k != spec.KindDuration {
+		if unit != "" {
+			return 0, fmt.Sprintf("%s takes no unit, got %q", k, text)
+		}
+		if n > spec.MaxInt {
+			return 0, fmt.Sprintf("%s is above 2^53, the greatest exact integer", text)
+		}
+		return n, ""
+	}
+	scale, ok := durationUnits[unit]
+	if !ok && (unit != "" || n != 0) {
+		return 0, fmt.Sprintf("a duration's bound carries its unit (us, ms, s, m, h, d), got %q", text)
+	}
+	if n != 0 && n > math.MaxInt64/scale {
+		return 0, fmt.Sprintf("%s is too long", text)
+	}
+	return n * max(scale, 1), ""
+}
+
+// readKeyType reads `list[log]`, `zset[receipts]?receipt`, `hash[charges]?budgets.of`, `string[block][0..16]` or, in a group,
+// `list[log:<name>]`.
+func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
+	text, with, conditional := strings.Cut(text, "?")
+	if conditional {
+		if inGroup {
+			return badType(len(text), RuleKeys, "a row's key is there with the row")
+		}
+		f.With, f.Own = strings.CutSuffix(with, "."+subjectOf)
+		f.Optional = true
+	}
+	if one, bounds, several := strings.Cut(text, "]["); several {
+		if inGroup || conditional {
+			return badType(len(one)+1, RuleKeys, "only a key outside groups that goes with no argument may be several")
+		}
+		text = one + "]"
+		if bad := readSeveral(strings.TrimSuffix(bounds, "]"), len(one)+2, f); bad != nil {
+			return bad
+		}
+	}
+	base, inner, ok := strings.Cut(text, "[")
+	if !ok || !strings.HasSuffix(inner, "]") {
+		return badType(0, RuleKeys, "a key names its Redis type and the suffix behind the tag: string[state], list[log], ...")
+	}
+	if base == "any" && inGroup {
+		return readAnyKey(inner, f)
+	}
+	if !slices.Contains(redisTypes, base) {
+		return badType(0, RuleKeys, "unknown Redis type %q%s (types: %s)", base, spelling.DidYouMean(base, redisTypes), strings.Join(redisTypes, ", "))
+	}
+	f.Kind, f.Redis = spec.KindKey, base
+	suffix, of, dynamic := strings.Cut(strings.TrimSuffix(inner, "]"), ":")
+	if !suffixForm.MatchString(suffix) {
+		return badType(len(base)+1, RuleKeys, "the suffix %q is not a word in snake_case", suffix)
+	}
+	f.Suffix = suffix
+	if dynamic {
+		if !inGroup || !strings.HasPrefix(of, "<") || !strings.HasSuffix(of, ">") {
+			return badType(len(base)+1, RuleKeys, "only a group's key takes a field behind its suffix, written %s:<field>", suffix)
+		}
+		f.SuffixOf = of[1 : len(of)-1]
+	} else if inGroup {
+		return badType(len(base)+1, RuleKeys, "a group's key ends in a text field of its row, or all rows would share one key: %s[%s:<name>]", base, suffix)
+	}
+	return nil
+}
+
+// mostKeys is the most keys of one kind that a call may have.
+const mostKeys = 64
+
+// readSeveral reads how many keys a call has: `0..16`.
+func readSeveral(bounds string, offset int, f *spec.Field) *typeError {
+	low, high, ok := strings.Cut(bounds, "..")
+	least, badLow := readNumber(low, spec.KindCount)
+	most, badHigh := readNumber(high, spec.KindCount)
+	if !ok || badLow != "" || badHigh != "" || least != 0 || most < 1 || most > mostKeys {
+		return badType(offset, RuleKeys, "several keys are 0 to some, at most %d: string[block][0..16]", mostKeys)
+	}
+	f.Several, f.Min, f.Max = true, least, most
+	return nil
+}
+
+// readAnyKey reads `any[<kind>:<name>]`: a row's key whose Redis type and suffix go by the row's enum kind.
+func readAnyKey(inner string, f *spec.Field) *typeError {
+	kind, name, ok := strings.Cut(strings.TrimSuffix(inner, "]"), ":")
+	field := func(s string) bool { return len(s) > 2 && s[0] == '<' && s[len(s)-1] == '>' }
+	if !ok || !field(kind) || !field(name) {
+		return badType(len("any["), RuleKeys, "a key of any type is named after its row's enum and text: any[<kind>:<name>]")
+	}
+	f.Kind, f.Redis = spec.KindKey, "any"
+	f.SuffixKind, f.SuffixOf = kind[1:len(kind)-1], name[1:len(name)-1]
+	return nil
+}

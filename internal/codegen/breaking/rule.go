@@ -1,0 +1,48 @@
+package breaking
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Rule is one change that breaks a client or a deploy.
+type Rule struct {
+	ID       string
+	Category Category
+	Checks   string // one sentence, "Checks that ..."
+	Why      string // who notices otherwise, and how
+	Note     bool   // a finding is something to look at, and no break by itself
+
+	scope scope
+	check func(*pass)
+}
+
+// Rules lists every rule, in the order of the documentation.
+var Rules = slices.Concat(callRules, replyRules, apiRules, stateRules, versionRules)
+
+// Known reports whether there is a rule of this ID.
+func Known(id string) bool {
+	return slices.ContainsFunc(Rules, func(r Rule) bool { return r.ID == id })
+}
+
+// Docs renders the table of rules for docs/versioning.md.
+func Docs() string {
+	titles := map[Category]string{
+		Call:    "An old client calls the new library (`call`)",
+		Reply:   "An old client reads a reply of the new library (`reply`)",
+		API:     "Go code is compiled against the new client (`api`)",
+		State:   "The new library meets what the old one stored (`state`)",
+		Version: "Versions (looked for at every strictness)",
+	}
+	var b strings.Builder
+	last := Category("")
+	for _, r := range Rules {
+		if r.Category != last {
+			fmt.Fprintf(&b, "\n### %s\n\n| rule | | otherwise |\n|---|---|---|\n", titles[r.Category])
+			last = r.Category
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.ID, r.Checks, r.Why)
+	}
+	return b.String()
+}

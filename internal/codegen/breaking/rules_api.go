@@ -1,0 +1,74 @@
+package breaking
+
+import (
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/goclient"
+)
+
+var apiRules = []Rule{
+	{
+		ID: "subject-name", Category: API, check: subjectName,
+		Checks: "Checks that a function's first key, the subject, keeps its name.",
+		Why:    "It is a field of the params struct. The names of further keys are not in any client's code.",
+	},
+	{
+		ID: "argument-name", Category: API, check: argumentName,
+		Checks: "Checks that arguments keep their names.",
+		Why:    "They are fields of the params struct. On the wire they have none, so a running client notices nothing.",
+	},
+	{
+		ID: "argument-pointer", Category: API, check: argumentPointer,
+		Checks: "Checks that a number does not become optional where 0 is legal, or the reverse.",
+		Why:    "Its Go field is then a pointer, because omitted and 0 differ.",
+	},
+	{
+		ID: "result-name", Category: API, check: resultName,
+		Checks: "Checks that results keep their names.",
+		Why:    "They are fields of the result struct.",
+	},
+}
+
+func subjectName(p *pass) {
+	p.functions(func(old, new *spec.Function) {
+		was, now := old.Keys(), new.Keys()
+		if len(was) == 0 || len(now) == 0 || was[0].Name == now[0].Name {
+			return
+		}
+		m := fields(new, "", was, now)
+		for _, f := range m.pairs {
+			if f.old.Name == was[0].Name && f.new.Name == now[0].Name {
+				p.at(m, f.new, "the subject of %s is called %s and was %s", new.Name, f.new.Name, f.old.Name)
+			}
+		}
+	})
+}
+
+func argumentName(p *pass) {
+	p.argument(func(m match, f fieldPair) {
+		if f.old.Name != f.new.Name {
+			p.at(m, f.new, "argument %s%s of %s was called %s", m.prefix, f.new.Name, m.fn.Name, f.old.Name)
+		}
+	})
+}
+
+func argumentPointer(p *pass) {
+	p.argument(func(m match, f fieldPair) {
+		switch {
+		case f.old.Kind != f.new.Kind || goclient.Pointer(f.old) == goclient.Pointer(f.new):
+		case goclient.Pointer(f.new):
+			p.at(m, f.new, "argument %s%s of %s is optional and may be 0: its Go field becomes a pointer", m.prefix, f.new.Name, m.fn.Name)
+		default:
+			p.at(m, f.new, "argument %s%s of %s was optional with a legal 0: its Go field is no longer a pointer", m.prefix, f.new.Name, m.fn.Name)
+		}
+	})
+}
+
+func resultName(p *pass) {
+	p.results(func(m match, _ []spec.Field) {
+		for _, f := range m.pairs {
+			if f.old.Name != f.new.Name {
+				p.at(m, f.new, "result %s%s of %s was called %s", m.prefix, f.new.Name, m.fn.Name, f.old.Name)
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package bundle
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// call writes the call of the author's function, and its reply unless it fails.
+func (e *entryWriter) call(args []string) {
+	names := make([]string, len(e.fn.Results))
+	for i, r := range e.fn.Results {
+		names[i] = result(r)
+	}
+	if len(names) == 1 {
+		names = append(names, "rlfunc_refusal")
+	}
+	e.printf("  local rlfunc_ok, %s = pcall(%s, %s)\n", strings.Join(names, ", "), e.fn.Name, strings.Join(args, ", "))
+	e.printf("  if rlfunc_ok then\n")
+	e.printf("    if %s == nil then\n      return %s\n    end\n", names[0], names[1])
+	e.reply()
+	e.printf("  end\n")
+	e.printf("  local reply, raise = rlfunc_failed(%s, keys, %s)\n", names[0], e.keyParts())
+	e.printf("  if reply then\n    return reply\n  end\n")
+	// Redis reports the line that raises, so map it to the function's own line.
+	e.section(e.fn.File, e.fn.Line)
+	e.printf("  error(raise, 0)\n")
+	e.section("", 0)
+}
+
+// result names the local that holds a result; the prefix distinguishes it from parameters.
+func result(f spec.Field) string { return "out_" + f.Lua }
+
+// reply writes the reply that the client unpacks by fcall.Result, unless a result cannot be sent.
+func (e *entryWriter) reply() {
+	w := replyWriter{e, "    "}
+	w.printf("local rlfunc_wrong")
+	var groups, behind, texts []spec.Field
+	above := w.word("rlfunc_head", e.fn.Results, "out_", "")
+	for i, digit := range spec.Digits(e.fn.Results) {
+		r := e.fn.Results[i]
+		switch {
+		case r.Kind == spec.KindGroup:
+			groups = append(groups, r)
+		case r.Kind == spec.KindText:
+			texts = append(texts, r)
+		case digit == 0:
+			behind = append(behind, r)
+		}
+	}
+	numbers := len(behind)
+	behind = append(behind, texts...)
+	w.printf("if not rlfunc_wrong then")
+	w.indent += "  "
+	if groups != nil {
+		w.columns(above, groups, behind)
+	} else {
+		w.plain(above, behind, numbers)
+	}
+	w.indent = w.indent[2:]
+	w.printf("end")
+	w.printf("%s = rlfunc_wrong", result(e.fn.Results[0]))
+}
+
+// A replyWriter writes lines of Lua.
+type replyWriter struct {
+	*entryWriter
+	indent string
+}
+
+func (w *replyWriter) printf(format string, args ...any) {
+	w.entryWriter.printf("%s", w.indent+fmt.Sprintf(format, args...)+"\n")
+}
+
+// word writes the sum of the small results among fields into a local, and checks all results: Redis would send NaN, infinities and
+// numbers above 2^53 as other numbers, and a digit that is too large would change its neighbor. Most results are zero, which needs no
+// check. It returns the place value above the digits.
+func (w *replyWriter) word(name string, fields []spec.Field, prefix, group string) (above int64) {
+	w.printf("local %s = 0", name)
+	above = 1
+	for i, values := range spec.Digits(fields) {
+		f := fields[i]
+		value, add := prefix+f.Lua, fmt.Sprintf("%s = %s + %%s", name, name)
+		switch {
+		case f.Kind == spec.KindBool && values > 0:
+			w.printf("if %s then", value)
+			w.printf("  "+add, strconv.FormatInt(above, 10))
+			w.printf("end")
+		case f.Kind == spec.KindEnum && values > 0:
+			w.printf("if %s ~= '%s' then", value, f.Values[0])
+			w.indent += "  "
+			w.place(f, prefix, group)
+			w.printf(add, times(place(f, prefix), above))
+			w.indent = w.indent[2:]
+			w.printf("end")
+		case f.Kind == spec.KindEnum:
+			w.place(f, prefix, group)
+		case f.Kind.Integer():
+			most := int64(spec.MaxInt)
+			if values > 0 {
+				most = f.Max
+			}
+			w.printf("if %s ~= 0 then", value)
+			w.printf("  if not (%s >= 0 and %s <= %d and %s %% 1 == 0) then", value, value, most, value)
+			w.printf("    rlfunc_wrong = 'result %s must be a whole number from 0 to %d'", group+f.Name, most)
+			w.printf("  end")
+			if values > 0 {
+				w.printf("  "+add, times(value, above))
+			}
+			w.printf("end")
+		}
+		if values > 0 {
+			above *= values
+		}
+	}
+	return above
+}
+
+// place writes the local with the index of an enum's value.
+func (w *replyWriter) place(f spec.Field, prefix, group string) {
+	w.printf("local %s = %s[%s]", place(f, prefix), places(group+f.Name), prefix+f.Lua)
+	w.printf("if not %s then", place(f, prefix))
+	w.printf("  rlfunc_wrong, %s = 'result %s must be one of %s', 0", place(f, prefix), group+f.Name, strings.Join(f.Values, ", "))
+	w.printf("end")
+}
+
+// sent returns the Lua expression that is sent for a result, which is not a group.
+func sent(f spec.Field, prefix string) string {
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("(%s and 1 or 0)", prefix+f.Lua)
+	case spec.KindEnum:
+		return place(f, prefix)
+	}
+	return prefix + f.Lua
+}
+
+// place names the local with the index of an enum's value.
+func place(f spec.Field, prefix string) string { return prefix + "place_" + f.Lua }
+
+// places names the table from an enum's values to their indexes.
+func places(name string) string { return "rlfunc_places_" + strings.ReplaceAll(name, ".", "_") }
+
+// enums writes those tables.
+func (e *entryWriter) enums(fields []spec.Field, group string) {
+	for _, f := range fields {
+		switch f.Kind {
+		case spec.KindGroup:
+			e.enums(f.Fields, f.Name+".")
+		case spec.KindEnum:
+			values := make([]string, len(f.Values))
+			for i, v := range f.Values {
+				values[i] = fmt.Sprintf("['%s'] = %d", v, i)
+			}
+			e.printf("local %s = {%s}\n", places(group+f.Name), strings.Join(values, ", "))
+		}
+	}
+}
+
+func times(value string, n int64) string {
+	if n == 1 {
+		return value
+	}
+	return fmt.Sprintf("%s * %d", value, n)
+}
+
+// plain writes the possible replies of a function without groups, the longest first.
+func (w *replyWriter) plain(above int64, behind []spec.Field, numbers int) {
+	if len(behind) == 0 {
+		w.printf("return rlfunc_head")
+		return
+	}
+	elements := "rlfunc_head"
+	var all []string
+	for _, f := range behind {
+		elements += ", " + sent(f, "out_")
+		all = append(all, elements)
+	}
+	for n := len(behind) - 1; n > 0 || n == 0 && numbers == 0; n-- {
+		w.printf("if %s then", present(behind[n]))
+		if n == 1 && numbers > 1 {
+			w.pair(sent(behind[0], "out_"), sent(behind[1], "out_"))
+		}
+		w.printf("  return {%s}", all[n])
+		w.printf("end")
+	}
+	if numbers == 0 {
+		w.printf("return rlfunc_head")
+		return
+	}
+	w.printf("local rlfunc_one = rlfunc_head + %s", times(sent(behind[0], "out_"), above))
+	w.printf("if rlfunc_one <= %s then", maxInt)
+	w.printf("  return rlfunc_one")
+	w.printf("end")
+	w.printf("return {%s}", all[0])
+}
+
+// pair writes the reply of small results and two numbers of a few thousands each, such as the waits of a refusal: a negative number.
+func (w *replyWriter) pair(first, second string) {
+	most := int64(spec.PairNumber) * 1000
+	w.printf("  if rlfunc_head < %d and %s < %d and %s < %d and %s %% 1000 == 0 and %s %% 1000 == 0 then", spec.PairHead, first, most, second, most, first, second)
+	w.printf("    return -1 - rlfunc_head - %s / 1000 * %d - %s / 1000 * %d", first, spec.PairHead, second, spec.PairHead*spec.PairNumber)
+	w.printf("  end")
+}
+
+// present returns the Lua condition that a result is sent when none after it is.
+func present(f spec.Field) string {
+	if f.Kind == spec.KindText {
+		return sent(f, "out_") + " ~= ''"
+	}
+	return sent(f, "out_") + " ~= 0"
+}

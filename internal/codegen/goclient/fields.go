@@ -1,0 +1,173 @@
+package goclient
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// argFields returns the fields of a params struct. Derived keys are built from the first key's subject and have no field. A key that a
+// call has several of is a list of subjects.
+func argFields(fields []spec.Field) []spec.Field {
+	var out []spec.Field
+	subject := false
+	for _, f := range fields {
+		if f.Kind == spec.KindKey {
+			if subject && !f.Several {
+				continue
+			}
+			subject = true
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// rowFields returns the fields of a group's row struct.
+func rowFields(g spec.Field) []spec.Field {
+	var out []spec.Field
+	for _, f := range g.Fields {
+		if f.Kind != spec.KindKey {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Pointer reports whether the Go field of an argument is a pointer: omitting it needs a nil, because its zero value is a valid
+// argument with another meaning.
+func Pointer(f spec.Field) bool {
+	return f.Optional && f.Kind.Integer() && f.Kind != spec.KindTime && f.Min == 0 && !zeroByDefault(f)
+}
+
+// zeroByDefault reports whether an omitted argument means 0.
+func zeroByDefault(f spec.Field) bool { return f.Default != nil && *f.Default == 0 }
+
+// goType returns the Go type of a params field; owner is the function's Go name, followed by the group's in a row.
+func goType(owner string, f spec.Field) string {
+	if f.Several {
+		return "[]fcall.Subject"
+	}
+	if f.Kind == spec.KindKey {
+		return "fcall.Subject"
+	}
+	if f.Kind == spec.KindGroup {
+		return "[]" + rowName(owner, f)
+	}
+	if f.Kind == spec.KindPacked {
+		return rowName(owner, f) + "Pack"
+	}
+	t := resultType(owner, f)
+	if Pointer(f) {
+		return "*" + t
+	}
+	return t
+}
+
+// resultType returns the Go type of a results field.
+func resultType(owner string, f spec.Field) string {
+	switch f.Kind {
+	case spec.KindCount:
+		return "int64"
+	case spec.KindMicros:
+		return "fcall.Micros"
+	case spec.KindDuration:
+		return "time.Duration"
+	case spec.KindTime:
+		return "time.Time"
+	case spec.KindBool:
+		return "bool"
+	case spec.KindEnum:
+		return owner + goName(f.Name)
+	case spec.KindGroup:
+		return "[]" + rowName(owner, f) + "Result"
+	}
+	return "string"
+}
+
+// fieldDoc returns a field's comment: the author's text, its bounds, and the meaning of omitting it.
+func fieldDoc(f spec.Field, param bool) string {
+	text := goName(f.Name) + ": " + f.Doc
+	if f.Kind == spec.KindBool && strings.HasPrefix(f.Doc, "whether ") {
+		text = goName(f.Name) + " reports " + f.Doc
+		if param {
+			text = goName(f.Name) + " sets " + f.Doc
+		}
+	}
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	if !param {
+		return paragraphs(text)
+	}
+	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
+		}
+	case spec.KindCount, spec.KindTime, spec.KindMicros:
+		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
+	case spec.KindDuration:
+		text += fmt.Sprintf(" From %s to %s, rounded up to a microsecond.", number(f, f.Min), number(f, f.Max))
+	case spec.KindText:
+		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
+	case spec.KindGroup, spec.KindPacked:
+		text += fmt.Sprintf(" %d to %d of them.", f.Min, f.Max)
+	}
+	switch {
+	case f.Default != nil && f.Kind == spec.KindEnum:
+		text += " Defaults to " + f.Values[*f.Default] + "."
+	case f.Default != nil && Pointer(f):
+		text += " Nil defaults to " + number(f, *f.Default) + "."
+	case f.Default != nil:
+		text += " Defaults to " + number(f, *f.Default) + "."
+	case Pointer(f):
+		text += " Nil omits it."
+	case f.Optional && f.Kind != spec.KindBool:
+		text += " The zero value omits it."
+	}
+	return paragraphs(text)
+}
+
+// number formats a bound.
+func number(f spec.Field, n int64) string {
+	if f.Kind != spec.KindDuration {
+		return strconv.FormatInt(n, 10)
+	}
+	const day = 24 * 3600 * 1_000_000
+	if n >= day && n%day == 0 {
+		return fmt.Sprintf("%d days", n/day)
+	}
+	return (time.Duration(n) * time.Microsecond).String()
+}
+
+// An enum is a Go string type with its values.
+type enum struct {
+	Type   string
+	Of     string
+	Values []string
+}
+
+// enums returns the enum types of a function, including those of its groups. An argument and a result of the same name share a type.
+func enums(d data) []enum {
+	seen := map[string]bool{}
+	return append(enumsOf(d.Go, d.Params, seen), enumsOf(d.Go, d.Results, seen)...)
+}
+
+// enumsOf returns the enum types of fields that are not in seen, except those of rows that a lib file declares.
+func enumsOf(owner string, fields []spec.Field, seen map[string]bool) (out []enum) {
+	for _, f := range fields {
+		name := owner + goName(f.Name)
+		if f.Kind == spec.KindEnum && !seen[name] {
+			seen[name] = true
+			out = append(out, enum{name, f.Name, f.Values})
+		}
+		if f.Rows == "" {
+			out = append(out, enumsOf(name, f.Fields, seen)...)
+		}
+	}
+	return out
+}

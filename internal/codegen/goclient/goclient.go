@@ -1,0 +1,120 @@
+// Package goclient generates the typed Go client of a library.
+package goclient
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"go/format"
+	"text/template"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+)
+
+//go:embed *.tmpl
+var files embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"goName":       goName,
+	"lowerFirst":   lowerFirst,
+	"paragraphs":   paragraphs,
+	"fieldDoc":     fieldDoc,
+	"argFields":    argFields,
+	"goType":       goType,
+	"resultType":   resultType,
+	"encode":       encode,
+	"decode":       decode,
+	"quote":        func(s string) string { return fmt.Sprintf("%q", s) },
+	"countKeys":    countKeys,
+	"countArgs":    countArgs,
+	"keyFields":    keyFields,
+	"groups":       groups,
+	"enums":        enums,
+	"results":      results,
+	"returnValues": returnValues,
+	"packCells":    packCells,
+	"own":          hasOwn,
+}).ParseFS(files, "*.tmpl"))
+
+// Files returns the Go files of a library's package by name, formatted.
+func Files(lib *source.Library, b bundle.Bundle) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := render(out, libraryFile, "library.go.tmpl", map[string]any{
+		"Lib": lib.Spec, "Root": lib.Root, "Sections": b.Sections,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if shared := rowsOf(lib); shared != nil {
+		if err := render(out, rowsFile, "rows", shared); err != nil {
+			return nil, err
+		}
+	}
+	for i := range lib.Spec.Functions {
+		fn := &lib.Spec.Functions[i]
+		if err := render(out, fileOf(fn), "function.go.tmpl", functionData(fn)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Files that do not belong to one function: the library and its client, and the rows that lib files declare.
+const (
+	libraryFile = "library.go"
+	rowsFile    = "rows.go"
+)
+
+// fileOf names a function's file. The suffix hides names such as x_test and x_linux from the go tool.
+func fileOf(fn *spec.Function) string { return fn.Name + "_gen.go" }
+
+func render(out map[string][]byte, name, tmpl string, data any) error {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, tmpl, data); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	formatted, err := format.Source(b.Bytes())
+	if err != nil {
+		return fmt.Errorf("format %s: %w\n%s", name, err, b.String())
+	}
+	out[name] = formatted
+	return nil
+}
+
+type data struct {
+	*spec.Function
+	Package string
+	Go      string // SlidingLog
+	Private string // slidingLog
+	Time    bool   // needs package time
+	Own     bool   // needs package cmp
+}
+
+func functionData(fn *spec.Function) data {
+	d := data{Function: fn, Go: goName(fn.Name), Private: privateName(fn.Name)}
+	d.Package = packageOf(fn)
+	walk(fn, func(f spec.Field) {
+		d.Time = d.Time || f.Kind == spec.KindDuration || f.Kind == spec.KindTime
+		d.Own = d.Own || f.Own
+	})
+	return d
+}
+
+func walk(fn *spec.Function, visit func(spec.Field)) {
+	for _, list := range [][]spec.Field{fn.Params, fn.Results} {
+		for _, f := range list {
+			if f.Rows == "" {
+				walkField(f, visit)
+			}
+		}
+	}
+}
+
+func walkField(f spec.Field, visit func(spec.Field)) {
+	visit(f)
+	for _, inner := range f.Fields {
+		visit(inner)
+	}
+}

@@ -1,0 +1,101 @@
+package goclient
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+)
+
+// A rowType is the Go type of a group's row.
+type rowType struct {
+	Type     string
+	Of       string // what has such rows
+	Group    string // the name in errors
+	Fields   []spec.Field
+	Packed   spec.Field
+	Required int
+}
+
+// rowName returns the prefix of a group's type names; owner is the function's Go name. Rows of a lib file have the same type in
+// every function of the library.
+func rowName(owner string, g spec.Field) string {
+	if g.Rows != "" {
+		return goName(g.Rows)
+	}
+	return owner + goName(g.Name)
+}
+
+func rowOf(owner, of string, g spec.Field) rowType {
+	_, required := g.Cells()
+	return rowType{Type: rowName(owner, g), Of: of, Group: g.Name, Fields: rowFields(g), Packed: g, Required: required}
+}
+
+// groups returns the groups of a function whose rows its own file declares.
+func groups(owner, of string, fields []spec.Field) []rowType {
+	var out []rowType
+	for _, f := range fields {
+		if f.Kind.Group() && f.Rows == "" {
+			out = append(out, rowOf(owner, of+"."+goName(f.Name), f))
+		}
+	}
+	return out
+}
+
+// sharedRows are the rows that lib files declare and the functions of a library use.
+type sharedRows struct {
+	Root, Lib, Package string
+	Time, Packs        bool
+	Params, Results    []rowType
+	Enums              []enum
+}
+
+// rowsOf collects the rows of lib files; nil when a library has none.
+func rowsOf(lib *source.Library) *sharedRows {
+	s := &sharedRows{Root: lib.Root, Lib: lib.Spec.Name, Package: lib.Spec.Name}
+	seen := map[string]bool{}
+	add := func(list *[]rowType, of string, fields []spec.Field) {
+		for _, g := range fields {
+			if g.Rows == "" || seen[of+g.Rows] {
+				continue
+			}
+			seen[of+g.Rows] = true
+			shared := g
+			shared.Name = g.Rows
+			*list = append(*list, rowOf("", fmt.Sprintf(of, g.Rows), shared))
+			walkField(shared, func(f spec.Field) {
+				s.Time = s.Time || f.Kind == spec.KindDuration || f.Kind == spec.KindTime
+				s.Packs = s.Packs || f.Kind == spec.KindMicros || f.Kind == spec.KindPacked
+			})
+		}
+	}
+	for _, fn := range lib.Spec.Functions {
+		add(&s.Params, "the groups that take their rows from lib/%s.lua", fn.Params)
+		add(&s.Results, "the answers that lib/%s.lua declares", fn.Results)
+	}
+	if len(s.Params)+len(s.Results) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, r := range append(s.Params[:len(s.Params):len(s.Params)], s.Results...) {
+		s.Enums = append(s.Enums, enumsOf(r.Type, r.Fields, known)...)
+	}
+	return s
+}
+
+// packCells returns the statements that add the keys and cells of one row.
+func packCells(g spec.Field) string {
+	var b strings.Builder
+	for _, f := range rowFields(g) {
+		b.WriteString(encode("row", f) + "\n")
+	}
+	for _, k := range g.Keys() {
+		suffix := fmt.Sprintf("%q", k.Suffix)
+		if k.SuffixKind != "" {
+			suffix = fmt.Sprintf("string(row.%s)", goName(k.SuffixKind))
+		}
+		fmt.Fprintf(&b, "p.Key(%s, row.%s)\n", suffix, goName(k.SuffixOf))
+	}
+	return b.String()
+}

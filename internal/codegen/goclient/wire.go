@@ -1,0 +1,220 @@
+package goclient
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// countKeys returns the Go expression for a call's number of keys.
+func countKeys(fields []spec.Field) string {
+	n, rows := 0, ""
+	for _, f := range fields {
+		switch {
+		case f.Several:
+			rows += fmt.Sprintf(" + len(p.%s)", goName(f.Name))
+		case f.Kind == spec.KindKey:
+			n++
+		case f.Kind == spec.KindGroup && len(f.Keys()) > 0:
+			rows += fmt.Sprintf(" + %d*len(p.%s)", len(f.Keys()), goName(f.Name))
+		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:
+			rows += fmt.Sprintf(" + p.%s.pack.Keys()", goName(f.Name))
+		}
+	}
+	return fmt.Sprint(n) + rows
+}
+
+// countArgs returns the Go expression for a call's number of arguments.
+func countArgs(fields []spec.Field) string {
+	n, rows := 0, ""
+	for _, f := range fields {
+		switch f.Kind {
+		case spec.KindKey:
+		case spec.KindGroup:
+			n++
+			rows += fmt.Sprintf(" + %d*len(p.%s)", len(rowFields(f)), goName(f.Name))
+		default:
+			n++
+		}
+	}
+	return fmt.Sprint(n) + rows
+}
+
+// keyFields returns the statements that build the keys, all of which precede the first argument.
+func keyFields(fields []spec.Field) string {
+	var b strings.Builder
+	subject, last := "", "" // last is the condition of the key before
+	for _, f := range fields {
+		if f.Kind == spec.KindKey {
+			if subject == "" {
+				subject = "p." + goName(f.Name)
+			}
+			switch of := subject; {
+			case f.Several:
+			case f.With == "":
+				fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
+			default:
+				if f.Own {
+					of = fmt.Sprintf("cmp.Or(p.%sOf, %s)", goName(f.With), subject)
+				}
+				condition := fmt.Sprintf("if %s {\n", given(fields, f.With))
+				if before, ok := strings.CutSuffix(b.String(), "}\n"); ok && last == condition {
+					b.Reset()
+					b.WriteString(before)
+				} else {
+					b.WriteString(condition)
+				}
+				last = condition
+				fmt.Fprintf(&b, "a.Key(%q, %s, %q)\n}\n", f.Name, of, f.Suffix)
+			}
+		}
+	}
+	for _, g := range fields {
+		if g.Kind == spec.KindPacked && len(g.Keys()) > 0 {
+			fmt.Fprintf(&b, "a.PackKeys(%q, p.%s.pack, %s, p.%sOf)\n", g.Name, goName(g.Name), subject, goName(g.Name))
+		}
+		if g.Kind != spec.KindGroup || len(g.Keys()) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "for i := range p.%s {\n", goName(g.Name))
+		for _, k := range g.Keys() {
+			suffix := fmt.Sprintf("%q", k.Suffix)
+			if k.SuffixKind != "" {
+				suffix = fmt.Sprintf("string(p.%s[i].%s)", goName(g.Name), goName(k.SuffixKind))
+			}
+			fmt.Fprintf(&b, "a.RowKey(%q, %s, %s, p.%s[i].%s)\n", k.Name, subject, suffix, goName(g.Name), goName(k.SuffixOf))
+		}
+		b.WriteString("}\n")
+	}
+	for _, f := range fields {
+		if f.Several {
+			fmt.Fprintf(&b, "a.Keys(%q, p.%s, %q, %d)\n", f.Name, goName(f.Name), f.Suffix, f.Max)
+		}
+	}
+	return b.String()
+}
+
+// hasOwn reports whether an argument's keys may have their own subject.
+func hasOwn(fields []spec.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
+}
+
+// given returns the Go condition that a call has the argument that a key needs.
+func given(fields []spec.Field, name string) string {
+	i := slices.IndexFunc(fields, func(f spec.Field) bool { return f.Name == name && f.Kind != spec.KindKey })
+	if fields[i].Kind == spec.KindPacked {
+		return fmt.Sprintf("p.%s.Len() > 0", goName(name))
+	}
+	return fmt.Sprintf(`p.%s != ""`, goName(name))
+}
+
+// encode returns the statement that adds one argument, read from the struct `from`.
+func encode(from string, f spec.Field) string {
+	value := from + "." + goName(f.Name)
+	opt := ""
+	if f.Optional {
+		opt = "Opt"
+	}
+	ptr := ""
+	if Pointer(f) {
+		ptr = "Ptr"
+	}
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("a.%sBool(%q, %s)", opt, f.Name, value)
+	case spec.KindText:
+		return fmt.Sprintf("a.%sText(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
+	case spec.KindEnum:
+		return fmt.Sprintf("a.%sEnum(%q, string(%s), %s)", opt, f.Name, value, quoted(f.Values))
+	case spec.KindCount:
+		return fmt.Sprintf("a.%sInt%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+	case spec.KindMicros:
+		return fmt.Sprintf("a.%sMicros%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+	case spec.KindDuration:
+		return fmt.Sprintf("a.%sDuration%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+	case spec.KindTime:
+		return fmt.Sprintf("a.%sTime(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
+	case spec.KindPacked:
+		return fmt.Sprintf("a.Pack(%q, %s.pack, %d, %d)", f.Name, value, f.Min, f.Max)
+	case spec.KindGroup:
+		var b strings.Builder
+		fmt.Fprintf(&b, "a.Rows(%q, len(%s), %d, %d)\n", f.Name, value, f.Min, f.Max)
+		fmt.Fprintf(&b, "for i, row := range %s {\na.Row(i)\n", value)
+		for _, inner := range rowFields(f) {
+			b.WriteString(encode("row", inner) + "\n")
+		}
+		b.WriteString("}\na.EndRows()")
+		return b.String()
+	}
+	return ""
+}
+
+// decode returns the expression that reads one result.
+func decode(owner string, f spec.Field) string {
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("reply.Bool(%q)", f.Name)
+	case spec.KindText:
+		return fmt.Sprintf("reply.Text(%q)", f.Name)
+	case spec.KindEnum:
+		return fmt.Sprintf("%s(reply.Enum(%q, %s))", owner+goName(f.Name), f.Name, quoted(f.Values))
+	case spec.KindMicros:
+		return fmt.Sprintf("reply.Micros(%q)", f.Name)
+	case spec.KindDuration:
+		return fmt.Sprintf("reply.Duration(%q)", f.Name)
+	case spec.KindTime:
+		return fmt.Sprintf("reply.Time(%q)", f.Name)
+	}
+	return fmt.Sprintf("reply.Count(%q)", f.Name)
+}
+
+// returnValues returns the statements that fill r from the reply, in order.
+func returnValues(owner string, fields []spec.Field) string {
+	var b strings.Builder
+	for _, f := range fields {
+		if f.Kind != spec.KindGroup {
+			fmt.Fprintf(&b, "r.%s = %s\n", goName(f.Name), decode(owner, f))
+			continue
+		}
+		row := rowName(owner, f)
+		fmt.Fprintf(&b, "r.%s = make([]%sResult, reply.Rows(%q))\n", goName(f.Name), row, f.Name)
+		fmt.Fprintf(&b, "for i := range r.%s {\nreply.Row(i)\n", goName(f.Name))
+		for _, inner := range f.Fields {
+			fmt.Fprintf(&b, "r.%s[i].%s = %s\n", goName(f.Name), goName(inner.Name), decode(row, inner))
+		}
+		b.WriteString("}\nreply.EndRows()\n")
+	}
+	return b.String()
+}
+
+func quoted(values []string) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = fmt.Sprintf("%q", v)
+	}
+	return strings.Join(out, ", ")
+}
+
+// results returns the Go literal that describes the encoding of results.
+func results(fields []spec.Field) string {
+	digits := spec.Digits(fields)
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		switch {
+		case f.Kind == spec.KindGroup:
+			out[i] = fmt.Sprintf("{Rows: []fcall.Result%s}", results(f.Fields))
+		case f.Kind == spec.KindText:
+			out[i] = "{Text: true}"
+		case digits[i] > 0:
+			out[i] = fmt.Sprintf("{Values: %d}", digits[i])
+		default:
+			out[i] = "{}"
+		}
+	}
+	if slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Kind == spec.KindGroup }) {
+		return "{\n" + strings.Join(out, ",\n") + ",\n}"
+	}
+	return "{" + strings.Join(out, ", ") + "}"
+}

@@ -1,0 +1,202 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// libraryMembers are the global tables that a function of Redis 7.0 to Valkey 9 sees, with what is in them.
+var libraryMembers = map[string]map[string]bool{
+	"redis":    set("call pcall log error_reply status_reply sha1hex setresp acl_check_cmd REDIS_VERSION REDIS_VERSION_NUM LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING"),
+	"math":     set("abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min modf pi pow rad random randomseed sin sinh sqrt tan tanh"),
+	"string":   set("byte char find format gmatch gsub len lower match rep reverse sub upper"),
+	"table":    set("concat insert maxn remove sort"),
+	"bit":      set("arshift band bnot bor bswap bxor lshift rol ror rshift tobit tohex"),
+	"cjson":    set("decode encode null array_mt empty_array encode_keep_buffer encode_max_depth decode_max_depth encode_sparse_array encode_invalid_numbers decode_invalid_numbers encode_number_precision new"),
+	"cmsgpack": set("pack unpack unpack_one unpack_limit"),
+	"struct":   set("pack unpack size"),
+}
+
+// baseFunctions are the functions without a table.
+var baseFunctions = set("assert error ipairs next pairs pcall rawequal rawget select tonumber tostring type unpack xpcall")
+
+// refusedGlobals exist in Lua or in Redis, and are not for functions.
+var refusedGlobals = map[string]string{
+	"os": "a function has no operating system: time is clock.now_us()", "io": "a function has no files", "debug": "a function does not look into the interpreter",
+	"package": "there are no modules: name lib files with @use", "require": "there are no modules: name lib files with @use", "module": "there are no modules: name lib files with @use",
+	"dofile": "there are no files", "loadfile": "there are no files", "load": "code is loaded by a deploy only", "loadstring": "code is loaded by a deploy only",
+	"coroutine":    "a function runs from its begin to its end",
+	"getmetatable": "servers differ in whether it is there", "setmetatable": "it is state behind a table, and servers differ: use plain functions on plain tables",
+	"rawset": "it writes past a table's rules", "setfenv": "it changes what a function sees", "getfenv": "it changes what a function sees",
+	"newproxy": "newer servers do not have it", "collectgarbage": "the server collects garbage itself", "gcinfo": "the server collects garbage itself",
+	"print": "a server's output is not read: use redis.log", "_G": "a function has no globals of its own", "_VERSION": "servers differ in it",
+	"KEYS": "a function has named parameters", "ARGV": "a function has named parameters", "server": "only Valkey has it: call redis",
+}
+
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
+}
+
+func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value) value {
+	for i, v := range args {
+		if !v.only(isNumber) {
+			r.needs(s, v, argument(e, i), "calculate with")
+		}
+	}
+	first := valueAt(args, 0)
+	out := of(isNum)
+	for _, v := range args {
+		out.reply = union(out.reply, v.reply)
+		out.content = out.content || v.content
+	}
+	switch name {
+	case "math.floor", "math.ceil":
+		out.kinds = isInt
+		out.span = first.span
+		out.floored = name == "math.floor" && first.may(isFrac)
+	case "math.max", "math.min", "math.abs", "math.fmod":
+		out.kinds = 0
+		if len(args) == 0 {
+			out.kinds = isInt
+		}
+		for _, v := range args {
+			out.kinds |= v.numbers()
+			if name == "math.min" {
+				out.floored = out.floored || v.floored
+				if _, fixed := v.number(); fixed {
+					out.content = false // a literal bounds it
+				}
+			}
+		}
+	}
+	return out
+}
+
+// stringCall is a function of the string library. Text keeps whose bytes it holds, until a gsub makes it clean.
+func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []value) []outcome {
+	first := valueAt(args, 0)
+	out := value{kinds: isStr}
+	for i, v := range args {
+		if v.may(isStr) || v.vague() {
+			out.taint |= v.taint
+		}
+		if !v.only(isNumber) {
+			r.needs(s, v, argument(e, i), "make text of")
+		}
+	}
+	switch name {
+	case "string.format":
+		return gives(s, r.format(e, args, out))
+	case "string.len":
+		return gives(s, of(isInt))
+	case "string.byte":
+		code := of(isInt | isNil)
+		return gives(s, code, code, code, code)
+	case "string.find":
+		captured := value{kinds: isStr | isNil, taint: out.taint}
+		return gives(s, of(isInt|isNil), of(isInt|isNil), captured, captured, captured)
+	case "string.match":
+		return r.match(s, args, out.taint)
+	case "string.gsub":
+		out.taint = first.taint | valueAt(args, 2).taint
+		if p := valueAt(args, 1).literal; p != nil && (strings.HasPrefix(*p, "[^") || strings.Contains(*p, "%c") || strings.Contains(*p, "%W")) {
+			out.taint = 0
+		}
+		return gives(s, out, of(isInt))
+	case "string.sub", "string.lower", "string.upper", "string.rep", "string.reverse":
+		if first.may(isNumber) {
+			r.numberText(first, argument(e, 0), name)
+		}
+		out.prefix = ""
+	}
+	return gives(s, out)
+}
+
+// match gives as many strings as its pattern has captures, all or none.
+func (r *run) match(s *state, args []value, t taint) []outcome {
+	captures := 5
+	if p := valueAt(args, 1).literal; p != nil {
+		captures = max(strings.Count(*p, "(")-strings.Count(*p, "%("), 1)
+	}
+	hit, miss := make([]value, captures), make([]value, captures)
+	for i := range captures {
+		hit[i], miss[i] = value{kinds: isStr, taint: t}, of(isNil)
+	}
+	return []outcome{{s.clone(), miss}, {s, hit}}
+}
+
+// format reads the conversions of string.format: %s of a number is tostring.
+func (r *run) format(e *ast.FuncCallExpr, args []value, out value) value {
+	pattern := valueAt(args, 0)
+	out.taint = pattern.taint
+	if pattern.literal == nil {
+		for _, v := range args {
+			out.taint |= v.taint
+		}
+		return out
+	}
+	out.prefix, _, _ = strings.Cut(*pattern.literal, "%")
+	if out.prefix == *pattern.literal {
+		out.fixed = true
+		out.literal = pattern.literal
+	}
+	at := 1
+	for i := 0; i < len(*pattern.literal); i++ {
+		if (*pattern.literal)[i] != '%' {
+			continue
+		}
+		for i++; i < len(*pattern.literal) && strings.IndexByte("-+ #0123456789.", (*pattern.literal)[i]) >= 0; i++ {
+			continue
+		}
+		if i >= len(*pattern.literal) || (*pattern.literal)[i] == '%' {
+			continue
+		}
+		v := valueAt(args, at)
+		if c := (*pattern.literal)[i]; c == 's' || c == 'q' {
+			r.numberText(v, argument(e, at), "%"+string(c))
+			out.taint |= v.taint
+		}
+		at++
+	}
+	return out
+}
+
+func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value) value {
+	first := valueAt(args, 0)
+	switch name {
+	case "table.concat":
+		elem := r.elements(s, first)
+		if !first.lenient && !elem.vague() && elem.may(isNumber) {
+			r.report(r.at(e), RuleNumberText, "table.concat writes numbers with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: put string.format('%%.0f', x) into the table")
+		}
+		return value{kinds: isStr, taint: elem.taint}
+	case "table.insert":
+		added := valueAt(args, len(args)-1)
+		for _, id := range first.objects {
+			o := s.object(id)
+			r.written(o, e, argument(e, 0))
+			r.append(o, added)
+		}
+		s.forgetField("")
+		return of(isNil)
+	case "table.sort":
+		for _, id := range first.objects {
+			r.written(s.object(id), e, argument(e, 0))
+		}
+	case "table.remove":
+		for _, id := range first.objects {
+			r.written(s.object(id), e, argument(e, 0))
+		}
+		v := r.elements(s, first)
+		v.kinds |= isNil
+		return v
+	case "table.maxn":
+		return of(isInt)
+	}
+	return of(isNil)
+}

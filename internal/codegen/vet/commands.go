@@ -1,0 +1,307 @@
+package vet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A command is what the rules must know of a Redis command.
+type command struct {
+	name  string
+	write bool
+	// family is the Redis type that its keys must have: one of the header's words, or "" where any will do.
+	family string
+	// keys: positions of keys among the arguments after the name, 1 is the first; last counts from the end if negative.
+	first, last, step int
+	countAt           int // the place of a number of keys that follow it
+	expiry            expiry
+	reply             replyKind
+}
+
+// An expiry is what a command does to the time that a key has.
+type expiry byte
+
+const (
+	keepsTTL  expiry = 'k' // reads or removes
+	growsKey  expiry = 'w' // writes into a key, which may be new and then has no expiry
+	dropsTTL  expiry = 'd' // overwrites the key, without an expiry
+	setsTTL   expiry = 't'
+	dropsOnly expiry = 'p' // PERSIST
+	deletes   expiry = 'x'
+)
+
+type replyKind byte
+
+const (
+	repliesInt     replyKind = 'i'
+	repliesGrowing replyKind = 'n' // a number that grows with the key's content
+	repliesString  replyKind = 's'
+	repliesMaybe   replyKind = 'm' // a string, or false
+	repliesStatus  replyKind = 'o'
+	repliesArray   replyKind = 'a'
+	repliesGaps    replyKind = 'g' // an array of strings and false
+	repliesTime    replyKind = 't'
+	repliesNumber  replyKind = 'f' // a number as text
+	repliesUnknown replyKind = '?'
+)
+
+// The table: one row a command: name, r(ead) or w(rite), family, keys, expiry, reply.
+// Keys: 1 | 1* all from the first | 1%2 every second | 1-2 | @1 as many as argument 1 says | - none.
+const commandTable = `
+GET r string 1 k m
+GETDEL w string 1 x m
+GETEX w string 1 t m
+GETRANGE r string 1 k s
+SUBSTR r string 1 k s
+GETSET w string 1 d m
+SET w string 1 d ?
+SETNX w string 1 w i
+SETEX w string 1 t o
+PSETEX w string 1 t o
+SETRANGE w string 1 w i
+APPEND w string 1 w i
+STRLEN r string 1 k n
+INCR w string 1 w i
+INCRBY w string 1 w i
+INCRBYFLOAT w string 1 w f
+DECR w string 1 w i
+DECRBY w string 1 w i
+MGET r string 1* k g
+MSET w string 1%2 d o
+MSETNX w string 1%2 w i
+LCS r string 1-2 k ?
+SETBIT w string 1 w i
+GETBIT r string 1 k i
+BITCOUNT r string 1 k n
+BITPOS r string 1 k n
+BITOP w string 2* d i
+BITFIELD w string 1 w g
+BITFIELD_RO r string 1 k g
+PFADD w string 1 w i
+PFCOUNT r string 1* k n
+PFMERGE w string 1* w o
+DEL w - 1* x i
+UNLINK w - 1* x i
+EXISTS r - 1* k i
+TOUCH r - 1* k i
+TYPE r - 1 k o
+TTL r - 1 k i
+PTTL r - 1 k i
+EXPIRETIME r - 1 k i
+PEXPIRETIME r - 1 k i
+EXPIRE w - 1 t i
+PEXPIRE w - 1 t i
+EXPIREAT w - 1 t i
+PEXPIREAT w - 1 t i
+PERSIST w - 1 p i
+RENAME w - 1-2 d o
+RENAMENX w - 1-2 d i
+COPY w - 1-2 d i
+DUMP r - 1 k m
+RESTORE w - 1 t o
+OBJECT r - 2 k ?
+LPUSH w list 1 w n
+RPUSH w list 1 w n
+LPUSHX w list 1 k n
+RPUSHX w list 1 k n
+LPOP w list 1 k ?
+RPOP w list 1 k ?
+LLEN r list 1 k n
+LINDEX r list 1 k m
+LRANGE r list 1 k a
+LSET w list 1 k o
+LTRIM w list 1 k o
+LREM w list 1 k i
+LINSERT w list 1 k i
+LPOS r list 1 k ?
+LMOVE w list 1-2 w m
+RPOPLPUSH w list 1-2 w m
+LMPOP w list @1 k ?
+HSET w hash 1 w i
+HSETNX w hash 1 w i
+HMSET w hash 1 w o
+HGET r hash 1 k m
+HMGET r hash 1 k g
+HGETALL r hash 1 k a
+HKEYS r hash 1 k a
+HVALS r hash 1 k a
+HLEN r hash 1 k n
+HSTRLEN r hash 1 k n
+HEXISTS r hash 1 k i
+HDEL w hash 1 k i
+HINCRBY w hash 1 w i
+HINCRBYFLOAT w hash 1 w f
+HRANDFIELD r hash 1 k ?
+HSCAN r hash 1 k ?
+SADD w set 1 w i
+SREM w set 1 k i
+SISMEMBER r set 1 k i
+SMISMEMBER r set 1 k a
+SMEMBERS r set 1 k a
+SCARD r set 1 k n
+SPOP w set 1 k ?
+SRANDMEMBER r set 1 k ?
+SMOVE w set 1-2 w i
+SINTER r set 1* k a
+SINTERCARD r set @1 k n
+SUNION r set 1* k a
+SDIFF r set 1* k a
+SINTERSTORE w set 1* d n
+SUNIONSTORE w set 1* d n
+SDIFFSTORE w set 1* d n
+SSCAN r set 1 k ?
+ZADD w zset 1 w ?
+ZINCRBY w zset 1 w f
+ZREM w zset 1 k i
+ZCARD r zset 1 k n
+ZCOUNT r zset 1 k n
+ZLEXCOUNT r zset 1 k n
+ZSCORE r zset 1 k m
+ZMSCORE r zset 1 k g
+ZRANK r zset 1 k ?
+ZREVRANK r zset 1 k ?
+ZRANGE r zset 1 k a
+ZRANGEBYSCORE r zset 1 k a
+ZRANGEBYLEX r zset 1 k a
+ZREVRANGE r zset 1 k a
+ZREVRANGEBYSCORE r zset 1 k a
+ZREVRANGEBYLEX r zset 1 k a
+ZRANGESTORE w zset 1-2 d n
+ZREMRANGEBYSCORE w zset 1 k i
+ZREMRANGEBYRANK w zset 1 k i
+ZREMRANGEBYLEX w zset 1 k i
+ZPOPMIN w zset 1 k a
+ZPOPMAX w zset 1 k a
+ZMPOP w zset @1 k ?
+ZRANDMEMBER r zset 1 k ?
+ZINTERCARD r zset @1 k n
+ZINTER r zset @1 k a
+ZUNION r zset @1 k a
+ZDIFF r zset @1 k a
+ZSCAN r zset 1 k ?
+GEOADD w zset 1 w i
+GEODIST r zset 1 k m
+GEOHASH r zset 1 k g
+GEOPOS r zset 1 k ?
+GEOSEARCH r zset 1 k a
+GEOSEARCHSTORE w zset 1-2 d n
+XADD w stream 1 w m
+XLEN r stream 1 k n
+XDEL w stream 1 k i
+XTRIM w stream 1 k i
+XRANGE r stream 1 k ?
+XREVRANGE r stream 1 k ?
+XSETID w stream 1 w o
+XACK w stream 1 k i
+TIME r - - k t
+ECHO r - - k s
+PING r - - k o
+PUBLISH r - - k i
+SPUBLISH r - 1 k i
+`
+
+// refusedCommands are commands of Redis that a function cannot or must not run, and why.
+var refusedCommands = func() map[string]string {
+	out := map[string]string{
+		"KEYS":      "it visits every key of the server, and names keys that the call has not declared",
+		"SCAN":      "it visits every key of the server, and names keys that the call has not declared",
+		"RANDOMKEY": "it names a key that the call has not declared",
+		"DBSIZE":    "a function works on its own keys",
+		"FLUSHALL":  "it deletes every key of the server",
+		"FLUSHDB":   "it deletes every key of the database",
+		"SWAPDB":    "a function works on its own keys",
+		"SELECT":    "a cluster has one database, and generated clients choose it",
+		"MOVE":      "a cluster has one database",
+		"SORT":      "BY and GET reach keys that the call has not declared, and it sorts the whole content",
+		"SORT_RO":   "BY and GET reach keys that the call has not declared, and it sorts the whole content",
+		"EVAL":      "a function calls Lua, not another script", "EVALSHA": "a function calls Lua, not another script",
+		"EVAL_RO": "a function calls Lua, not another script", "EVALSHA_RO": "a function calls Lua, not another script",
+		"FCALL": "a function calls Lua functions of lib/, not another Redis function", "FCALL_RO": "a function calls Lua functions of lib/, not another Redis function",
+		"GEORADIUS": "it is deprecated: use GEOSEARCH", "GEORADIUSBYMEMBER": "it is deprecated: use GEOSEARCH",
+		"ZUNIONSTORE": "it works on the whole content of its keys", "ZINTERSTORE": "it works on the whole content of its keys", "ZDIFFSTORE": "it works on the whole content of its keys",
+	}
+	for _, name := range strings.Fields("BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP XREAD XREADGROUP WAIT WAITAOF") {
+		out[name] = "it blocks or waits, and a function holds the whole server"
+	}
+	for _, name := range strings.Fields("ACL AUTH ASKING BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG DEBUG DISCARD EXEC FAILOVER FUNCTION HELLO INFO LASTSAVE LATENCY MEMORY MIGRATE MODULE MONITOR MULTI PFDEBUG PFSELFTEST PSUBSCRIBE PSYNC PUBSUB PUNSUBSCRIBE QUIT READONLY READWRITE REPLCONF REPLICAOF RESET RESTORE-ASKING ROLE SAVE SCRIPT SHUTDOWN SLAVEOF SLOWLOG SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH XGROUP XINFO XPENDING XCLAIM XAUTOCLAIM") {
+		out[name] = "it acts on the server or the connection, not on the subject's keys"
+	}
+	return out
+}()
+
+// newerCommands came after Redis 7.0, the oldest server that a library must load and run on.
+var newerCommands = func() map[string]string {
+	out := map[string]string{"INCREX": "Redis 8.8 and Valkey 9.2", "GCRA": "no release of Redis", "DELEX": "Redis 8.4", "DIGEST": "Redis 8.4", "MSETEX": "Redis 8.4", "DELIFEQ": "Valkey 9.0"}
+	for _, name := range strings.Fields("HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST HTTL HPTTL HEXPIRETIME HPEXPIRETIME") {
+		out[name] = "Redis 7.4 and Valkey 9.0"
+	}
+	for _, name := range strings.Fields("HGETEX HSETEX HGETDEL") {
+		out[name] = "Redis 8.0 and Valkey 9.0"
+	}
+	for _, name := range strings.Fields("VADD VSIM VREM VCARD VDIM VEMB VGETATTR VSETATTR VINFO VLINKS VRANDMEMBER") {
+		out[name] = "Redis 8.0"
+	}
+	out["XDELEX"], out["XACKDEL"] = "Redis 8.2", "Redis 8.2"
+	return out
+}()
+
+var commands, commandNames = func() (map[string]*command, []string) {
+	out := map[string]*command{}
+	var names []string
+	for _, row := range strings.Split(strings.TrimSpace(commandTable), "\n") {
+		f := strings.Fields(row)
+		c := &command{name: f[0], write: f[1] == "w", expiry: expiry(f[4][0]), reply: replyKind(f[5][0])}
+		if f[2] != "-" {
+			c.family = f[2]
+		}
+		switch keys := f[3]; {
+		case keys == "-":
+		case keys[0] == '@':
+			_, _ = fmt.Sscanf(keys, "@%d", &c.countAt)
+		case strings.HasSuffix(keys, "*"):
+			c.first, c.last, c.step = int(keys[0]-'0'), -1, 1
+		case strings.Contains(keys, "%"):
+			c.first, c.last, c.step = 1, -1, 2
+		case strings.Contains(keys, "-"):
+			c.first, c.last, c.step = 1, 2, 1
+		default:
+			c.first, c.last, c.step = int(keys[0]-'0'), int(keys[0]-'0'), 1
+		}
+		out[c.name] = c
+		names = append(names, c.name)
+	}
+	slices.Sort(names)
+	return out, names
+}()
+
+// keyPlaces are the places of keys among n arguments after the command's name, from 0.
+func (c *command) keyPlaces(args []value) []int {
+	var out []int
+	if c.countAt > 0 {
+		if c.countAt > len(args) {
+			return nil
+		}
+		n, ok := args[c.countAt-1].number()
+		if !ok || n < 0 || n > float64(len(args)) {
+			return nil
+		}
+		for i := range int(n) {
+			if at := c.countAt + i; at < len(args) {
+				out = append(out, at)
+			}
+		}
+		return out
+	}
+	if c.first == 0 {
+		return nil
+	}
+	last := c.last
+	if last < 0 {
+		last = len(args)
+	}
+	for i := c.first; i <= last && i <= len(args); i += c.step {
+		out = append(out, i-1)
+	}
+	return out
+}

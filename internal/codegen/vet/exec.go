@@ -1,0 +1,326 @@
+package vet
+
+import (
+	"fmt"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// An outcome is one way in which a call, or a list of expressions, ends.
+type outcome struct {
+	s    *state
+	vals []value
+}
+
+// A flow is how a block ends: paths that go on after it, that return, and that break.
+type flow struct {
+	next    []*state
+	returns []outcome
+	breaks  []*state
+}
+
+func (r *run) block(states []*state, stmts []ast.Stmt) flow {
+	out := flow{next: states}
+	for _, stmt := range stmts {
+		var next []*state
+		for _, s := range out.next {
+			if r.steps++; r.steps > stepLimit {
+				return out
+			}
+			f := r.stmt(s, stmt)
+			for _, v := range r.here().over[stmt] {
+				for _, st := range f.next {
+					delete(st.env, v)
+					st.forget(v)
+				}
+			}
+			next = append(next, f.next...)
+			out.returns = append(out.returns, f.returns...)
+			out.breaks = append(out.breaks, f.breaks...)
+		}
+		out.next = distinct(next)
+	}
+	return out
+}
+
+func (r *run) stmt(s *state, stmt ast.Stmt) flow {
+	switch stmt := stmt.(type) {
+	case *ast.LocalAssignStmt:
+		return r.local(s, stmt)
+	case *ast.AssignStmt:
+		return r.assign(s, stmt)
+	case *ast.FuncCallStmt:
+		return only(r.evalMany(s, stmt.Expr))
+	case *ast.DoBlockStmt:
+		return r.block([]*state{s}, stmt.Stmts)
+	case *ast.IfStmt:
+		return r.ifStmt(s, stmt)
+	case *ast.WhileStmt:
+		return r.loop(s, loop{stmt: stmt, condition: stmt.Condition, body: stmt.Stmts, unbounded: true})
+	case *ast.RepeatStmt:
+		return r.loop(s, loop{stmt: stmt, condition: stmt.Condition, body: stmt.Stmts, unbounded: true, atEnd: true, once: true})
+	case *ast.NumberForStmt:
+		return r.numberFor(s, stmt)
+	case *ast.GenericForStmt:
+		return r.genericFor(s, stmt)
+	case *ast.FuncDefStmt:
+		return r.define(s, stmt)
+	case *ast.ReturnStmt:
+		return r.returnStmt(s, stmt)
+	case *ast.BreakStmt:
+		return flow{breaks: []*state{s}}
+	}
+	return flow{next: []*state{s}}
+}
+
+func only(outcomes []outcome) flow {
+	out := flow{}
+	for _, o := range outcomes {
+		out.next = append(out.next, o.s)
+	}
+	return out
+}
+
+func (r *run) set(s *state, v *variable, val value) {
+	s.forget(v)
+	if v.top() {
+		r.static[v] = val
+		r.rewritten++
+		return
+	}
+	s.env[v] = val
+}
+
+func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
+	vars := r.here().decls[stmt]
+	if len(stmt.Exprs) == 1 && len(vars) == 1 {
+		if _, ok := stmt.Exprs[0].(*ast.FunctionExpr); ok { // a recursive function sees itself
+			r.set(s, vars[0], r.functionValue(stmt.Exprs[0].(*ast.FunctionExpr)))
+			return flow{next: []*state{s}}
+		}
+	}
+	out := flow{}
+	for _, o := range r.evalList(s, stmt.Exprs) {
+		for i, v := range vars {
+			val := of(isNil)
+			if i < len(o.vals) {
+				val = o.vals[i]
+			}
+			r.set(o.s, v, val)
+			if v.top() {
+				for _, id := range val.objects {
+					if obj := o.s.get(id); obj != nil && obj.top == "" {
+						o.s.object(id).top = v.name
+					}
+				}
+			}
+		}
+		if len(vars) == 1 && len(stmt.Exprs) == 1 {
+			r.noteRemainder(o.s, vars[0], stmt.Exprs[0])
+		}
+		out.next = append(out.next, o.s)
+	}
+	return out
+}
+
+// noteRemainder remembers that a variable is `a % b`, so a test of it against 0 implies that b divides a.
+func (r *run) noteRemainder(s *state, v *variable, e ast.Expr) {
+	if text := r.remainder(e); text != "" {
+		s.facts[fmt.Sprintf("<%d>=%s", v.id, text)] = true
+	}
+}
+
+func (r *run) assign(s *state, stmt *ast.AssignStmt) flow {
+	out := flow{}
+	for _, o := range r.evalList(s, stmt.Rhs) {
+		states := []*state{o.s}
+		for i, lhs := range stmt.Lhs {
+			val := of(isNil)
+			if i < len(o.vals) {
+				val = o.vals[i]
+			}
+			var next []*state
+			for _, st := range states {
+				next = append(next, r.store(st, lhs, val)...)
+			}
+			states = next
+		}
+		out.next = append(out.next, states...)
+	}
+	return out
+}
+
+// store writes a value to a variable or a place of a table.
+func (r *run) store(s *state, lhs ast.Expr, val value) []*state {
+	switch lhs := lhs.(type) {
+	case *ast.IdentExpr:
+		if v := r.here().refs[lhs]; v != nil {
+			r.set(s, v, val)
+		}
+		return []*state{s}
+	case *ast.AttrGetExpr:
+		var out []*state
+		for _, o := range r.evalList(s, []ast.Expr{lhs.Object, lhs.Key}) {
+			r.storeField(o.s, lhs, o.vals[0], o.vals[1], val)
+			out = append(out, o.s)
+		}
+		return out
+	}
+	return []*state{s}
+}
+
+func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) {
+	name, byName := lhs.Key.(*ast.StringExpr)
+	if byName {
+		s.forgetField(name.Value)
+	} else {
+		s.forgetField("")
+	}
+	for _, id := range table.objects {
+		o := s.object(id)
+		r.written(o, lhs, lhs.Object)
+		switch {
+		case byName && len(table.objects) == 1:
+			o.fields[name.Value] = val
+		case byName:
+			o.fields[name.Value] = join(o.fields[name.Value], val)
+		case key.only(isStr) && key.literal != nil:
+			o.fields[*key.literal] = val
+		default:
+			r.append(o, val)
+		}
+	}
+}
+
+// append joins a value with what the array part of a table holds.
+func (r *run) append(o *object, val value) {
+	val.kinds &^= isNil
+	if val.kinds == 0 {
+		return
+	}
+	if o.elem != nil {
+		val = join(*o.elem, val)
+	}
+	o.elem = &val
+	o.items = nil
+}
+
+func (r *run) define(s *state, stmt *ast.FuncDefStmt) flow {
+	fn := r.functionValue(stmt.Func)
+	if stmt.Name.Func != nil {
+		return flow{next: r.store(s, stmt.Name.Func, fn)}
+	}
+	out := flow{}
+	for _, o := range r.evalList(s, []ast.Expr{stmt.Name.Receiver}) {
+		for _, id := range o.vals[0].objects {
+			o.s.object(id).fields[stmt.Name.Method] = fn
+		}
+		out.next = append(out.next, o.s)
+	}
+	return out
+}
+
+func (r *run) functionValue(e *ast.FunctionExpr) value {
+	return value{kinds: isFunc, fns: []*closure{{fn: r.here().byExpr[e]}}}
+}
+
+func (r *run) ifStmt(s *state, stmt *ast.IfStmt) flow {
+	out := flow{}
+	yes, no, about := r.condition(s, stmt.Condition)
+	then := r.block(yes, stmt.Then)
+	otherwise := r.block(no, stmt.Else)
+	settleByReply(about, then.next, otherwise.next)
+	settleByReply(about, otherwise.next, then.next)
+	out.next = distinct(append(then.next, otherwise.next...))
+	out.returns = append(then.returns, otherwise.returns...)
+	out.breaks = append(then.breaks, otherwise.breaks...)
+	return out
+}
+
+// settleByReply lets an expiry that depends on the key's own reply count on both sides: `if INCR == 1 then PEXPIRE`
+// sets it when the key is new, and else the key has one.
+func settleByReply(about []string, with, without []*state) {
+	for _, key := range about {
+		set := false
+		for _, s := range with {
+			set = set || s.ttl[key].settled
+		}
+		if !set {
+			continue
+		}
+		for _, s := range without {
+			s.ttl[key] = ttl{settled: true}
+		}
+	}
+}
+
+func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
+	out := flow{}
+	for _, o := range r.evalList(s, stmt.Exprs) {
+		if len(r.frames) == 1 && r.spec != nil && !r.loading {
+			r.checkReturn(o.s, stmt, o.vals)
+		}
+		out.returns = append(out.returns, o)
+	}
+	return out
+}
+
+// invoke runs a function and returns every way in which it ends.
+func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+	fn := c.fn
+	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
+		return r.lost(s, args)
+	}
+	defer r.enter(call, 0)()
+	if len(r.frames) > 0 && !r.loading {
+		return r.framed(s, fn, args, call, exprs)
+	}
+	return r.follow(s, fn, args, call, exprs)
+}
+
+// follow runs the statements of a function.
+func (r *run) follow(s *state, fn *function, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+	fn.entered = true
+	for i, p := range fn.params {
+		val := of(isNil)
+		if i < len(args) {
+			val = args[i]
+		}
+		s.forget(p)
+		s.env[p] = val
+	}
+	r.frames = append(r.frames, &frame{fn: fn, call: call, args: exprs})
+	out := r.block([]*state{s}, fn.expr.Stmts)
+	if len(r.frames) == 1 && r.spec != nil && len(out.next) > 0 && r.steps <= stepLimit {
+		r.fallsOff(fn)
+	}
+	r.frames = r.frames[:len(r.frames)-1]
+	for _, end := range out.next {
+		out.returns = append(out.returns, outcome{end, nil})
+	}
+	return r.leave(fn, out.returns)
+}
+
+func (r *run) running(fn *function) bool {
+	for _, f := range r.frames {
+		if f.fn == fn {
+			return true
+		}
+	}
+	return false
+}
+
+// leave drops a function's locals and joins the outcomes that are then equal.
+func (r *run) leave(fn *function, outcomes []outcome) []outcome {
+	for _, o := range outcomes {
+		o.s.leave(fn)
+	}
+	return few(outcomes, outcomeLimit)
+}
+
+func valueAt(vals []value, i int) value {
+	if i < len(vals) {
+		return vals[i]
+	}
+	return of(isNil)
+}

@@ -1,0 +1,229 @@
+package vet
+
+import "github.com/yuin/gopher-lua/ast"
+
+// A loop is any of Lua's, as the run follows it.
+type loop struct {
+	stmt      ast.Stmt
+	condition ast.Expr // nil in a for
+	atEnd     bool     // the condition stands at the end, and ends the loop when it holds
+	once      bool     // it runs at least once
+	unbounded bool     // how often it runs depends on data
+	begin     func(s *state)
+	body      []ast.Stmt
+}
+
+// loop follows a loop through none, one and two turns.
+func (r *run) loop(s *state, l loop) flow {
+	out := flow{}
+	if l.unbounded {
+		r.top().unbounded++
+		defer func() { r.top().unbounded-- }()
+	}
+	states := []*state{s}
+	var left []*state // went through the last turn
+	for turn := range 2 {
+		leave := r.enter(l.stmt, turn)
+		enter := states
+		if l.condition != nil && !l.atEnd {
+			enter = nil
+			for _, st := range states {
+				yes, no, _ := r.condition(st, l.condition)
+				enter = append(enter, yes...)
+				out.next = append(out.next, no...)
+			}
+		} else if l.condition == nil && (turn > 0 || !l.once) {
+			for _, st := range states {
+				out.next = append(out.next, st.clone())
+			}
+		}
+		if l.begin != nil {
+			for _, st := range enter {
+				l.begin(st)
+			}
+		}
+		f := r.block(distinct(enter), l.body)
+		out.returns = append(out.returns, f.returns...)
+		out.next = append(out.next, f.breaks...)
+		left = f.next
+		if l.atEnd {
+			var again []*state
+			for _, st := range f.next {
+				yes, no, _ := r.condition(st, l.condition)
+				out.next = append(out.next, yes...)
+				again = append(again, no...)
+			}
+			left = again
+		}
+		states = nil
+		for _, st := range left {
+			states = append(states, st.clone())
+		}
+		leave()
+	}
+	defer r.enter(l.stmt, 2)()
+	if l.condition == nil {
+		out.next = append(out.next, left...)
+	} else if !l.atEnd {
+		for _, st := range left {
+			_, no, _ := r.condition(st.clone(), l.condition)
+			out.next = append(out.next, no...)
+		}
+	}
+	if len(out.next) == 0 && !always(l.condition) { // two turns did not end it: later ones do
+		out.next = left
+	}
+	out.next = distinct(out.next)
+	return out
+}
+
+func always(e ast.Expr) bool {
+	_, ok := e.(*ast.TrueExpr)
+	return ok
+}
+
+func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
+	exprs := []ast.Expr{stmt.Init, stmt.Limit}
+	if stmt.Step != nil {
+		exprs = append(exprs, stmt.Step)
+	}
+	out := flow{}
+	for _, o := range r.evalList(s, exprs) {
+		v := r.here().decls[stmt][0]
+		val := of(isInt)
+		for i, bound := range o.vals {
+			r.needs(o.s, bound, exprs[min(i, len(exprs)-1)], "count with")
+			if i != 1 && !bound.only(isInt) {
+				val = of(isInt | isNum)
+			}
+		}
+		limit := o.vals[1]
+		from, fromOK := o.vals[0].number()
+		if fromOK && from >= 1 && stmt.Step == nil && r.surelyEmpty(o.s, stmt.Limit) {
+			out.next = append(out.next, o.s)
+			continue
+		}
+		l := loop{stmt: stmt, body: stmt.Stmts, unbounded: limit.content && !limit.lenient}
+		l.begin = func(st *state) { r.set(st, v, val) }
+		to, toOK := limit.number()
+		l.once = fromOK && toOK && from <= to || fromOK && from == 1 && r.surelyFilled(o.s, stmt.Limit)
+		f := r.loop(o.s, l)
+		out.next = append(out.next, f.next...)
+		out.returns = append(out.returns, f.returns...)
+	}
+	return out
+}
+
+// surelyFilled reports whether an expression is the length of a table that has an element.
+func (r *run) surelyFilled(s *state, e ast.Expr) bool {
+	length, ok := e.(*ast.UnaryLenOpExpr)
+	if !ok {
+		return false
+	}
+	v, ok := r.peek(s, length.Expr)
+	if !ok {
+		return false
+	}
+	return filled(s, v)
+}
+
+// surelyEmpty reports whether an expression is the length of a table that nothing was put into.
+func (r *run) surelyEmpty(s *state, e ast.Expr) bool {
+	length, ok := e.(*ast.UnaryLenOpExpr)
+	if !ok {
+		return false
+	}
+	v, ok := r.peek(s, length.Expr)
+	return ok && empty(s, v)
+}
+
+func empty(s *state, v value) bool {
+	for _, id := range v.objects {
+		if o := s.get(id); o == nil || o.open || o.elem != nil || len(o.items) > 0 || o.atLeast > 0 {
+			return false
+		}
+	}
+	return len(v.objects) > 0 && v.only(isTable) && !v.lenient && !v.reads
+}
+
+func filled(s *state, v value) bool {
+	for _, id := range v.objects {
+		o := s.get(id)
+		if o == nil || o.atLeast == 0 && len(o.items) == 0 {
+			return false
+		}
+	}
+	return len(v.objects) > 0
+}
+
+func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
+	out := flow{}
+	vars := r.here().decls[stmt]
+	iterator, over := iteration(stmt)
+	exprs := stmt.Exprs
+	if over != nil && r.isGlobal(iterator) {
+		exprs = []ast.Expr{over}
+	}
+	for _, o := range r.evalList(s, exprs) {
+		if iterator != nil && iterator.Value == "ipairs" && r.isGlobal(iterator) && empty(o.s, o.vals[0]) {
+			out.next = append(out.next, o.s)
+			continue
+		}
+		l := loop{stmt: stmt, body: stmt.Stmts}
+		key, elem := anything(), anything()
+		if over != nil && r.isGlobal(iterator) {
+			r.needs(o.s, o.vals[0], over, "loop over")
+			if iterator.Value == "ipairs" {
+				key = of(isInt)
+				elem = r.elements(o.s, o.vals[0])
+			}
+			l.once = filled(o.s, o.vals[0])
+		} else if r.isGmatch(stmt) {
+			key, elem = value{kinds: isStr, taint: fromCaller | fromStore}, value{kinds: isStr | isNil, taint: fromCaller | fromStore}
+		}
+		l.begin = func(st *state) {
+			for i, v := range vars {
+				switch i {
+				case 0:
+					r.set(st, v, key)
+				case 1:
+					r.set(st, v, elem)
+				default:
+					r.set(st, v, of(isNil))
+				}
+			}
+		}
+		f := r.loop(o.s, l)
+		out.next = append(out.next, f.next...)
+		out.returns = append(out.returns, f.returns...)
+	}
+	return out
+}
+
+// iteration finds `ipairs(t)` and `pairs(t)`.
+func iteration(stmt *ast.GenericForStmt) (*ast.IdentExpr, ast.Expr) {
+	if len(stmt.Exprs) != 1 {
+		return nil, nil
+	}
+	call, ok := stmt.Exprs[0].(*ast.FuncCallExpr)
+	if !ok || len(call.Args) != 1 {
+		return nil, nil
+	}
+	id, ok := call.Func.(*ast.IdentExpr)
+	if !ok || id.Value != "ipairs" && id.Value != "pairs" {
+		return nil, nil
+	}
+	return id, call.Args[0]
+}
+
+func (r *run) isGmatch(stmt *ast.GenericForStmt) bool {
+	call, ok := stmt.Exprs[0].(*ast.FuncCallExpr)
+	if !ok {
+		return false
+	}
+	return call.Method == "gmatch" || call.Func != nil && exprText(call.Func) == "string.gmatch"
+}
+
+func (r *run) isGlobal(id *ast.IdentExpr) bool {
+	return id != nil && r.here().refs[id] == nil
+}

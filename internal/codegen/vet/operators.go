@@ -1,0 +1,209 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// needs reports an operation on what may be nil or false: Lua raises an error, perhaps after a write. Behind it the value
+// is known to be there.
+func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
+	if v.vague() || !v.may(isFalsy) || v.may(isTrue) {
+		return // a bool where none belongs: Lua says so at the first call
+	}
+	what := "nil"
+	if !v.may(isNil) {
+		what = "false"
+	}
+	hint := "test it first"
+	if len(v.reply) > 0 && v.may(isFalse) {
+		hint = "a missing key or field is false: test it first"
+	}
+	node, at := r.origin(e)
+	if r.reportOnce(at, RuleMaybeNil) {
+		if node == e {
+			r.report(at, RuleMaybeNil, "cannot %s %s where it is %s: %s", doing, exprText(e), what, hint)
+		} else {
+			r.report(at, RuleMaybeNil, "%s may be %s, and %s cannot %s it: %s", exprText(node), what, r.top().fn.name, doing, hint)
+		}
+	}
+	r.learn(s, e, func(v value) value {
+		if v.only(isFalsy) {
+			return anything() // this path has ended; one finding is enough
+		}
+		v.assumed = true
+		return v.truthy()
+	})
+}
+
+// reportOnce reports whether the rule has nothing to say about the place yet.
+func (r *run) reportOnce(at site, rule string) bool {
+	if r.c.quiet || r.c.said[said{at, rule}] {
+		return false
+	}
+	r.c.said[said{at, rule}] = true
+	return true
+}
+
+func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
+	r.needs(s, a, e.Lhs, "calculate with")
+	r.needs(s, b, e.Rhs, "calculate with")
+	out := value{reply: union(a.reply, b.reply), content: a.content || b.content}
+	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
+		out.span = a.span
+	}
+	inexact := isInt // what two whole numbers give
+	switch e.Operator {
+	case "/":
+		if !r.divides(s, e, a, b) {
+			inexact = isFrac
+		}
+	case "%":
+		out.content = b.content
+	case "^":
+		if _, ok := b.number(); !ok {
+			inexact = isNum
+		}
+	}
+	x, y := a.numbers(), b.numbers()
+	if (x|y)&isNum != 0 {
+		out.kinds |= isNum
+	}
+	if x&isFrac != 0 && y&(isFrac|isInt) != 0 || y&isFrac != 0 && x&(isFrac|isInt) != 0 {
+		out.kinds |= isFrac
+	}
+	if x&y&isInt != 0 {
+		out.kinds |= inexact
+	}
+	return out
+}
+
+// numbers are the kinds of number that the value counts as in an operation. Each stands for itself, so that an operation
+// on two joined paths gives what it gave on each.
+func (v value) numbers() kind {
+	k := v.kinds & isNumber
+	if v.lenient || v.may(isStr) && !v.digits {
+		k |= isNum
+	}
+	if v.may(isStr) && v.digits || k == 0 {
+		k |= isInt
+	}
+	return k
+}
+
+// divides reports whether a division leaves nothing: by its literals, because the remainder is taken away first, as in
+// (a - a % b) / b, or because a condition has said so.
+func (r *run) divides(s *state, e *ast.ArithmeticOpExpr, a, b value) bool {
+	if x, ok := a.number(); ok {
+		if y, ok := b.number(); ok && y != 0 && x/y == float64(int64(x/y)) {
+			return true
+		}
+	}
+	if minus, ok := e.Lhs.(*ast.ArithmeticOpExpr); ok && minus.Operator == "-" {
+		text := r.remainder(minus.Rhs)
+		return text != "" && text == r.dividesText(minus.Lhs, e.Rhs)
+	}
+	text := r.dividesText(e.Lhs, e.Rhs)
+	return text != "" && s.facts[text+"==0"]
+}
+
+func (r *run) dividesText(a, b ast.Expr) string {
+	x, y := r.pathOf(a), r.pathOf(b)
+	if x == "" || y == "" {
+		return ""
+	}
+	return x + "%" + y
+}
+
+func (r *run) remainder(e ast.Expr) string {
+	if op, ok := e.(*ast.ArithmeticOpExpr); ok && op.Operator == "%" {
+		return r.dividesText(op.Lhs, op.Rhs)
+	}
+	return ""
+}
+
+func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
+	r.needs(s, v, e.Expr, "calculate with")
+	out := value{kinds: v.kinds & isNumber}
+	if v.literal != nil && v.only(isNumber) {
+		text := "-" + strings.TrimPrefix(*v.literal, "-")
+		out.literal = &text
+	}
+	if out.kinds == 0 {
+		out.kinds = isNum
+	}
+	return out
+}
+
+func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
+	out := value{kinds: isBool, reply: union(a.reply, b.reply)}
+	if e.Operator != "==" && e.Operator != "~=" {
+		r.needs(s, a, e.Lhs, "compare")
+		r.needs(s, b, e.Rhs, "compare")
+		return out
+	}
+	equal, unequal := kind(isTrue), kind(isFalse)
+	if e.Operator == "~=" {
+		equal, unequal = isFalse, isTrue
+	}
+	for _, side := range []struct {
+		v, other value
+		e        ast.Expr
+	}{{a, b, e.Lhs}, {b, a, e.Rhs}} {
+		if side.other.only(isNil) && side.v.may(isFalse) && !side.v.may(isNil) && len(side.v.reply) > 0 && side.v.may(isStr|isTable|isInt) {
+			r.report(r.at(e), RuleFalseReply, "%s is never nil: a missing value in Redis is false in Lua; write `not %s`, or compare with false", exprText(side.e), exprText(side.e))
+		}
+	}
+	switch {
+	case a.lenient || b.lenient:
+	case overlap(a.kinds)&overlap(b.kinds) == 0:
+		out.kinds = unequal
+	case a.only(isNil) && b.only(isNil) || a.only(isTrue) && b.only(isTrue) || a.only(isFalse) && b.only(isFalse):
+		out.kinds = equal
+	case a.only(isStr) && b.only(isStr) && a.literal != nil && b.literal != nil:
+		out.kinds = unequal
+		if *a.literal == *b.literal {
+			out.kinds = equal
+		}
+	}
+	return out
+}
+
+// overlap makes the number kinds one: what is not known of a number may be whole.
+func overlap(k kind) kind {
+	if k&isNumber != 0 {
+		k |= isNumber
+	}
+	return k
+}
+
+func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
+	for _, side := range []struct {
+		v value
+		e ast.Expr
+	}{{a, e.Lhs}, {b, e.Rhs}} {
+		r.needs(s, side.v, side.e, "join")
+		r.numberText(side.v, side.e, "..")
+	}
+	out := value{kinds: isStr, taint: a.taint | b.taint, fixed: a.fixed && b.fixed, prefix: a.prefix, digits: a.digits && b.digits}
+	if a.literal != nil {
+		out.prefix = *a.literal + b.prefix
+		if b.literal != nil {
+			both := *a.literal + *b.literal
+			out.literal = &both
+		}
+	}
+	return out
+}
+
+// numberText reports a number that Lua itself writes as text.
+func (r *run) numberText(v value, e ast.Expr, by string) {
+	if v.vague() || !v.may(isNumber) {
+		return
+	}
+	if v.literal != nil && len(*v.literal) < 14 && !v.may(isFrac) {
+		return // a literal is what it says
+	}
+	r.report(r.at(e), RuleNumberText, "%s writes the number %s with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: write string.format('%%.0f', %s), or hand the number to redis.call", by, exprText(e), exprText(e))
+}

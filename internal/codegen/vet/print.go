@@ -1,0 +1,96 @@
+package vet
+
+import "slices"
+
+// A print is a hash of what a rule may tell two paths apart by. It is FNV-1a, as the same source has to give the same
+// findings on every machine and in every run; of two prints that meet by chance the paths are joined.
+type print uint64
+
+const (
+	printBegin print = 14695981039346656037
+	printPrime print = 1099511628211
+)
+
+func (p print) number(n int) print {
+	p ^= print(n)
+	p *= printPrime
+	return p ^ p>>29
+}
+
+func (p print) word(s string) print {
+	for i := range len(s) {
+		p = (p ^ print(s[i])) * printPrime
+	}
+	return p.number(len(s))
+}
+
+func (p print) flag(b bool) print {
+	if b {
+		return p.number(1)
+	}
+	return p.number(2)
+}
+
+// finest is how deep a print looks into tables.
+const finest = 3
+
+// print is equal for paths that no rule needs to tell apart, with values that are about to be handed on; at less than the
+// finest depth for those that differ inside of tables only. A map's entries are summed, so their order does not matter.
+func (s *state) print(extra []value, depth int) print {
+	var sum print
+	for v, val := range s.env {
+		sum += s.printValue(printBegin.number(v.id), val, depth)
+	}
+	for path, val := range s.paths {
+		sum += s.printValue(printBegin.word(path), val, max(depth-1, 0))
+	}
+	for key, t := range s.ttl {
+		sum += printBegin.word(key).flag(t.settled).flag(len(t.pending) > 0)
+	}
+	p := sum.number(min(s.times, 2))
+	for _, v := range extra {
+		p = s.printValue(p, v, depth)
+	}
+	return p
+}
+
+func (s *state) printValue(p print, v value, depth int) print {
+	kinds := v.kinds
+	if kinds&(isInt|isNum) != 0 {
+		kinds |= isInt | isNum
+	}
+	p = p.number(int(kinds)).flag(v.lenient).number(int(v.taint))
+	for _, key := range v.keys {
+		p = p.word(key)
+	}
+	if v.only(isStr) && v.literal != nil {
+		p = p.word(*v.literal)
+	}
+	if depth == 0 || len(v.objects) == 0 {
+		return p
+	}
+	var shapes []print // of its tables, however many are alike
+	for _, id := range v.objects {
+		if o := s.get(id); o != nil {
+			if shape := s.printObject(o, depth-1); !slices.Contains(shapes, shape) {
+				shapes = append(shapes, shape)
+			}
+		}
+	}
+	var sum print
+	for _, shape := range shapes {
+		sum += shape
+	}
+	return p.number(int(sum))
+}
+
+func (s *state) printObject(o *object, depth int) print {
+	sum := printBegin
+	for name, v := range o.fields {
+		sum += s.printValue(printBegin.word(name), v, depth)
+	}
+	if o.elem != nil {
+		sum += s.printValue(printBegin, *o.elem, depth)
+	}
+	return sum.number(len(o.fields))
+}

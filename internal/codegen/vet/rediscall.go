@@ -1,0 +1,236 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+// redisCall is redis.call or redis.pcall.
+func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected bool) []outcome {
+	if len(args) == 0 || r.loading {
+		return gives(s, unknown())
+	}
+	if r.preparing != "" {
+		r.report(r.at(e), RuleLibraryState, "%s.prepare asks Redis here, and the row that it makes is kept for other calls: read the clock and keys in the function", r.preparing)
+		return gives(s, unknown())
+	}
+	r.callArguments(e, args)
+	if args[0].literal == nil {
+		if !args[0].lenient || r.spec != nil {
+			r.report(r.at(argument(e, 0)), RuleDynamicCommand, "the command is not a literal, so its keys and its ACL rule are unknown: call each command by name")
+		}
+		return gives(s, unknown())
+	}
+	name := strings.ToUpper(*args[0].literal)
+	r.c.ran[name] = true
+	cmd := commands[name]
+	if cmd == nil {
+		r.unknownCommand(e, name)
+		return gives(s, unknown())
+	}
+	args = args[1:]
+	r.loopRules(e, cmd, args)
+	if cmd.write && r.spec != nil && r.spec.Has("no-writes") {
+		r.report(r.outer(e), RuleNoWrites, "%s carries no-writes, and %s writes: Redis refuses it at run time; drop the flag, or the write", r.spec.Name, name)
+	}
+	if name == "TIME" {
+		r.clock(s, e)
+	}
+	keys := cmd.keyPlaces(args)
+	for _, i := range keys {
+		r.key(e, cmd, i+1, args[i])
+	}
+	timed := r.expiry(s, e, cmd, args, keys)
+	r.fractions(e, args, timed)
+	reply := r.reply(s, e, cmd, args)
+	if len(keys) > 0 {
+		for _, i := range keys {
+			reply.reply = union(reply.reply, args[i].keys)
+		}
+	}
+	if protected {
+		failed := r.newObject(s, &e.Args, &object{fields: map[string]value{"err": {kinds: isStr, taint: fromStore}}})
+		reply = join(reply, failed)
+	}
+	return gives(s, reply)
+}
+
+func (r *run) unknownCommand(e *ast.FuncCallExpr, name string) {
+	at := r.at(argument(e, 0))
+	if why, ok := refusedCommands[name]; ok {
+		r.report(at, RuleRefusedCommand, "a function cannot run %s: %s", name, why)
+		return
+	}
+	if since, ok := newerCommands[name]; ok {
+		r.report(at, RuleUnknownCommand, "%s is in %s and not in Redis 7.0, where the library must run too", name, since)
+		return
+	}
+	r.report(at, RuleUnknownCommand, "unknown Redis command %s%s", name, spelling.DidYouMean(name, commandNames))
+}
+
+// callArguments checks that each argument is a string or a number.
+func (r *run) callArguments(e *ast.FuncCallExpr, args []value) {
+	for i, v := range args {
+		if v.lenient {
+			continue
+		}
+		bad := v.kinds &^ (isNumber | isStr)
+		if bad == 0 {
+			continue
+		}
+		node, at := r.origin(argument(e, i))
+		what := value{kinds: bad}.describe()
+		if v.kinds == isAny {
+			what = "anything: nothing tells its type"
+		}
+		r.report(at, RuleCallArgument, "%s, argument %d of redis.call%s, may be %s; anything but a string or a number can crash Redis 7.4 and 8.0 at a later resync: %s",
+			exprText(node), i+1, r.within(node, argument(e, i)), what, callHint(v))
+	}
+}
+
+// fractions finds numbers that are not whole; the one at place timed has a rule of its own.
+func (r *run) fractions(e *ast.FuncCallExpr, args []value, timed int) {
+	for i, v := range args {
+		if v.lenient || i == timed || !v.may(isFrac) {
+			continue
+		}
+		node, at := r.origin(argument(e, i+1))
+		r.report(at, RuleCallFraction, "%s, argument %d of redis.call%s, may be a fraction, which Redis 7.0 writes with 17 digits and newer servers shorter: round it with math.floor or math.ceil",
+			exprText(node), i+2, r.within(node, argument(e, i+1)))
+	}
+}
+
+// within names the function that a finding about a handed-on argument speaks of.
+func (r *run) within(node, original ast.Expr) string {
+	if node == original {
+		return ""
+	}
+	return " in " + r.top().fn.name
+}
+
+func callHint(v value) string {
+	switch {
+	case v.kinds == isAny:
+		return "test type(x) == 'string' first"
+	case v.only(isBool):
+		return "write `flag and 1 or 0`"
+	case v.may(isTable):
+		return "hand over its fields one by one"
+	case v.may(isFalse) && len(v.reply) > 0:
+		return "a missing key or field is false, so test it first"
+	}
+	return "test it first"
+}
+
+// key checks that a key argument is one that the header declares, and of the command's type.
+func (r *run) key(e *ast.FuncCallExpr, cmd *command, place int, v value) {
+	if v.lenient {
+		return
+	}
+	if len(v.keys) == 0 || !v.only(isStr|isNil) {
+		node, at := r.origin(argument(e, place))
+		switch {
+		case v.fixed:
+			r.report(at, RuleUndeclaredKey, "%s takes %s as its key, and no @key declares it: a cluster may hold it elsewhere; add a @key and use that parameter", cmd.name, exprText(node))
+		default:
+			r.report(at, RuleUndeclaredKey, "%s takes %s as its key, which is not a @key parameter as it came in: add a @key for each key, a second one shares the hash tag", cmd.name, exprText(node))
+		}
+		return
+	}
+	for _, key := range v.keys {
+		declared := r.declaredType(key)
+		if declared != "" && cmd.family != "" && cmd.family != declared {
+			r.report(r.outer(argument(e, place)), RuleKeyType, "%s requires a %s, but the header declares %s as a %s: Redis would answer WRONGTYPE", cmd.name, cmd.family, key, declared)
+		}
+	}
+}
+
+// origin follows a parameter that was handed on to the argument of the call that set it.
+func (r *run) origin(e ast.Expr) (ast.Expr, site) {
+	depth := len(r.frames) - 1
+	for depth > 0 {
+		f := r.frames[depth]
+		id, ok := e.(*ast.IdentExpr)
+		if !ok {
+			break
+		}
+		v := f.fn.file.refs[id]
+		place := -1
+		for i, p := range f.fn.params {
+			if p == v && v.assigned == 0 {
+				place = i
+			}
+		}
+		if place < 0 || place >= len(f.args) {
+			break
+		}
+		e = f.args[place]
+		depth--
+	}
+	file := r.frames[depth].fn.file
+	return e, site{file, file.at(e)}
+}
+
+// clock checks that time is read in lib/clock.lua, and once a call.
+func (r *run) clock(s *state, e *ast.FuncCallExpr) {
+	if r.here().lib != clockLib {
+		r.report(r.at(e), RuleClock, "only lib/%s.lua reads TIME, so that tests can move the clock: call %s.now_us() once", clockLib, clockLib)
+	}
+	s.times++
+	if s.times < 2 {
+		return
+	}
+	at := r.at(e)
+	for i := len(r.frames) - 1; i > 0 && r.frames[i].fn.file.lib == clockLib; i-- {
+		below := r.frames[i-1].fn.file
+		at = site{below, below.at(r.frames[i].call)}
+	}
+	r.report(at, RuleClockTwice, "the clock is read a second time in this call, and on Redis 7.0 it has advanced: read it once and pass the time on")
+}
+
+const clockLib = "clock"
+
+// loopRules finds work that grows with what a key holds.
+func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
+	if why := wholeContent(cmd.name, args); why != "" {
+		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
+	}
+	for i := len(r.frames) - 1; i >= 0; i-- {
+		if r.frames[i].unbounded == 0 {
+			continue
+		}
+		at := r.at(e)
+		if i < len(r.frames)-1 {
+			f := r.frames[i].fn.file
+			at = site{f, f.at(r.frames[i+1].call)}
+		}
+		r.report(at, RuleKeyLoop, "%s runs in a loop whose end depends on data, and after 5 seconds every client gets BUSY: count the turns with a for, or say what bounds it with `-- rlfunc:ignore %s reason`", cmd.name, RuleKeyLoop)
+		return
+	}
+}
+
+func wholeContent(name string, args []value) string {
+	at := func(i int) string {
+		if i < len(args) && args[i].literal != nil {
+			return *args[i].literal
+		}
+		return ""
+	}
+	switch name {
+	case "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SUNION", "SINTER", "SDIFF", "ZUNION", "ZINTER", "ZDIFF", "SUNIONSTORE", "SINTERSTORE", "SDIFFSTORE":
+		return name + " reads everything that its key holds"
+	case "LRANGE", "ZRANGE", "ZREVRANGE", "GETRANGE":
+		if at(1) == "0" && at(2) == "-1" && name != "GETRANGE" {
+			return name + " 0 -1 reads everything that its key holds"
+		}
+	case "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "XRANGE", "XREVRANGE":
+		whole := at(1)+at(2) == "-inf+inf" || at(1)+at(2) == "+inf-inf" || at(1)+at(2) == "-+" || at(1)+at(2) == "+-"
+		if whole && len(args) <= 4 {
+			return name + " without a limit reads everything that its key holds"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,128 @@
+package vet
+
+import "strings"
+
+// A Rule is one kind of finding of vet.
+type Rule struct {
+	ID     string // as in findings and in `-- rlfunc:ignore ID reason`
+	Checks string // one sentence, "Checks that ..."
+	Why    string // what happens otherwise, and where that was measured
+	Bad    string // a function file that the rule, and no other, speaks of
+	Good   string // the same function as it should be
+}
+
+// The rules' IDs.
+const (
+	RuleUndeclaredKey      = "undeclared-key"
+	RuleKeyType            = "key-type"
+	RuleUnknownCommand     = "unknown-command"
+	RuleRefusedCommand     = "refused-command"
+	RuleDynamicCommand     = "dynamic-command"
+	RuleCallArgument       = "call-argument"
+	RuleCallFraction       = "call-fraction"
+	RuleNoWrites           = "no-writes"
+	RuleMissingTTL         = "missing-ttl"
+	RuleBadTTL             = "bad-ttl"
+	RuleSharedTTL          = "shared-ttl"
+	RuleKeyLoop            = "key-loop"
+	RuleClock              = "clock"
+	RuleClockTwice         = "clock-twice"
+	RuleLoadCall           = "load-call"
+	RuleLoadLog            = "load-log"
+	RuleLoadLibrary        = "load-library"
+	RuleGlobalRead         = "global-read"
+	RuleGlobalWrite        = "global-write"
+	RuleSandbox            = "sandbox"
+	RuleLibraryState       = "library-state"
+	RuleRandom             = "random"
+	RuleNumberText         = "number-text"
+	RuleCallerNumber       = "caller-number"
+	RuleMaybeNil           = "maybe-nil"
+	RuleFalseReply         = "false-reply"
+	RuleTruthyNumber       = "truthy-number"
+	RuleResultCount        = "result-count"
+	RuleMissingReturn      = "missing-return"
+	RuleResultNil          = "result-nil"
+	RuleResultType         = "result-type"
+	RuleResultFraction     = "result-fraction"
+	RuleErrorCode          = "error-code"
+	RuleErrorData          = "error-data"
+	RuleRaisedTable        = "raised-table"
+	RuleRaisedData         = "raised-data"
+	RuleSetresp            = "setresp"
+	RuleMultipleAssignment = "multiple-assignment"
+	RuleGoto               = "goto"
+	RulePairs              = "pairs"
+	RuleHole               = "hole"
+	RuleUnpack             = "unpack"
+	RulePortable           = "portable"
+	RuleUnusedParameter    = "unused-parameter"
+	RuleFileLength         = "file-length"
+	RuleTooManyLocals      = "too-many-locals"
+	RuleComplexity         = "complexity"
+	RuleIgnore             = "ignore"
+)
+
+// Rules lists every rule of this package, in the order of docs/vet.md.
+var Rules = append(append(append(keyRules, loadRules...), valueRules...), shapeRules...)
+
+// ruleIDs are the rules that a comment can silence: all but the one about such comments.
+func ruleIDs() []string {
+	out := make([]string, 0, len(Rules))
+	for _, r := range Rules {
+		if r.ID != RuleIgnore {
+			out = append(out, r.ID)
+		}
+	}
+	return out
+}
+
+// hit is an example: a function of one key and one count, with the body given.
+func hit(body ...string) string {
+	return example([]string{
+		"--- Counts calls.",
+		"--- @key    counter string[count] the subject's counter",
+		"--- @arg    window  duration[1ms..30d] how long it counts",
+		"--- @result count   count         calls in this window",
+		"local function hit(counter, window_us)",
+	}, body)
+}
+
+// seat is an example with a key that holds entries of several callers.
+func seat(body ...string) string {
+	return example([]string{
+		"--- Takes a seat.",
+		"--- @key    seats  zset[seats]        who holds one",
+		"--- @arg    holder text[64]           who takes it",
+		"--- @arg    hold   duration[1ms..30d] how long it is held",
+		"--- @result taken  count              seats that are taken",
+		"local function seat(seats, holder, hold_us)",
+	}, body)
+}
+
+// look is an example that only reads.
+func look(body ...string) string {
+	return example([]string{
+		"--- Tells the count.",
+		"--- @flags  no-writes",
+		"--- @key    counter string[count] the subject's counter",
+		"--- @result count   count         calls in this window",
+		"local function look(counter)",
+	}, body)
+}
+
+// name is an example that reads a text.
+func name(body ...string) string {
+	return example([]string{
+		"--- Tells the name.",
+		"--- @key    profile hash[profile] the subject's profile",
+		"--- @arg    field   text[64]      which name",
+		"--- @result name    text[0..256]  the name, or an empty text",
+		"--- @error  NOFIELD               there is no such field",
+		"local function name(profile, field)",
+	}, body)
+}
+
+func example(header, body []string) string {
+	return strings.Join(header, "\n") + "\n  " + strings.Join(body, "\n  ") + "\nend\n"
+}

@@ -1,0 +1,279 @@
+package vet
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+)
+
+// A site is a place in a file.
+type site struct {
+	file *file
+	at   position
+}
+
+// A frame is one function that runs, and the call that began it.
+type frame struct {
+	fn        *function
+	call      ast.Expr // in the frame below; nil in the first
+	args      []ast.Expr
+	unbounded int // while and repeat loops, and loops over a key's content, that stand open
+}
+
+// A run follows one public function through every path: its file, the lib files that it uses, and the functions of both
+// that it calls. Values are sets of possibilities; a path splits at a condition that narrows one. Loops run at most
+// twice, and a path that many others equal is joined with them, so a run ends.
+type run struct {
+	c         *checker
+	lib       *source.Library
+	spec      *spec.Function // nil when a function is looked at without a caller
+	file      *file
+	static    map[*variable]value
+	modules   map[string]value
+	frames    []*frame
+	loading   bool
+	preparing string // the lib file whose prepare runs
+	steps     int
+	place     int
+	places    map[place]int
+	objects   map[place]int
+	known     map[string][]summary
+	rewritten int             // writes to the library's variables
+	asked     map[string]bool // keys whose time to live it has read, on any path
+	codes     map[string]bool // first words of the errors that it returns
+	hidden    bool            // it returns an error whose code is not visible
+	tested    map[ast.Expr]tested
+}
+
+// tested is what a condition's value may be, over all paths.
+type tested struct {
+	site
+	kinds   kind
+	lenient bool
+}
+
+const (
+	stepLimit    = 350_000 // statements of one run; most functions take 2,000 at most, guard.admit 281,000
+	stateLimit   = 40      // paths side by side
+	outcomeLimit = 24      // of one call
+	depthLimit   = 24      // of calls
+)
+
+func newRun(c *checker, f *file) *run {
+	return &run{
+		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{},
+		places: map[place]int{}, objects: map[place]int{}, known: map[string][]summary{},
+	}
+}
+
+func (r *run) top() *frame { return r.frames[len(r.frames)-1] }
+
+// here is the file that runs.
+func (r *run) here() *file { return r.top().fn.file }
+
+func (r *run) at(node any) site { return site{r.here(), r.here().at(node)} }
+
+// outer is where the public function's own file does something: the node itself, or the call that led to it.
+func (r *run) outer(node any) site {
+	if len(r.frames) > 1 && !r.loading {
+		for i, f := range r.frames[1:] {
+			if f.fn.file != r.file {
+				return site{r.frames[i].fn.file, r.frames[i].fn.file.at(f.call)}
+			}
+		}
+	}
+	return r.at(node)
+}
+
+// report adds a finding. A comment that silences it may stand at the place itself or at any call that led there.
+// A run that has taken too many steps breaks off in the middle of functions, and knows nothing from then on.
+func (r *run) report(at site, rule, format string, args ...any) {
+	if r.steps > stepLimit {
+		return
+	}
+	also := make([]site, 0, len(r.frames))
+	for i := 1; i < len(r.frames); i++ {
+		if call := r.frames[i].call; call != nil {
+			caller := r.frames[i-1].fn.file
+			also = append(also, site{caller, caller.at(call)})
+		}
+	}
+	r.c.add(at, also, rule, format, args...)
+}
+
+// newObject makes a table where a node stands.
+func (r *run) newObject(s *state, node any, o *object) value {
+	at := place{outer: r.place, node: node}
+	id, ok := r.objects[at]
+	if !ok {
+		id = len(r.objects) + 1
+		r.objects[at] = id
+	}
+	if o.fields == nil {
+		o.fields = map[string]value{}
+	}
+	s.heap[id] = o
+	return value{kinds: isTable, objects: []int{id}}
+}
+
+// load runs the top of a file: what Redis does when it loads the library. It returns what the file returns.
+func (r *run) load(s *state, f *file) value {
+	r.loading = true
+	defer func() { r.loading = false }()
+	r.frames = append(r.frames, &frame{fn: f.chunk})
+	defer r.enter(f, 0)()
+	defer func() { r.frames = r.frames[:len(r.frames)-1] }()
+	out := r.block([]*state{s}, f.src.Chunk)
+	result := anything()
+	for i, o := range out.returns {
+		if len(o.vals) > 0 {
+			if i == 0 {
+				result = value{}
+			}
+			result = join(result, o.vals[0])
+		}
+		*s = *o.s
+	}
+	if len(out.next) > 0 {
+		*s = *out.next[0]
+	}
+	return result
+}
+
+// use loads the lib files that a file names, each after what it uses itself.
+func (r *run) use(s *state, names []string) {
+	for _, name := range names {
+		lib, ok := r.c.libs[name]
+		if !ok || r.modules[name].kinds != 0 {
+			if !ok {
+				r.modules[name] = anything()
+			}
+			continue
+		}
+		r.modules[name] = anything() // a circle would not end
+		r.use(s, r.c.tree.Libs[name].Uses)
+		module := r.load(s, lib)
+		r.modules[name] = module
+		for _, id := range module.objects {
+			if o := s.get(id); o != nil {
+				s.object(id).top = name
+			}
+		}
+	}
+}
+
+// public runs a public function with arguments as its header says.
+func (r *run) public(fn *function, contract *spec.Function) {
+	s := newState()
+	r.use(s, contract.Uses)
+	r.load(s, r.file)
+	s.base, s.heap = s.heap, map[int]*object{}
+	prepared := map[string]value{}
+	for _, p := range contract.Params {
+		if p.Kind == spec.KindPacked {
+			s, prepared[p.Name] = r.prepare(s, p)
+		}
+	}
+	r.spec = contract
+	var args []value
+	for _, p := range contract.Params {
+		if p.Kind != spec.KindPacked {
+			args = append(args, r.argument(s, p, p.Lua))
+			continue
+		}
+		args = append(args, prepared[p.Name])
+		for _, k := range p.Keys() {
+			key := r.argument(s, k, p.Lua+"."+k.Lua)
+			args = append(args, r.newObject(s, p.KeyName(k), &object{elem: &key, atLeast: int(p.Min)}))
+		}
+	}
+	outcomes := r.invoke(s, &closure{fn: fn}, args, nil, nil)
+	for _, o := range outcomes {
+		r.endOfCall(o.s)
+	}
+	if r.steps > stepLimit {
+		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "%s has more paths than can be followed, so it was checked only in part: return early, or split it", contract.Name)
+		return
+	}
+	r.codesReturned(fn)
+	r.judgeTested()
+}
+
+// alone runs a function that is never called: nothing is known of its arguments.
+func (r *run) alone(fn *function, uses []string) {
+	s := newState()
+	r.use(s, uses)
+	r.load(s, r.file)
+	s.base, s.heap = s.heap, map[int]*object{}
+	args := make([]value, len(fn.params))
+	for i := range args {
+		args[i] = anything()
+	}
+	for outer := fn.parent; outer != nil && outer.parent != nil; outer = outer.parent {
+		for _, v := range outer.vars {
+			s.env[v] = anything()
+		}
+	}
+	r.invoke(s, &closure{fn: fn}, args, nil, nil)
+}
+
+// argument is a parameter as the generated entry hands it over.
+func (r *run) argument(s *state, p spec.Field, name string) value {
+	v := value{}
+	switch p.Kind {
+	case spec.KindKey:
+		if p.Several {
+			one := p
+			one.Several = false
+			elem := r.argument(s, one, name)
+			return r.newObject(s, name, &object{elem: &elem})
+		}
+		v = value{kinds: isStr, keys: []string{name}, taint: fromKey, prefix: ""}
+	case spec.KindBool:
+		return of(isBool)
+	case spec.KindText:
+		v = value{kinds: isStr, taint: fromCaller, param: p.Name}
+	case spec.KindEnum:
+		v = value{kinds: isStr, enum: p.Values}
+	case spec.KindGroup:
+		row := &object{fields: map[string]value{}}
+		for _, f := range p.Fields {
+			row.fields[f.Lua] = r.argument(s, f, name+"."+f.Lua)
+		}
+		elem := r.newObject(s, name+"[]", row)
+		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
+	case spec.KindDuration:
+		v = value{kinds: isInt, span: p.Name}
+	default:
+		v = of(isInt)
+	}
+	if p.Optional && p.Default == nil {
+		v.kinds |= isNil
+	}
+	return v
+}
+
+// declaredType is the Redis type that the header gives a key.
+func (r *run) declaredType(key string) string {
+	if r.spec == nil {
+		return ""
+	}
+	group, field, inGroup := strings.Cut(key, ".")
+	for _, p := range r.spec.Params {
+		if p.Lua != group {
+			continue
+		}
+		if !inGroup {
+			return p.Redis
+		}
+		for _, f := range p.Fields {
+			if f.Lua == field && f.Redis != "any" {
+				return f.Redis
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,82 @@
+package vet
+
+import (
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// scanner runs over a file's tokens beside a walk of its tree, which has no columns. Every leaf of the tree is a token,
+// and between two leaves stand only brackets, separators and keywords: so the next token that looks like the leaf is it.
+type scanner struct {
+	tokens []ast.Token
+	next   int
+}
+
+func (s *scanner) find(match func(ast.Token) bool) position {
+	for i := s.next; i < len(s.tokens); i++ {
+		if match(s.tokens[i]) {
+			s.next = i + 1
+			return position{s.tokens[i].Pos.Line, s.tokens[i].Pos.Column}
+		}
+	}
+	return s.here()
+}
+
+func (s *scanner) word(words ...string) position {
+	return s.find(func(t ast.Token) bool {
+		if t.Type == parse.TString {
+			return false
+		}
+		for _, w := range words {
+			if t.Str == w {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (s *scanner) ident(name string) position {
+	return s.find(func(t ast.Token) bool { return t.Type == parse.TIdent && t.Str == name })
+}
+
+func (s *scanner) number(text string) position {
+	return s.find(func(t ast.Token) bool { return t.Type == parse.TNumber && t.Str == text })
+}
+
+func (s *scanner) string(text string) position {
+	return s.find(func(t ast.Token) bool { return t.Type == parse.TString && t.Str == text })
+}
+
+// name is a key: `.name`, `name =` or `['name']`.
+func (s *scanner) name(text string) position {
+	return s.find(func(t ast.Token) bool {
+		return (t.Type == parse.TIdent || t.Type == parse.TString) && t.Str == text
+	})
+}
+
+// follows reports whether the next token is that word.
+func (s *scanner) follows(word string) bool {
+	return s.next < len(s.tokens) && s.tokens[s.next].Type != parse.TString && s.tokens[s.next].Str == word
+}
+
+// elseif reports whether the next block keyword is elseif: only the ends of blocks and brackets stand before it.
+func (s *scanner) elseif() bool {
+	for i := s.next; i < len(s.tokens); i++ {
+		switch s.tokens[i].Type {
+		case parse.TElseIf:
+			return true
+		case parse.TElse:
+			return false
+		}
+	}
+	return false
+}
+
+// here is the last token that was found.
+func (s *scanner) here() position {
+	if i := min(s.next, len(s.tokens)) - 1; i >= 0 {
+		return position{s.tokens[i].Pos.Line, s.tokens[i].Pos.Column}
+	}
+	return position{1, 1}
+}

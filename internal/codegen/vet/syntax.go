@@ -1,0 +1,183 @@
+package vet
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+// lineLimit is the length of a function file, with its header.
+const lineLimit = 120
+
+// syntax applies the rules that need no run: each looks at one place, with names resolved.
+func (c *checker) syntax(f *file) {
+	for _, p := range f.pending {
+		c.add(site{f, p.at}, nil, p.rule, p.format, p.args...)
+	}
+	if lines := strings.Count(strings.TrimRight(f.src.Text, "\n"), "\n") + 1; f.lib == "" && lines > lineLimit {
+		c.add(site{f, position{lineLimit + 1, 1}}, nil, RuleFileLength, "the file has %d lines, and a function file at most %d with its header: move a part into a lib file", lines, lineLimit)
+	}
+	f.walk(func(node any, fn *function) {
+		report := func(node any, rule, format string, args ...any) {
+			c.add(site{f, f.at(node)}, nil, rule, format, args...)
+		}
+		switch node := node.(type) {
+		case *ast.IdentExpr:
+			if f.refs[node] == nil {
+				c.globalRead(f, node, report)
+			}
+		case *ast.AttrGetExpr:
+			f.libraryMember(node, report)
+		case *ast.AssignStmt:
+			f.assignment(node, fn, report)
+		case *ast.FuncDefStmt:
+			if id, ok := node.Name.Func.(*ast.IdentExpr); ok && f.refs[id] == nil {
+				report(id, RuleGlobalWrite, "function %s is a global, and a library cannot make one: write local function %s", id.Value, id.Value)
+			}
+		case *ast.GotoStmt, *ast.LabelStmt:
+			report(node, RuleGoto, "goto is not in Lua 5.1: real servers refuse to load the library; use an if, or a function that returns")
+		case *ast.FuncCallExpr:
+			f.builtinUse(node, report)
+		case *ast.UnaryLenOpExpr:
+			if id, ok := node.Expr.(*ast.IdentExpr); ok && f.refs[id] != nil && f.refs[id].holed {
+				report(node, RuleHole, "%s has holes, and the length of such a table differs between Lua and gopher-lua: count on your own, or use table.remove", id.Value)
+			}
+		}
+	})
+	for _, fn := range f.funcs {
+		for _, p := range fn.params {
+			if p.used <= 0 && !strings.HasPrefix(p.name, "_") {
+				c.add(site{f, p.pos}, nil, RuleUnusedParameter, "%s is never used in %s: remove it%s", p.name, fn.name, f.fromHeader(fn))
+			}
+		}
+	}
+}
+
+// fromHeader ends a message about a parameter of the public function, which has a line in the header.
+func (f *file) fromHeader(fn *function) string {
+	if f.lib == "" && fn == f.public(strings.TrimSuffix(path.Base(f.src.Path), ".lua")) {
+		return " with its line in the header, as callers must give it"
+	}
+	return ", or begin its name with _"
+}
+
+type reporter = func(node any, rule, format string, args ...any)
+
+func (c *checker) globalRead(f *file, id *ast.IdentExpr, report reporter) {
+	name := id.Value
+	if f.usesLib(c, name) || libraryMembers[name] != nil || baseFunctions[name] || f.globalWrites[id] {
+		return
+	}
+	if why, ok := refusedGlobals[name]; ok {
+		report(id, RuleSandbox, "%s is not for functions: %s", name, why)
+		return
+	}
+	if c.libs[name] != nil {
+		report(id, RuleGlobalRead, "%s is a lib file that the header does not name: add `--- @use %s`", name, name)
+		return
+	}
+	known := slices.Sorted(maps.Keys(libraryMembers))
+	known = append(known, slices.Sorted(maps.Keys(baseFunctions))...)
+	for _, v := range f.chunk.vars {
+		known = append(known, v.name)
+	}
+	report(id, RuleGlobalRead, "%s is not defined here, and globals do not exist in a library%s", name, spelling.DidYouMean(name, known))
+}
+
+func (f *file) libraryMember(e *ast.AttrGetExpr, report reporter) {
+	id, ok := e.Object.(*ast.IdentExpr)
+	key, named := e.Key.(*ast.StringExpr)
+	if !ok || !named || f.refs[id] != nil || libraryMembers[id.Value] == nil {
+		return
+	}
+	name := id.Value + "." + key.Value
+	switch {
+	case name == "math.random" || name == "math.randomseed":
+		report(e, RuleRandom, "%s gives the same sequence on every fresh server: take random bytes as an argument, made by crypto/rand in Go", name)
+	case name == "math.huge":
+		report(e, RulePortable, "math.huge is a finite number in gopher-lua and infinite on real servers: use the bound that you mean")
+	case name == "redis.setresp":
+		report(e, RuleSetresp, "redis.setresp changes what replies look like, and generated clients decode flat RESP2 arrays: return flat values")
+	case name == "redis.register_function":
+		report(e, RuleGlobalRead, "the generator registers the function: drop it")
+	case !libraryMembers[id.Value][key.Value]:
+		report(e, RuleGlobalRead, "%s does not exist in Redis's Lua 5.1%s", name, spelling.DidYouMean(key.Value, slices.Sorted(maps.Keys(libraryMembers[id.Value]))))
+	}
+}
+
+func (f *file) assignment(s *ast.AssignStmt, fn *function, report reporter) {
+	if len(s.Lhs) > 1 && len(s.Rhs) > 1 {
+		report(s, RuleMultipleAssignment, "gopher-lua assigns several existing variables wrongly: a, b = b, a gives 2, 2; write one assignment a line, or declare new locals")
+	}
+	for _, lhs := range s.Lhs {
+		id, ok := lhs.(*ast.IdentExpr)
+		if !ok {
+			continue
+		}
+		v := f.refs[id]
+		switch {
+		case v == nil:
+			report(id, RuleGlobalWrite, "%s is a global, and a library cannot set one: write local %s", id.Value, id.Value)
+		case v.top() && fn.parent != nil:
+			report(id, RuleLibraryState, "%s is a local of the library: it keeps its value between calls on this node and is not replicated; use a local of the function, or a key", id.Value)
+		}
+	}
+}
+
+func (f *file) builtinUse(e *ast.FuncCallExpr, report reporter) {
+	name := e.Method
+	if e.Func != nil {
+		name = exprText(e.Func)
+		if f.local(e.Func) {
+			return
+		}
+	}
+	switch name {
+	case "pairs":
+		report(e, RulePairs, "pairs visits a table in an order that differs between engines and calls: use ipairs on an array, or sort the names first")
+	case "select":
+		if s, ok := firstString(e); ok && s == "#" {
+			report(e, RuleUnpack, "select('#', ...) differs in gopher-lua for long lists: hand over a table and its length")
+		}
+	case "string.find", "string.match", "string.gmatch", "string.gsub", "find", "match", "gmatch", "gsub":
+		at := 1
+		if e.Func == nil {
+			at = 0
+		}
+		if at < len(e.Args) {
+			if p, ok := e.Args[at].(*ast.StringExpr); ok && strings.Contains(strings.ReplaceAll(p.Value, "%%", ""), "%f") {
+				report(e.Args[at], RulePortable, "the frontier pattern %%f differs in gopher-lua: write the pattern without it")
+			}
+		}
+	}
+}
+
+// local reports whether an expression begins with the author's own name.
+func (f *file) local(e ast.Expr) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.AttrGetExpr:
+			e = x.Object
+		case *ast.IdentExpr:
+			return f.refs[x] != nil
+		default:
+			return true
+		}
+	}
+}
+
+func firstString(e *ast.FuncCallExpr) (string, bool) {
+	if len(e.Args) == 0 {
+		return "", false
+	}
+	s, ok := e.Args[0].(*ast.StringExpr)
+	if !ok {
+		return "", false
+	}
+	return s.Value, true
+}

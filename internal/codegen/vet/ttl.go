@@ -1,0 +1,168 @@
+package vet
+
+import (
+	"math"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// expiry follows what a command does to the expiry of its keys, and looks at the time it is given, at place timed.
+func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) (timed int) {
+	effect, ttlAt, unit := cmd.expiry, -1, "ms"
+	switch cmd.name {
+	case "SET":
+		ttlAt, unit = expiryOption(args, 2)
+		if ttlAt >= 0 {
+			effect = setsTTL
+		} else if hasWord(args, "KEEPTTL") {
+			effect = growsKey
+		}
+	case "GETEX":
+		ttlAt, unit = expiryOption(args, 1)
+		if ttlAt < 0 {
+			effect = keepsTTL
+		}
+		if hasWord(args, "PERSIST") {
+			effect = dropsOnly
+		}
+	case "SETEX", "EXPIRE":
+		ttlAt, unit = 1, "s"
+	case "PSETEX", "PEXPIRE":
+		ttlAt = 1
+	case "EXPIREAT", "PEXPIREAT":
+		unit = "at"
+	}
+	if ttlAt >= 0 && ttlAt < len(args) && unit != "at" {
+		r.timeToLive(argument(e, ttlAt+1), args[ttlAt], cmd.name, unit)
+	}
+	switch {
+	case strings.HasSuffix(cmd.name, "TTL") || strings.HasSuffix(cmd.name, "EXPIRETIME"):
+		for _, i := range keys {
+			for _, key := range args[i].keys {
+				r.asked[key] = true
+			}
+		}
+	case ttlAt >= 0 && ttlAt < len(args) && strings.HasSuffix(cmd.name, "EXPIRE") && !hasWord(args, "NX", "GT"):
+		r.sharedTTL(e, args[ttlAt], args[0].keys)
+	}
+	if strings.HasSuffix(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
+		effect = keepsTTL // a key without an expiry stays without
+	}
+	for _, i := range written(cmd, keys) {
+		if args[i].lenient {
+			continue
+		}
+		for _, key := range args[i].keys {
+			r.applyExpiry(s, e, key, effect, strings.Contains(cmd.name, "EXPIRE"))
+		}
+	}
+	return ttlAt
+}
+
+// written are the places of the keys that a command changes, among all of its keys.
+func written(cmd *command, keys []int) []int {
+	if !cmd.write || len(keys) == 0 {
+		return nil
+	}
+	switch cmd.name {
+	case "RENAME", "RENAMENX", "COPY", "LMOVE", "RPOPLPUSH", "SMOVE":
+		return keys[len(keys)-1:]
+	case "MSET", "MSETNX", "DEL", "UNLINK":
+		return keys
+	}
+	return keys[:1]
+}
+
+func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expiry, onlyExisting bool) {
+	now := s.ttl[key]
+	switch effect {
+	case setsTTL:
+		if onlyExisting && !now.settled && len(now.pending) == 0 {
+			return // before the first write the key may not be there
+		}
+		s.ttl[key] = ttl{settled: true}
+	case growsKey:
+		// A comment at the write itself: at the end of the call, where this is reported, the path to it is forgotten.
+		if !now.settled && !r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
+			s.ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
+		}
+	case dropsTTL, dropsOnly:
+		s.ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
+	case deletes:
+		delete(s.ttl, key)
+	}
+}
+
+// endOfCall finds writes that no expiry followed.
+func (r *run) endOfCall(s *state) {
+	for key, t := range s.ttl {
+		for _, at := range t.pending {
+			r.report(at, RuleMissingTTL, "%s is written and gets no expiry on every path of this call: call PEXPIRE behind it, or write with SET ... PX", key)
+		}
+	}
+}
+
+func expiryOption(args []value, from int) (at int, unit string) {
+	if i := wordAt(args, "PX"); i >= from-1 && i >= 0 {
+		return i + 1, "ms"
+	}
+	if i := wordAt(args, "EX"); i >= 0 {
+		return i + 1, "s"
+	}
+	if i := wordAt(args, "PXAT", "EXAT"); i >= 0 {
+		return i + 1, "at"
+	}
+	return -1, ""
+}
+
+// timeToLive looks at a number of milliseconds or seconds that a key shall live.
+func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
+	if v.lenient {
+		return
+	}
+	node, at := r.origin(node)
+	if n, ok := v.number(); ok {
+		switch {
+		case n <= 0:
+			r.report(at, RuleBadTTL, "a time to live of %s: EXPIRE with it deletes the key, and SET refuses it", exprText(node))
+		case n != math.Trunc(n):
+			r.report(at, RuleBadTTL, "a time to live of %s is not a whole number: Redis refuses it", exprText(node))
+		}
+		return
+	}
+	name := exprText(node)
+	switch {
+	case v.may(isFrac):
+		r.report(at, RuleBadTTL, "the time to live %s may be a fraction, and Redis refuses it: round up, math.ceil(%s)", name, name)
+	case v.floored:
+		r.report(at, RuleBadTTL, "the time to live %s is rounded down and may be 0, which deletes the key: round up with math.ceil", name)
+	case strings.HasSuffix(name, "_us"):
+		r.report(at, RuleBadTTL, "%s is in microseconds, and %s takes %s: write math.ceil(%s / %s)", name, command, unitName[unit], name, perUnit[unit])
+	case strings.HasSuffix(name, "_ms") && unit == "s":
+		r.report(at, RuleBadTTL, "%s is in milliseconds, and %s takes seconds: use the P variant, or divide by 1000 and round up", name, command)
+	}
+}
+
+// sharedTTL looks at an expiry of a key with entries, which may be other callers'.
+func (r *run) sharedTTL(e *ast.FuncCallExpr, ttl value, keys []string) {
+	if ttl.span == "" || ttl.lenient {
+		return
+	}
+	for _, key := range keys {
+		switch r.declaredType(key) {
+		case "list", "set", "zset", "hash", "stream":
+		default:
+			continue
+		}
+		if r.asked[key] {
+			continue
+		}
+		r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if an entry of another call needs it longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span)
+	}
+}
+
+var (
+	unitName = map[string]string{"ms": "milliseconds", "s": "seconds"}
+	perUnit  = map[string]string{"ms": "1000", "s": "1000000"}
+)

@@ -1,0 +1,188 @@
+package vet
+
+import (
+	"slices"
+	"strings"
+)
+
+// A kind is a set of what a value may be, as one bit each.
+type kind uint16
+
+const (
+	isNil   kind = 1 << iota
+	isFalse      // false
+	isTrue       // true
+	isInt        // a whole number
+	isFrac       // a number that a visible division or literal makes fractional
+	isNum        // a number of which nothing is known: tonumber of stored text
+	isStr
+	isTable
+	isFunc
+
+	isBool   = isFalse | isTrue
+	isNumber = isInt | isFrac | isNum
+	isFalsy  = isNil | isFalse
+	isAny    = isNil | isBool | isNum | isStr | isTable | isFunc
+)
+
+// taint says whose bytes a string holds.
+type taint uint8
+
+const (
+	fromCaller taint = 1 << iota // a text argument
+	fromKey                      // a key's name
+	fromStore                    // what a key holds
+)
+
+// A value is what is known of one Lua value on one path.
+type value struct {
+	kinds   kind
+	assumed bool     // nil was taken out of it by an operation that nil would have stopped
+	lenient bool     // nothing can be known: no rule may conclude from it
+	literal *string  // the one string or number that it is
+	prefix  string   // how the string begins
+	fixed   bool     // a string made of literals only
+	taint   taint    //
+	keys    []string // the declared keys that it may be; a key parameter
+	param   string   // the text or enum argument that it is, as declared
+	span    string   // the duration argument that it is, also in another unit or rounded
+	objects []int    // tables
+	fns     []*closure
+	reply   []string // keys whose content this reply tells
+	content bool     // a number that grows with what a key holds
+	floored bool     // rounded down from a fraction: it may be 0
+	digits  bool     // a string that is a whole number
+	enum    []string // the strings that it may be
+	reads   bool     // a table that is a reply of unknown length
+}
+
+// A closure is a function as a value: the author's, or one that Redis brings.
+type closure struct {
+	fn      *function
+	builtin string
+}
+
+func of(k kind) value        { return value{kinds: k} }
+func unknown() value         { return value{kinds: isAny} }
+func anything() value        { return value{kinds: isAny, lenient: true} }
+func builtin(n string) value { return value{kinds: isFunc, fns: []*closure{{builtin: n}}} }
+
+func text(s string) value {
+	return value{kinds: isStr, literal: &s, prefix: s, fixed: true}
+}
+
+func (v value) may(k kind) bool  { return v.kinds&k != 0 }
+func (v value) only(k kind) bool { return v.kinds != 0 && v.kinds&^k == 0 }
+
+// vague reports whether nothing is known of the kind.
+func (v value) vague() bool { return v.lenient || v.kinds == isAny }
+
+// number tells the number that the value is, if it is one literal.
+func (v value) number() (float64, bool) {
+	if v.literal == nil || !v.may(isNumber|isStr) {
+		return 0, false
+	}
+	return parseNumber(*v.literal)
+}
+
+// join is a value that may be either.
+func join(a, b value) value {
+	if a.kinds == 0 {
+		return b
+	}
+	if b.kinds == 0 {
+		return a
+	}
+	out := value{
+		kinds:   a.kinds | b.kinds,
+		assumed: a.assumed || b.assumed,
+		lenient: a.lenient || b.lenient,
+		fixed:   a.fixed && b.fixed,
+		taint:   a.taint | b.taint,
+		objects: union(a.objects, b.objects),
+		reply:   union(a.reply, b.reply),
+		content: a.content || b.content,
+		floored: a.floored || b.floored,
+		digits:  a.digits && b.digits,
+		reads:   a.reads || b.reads,
+	}
+	if a.literal != nil && b.literal != nil && *a.literal == *b.literal {
+		out.literal = a.literal
+	}
+	out.param = a.param
+	if out.param == "" {
+		out.param = b.param
+	}
+	if a.span == b.span {
+		out.span = a.span
+	}
+	out.prefix = commonPrefix(a.prefix, b.prefix)
+	if len(a.keys) > 0 && len(b.keys) > 0 || a.only(isNil) || b.only(isNil) {
+		out.keys = union(a.keys, b.keys) // if one side is not a key, neither is the whole
+	}
+	if len(a.enum) > 0 && len(b.enum) > 0 {
+		out.enum = union(a.enum, b.enum)
+	}
+	for _, fn := range append(slices.Clone(a.fns), b.fns...) {
+		if !slices.ContainsFunc(out.fns, func(c *closure) bool { return *c == *fn }) {
+			out.fns = append(out.fns, fn)
+		}
+	}
+	return out
+}
+
+func union[T string | int](a, b []T) []T {
+	if len(b) == 0 {
+		return a
+	}
+	if len(a) == 0 || slices.Equal(a, b) {
+		return b
+	}
+	out := append(slices.Clone(a), b...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func commonPrefix(a, b string) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+// truthy and falsy are what remains of the value when a condition held; no kinds means that it is impossible.
+func (v value) truthy() value {
+	v.kinds &^= isFalsy
+	return v
+}
+
+func (v value) falsy() value {
+	v.kinds &= isFalsy
+	v.keys, v.literal, v.objects, v.fns = nil, nil, nil, nil
+	return v
+}
+
+// describe names the kinds for a message.
+func (v value) describe() string {
+	var parts []string
+	truth := "a bool"
+	if !v.may(isTrue) {
+		truth = "false"
+	}
+	for _, k := range []struct {
+		bit  kind
+		name string
+	}{{isNil, "nil"}, {isBool, truth}, {isNumber, "a number"}, {isStr, "a string"}, {isTable, "a table"}, {isFunc, "a function"}} {
+		if v.may(k.bit) {
+			parts = append(parts, k.name)
+		}
+	}
+	switch len(parts) {
+	case 0:
+		return "nothing"
+	case 1:
+		return parts[0]
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " or " + parts[len(parts)-1]
+}
