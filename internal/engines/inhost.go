@@ -1,0 +1,114 @@
+package engines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+)
+
+// images are the programs that topologies can be made of beside the one on PATH, the newest, by the name of their engine.
+var images = []struct{ engine, program, image string }{
+	{"redis-8", "redis-server", "redis:8"},
+	{"valkey-9", "valkey-server", "valkey/valkey:9"},
+}
+
+// Images returns the server programs of images that are on this machine, to be run on its network: the nodes of a cluster reach one another at the
+// addresses by which clients reach them. A missing one fails the test if RLFUNC_REQUIRE_ENGINES names its engine, and without any the test is skipped.
+func Images(t testing.TB) []Program {
+	t.Helper()
+	skipShort(t)
+	var found []Program
+	for _, i := range images {
+		if err := usable(t.Context(), i.image); err != nil {
+			if slices.Contains(names("RLFUNC_REQUIRE_ENGINES"), i.engine) {
+				t.Fatalf("engines: %s is required: %v", i.engine, err)
+			}
+			t.Logf("engines: no topologies of %s: %v", i.engine, err)
+			continue
+		}
+		found = append(found, Program{Name: i.engine, command: i.program, run: onHost(i.image)})
+	}
+	if len(found) == 0 {
+		t.Skip("SKIPPED: no image to make topologies of")
+	}
+	return found
+}
+
+func usable(ctx context.Context, image string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("docker: %v", p)
+		}
+	}()
+	if prepareDocker() {
+		return errors.New("the Docker engine is on another machine")
+	}
+	_, err = localImage(ctx, []string{image})
+	return err
+}
+
+// onHost starts a server in a container that shares the machine's network.
+func onHost(image string) func(context.Context, string, []string) (box, error) {
+	return func(ctx context.Context, command string, args []string) (box, error) {
+		args = slices.Clone(args)
+		args[slices.Index(args, "--dir")+1] = "/tmp" // the machine's folders are not there
+		c, err := testcontainers.Run(
+			ctx, image,
+			testcontainers.WithCmd(containerCommand(command, args...)...),
+			testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_REPORT")}),
+			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
+				h.AutoRemove = true
+				h.NetworkMode = "host"
+			}),
+		)
+		if err != nil {
+			_ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
+			return nil, fmt.Errorf("run %s: %w", image, err)
+		}
+		return hostContainer{c}, nil
+	}
+}
+
+// hostContainer is a box that is gone once it is killed.
+type hostContainer struct {
+	c *testcontainers.DockerContainer
+}
+
+func (h hostContainer) kill() {
+	_ = testcontainers.TerminateContainer(h.c, testcontainers.StopTimeout(0))
+}
+
+func (h hostContainer) log() string { return strings.TrimSpace(containerLog(h.c)) }
+
+func (h hostContainer) pause() error {
+	return h.docker(func(ctx context.Context, d *testcontainers.DockerClient) error {
+		_, err := d.ContainerPause(ctx, h.c.GetContainerID(), client.ContainerPauseOptions{})
+		return err
+	})
+}
+
+func (h hostContainer) resume() error {
+	return h.docker(func(ctx context.Context, d *testcontainers.DockerClient) error {
+		_, err := d.ContainerUnpause(ctx, h.c.GetContainerID(), client.ContainerUnpauseOptions{})
+		return err
+	})
+}
+
+func (h hostContainer) docker(f func(context.Context, *testcontainers.DockerClient) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	d, err := testcontainers.NewDockerClientWithOpts(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return f(ctx, d)
+}

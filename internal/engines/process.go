@@ -1,0 +1,169 @@
+package engines
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+// slot is the place of one engine in this process: not asked for yet, running, or not reached.
+type slot struct {
+	name string
+	real bool
+	// start starts a server; nil where only one can exist, which open then reaches.
+	start func(ctx context.Context, args []string) (*server, error)
+	open  func(ctx context.Context) (*server, error)
+
+	once     sync.Once
+	server   *server // nil: not reached
+	reason   string  // why not
+	required bool
+	said     sync.Once // that it is not used
+
+	mu    sync.Mutex
+	tests map[string]bool
+}
+
+// process is what this test process has found and started.
+var process struct {
+	hasMain atomic.Bool
+	find    sync.Once
+	slots   []*slot
+
+	mu      sync.Mutex
+	running map[*server]bool
+}
+
+// Main runs the tests, ends the servers that they started, writes the report and exits.
+func Main(m *testing.M) { os.Exit(Wrap(m).Run()) }
+
+// Runner is what [testing.M] and its likes do.
+type Runner interface{ Run() int }
+
+// Wrap is [Main] for a TestMain that another package ends: testscript.Main(engines.Wrap(m), commands).
+func Wrap(m Runner) Runner { return wrapped{m} }
+
+type wrapped struct{ Runner }
+
+func (w wrapped) Run() int {
+	process.hasMain.Store(true)
+	redis.SetLogger(&logging.VoidLogger{}) // what it would log about servers that are not up yet, or gone, comes back as an error as well
+	// go test passes an interrupt on; without this the containers would outlive it.
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		stopAll()
+		os.Exit(130)
+	}()
+	defer stopAll()
+	code := w.Runner.Run()
+	if err := writeReport(); err != nil {
+		os.Stderr.WriteString("engines: " + err.Error() + "\n")
+		return max(code, 1)
+	}
+	return code
+}
+
+func track(s *server) (untrack func()) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.running == nil {
+		process.running = map[*server]bool{}
+	}
+	process.running[s] = true
+	return func() {
+		process.mu.Lock()
+		defer process.mu.Unlock()
+		delete(process.running, s)
+	}
+}
+
+func stopAll() {
+	killBoxes()
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	var wg sync.WaitGroup
+	for s := range process.running {
+		wg.Go(s.stop)
+	}
+	wg.Wait()
+	clear(process.running)
+}
+
+// reach starts all wanted engines at once and waits for them.
+func reach(t testing.TB) []*slot {
+	t.Helper()
+	process.find.Do(func() { process.slots = catalog() })
+	required := names("RLFUNC_REQUIRE_ENGINES")
+	for _, name := range required {
+		if !slices.ContainsFunc(process.slots, func(s *slot) bool { return s.name == name }) {
+			t.Fatalf("engines: RLFUNC_REQUIRE_ENGINES names %q, which is not an engine here", name)
+		}
+	}
+	wanted := names("RLFUNC_ENGINES")
+	var wg sync.WaitGroup
+	for _, s := range process.slots {
+		wg.Go(func() {
+			s.once.Do(func() {
+				s.required = slices.Contains(required, s.name)
+				switch {
+				case len(wanted) > 0 && !matches(wanted, s.name):
+					s.reason = "RLFUNC_ENGINES leaves it out"
+				case testing.Short() && s.real && !s.required:
+					s.reason = "-short"
+				default:
+					s.begin()
+				}
+			})
+		})
+	}
+	wg.Wait()
+	return process.slots
+}
+
+func (s *slot) begin() {
+	open := s.open
+	if open == nil {
+		open = func(ctx context.Context) (*server, error) { return s.start(ctx, nil) }
+	}
+	srv, err := open(context.Background())
+	if err != nil {
+		s.reason = strings.Join(strings.Fields(err.Error()), " ")
+		return
+	}
+	track(srv)
+	s.server = srv
+}
+
+// used notes for the report that t ran on the engine.
+func (s *slot) used(t testing.TB) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tests == nil {
+		s.tests = map[string]bool{}
+	}
+	s.tests[t.Name()] = true
+}
+
+// names splits a list in the environment.
+func names(variable string) []string {
+	return strings.FieldsFunc(os.Getenv(variable), func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}

@@ -1,0 +1,78 @@
+package engines
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// A Program is a server program that topologies are made of: one on PATH, or one in an image of this machine.
+type Program struct {
+	Name    string // "path-redis-server-7.0.15", "redis-8.0"
+	command string
+	run     func(ctx context.Context, command string, args []string) (box, error)
+	tls     *tls.Config // of clients, or nil
+	args    []string    // that all of its servers have
+}
+
+// flags are the arguments of a server on the port.
+func (p Program) flags(port int, args []string) []string {
+	flag := "--port"
+	if p.tls != nil {
+		flag = "--tls-port"
+	}
+	return slices.Concat(p.args, []string{flag, strconv.Itoa(port)}, args)
+}
+
+// A box is where a server runs.
+type box interface {
+	kill() // at once, as a crash would
+	pause() error
+	resume() error
+	log() string
+}
+
+// OnPath returns the server program on PATH. Without one the test is skipped, and fails where RLFUNC_REQUIRE_ENGINES asks for
+// engines at all.
+func OnPath(t testing.TB) Program {
+	t.Helper()
+	skipShort(t)
+	for _, command := range []string{"redis-server", "valkey-server"} {
+		if version := onPath(command); version != "" {
+			return Program{Name: "path-" + command + "-" + version, command: command, run: asChild}
+		}
+	}
+	missing(t, requiresReal(), "no redis-server or valkey-server on PATH")
+	return Program{}
+}
+
+func skipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() && !requiresReal() {
+		t.Skip("SKIPPED: topologies of real servers are not started with -short")
+	}
+}
+
+func missing(t testing.TB, required bool, why string) {
+	t.Helper()
+	if required {
+		t.Fatalf("engines: %s, and RLFUNC_REQUIRE_ENGINES is %q", why, os.Getenv("RLFUNC_REQUIRE_ENGINES"))
+	}
+	t.Skipf("SKIPPED: %s", why)
+}
+
+// requiresReal reports whether RLFUNC_REQUIRE_ENGINES names a real engine.
+func requiresReal() bool {
+	return slices.ContainsFunc(names("RLFUNC_REQUIRE_ENGINES"), func(name string) bool { return name != "embedded" })
+}
+
+func asChild(_ context.Context, command string, args []string) (box, error) {
+	c, err := startChild(command, args...)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,178 @@
+package engines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+// server is a running server and what to do with it.
+type server struct {
+	version string
+	how     string // for the report: "container redis:7.0"
+	url     string
+	options redis.Options
+	shared  bool          // the server has another owner: only its own database is emptied
+	end     func()        // ends the server
+	log     func() string // its last lines, for the message when it died; may be nil
+
+	embedded *embedded.Server // nil but for the embedded engine
+	clock    *embedded.ManualClock
+
+	mu     sync.Mutex
+	holder testing.TB
+	ended  sync.Once
+}
+
+func (s *server) stop() { s.ended.Do(s.end) }
+
+func (s *server) clientOptions() *redis.Options {
+	o := s.options
+	return &o
+}
+
+// hold makes the server t's until t ends. A test's subtests may take it over meanwhile.
+func (s *server) hold(t testing.TB) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.holder
+	if before == t {
+		return
+	}
+	if before != nil && !strings.HasPrefix(t.Name(), before.Name()+"/") {
+		t.Fatalf("engines: the server is in use by %s; tests that use engines cannot be parallel", before.Name())
+	}
+	s.holder = t
+	t.Cleanup(func() {
+		s.mu.Lock()
+		s.holder = before
+		s.mu.Unlock()
+	})
+}
+
+// wipe removes keys and functions. Functions go one by one: FUNCTION FLUSH crashes some servers after a function that
+// passed redis.call something else than a string or a number.
+func (s *server) wipe(ctx context.Context, c *redis.Client) error {
+	flush := c.FlushAll
+	if s.shared {
+		flush = c.FlushDB
+	}
+	if err := flush(ctx).Err(); err != nil {
+		return fmt.Errorf("remove the keys: %w", err)
+	}
+	names, err := libraries(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := c.FunctionDelete(ctx, name).Err(); err != nil {
+			return fmt.Errorf("delete library %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// leaveEmpty wipes over a connection of its own: the test may have closed its client, or changed what it may do.
+func (s *server) leaveEmpty() {
+	o := impatient(s.options)
+	c := redis.NewClient(&o)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	// A test may have ended its own server; a shared one that is gone fails the next Client.
+	_ = s.wipe(ctx, c)
+}
+
+// impatient turns off what would hide for a while that a server has come up, or is gone.
+func impatient(o redis.Options) redis.Options {
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.DialTimeout = time.Second
+	return o
+}
+
+// libraries returns the names of the libraries on the server. The reply is read by hand because go-redis refuses
+// fields that it does not know.
+func libraries(ctx context.Context, c *redis.Client) ([]string, error) {
+	list, err := c.Do(ctx, "FUNCTION", "LIST").Slice()
+	if err != nil {
+		return nil, fmt.Errorf("list the libraries: %w", err)
+	}
+	var names []string
+	for _, item := range list {
+		switch library := item.(type) {
+		case map[any]any: // RESP3
+			if name, ok := library["library_name"].(string); ok {
+				names = append(names, name)
+			}
+		case []any: // RESP2: field, value, field, value
+			for i := 0; i+1 < len(library); i += 2 {
+				if name, ok := library[i+1].(string); ok && library[i] == "library_name" {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	if len(names) != len(list) {
+		return nil, fmt.Errorf("list the libraries: %d of %d have no name", len(list)-len(names), len(list))
+	}
+	return names, nil
+}
+
+// lastWords is what a dead server said, as a suffix for an error message.
+func (s *server) lastWords() string {
+	if s.log == nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(s.log()), "\n")
+	return "\nits last lines:\n" + strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+// await pings until the server answers, and returns what it says it is. died, if not nil, is closed when waiting is useless.
+func await(ctx context.Context, o redis.Options, died <-chan struct{}) (version string, err error) {
+	o = impatient(o)
+	c := redis.NewClient(&o)
+	defer c.Close()
+	for {
+		if version, err = identify(ctx, c); err == nil {
+			return version, nil
+		}
+		select {
+		case <-died:
+			return "", errors.New("the server ended at once")
+		case <-ctx.Done():
+			return "", fmt.Errorf("no answer on %s: %w", o.Addr, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// identify returns the product and version that INFO gives. Valkey also reports a redis_version, for old clients.
+func identify(ctx context.Context, c *redis.Client) (string, error) {
+	info, err := c.Info(ctx, "server").Result()
+	if err != nil {
+		return "", err
+	}
+	field := map[string]string{}
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			field[name] = value
+		}
+	}
+	if v := field["valkey_version"]; v != "" {
+		return "Valkey " + v, nil
+	}
+	if v := field["redis_version"]; v != "" {
+		return "Redis " + v, nil
+	}
+	return "", errors.New("INFO names no version")
+}

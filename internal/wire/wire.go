@@ -1,0 +1,37 @@
+// Package wire holds names and bounds that policies, guard and cmd/rlfunc must agree on, as the Redis libraries use them.
+package wire
+
+const (
+	// GlobalPrefix begins the subjects of global limits, such as "global/all". No identity has such a subject.
+	GlobalPrefix = "global/"
+	// OverridesBucket is the bucket of library override for a namespace. No request has it as a subject.
+	OverridesBucket = "overrides"
+
+	// MaxLimit is the largest limit or burst.
+	MaxLimit = 1_000_000
+	// MaxBudget is the largest budget, in millionths of a unit.
+	MaxBudget = 1_000_000_000 * 1_000_000
+)
+
+// LimitName returns the name of a limit in Redis and in refusals: ENDPOINT/LIMIT, or LIMIT if endpoint is "".
+func LimitName(endpoint, limit string) string {
+	if endpoint == "" {
+		return limit
+	}
+	return endpoint + "/" + limit
+}
+
+// MultiplyLimit returns limit*factor, or MaxLimit if that is less: run-time overrides are set without regard to limits.
+func MultiplyLimit(limit, factor int64) int64 { return multiply(limit, factor, MaxLimit) }
+
+// MultiplyBudget returns budget*factor in millionths, or MaxBudget if that is less.
+func MultiplyBudget[Micros ~int64](budget Micros, factor int64) Micros {
+	return Micros(multiply(int64(budget), factor, MaxBudget))
+}
+
+func multiply(n, factor, most int64) int64 {
+	if n > most/factor {
+		return most
+	}
+	return n * factor
+}

@@ -1,0 +1,29 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/wire"
+)
+
+func TestMultiply_staysWithinBounds(t *testing.T) {
+	const unit = 1_000_000
+	for _, c := range []struct {
+		multiply          func(n, factor int64) int64
+		n, factor, result int64
+	}{
+		{wire.MultiplyLimit, 10, 2, 20},
+		{wire.MultiplyLimit, 1000, 1000, 1_000_000},
+		{wire.MultiplyLimit, 1001, 1000, 1_000_000},
+		{wire.MultiplyLimit, 1_000_000, 1_000_000, 1_000_000},
+		{wire.MultiplyLimit, 1_000_000, 1, 1_000_000},
+		{wire.MultiplyLimit, 0, 5, 0},
+		{wire.MultiplyBudget[int64], 5 * unit, 10, 50 * unit},
+		{wire.MultiplyBudget[int64], wire.MaxBudget, 1_000_000, wire.MaxBudget},
+		{wire.MultiplyBudget[int64], wire.MaxBudget/2 + 1, 2, wire.MaxBudget},
+	} {
+		if got := c.multiply(c.n, c.factor); got != c.result {
+			t.Errorf("%d times %d: got %d, want %d", c.n, c.factor, got, c.result)
+		}
+	}
+}
