@@ -6,7 +6,7 @@ import "embed"
 
 // FS has lib/ and one folder a library.
 //
-//go:embed */*.lua
+//go:embed */*.lua lib/*/*.lua
 var FS embed.FS
 
 // Root is what messages and bundles call the folder.

@@ -1,11 +1,11 @@
---- Blocks a subject by hand. It is no strike, and never shortens a block: unblock first for that.
+--- Blocks a subject manually. It is not a strike and never shortens a block; call unblock first to shorten one.
 --- @use clock block_state
---- @key    bucket          string[block]        the block: it holds while the key is there
+--- @key    bucket          string[block]        the block: active while the key exists
 --- @arg    duration        duration[1ms..3650d] how long the block lasts, rounded up to a millisecond
---- @arg    reason          text[256]?           why, for people; status returns it
---- @result applied         bool                 whether this block holds; not when one that ends later does
---- @result retry_after     duration             what the block that holds has left, exact to the millisecond
---- @error  RLSTATE                              the key holds no block, or one that never ends
+--- @arg    reason          text[256]?           why, for operators; status returns it
+--- @result applied         bool                 whether this block is the active one; false if a longer one is
+--- @result retry_after     duration             time until the active block expires, exact to the millisecond
+--- @error  RLSTATE                              a key holds data that this library did not write, or a block that never ends
 local function block(bucket, duration_us, reason)
   local left_ms, no_block = block_state.read(bucket)
   if not left_ms then

@@ -1,4 +1,5 @@
---- Blocks for those who try too often: tiers of attempts, blocks that hold to their end, and longer ones for repeaters.
+--- Blocks clients after too many attempts: tiers of attempts, fixed block durations, and longer blocks for repeat
+--- offenders.
 ---
---- Attempts are what may be abuse when there are many: failed logins, wrong codes, password resets.
+--- Attempts are actions that may be abuse when there are many: failed logins, wrong codes, password resets.
 --- @library abuse 1.0.0

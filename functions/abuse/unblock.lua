@@ -1,11 +1,12 @@
---- Ends a subject's block, whoever started it.
+--- Ends a subject's block, whether a tier or an operator started it.
 ---
---- Tiers that started it count anew, as after its end. Without pardon the strikes stay, so the next block is longer still.
---- @key    bucket          string[block]        the block
+--- Tiers that started it count from zero, as after it expires. Without pardon the strikes remain, so the next block is
+--- longer.
+--- @key    bucket          string[block]        the block: active while the key exists
 --- @key    attempts        string[attempts]     when attempts were made and blocks began
---- @key    pages           zset[attempt_pages]  older attempts, where there are more than 12
---- @arg    pardon          bool?                whether attempts and strikes are forgotten as well
---- @result existed         bool                 whether there was a block, or with pardon anything, to forget
+--- @key    pages           zset[attempt_pages]  older attempts, if there are more than 12
+--- @arg    pardon          bool?                whether to forget attempts and strikes as well
+--- @result existed         bool                 whether there was a block to end, or with pardon anything to forget
 local function unblock(bucket, attempts, pages, pardon)
   if pardon then
     return redis.call('UNLINK', bucket, attempts, pages) > 0

@@ -1,25 +1,25 @@
---- Stores a one-time challenge, or returns one that the subject has not used yet.
+--- Stores a one-time challenge, or returns an unused one of the subject.
 ---
---- One that was issued for the same payload less than reuse_within ago and is still unused is returned instead, so a
---- double click or a retry gives one challenge. With max_outstanding unused ones the latest for the same payload is
---- returned, however old; if none is for it the oldest goes, of those that a call with no higher max_outstanding issued. The same token again, unused and for the same payload, is
---- a retry of this call.
+--- An unused challenge that was issued for the same payload less than reuse_within ago is returned instead. So a double
+--- click or a retry creates one challenge. If max_outstanding are unused, the latest for the same payload is returned,
+--- however old. If none is for that payload, the oldest one is deleted among those issued with the same max_outstanding
+--- or a lower one. The same token again, unused and for the same payload, is a retry of this call.
 ---
---- A subject has at most 128 challenges, 64 of them unused: above that the first consumed ones are forgotten early, and
---- then are expired_or_unknown where they would be replayed.
+--- A subject has at most 128 challenges, 64 of them unused. Beyond that, the oldest consumed ones are deleted early:
+--- consuming one then returns expired_or_unknown instead of replayed.
 --- @use clock refusal challenge_record challenge_set
---- @key    bucket          hash[challenges]     the subject's challenges by token
---- @arg    token           text[128]            the new challenge, from a random source: fcall.NewToken
+--- @key    bucket          hash[challenges]     the subject's challenges, by token
+--- @arg    token           text[128]            new challenge, from a random source: fcall.NewToken
 --- @arg    ttl             duration[1us..3650d] how long it can be consumed
---- @arg    payload         text[1024]?          what it is for; consume has to give the same
---- @arg    reuse_within    duration[1us..3650d]? how long after its issue an unused one is returned instead; never when absent
+--- @arg    payload         text[1024]?          what it is for; consume must receive the same
+--- @arg    reuse_within    duration[1us..3650d]? for how long after its issue an unused challenge is returned instead; never when omitted
 --- @arg    max_outstanding count[1..64]=64      most unused challenges of the subject
---- @result token           text[128]            the challenge to use: token, or the one that is returned instead
+--- @result token           text[128]            challenge to use: token, or the one that is returned instead
 --- @result reused          bool                 whether it had been issued before
---- @result expires_after   duration             how long it can be consumed: 5 minutes for a new one with such a ttl
---- @result outstanding     count[0..1000]       unused challenges of the subject, with this one: 1 to 64
+--- @result expires_after   duration             how long it can be consumed: 5 minutes for a new one with that ttl
+--- @result outstanding     count[0..1000]       unused challenges of the subject, including this one: 1 to 64
 --- @error  RLARG                                token is known for another payload, or was consumed
---- @error  RLSTATE                              the key holds what is no challenge
+--- @error  RLSTATE                              the key holds data that is not a challenge
 local function issue(bucket, token, ttl_us, payload, reuse_within_us, max_outstanding)
   local purpose = payload or ''
   local clock_us = clock.now_us()

@@ -1,4 +1,4 @@
---- One-time challenges: nonces, proof-of-work seeds, login links. Exactly one caller ever consumes one.
+--- One-time challenges: nonces, proof-of-work seeds, login links. Exactly one caller can consume each.
 ---
---- Tokens come from the caller, at least 128 bits from its system's random source: fcall.NewToken in Go.
+--- Callers create the tokens, with at least 128 bits from the system's random source: fcall.NewToken in Go.
 --- @library challenge 1.0.0

@@ -1,15 +1,15 @@
---- Gives back what a receipt has reserved: nothing was spent.
+--- Refunds what a receipt reserved: nothing was spent.
 ---
---- The receipt is forgotten, so a reservation with it is judged anew, and a settlement is recorded as of an unknown one.
---- What is settled stays.
---- @use clock reserving
+--- The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is recorded as unknown. A
+--- settled charge remains.
+--- @use clock cost_reservation
 --- @key    bucket      hash[charges]       the subject's charges
---- @arg    receipt     text[256]           the reservation's receipt
---- @result outcome     enum(cancelled,settled,lapsed,unknown) cancelled: given back. settled: it is spent, and stays. lapsed: the
----     estimate counted no more. unknown: nothing is known of the receipt
---- @result given_back  micros              what was given back: the estimate when cancelled; 0 otherwise
---- @error  RLARG                           more than 2^53 - 1 micros would be kept of the subject
---- @error  RLSTATE                         a key holds what is no charge or no state of charges
+--- @arg    receipt     text[256]           receipt of the reservation
+--- @result outcome     enum(cancelled,settled,lapsed,unknown) cancelled: refunded. settled: already spent, and unchanged. lapsed: the
+---     estimate no longer counted. unknown: the receipt is not known
+--- @result refunded  micros              amount that was refunded: the estimate when cancelled; 0 otherwise
+--- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
+--- @error  RLSTATE                         a key holds data that this library did not write
 local function cancel(bucket, receipt)
-  return reserving.cancel(bucket, receipt, clock.now_us())
+  return cost_reservation.cancel(bucket, receipt, clock.now_us())
 end

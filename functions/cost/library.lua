@@ -1,5 +1,5 @@
---- Budgets of money over sliding windows, charged in two steps: an estimate is reserved, then what was spent is settled.
+--- Budgets of money over sliding windows, charged in two steps: reserve an estimate, then settle the actual cost.
 ---
---- The bucket is whose money it is, for good: never a session's token, or each session brings a new budget. A charge
---- counts from its reservation, in each window for that window's length.
+--- The bucket identifies whose money it is, permanently. Do not use a session token, or each session gets a new budget.
+--- A charge counts from its reservation, in each window for that window's length.
 --- @library cost 1.0.0

@@ -1,31 +1,31 @@
---- Tells what is spent, what reserve would answer to a new receipt, and what is known of a receipt; changes nothing.
---- @use clock spending charging budget
+--- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
+--- @use clock spent_windows charge_store budget_fit
 --- @flags  no-writes
 --- @key    bucket      hash[charges]       the subject's charges
---- @arg    limits      group[1..16]        budgets to tell about
+--- @arg    limits      group[1..16]        budgets to report
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    limits.window duration[1us..3650d] length of the window
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
---- @arg    receipt     text[256]?          the receipt to tell about
+--- @arg    receipt     text[256]?          receipt to report
 --- @result allowed     bool                whether the estimate would be reserved
---- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate exceeds a whole budget
---- @result status      enum(unknown,reserved,settled,lapsed) of the receipt. lapsed: reserved, not settled, and counted no more
---- @result charged     micros              what the receipt costs now: its estimate, or what was settled; 0 when unknown or lapsed
---- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it
----     never will
---- @result reset_after duration            wait until nothing is spent in any of the windows; 0 when nothing is
---- @result limits      group               one row for each limit
+--- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate alone exceeds a budget
+--- @result status      enum(unknown,reserved,settled,lapsed) status of the receipt. lapsed: reserved, not settled, and no longer counted
+--- @result charged     micros              what the receipt costs now: its estimate, or the settled amount; 0 when unknown, lapsed or
+---     refused
+--- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
+--- @result reset_after duration            wait until nothing counts in any window; 0 when nothing does
+--- @result limits      group               one row per limit
 --- @result limits.allowed bool             whether the estimate fits this budget
 --- @result limits.spent micros             what is spent in the window: 300000 of a budget of 1000000
 --- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
 --- @result limits.retry_after duration     wait until the estimate fits this budget; 0 when it does, and when it never will
---- @error  RLSTATE                         a key holds what is no charge or no state of charges
+--- @error  RLSTATE                         a key holds data that this library did not write
 local function peek(bucket, limits, estimate_micros, receipt)
-  local state, field, windows = spending.open(bucket, receipt or '', limits, clock.now_us())
+  local state, field, windows = spent_windows.open(bucket, receipt or '', limits, clock.now_us())
   if not state then
     return nil, field
   end
-  local charge, unreadable = charging.find(bucket, state, field)
+  local charge, unreadable = charge_store.find(bucket, state, field)
   if unreadable then
     return nil, unreadable
   end
@@ -34,11 +34,11 @@ local function peek(bucket, limits, estimate_micros, receipt)
     status = charge.status
     charged_micros = charge.charged_micros
   end
-  local rows, retry_us, reason = budget.judge(bucket, state, windows, limits, estimate_micros)
+  local rows, retry_us, reason = budget_fit.check(bucket, state, windows, limits, estimate_micros)
   if not rows then
     return nil, retry_us
   end
-  local reset_us, failure = budget.reset_us(bucket, state, budget.longest(windows, limits))
+  local reset_us, failure = budget_fit.reset_us(bucket, state, budget_fit.longest(windows, limits))
   if not reset_us then
     return nil, failure
   end

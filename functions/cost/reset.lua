@@ -1,8 +1,8 @@
---- Forgets all that a subject has spent and reserved, and its penalty.
+--- Forgets everything that a subject has spent and reserved, and its penalty.
 ---
---- A settlement of what was reserved before is recorded as of an unknown receipt.
+--- A later settlement of an earlier reservation is recorded as unknown.
 --- @key    bucket      hash[charges]       the subject's charges
---- @result existed     bool                whether there was anything to forget
+--- @result existed     bool                whether there was anything to reset
 local function reset(bucket)
   return redis.call('DEL', bucket) > 0
 end

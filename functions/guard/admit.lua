@@ -1,67 +1,67 @@
---- Decides a request: all of it is allowed and charged, or none is.
+--- Decides a request: everything is allowed and charged, or nothing is.
 ---
---- A request may have several subjects. Attempts, and the block that they start, are those of the call's subject; each limit may be
---- another's, or all subjects' together, and so may the receipt, the budgets and the challenge. A block of any subject that holds
---- refuses whatever else, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing is charged,
---- consumed or recorded. Else every limit, the budgets and the challenge have to allow; then each is charged, as ratelimit.check,
---- cost.reserve and challenge.consume do. With repeats, so many repeats of a receipt pass for nothing, as attempts, and one more is a
---- new request. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one is refused. A refused call writes
---- nothing but the attempt.
+--- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may
+--- belong to another subject or to all subjects together, and so may the receipt, the budgets and the challenge. An active block
+--- of any subject refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: nothing
+--- is charged, consumed or recorded. Otherwise every limit, the budgets and the challenge must allow; then each is charged, as
+--- ratelimit.check, cost.reserve and challenge.consume do. With repeats, that many repeats of a receipt pass for free, as
+--- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
+--- is refused. A refused call records only the attempt.
 ---
---- A shadow limit never refuses; it is charged where it allows. The tick of retry_after is that of whatever waits longest. Of several
---- reasons the answer has the first in reason's list.
---- @use clock block_state receipt_set limit limit_set admission tier_set
---- @key    bucket         string[block]            the subject's block: it holds while the key is there
---- @key    receipts       zset[checked]?receipt.of the receipts that were admitted, by time
+--- A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of the
+--- longest wait. If there are several reasons, the result is the first in reason's list.
+--- @use clock block_state receipt_set limit limit_rows request_parts attempt_tiers
+--- @key    bucket         string[block]            the subject's block: active while the key exists
+--- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
 --- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
---- @key    pages          zset[attempt_pages]?tiers older attempts, where there are more than 12
---- @key    challenges     hash[challenges]?challenge.of the subject's challenges by token
+--- @key    pages          zset[attempt_pages]?tiers older attempts, if there are more than 12
+--- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @key    charges        hash[charges]?budgets.of the subject's charges
---- @key    blocks         string[block][0..16]     the blocks of the request's other subjects
---- @arg    limits         packed(limit)[0..16]     limits, each of a subject of its own if need be
---- @arg    weight         count[1..1000000]=1      what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log
---- @arg    receipt        text[224]?               the request's own ID; without one each call counts
+--- @key    blocks         string[block][0..16]     blocks of the request's other subjects
+--- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
+--- @arg    weight         count[1..1000000]=1      multiplies every limit's cost except that of a sliding_log
+--- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
---- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for nothing; any number when absent
---- @arg    budgets        packed[0..16]            budgets, as of cost.reserve
+--- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for free; any number when omitted
+--- @arg    budgets        packed[0..16]            as in cost.reserve
 --- @arg    budgets.budget micros[0..1000000000000000] most that may be spent in a window
 --- @arg    budgets.window duration[1us..3650d]     length of the window
---- @arg    estimate       micros[0..1000000000000000]=0 what the request will cost, as far as one knows
---- @arg    hold           duration[1us..3650d]?    how long the estimate counts if it is not settled; each window's length when absent
---- @arg    penalty        duration[1us..3650d]?    how long nothing is reserved once a settlement has exceeded a budget
---- @arg    reservation    text[64]?                a fresh ID for the reservation, where there are budgets and no receipt
---- @arg    tiers          packed[0..8]             what is too often, as of abuse.attempt
---- @arg    tiers.threshold count[1..10000]         the attempt that is refused and starts the block
+--- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request
+--- @arg    hold           duration[1us..3650d]?    how long an unsettled estimate counts; each window's length when omitted
+--- @arg    penalty        duration[1us..3650d]?    how long reservations are refused once a settlement has exceeded a budget
+--- @arg    reservation    text[64]?                unique ID for the reservation, required with budgets and no receipt
+--- @arg    tiers          packed[0..8]             how many attempts are too many, as in abuse.attempt
+--- @arg    tiers.threshold count[1..10000]         attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1us..3650d]     time in which attempts are counted
 --- @arg    tiers.block    duration[1ms..3650d]     how long the block lasts, rounded up to a millisecond
---- @arg    escalation     packed[0..8]             how long the first, second, ... block lasts; none: as long as the tier says
---- @arg    escalation.block duration[1ms..3650d]   how long, rounded up to a millisecond
---- @arg    strike_memory  duration[1ms..3650d]=30d how long a block is remembered, from its beginning
---- @arg    count_refused  bool?                    whether only calls that all else refuses are attempts
---- @arg    challenge      text[128]?               a challenge to consume; one that can not be consumed refuses
+--- @arg    escalation     packed[0..8]             how long the first, second, ... block lasts; the tier's own duration when empty
+--- @arg    escalation.block duration[1ms..3650d]   how long that block lasts, rounded up to a millisecond
+--- @arg    strike_memory  duration[1ms..3650d]=30d how long a block counts as a strike, from its beginning
+--- @arg    count_refused  bool?                    whether only refused calls are attempts
+--- @arg    challenge      text[128]?               challenge to consume; the call is refused if that is impossible
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @result allowed        bool                     whether the request may pass
---- @result duplicate      bool                     whether its receipt was known, so that nothing was taken
---- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why not; none when allowed
---- @result tier           count[0..8]              the tier that started the block; 0 when none did, and when blocked by hand
---- @result blocked        count[0..16]             which subject's block holds, by its place in blocks; 0 for the call's, and when none does
---- @result strikes        count[0..64]             blocks within the strike memory, one that starts now included; 0 without tiers and when blocked
---- @result retry_after    duration                 the longest wait of all that refuse; no wait helps a challenge or what is too large: they count 0
---- @result at             time                     when it was decided, for give_back; the epoch where no limit needed the clock
---- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) what became of it; unused: something else refused; none: not looked at
---- @result reservation    text[0..256]             to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when nothing is reserved
---- @result limits         group(limit)             an answer for each limit, in the order of the call; none when blocked
---- @result budgets        group                    an answer for each budget; none when blocked
---- @result budgets.allowed bool                    whether the estimate fits this budget, or is in it
+--- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
+--- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
+--- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
+--- @result blocked        count[0..16]             which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is
+--- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
+--- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
+--- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
+--- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) outcome; unused: something else refused; none: not checked
+--- @result reservation    text[0..256]             ID to settle or cancel by: <receipt>@<time of admission>, or the given one; empty without a reservation
+--- @result limits         group(limit)             one result per limit, in the order of the call; empty when blocked
+--- @result budgets        group                    one result per budget; empty when blocked
+--- @result budgets.allowed bool                    whether the estimate fits this budget, or is already part of it
 --- @result budgets.spent  micros                   what is spent in the window after the call: 300000 of a budget of 1000000
 --- @result budgets.remaining micros                what is left of the budget: 700000; 0 when it is exceeded
 --- @result budgets.retry_after duration            wait until the estimate fits this budget; 0 when it does, and when it never will
---- @result tiers          group                    an answer for each tier; none when blocked
---- @result tiers.count    count[0..1000000]        attempts in the tier's window, with this one if it was recorded: 3
---- @result tiers.remaining count[0..10000]         attempts that may still be made: 1 when 3 are counted and the 5th is refused
---- @error  RLARG                                   limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
---- @error  RLSTATE                                 a key holds what its library does not write
+--- @result tiers          group                    one result per tier; empty when blocked
+--- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
+--- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
+--- @error  RLARG                                   limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
+--- @error  RLSTATE                                 a key holds data that its library did not write
 local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
     budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
     payload)
@@ -72,48 +72,48 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
-    local rows, refused, wait_us, _, now_us = limit_set.judge(limits, limits_state, weight, false, true)
+    local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true)
     if not rows then
       return nil, refused
     elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_set.none, limit_set.none -- rlfunc:ignore result-type a refusal is not in rows
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_rows.none, limit_rows.none -- rlfunc:ignore result-type a refusal is not in rows
     end
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_set.none, limit_set.none -- rlfunc:ignore result-type as above
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_rows.none, limit_rows.none -- rlfunc:ignore result-type as above
   end
   local clock_us = clock.now_us()
-  local known, mark, spent = receipt_set.look(receipts, receipt, clock_us, dedup_us, repeats)
-  local asked, failure = admission.judge(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
+  local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
+  local parts, failure = request_parts.check(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
     challenges, challenge, challenge_required, payload, clock_us)
-  if not asked then
+  if not parts then
     return nil, failure
   end
-  local rows, costs, reason, outcome = asked.rows, asked.cost.rows, asked.reason, asked.outcome
-  local counted = #tiers > 0 and (not known or mark ~= nil) and (asked.own or not count_refused)
-  local tried, no_attempts = tier_set.judge(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
-  if not tried then
-    return nil, no_attempts -- rlfunc:ignore result-nil tier_set.judge returns nil with a refusal only
+  local rows, cost_rows, reason, outcome = parts.rows, parts.cost.rows, parts.reason, parts.outcome
+  local counted = #tiers > 0 and (not known or mark ~= nil) and (parts.refused_beyond_global or not count_refused)
+  local tried_tiers, no_attempts = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
+  if not tried_tiers then
+    return nil, no_attempts -- rlfunc:ignore result-nil attempt_tiers.check returns nil with a refusal only
   end
-  local admitted = reason == 'none' and tried.tier == 0
+  local admitted = reason == 'none' and tried_tiers.tier == 0
   if admitted then
-    failure = admission.take(asked, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us,
+    failure = request_parts.charge(parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us,
       penalty_us, challenges, challenge, clock_us)
     if failure then
       return nil, failure
     end
-    receipt_set.passed(receipts, receipt, mark, spent)
+    receipt_set.record_pass(receipts, receipt, mark, used_up)
   end
-  local wait_us = asked.wait_us
+  local wait_us = parts.wait_us
   if counted and attempts and pages then
-    wait_us = math.max(wait_us, tier_set.record(bucket, attempts, pages, tiers, tried, escalation, clock_us))
+    wait_us = math.max(wait_us, attempt_tiers.record(bucket, attempts, pages, tiers, tried_tiers, escalation, clock_us))
   end
   if admitted then
-    return true, known, 'none', 0, 0, tried.strikes, 0, clock_us, outcome, asked.id, rows, costs, tried.rows
+    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.id, rows, cost_rows, tried_tiers.rows
   end
-  if tried.tier > 0 then
+  if tried_tiers.tier > 0 then
     reason = 'tier'
   end
   if outcome == 'consumed' then
     outcome = 'unused'
   end
-  return false, known, reason, tried.tier, 0, tried.strikes, wait_us, 0, outcome, '', rows, costs, tried.rows
+  return false, known, reason, tried_tiers.tier, 0, tried_tiers.strikes, wait_us, 0, outcome, '', rows, cost_rows, tried_tiers.rows
 end

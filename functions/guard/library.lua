@@ -1,5 +1,5 @@
---- One decision about a request: its subject's block, limits, budgets and challenge, all or nothing.
+--- One decision per request: its subject's block, limits, budgets and challenge, all or nothing.
 ---
---- The keys are those of abuse, challenge, cost and ratelimit.check: clients of these with the same namespace act on the
---- same state. They settle and cancel reservations, issue challenges, block and unblock.
+--- The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the same
+--- namespace share the state. Use them to settle and cancel reservations, issue challenges, block and unblock.
 --- @library guard 1.0.0

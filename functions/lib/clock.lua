@@ -1,18 +1,18 @@
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
---- Times are whole microseconds since 1970. Tests swap this file for one whose clock they move.
+--- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
 --- @lib clock
 local clock = {}
 
--- The time that was read last, in two texts. Redis 7.0 prints a number argument with 17 digits, which takes longer than most
--- commands: what is at hand as text is sent as text.
+-- The last time that was read, and its two texts. Redis 7.0 prints a number argument with 17 digits, which takes longer than most
+-- commands, so cached text is sent instead of numbers.
 local last = {us = 0, time = {'0', '0'}}
 
--- The milliseconds of spans that calls send over and over, as text for the same reason; 256 at most. They stand below 0: in
--- gopher-lua a table has room up to its greatest number.
+-- Spans that calls send repeatedly, as text in milliseconds, at most 256. The keys are negated: gopher-lua allocates a table up
+-- to its greatest number.
 local spans = {texts = {}, count = 0}
 
--- The text of a span that is not kept, which then is.
+-- Formats a span in milliseconds, rounded up, and caches the text.
 local function keep(span_us)
   if spans.count == 256 then
     spans.texts = {} -- rlfunc:ignore library-state a span has one text
@@ -24,16 +24,16 @@ local function keep(span_us)
   return text
 end
 
--- The clock, read once a call.
+-- Returns the server's time, read once per call.
 function clock.now_us()
   local time = redis.call('TIME')
   local now_us = time[1] * 1000000 + time[2]
-  last.us = now_us -- rlfunc:ignore library-state with its texts, whoever asks
-  last.time = time -- rlfunc:ignore library-state of that time
+  last.us = now_us -- rlfunc:ignore library-state the cache holds one time and its texts
+  last.time = time -- rlfunc:ignore library-state as above
   return now_us
 end
 
--- The text of a time, for a command.
+-- Returns the text of a time, for a command.
 function clock.text(time_us)
   local time = last.time
   if time_us == last.us and #time[2] == 6 then
@@ -42,12 +42,12 @@ function clock.text(time_us)
   return string.format('%.0f', time_us)
 end
 
--- The milliseconds of a span that comes over and over, as windows do, rounded up, as text.
+-- Returns the milliseconds of a span that calls repeat, such as a window, rounded up, as text.
 function clock.span_ms(span_us)
   return spans.texts[-span_us] or keep(span_us)
 end
 
--- A stored time, or nil when the text is none: NaN, an infinity, a fraction or a negative number is not.
+-- Parses a stored time; nil if it is invalid: NaN, infinity, a fraction or negative.
 function clock.parse_us(text)
   local time_us = tonumber(text)
   if time_us and time_us >= 0 and time_us <= 9007199254740992 and time_us % 1 == 0 then
@@ -56,17 +56,17 @@ function clock.parse_us(text)
   return nil
 end
 
--- Milliseconds that a key has left: -2 without the key, -1 without an expiry.
+-- Returns the milliseconds a key has left: -2 without the key, -1 without an expiry.
 function clock.left_ms(key)
   return redis.call('PTTL', key)
 end
 
--- Stores a value that expires. A whole number of milliseconds, at least 1.
+-- Stores a value that expires after a span that calls repeat.
 function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
 end
 
--- The text of a key, which then expires in a whole number of milliseconds, at least 1; false without it.
+-- Returns the value of a key, false without one, and lets it expire after a whole number of milliseconds, at least 1.
 function clock.read_until(key, ttl_ms)
   return redis.call('GETEX', key, 'PX', ttl_ms)
 end
@@ -76,7 +76,7 @@ function clock.store_for(key, value, span_us)
   redis.call('SET', key, value, 'PX', spans.texts[-span_us] or keep(span_us))
 end
 
--- Lets a key expire, rounded up to a millisecond: an expiry of 0 would delete it.
+-- Lets a key expire, rounded up to a millisecond, because an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
   if ttl_us % 1000 == 0 then
     redis.call('PEXPIRE', key, ttl_us / 1000)
@@ -85,7 +85,7 @@ function clock.expire(key, ttl_us)
   end
 end
 
--- Lets a key expire, but no sooner than it would have: for keys that hold entries of several callers.
+-- Extends a key's expiry but never shortens it: for keys that hold entries of several callers.
 function clock.extend(key, ttl_us)
   local ttl_ms = math.ceil(ttl_us / 1000)
   if redis.call('PEXPIRE', key, ttl_ms, 'NX') == 0 then
@@ -93,7 +93,7 @@ function clock.extend(key, ttl_us)
   end
 end
 
--- Lets a key expire after a span that comes over and over.
+-- Lets a key expire after a span that calls repeat.
 function clock.expire_after(key, span_us)
   redis.call('PEXPIRE', key, spans.texts[-span_us] or keep(span_us))
 end

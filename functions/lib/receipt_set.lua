@@ -1,28 +1,29 @@
---- Receipts that were counted, in a sorted set by time, all kept for the longest dedup of the calls that counted one.
+--- Receipts that were counted, in a sorted set by time, kept for the longest dedup of the calls that counted one.
 ---
---- That dedup stands among them as the score of '', which is not a receipt: below 0, so before all times. It lives as long as the key.
---- A repeat that passed stands as '\\0<n>:<receipt>' beside its receipt, at the same time.
+--- That dedup is the score of '', which is not a receipt: negative, so it precedes all times. A repeat that passed is
+--- '\\0<n>:<receipt>' at its receipt's time.
 --- @use clock
 --- @lib receipt_set
 --- @state receipt_set 1 receipts by the time in microseconds when they were counted, half of one less when renewed; '\\0<n>:<receipt>' by that of its receipt; '' by the longest dedup, negative
 local receipt_set = {}
 
--- From 2112 on a microsecond is the least that a double tells apart.
-local halves_end_us = 4503599627370496
+-- From 2112 on, a double cannot represent half a microsecond.
+local half_us_limit = 4503599627370496
 
--- A call drops at most this many that no caller needs.
-local most_dropped = 100
+-- A call drops at most this many receipts that no caller needs.
+local max_dropped = 100
 
 -- A caller lets at most this many repeats pass.
-local most_repeats = 8
+local max_repeats = 8
 
--- Whether a receipt was seen less than known_us ago. One from further ahead than that is a broken clock's.
+-- Returns whether a receipt was counted less than known_us ago. A receipt further ahead than that is from a wrong clock and does
+-- not count.
 function receipt_set.knows(key, receipt, now_us, known_us)
-  local seen_us = tonumber(redis.call('ZSCORE', key, receipt))
-  return seen_us and seen_us > now_us - known_us and seen_us - now_us <= known_us or false
+  local counted_us = tonumber(redis.call('ZSCORE', key, receipt))
+  return counted_us and counted_us > now_us - known_us and counted_us - now_us <= known_us or false
 end
 
--- The members for repeats up to the n-th.
+-- Returns the members for repeats up to the n-th.
 local function marks_of(receipt, n)
   local marks = {}
   for i = 1, n do
@@ -31,9 +32,9 @@ local function marks_of(receipt, n)
   return marks
 end
 
--- Looks for a receipt of which repeats may pass; any number of them where that is absent. Returns whether it is known, and not as often
--- repeated; the mark of this repeat, nil for none; and whether it was repeated so often.
-function receipt_set.look(key, receipt, now_us, known_us, repeats)
+-- Checks a receipt whose repeats may pass: at most `repeats` of them, or any number if that is nil. Returns whether it is known
+-- and may pass; the mark of this repeat, or nil; and whether its repeats are used up.
+function receipt_set.check(key, receipt, now_us, known_us, repeats)
   if not key or not receipt or not receipt_set.knows(key, receipt, now_us, known_us) then
     return false, nil, false
   end
@@ -49,27 +50,27 @@ function receipt_set.look(key, receipt, now_us, known_us, repeats)
   return false, nil, true
 end
 
--- Notes that a call passed for which look returned a mark, or that the receipt was repeated often enough and is counted again.
-function receipt_set.passed(key, receipt, mark, spent)
+-- Records that a call passed with the mark that check returned, or that the receipt's repeats were used up and it starts again.
+function receipt_set.record_pass(key, receipt, mark, used_up)
   if not key or not receipt then
     return
   end
   local at = mark and redis.call('ZSCORE', key, receipt)
   if mark and at then
     redis.call('ZADD', key, at, mark) -- rlfunc:ignore missing-ttl the receipt is there, and with it the key's expiry
-  elseif spent then
-    redis.call('ZREM', key, unpack(marks_of(receipt, most_repeats)))
+  elseif used_up then
+    redis.call('ZREM', key, unpack(marks_of(receipt, max_repeats)))
   end
 end
 
--- The longest dedup that is kept; 0 where none is.
+-- Returns the longest dedup that is stored, 0 without one.
 local function longest_us(key)
   local longest = redis.call('ZSCORE', key, '')
   return longest and clock.parse_us(string.sub(longest, 2)) or 0
 end
 
--- Lets the key live for the longest dedup, which known_us may be now, and for as long as now is ahead of the clock.
-local function live(key, known_us, kept_us, ahead_us)
+-- Extends the key by the longest dedup, which may now be known_us, and by how far now is ahead of the clock.
+local function extend(key, known_us, kept_us, ahead_us)
   if known_us > kept_us then
     redis.call('ZADD', key, string.format('-%.0f', known_us), '')
     kept_us = known_us
@@ -81,42 +82,42 @@ local function live(key, known_us, kept_us, ahead_us)
   end
 end
 
--- Adds a receipt that was counted at now_us, which may be ahead of the clock, after it drops some that no caller needs.
+-- Adds a receipt that was counted at now_us, which may be ahead of the clock, after dropping some that no caller needs.
 function receipt_set.add(key, receipt, now_us, known_us, ahead_us)
   local kept_us = longest_us(key)
   if kept_us > 0 then
     local gone = redis.call('ZCOUNT', key, '0', now_us - math.max(known_us, kept_us))
     if gone > 0 then
-      redis.call('ZREMRANGEBYRANK', key, '1', math.min(gone, most_dropped))
+      redis.call('ZREMRANGEBYRANK', key, '1', math.min(gone, max_dropped))
     end
   end
   redis.call('ZADD', key, clock.text(now_us), receipt)
-  live(key, known_us, kept_us, ahead_us)
+  extend(key, known_us, kept_us, ahead_us)
 end
 
--- Renews a receipt. Half a microsecond less than the time tells that it is not that of the admission, and changes no
--- comparison with a whole one.
+-- Renews a receipt. Subtracting half a microsecond marks the time as that of a renewal, and changes no comparison with a whole
+-- one.
 function receipt_set.renew(key, receipt, now_us, known_us, ahead_us)
-  if now_us < halves_end_us then
+  if now_us < half_us_limit then
     redis.call('ZADD', key, string.format('%.1f', now_us - 0.5), receipt)
   else
     redis.call('ZADD', key, now_us, receipt)
   end
-  live(key, known_us, longest_us(key), ahead_us)
+  extend(key, known_us, longest_us(key), ahead_us)
 end
 
--- When a receipt was counted; nil when it is not known, or was renewed since.
+-- Returns when a receipt was counted; nil if it is unknown or was renewed.
 function receipt_set.admitted_us(key, receipt)
-  local seen = redis.call('ZSCORE', key, receipt)
-  if seen then
-    return clock.parse_us(seen)
+  local counted = redis.call('ZSCORE', key, receipt)
+  if counted then
+    return clock.parse_us(counted)
   end
   return nil
 end
 
 -- Forgets a receipt and its repeats, as if it had not been counted.
 function receipt_set.forget(key, receipt)
-  redis.call('ZREM', key, receipt, unpack(marks_of(receipt, most_repeats)))
+  redis.call('ZREM', key, receipt, unpack(marks_of(receipt, max_repeats)))
 end
 
 return receipt_set

@@ -1,4 +1,4 @@
---- Overrides that operators set at run time: subjects that are never limited, always refused, or have their limits several times.
+--- Overrides that operators set at run time: allow or deny a subject, or multiply its limits.
 ---
---- A namespace has one bucket of at most 1,000 overrides, each with an end. Processes ask list from time to time for what has changed.
+--- A namespace has one bucket with at most 1,000 overrides, each with an expiry. Processes poll list for changes.
 --- @library override 1.0.0

@@ -1,29 +1,30 @@
---- Sets the override of a subject, in place of the one that it has.
+--- Sets the override of a subject, replacing its current one.
 ---
---- Overrides whose time is over go first. A bucket that has 1,000 others is full, which is RLFULL and changes nothing.
+--- Expired overrides are deleted first. If 1,000 other subjects have an override, the call returns RLFULL and changes
+--- nothing.
 --- @use clock override_set
---- @key    bucket          hash[overrides]      the overrides of a namespace, by subject
+--- @key    bucket          hash[overrides]      overrides of a namespace, by subject
 --- @arg    subject         text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
 --- @arg    effect          enum(allow,deny,multiply) allow: never limited. deny: always refused. multiply: factor times each limit
---- @arg    duration        duration[1ms..3650d] how long it holds
---- @arg    by              text[128]            the operator who sets it
+--- @arg    duration        duration[1ms..3650d] how long it lasts
+--- @arg    by              text[128]            operator that sets it
 --- @arg    reason          text[256]            why it is set
---- @arg    factor          count[1..1000000]=1  how many times each limit the subject has; of no effect without multiply
---- @result replaced        bool                 whether the subject had one that was not over
---- @result version         count                the version of the overrides now, see list: 1767323045678901
---- @result ends            time                 when it ends, by the server's clock
---- @result overrides       count[0..1000]       how many hold now: 1 to 1000
+--- @arg    factor          count[1..1000000]=1  factor for each limit of the subject; ignored unless effect is multiply
+--- @result replaced        bool                 whether the subject had one that had not expired
+--- @result version         count                new version of the overrides, see list: 1767323045678901
+--- @result ends            time                 when it expires, by the server's clock
+--- @result overrides       count[0..1000]       active overrides after the call: 1 to 1000
 --- @error  RLFULL                               1,000 other subjects have an override
---- @error  RLSTATE                              the key holds what is no override
+--- @error  RLSTATE                              the key holds data that is not an override
 local function set(bucket, subject, effect, duration_us, by, reason, factor)
   local clock_us = clock.now_us()
-  local held, no_held = override_set.read(bucket, clock_us)
-  if not held then
-    return nil, no_held
+  local overrides, unreadable = override_set.read(bucket, clock_us)
+  if not overrides then
+    return nil, unreadable
   end
-  local replaced = override_set.remove(held, subject)
-  if #held.rows >= override_set.most then
-    return nil, {err = 'RLFULL a namespace has at most 1000 overrides: clear one first'}
+  local replaced = override_set.remove(overrides, subject)
+  if #overrides.rows >= override_set.max_overrides then
+    return nil, {err = 'RLFULL a namespace has at max_overrides 1000 overrides: clear one first'}
   end
   local times = 1
   if effect == 'multiply' then
@@ -33,6 +34,6 @@ local function set(bucket, subject, effect, duration_us, by, reason, factor)
     subject = subject, effect = effect, factor = times, ends_us = clock_us + duration_us, set_us = clock_us,
     left_us = duration_us, by = by, reason = reason,
   }
-  held.rows[#held.rows + 1] = row
-  return replaced, override_set.finish(bucket, held, clock_us, row), row.ends_us, #held.rows
+  overrides.rows[#overrides.rows + 1] = row
+  return replaced, override_set.store(bucket, overrides, clock_us, row), row.ends_us, #overrides.rows
 end

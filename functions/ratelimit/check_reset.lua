@@ -1,8 +1,8 @@
---- Forgets what was taken of limits of check, and every receipt of the subject that check counted.
+--- Resets limits of check, and forgets every receipt of the subject that check counted.
 --- @use limit
---- @key    bucket         zset[checked]            the receipts that were counted
---- @arg    limits         packed(limit)[1..16]     limits to forget, by kind and name
---- @result existed        bool                     whether there was anything to forget
+--- @key    bucket         zset[checked]            receipts that were counted
+--- @arg    limits         packed(limit)[1..16]     limits to reset, by kind and name
+--- @result existed        bool                     whether there was anything to reset
 local function check_reset(bucket, limits, limits_state)
   local existed = redis.call('DEL', bucket)
   for i = 1, #limits do

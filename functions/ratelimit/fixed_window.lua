@@ -1,32 +1,34 @@
---- Takes cost while no more than limit is taken in the window, which begins with the first call.
+--- Charges cost while at most limit is charged in the window, which begins with the first call.
 ---
---- The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass within
---- moments, so up to twice the limit passes in some span of the window's length. A refused call writes nothing, and a
---- cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the key's expiry is the
---- state. A clock that is set back lengthens the window by as much; one set back by more than a window begins another.
+--- The cheapest limiter and the least precise: limit can pass just before a window ends and again just after it. So up
+--- to twice the limit passes in some span of the window's length. A refused call writes nothing, and a cost of 0
+--- charges nothing. Windows are rounded up to a millisecond, the resolution of retry_after, because the key's expiry is
+--- the window's end. If the clock is set back, the window lasts that much longer. If it is set back by more than a
+--- window, a new one begins.
 ---
---- Callers may share the bucket with other limits and windows: each length has a window of its own, and what any caller takes
---- counts in all. A window of a new length begins with the oldest one that is going on and is inside of it. Of eight lengths the
---- one whose caller was admitted longest ago is forgotten for a ninth; all are when no window is going on.
---- @use window_count
---- @key    bucket      string[window]      what the subject took in this window
---- @arg    limit       count[1..1000000]   most that is taken in a window
+--- Callers with other limits and windows may share the bucket: each window length has a window of its own, and every
+--- charge counts in all of them. A window of a new length begins with the oldest active window that began within that
+--- length. The bucket keeps eight lengths. A ninth replaces the length whose caller was admitted longest ago, and all
+--- are forgotten when no window is active.
+--- @use fixed_window_count
+--- @key    bucket      string[window]      what the subject used in this window
+--- @arg    limit       count[1..1000000]   most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
---- @arg    cost        count[0..1000000]=1 how much to take; 0 only looks
---- @result allowed     bool                whether cost was taken
---- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are taken
---- @result reset_after duration            wait until the window ends; 0 when none has begun
+--- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @result allowed     bool                whether cost was charged
+--- @result remaining   count[0..1000000]   what is left after the call: 7 when 3 of 10 are used
+--- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until cost would be allowed, exact to the millisecond; 0 when allowed
 --- @error  RLARG                           cost exceeds limit
---- @error  RLSTATE                         the key holds no count, or never expires
+--- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window(bucket, limit, window_us, cost)
   local window_ms = math.ceil(window_us / 1000)
-  local allowed, left, wait_us, end_us, windows = window_count.judge(bucket, limit, window_ms, cost)
+  local allowed, left, wait_us, end_us, windows = fixed_window_count.check(bucket, limit, window_ms, cost)
   if allowed == nil then
     return nil, left
   end
   if allowed and cost > 0 then
-    return true, left, window_count.charge(bucket, cost, window_ms, end_us, windows), 0
+    return true, left, fixed_window_count.charge(bucket, cost, window_ms, end_us, windows), 0
   end
   return allowed, left, end_us, wait_us
 end

@@ -1,17 +1,17 @@
---- Gives cost tokens back to a bucket, which is never more than full.
+--- Returns cost tokens to a bucket, up to its burst.
 ---
---- Each call gives back: a caller that retries gives back twice. A bucket that is full again is forgotten.
+--- Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
 --- @use token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
---- @arg    limit       count[1..1000000]   tokens gained in a period
+--- @arg    limit       count[1..1000000]   tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
---- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when absent
---- @arg    cost        count[1..1000000]=1 tokens to give back
---- @result refunded    bool                whether the bucket was not full, so that there was room for some
---- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are taken still
+--- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
+--- @arg    cost        count[1..1000000]=1 tokens to return
+--- @result refunded    bool                whether the bucket had room for at least one token
+--- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are still taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @error  RLARG                           burst takes longer than 100 years to gain
---- @error  RLSTATE                         the key's value is no time of a bucket, or it never expires
+--- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
 local function gcra_refund(bucket, limit, period_us, burst, cost)
   return token_bucket.refund(bucket, limit, period_us, burst or limit, cost)
 end

@@ -1,4 +1,4 @@
 --- Rate limits that hold under any concurrency: every decision is one atomic call, on the server's clock.
 ---
---- Each limiter has a call that decides and charges, a peek that only looks, and a reset.
+--- Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset.
 --- @library ratelimit 1.0.0

@@ -1,4 +1,4 @@
---- Tells what sliding_log would answer to a request without a receipt, and changes nothing.
+--- Returns what sliding_log would return for a request without a receipt, and writes nothing.
 --- @use clock window_log
 --- @flags  no-writes
 --- @key    bucket      list[log]           the subject's admissions, oldest first

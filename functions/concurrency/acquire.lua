@@ -1,0 +1,44 @@
+--- Acquires a place for a holder if the places in use and this one fit the limit.
+---
+--- A holder has one place: the same holder again gets its own place back, with its first fence and weight, and the later of
+--- both lease ends. A limit below what is in use ends no lease: calls are refused until enough places are free. If the
+--- server's clock is set back, leases last that much longer: no place is given twice. A refused call writes nothing.
+--- @use clock refusal holder_set
+--- @key    bucket      hash[holders]       the holders, by name
+--- @key    leases      zset[leases]        the places, by the time that they end
+--- @arg    holder      text[256]           the holder's name, unique to one acquisition unless it may share its place
+--- @arg    limit       count[1..1000000]   most places in use at a time
+--- @arg    lease       duration[1ms..1d]   how long the place is kept without renewal
+--- @arg    weight      count[1..1000]=1    places that the holder takes
+--- @result allowed     bool                whether the holder has its place
+--- @result held        bool                whether it had the place before this call
+--- @result fence       count               the fencing token: greater than that of each earlier acquisition of the subject, 1767323045678901; 0 when refused
+--- @result in_use      count               places in use after the call: 3, also above the limit if it was lowered
+--- @result remaining   count[0..1000000]   places that are free after the call: 7 of 10
+--- @result retry_after duration            wait until enough leases have ended, if no holder releases or renews; 0 when allowed
+--- @error  RLARG                           weight exceeds limit
+--- @error  RLSTATE                         a key holds what is not a holder or a lease
+local function acquire(bucket, leases, holder, limit, lease_us, weight)
+  if weight > limit then
+    return nil, refusal.argument('weight must be at most limit: it can never be allowed')
+  end
+  local now_us = clock.now_us()
+  local set, mine = holder_set.open(bucket, leases, holder, now_us)
+  if not set then
+    return nil, mine
+  end
+  local in_use = holder_set.in_use(set)
+  if mine then
+    holder_set.extend(set, mine, now_us + lease_us)
+    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0
+  end
+  if in_use + weight > limit then
+    local free_us, unreadable = holder_set.free_us(set, in_use + weight - limit)
+    if not free_us then
+      return nil, unreadable
+    end
+    return false, false, 0, in_use, math.max(limit - in_use, 0), free_us - now_us
+  end
+  local fence = holder_set.add(set, holder, weight, now_us + lease_us)
+  return true, false, fence, in_use + weight, limit - in_use - weight, 0
+end

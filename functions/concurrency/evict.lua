@@ -1,0 +1,21 @@
+--- Ends a holder's lease for an operator: its place is free at once, and its next renewal reports not_held.
+---
+--- The holder's program learns of it only then: a resource that must not be used by both checks the fence.
+--- @use clock holder_set
+--- @key    bucket      hash[holders]       the holders, by name
+--- @key    leases      zset[leases]        the places, by the time that they end
+--- @arg    holder      text[256]           the holder's name, as peek lists it
+--- @result evicted     bool                whether it had a place
+--- @result fence       count               the fence of the acquisition that ended; 0 without one
+--- @error  RLSTATE                         a key holds what is not a holder or a lease
+local function evict(bucket, leases, holder)
+  local set, mine = holder_set.open(bucket, leases, holder, clock.now_us())
+  if not set then
+    return nil, mine
+  end
+  if not mine then
+    return false, 0
+  end
+  holder_set.remove(set, mine)
+  return true, mine.fence
+end

@@ -1,0 +1,4 @@
+--- Leases for at most N holders at a time: concurrency limits, weighted semaphores, and locks with fencing tokens.
+---
+--- A holder keeps its place until it releases it or its lease ends, so a crashed holder blocks no longer than its lease.
+--- @library concurrency 1.0.0

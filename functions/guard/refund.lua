@@ -1,0 +1,62 @@
+--- Refunds what one admit call charged, as if the request had not come; its attempt remains.
+---
+--- A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a caller that
+--- retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
+--- @use clock receipt_set limit limit_rows cost_reservation challenge_record refusal
+--- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
+--- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
+--- @key    charges        hash[charges]?reservation.of the subject's charges
+--- @arg    limits         packed(limit)[0..16]     limits of the call
+--- @arg    weight         count[1..1000000]=1      as in the call
+--- @arg    at             time?                    when the call was decided, from its result
+--- @arg    age            duration[0us..]=0us      how long ago the call was sent: charges that have expired since are not refunded
+--- @arg    receipt        text[224]?               receipt that was admitted
+--- @arg    reservation    text[256]?               reservation of the call's result, which is cancelled
+--- @arg    challenge      text[128]?               challenge that the call consumed, which becomes usable again
+--- @arg    payload        text[1024]?              what it was issued for, as in the call
+--- @arg    taken          group[0..16]             what the call returned, one row per limit
+--- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
+--- @result refunded     bool                     whether it was refunded; false when the receipt is unknown
+--- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
+--- @error  RLSTATE                                 a key holds data that its library did not write
+local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
+    taken)
+  if #taken ~= #limits then
+    return nil, refusal.argument('taken must have as many rows as limits')
+  end
+  if receipt and not receipt_set.admitted_us(bucket, receipt) then
+    return false
+  end
+  -- First read everything, so that unreadable data is reported before anything is written.
+  local clock_us = clock.now_us()
+  local rows, no_limits = limit_rows.check(limits, limits_state, weight, false, false, clock_us)
+  if not rows then
+    return nil, no_limits
+  end
+  local outcome, record
+  if challenge and challenges then
+    outcome, record = challenge_record.check(challenges, challenge, payload, clock_us)
+    if not outcome then
+      return nil, record
+    end
+  end
+  if reservation and charges then
+    local cancelled, failure = cost_reservation.cancel(charges, reservation, clock_us)
+    if not cancelled then
+      return nil, failure
+    end
+  end
+  for i = 1, #limits do
+    local row = limits[i]
+    if taken[i].left_us > 0 and row.cost > 0 then
+      row.refund(row, limits_state[i], limit_rows.cost_of(row, weight), taken[i].left_us, age_us, at_us or 0, clock_us)
+    end
+  end
+  if outcome == 'replayed' then
+    challenge_record.reopen(challenges, challenge, record, payload)
+  end
+  if receipt then
+    receipt_set.forget(bucket, receipt)
+  end
+  return true
+end

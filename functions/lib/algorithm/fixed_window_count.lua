@@ -1,0 +1,103 @@
+--- A fixed window in one string: its length and its use. The key expires with the window.
+---
+--- The length is in milliseconds, followed by the use in seven digits, so a call inside the window is one INCRBY. If callers have
+--- windows of other lengths, the key holds several windows: see fixed_window_shared.
+--- @use clock refusal fixed_window_shared
+--- @lib fixed_window_count
+--- @state fixed_window_count 1 the window in milliseconds, then its use in seven digits: '600000000003'; the key expires with the window
+local fixed_window_count = {}
+
+-- Reads the window from the key's value. Returns its use and the milliseconds until it ends, 0 and 0 if none is active; and if
+-- the key holds other lengths, all windows, this one first. Or nil and a refusal. A window ends in the millisecond in which its
+-- key has none left. A window that begins in the future began now, and ends with its key; further ahead than its length, it is
+-- from a wrong clock and is over.
+local function read(key, stored, window_ms)
+  local left_ms = clock.left_ms(key)
+  if left_ms ~= -1 and string.sub(stored, 1, -8) == clock.span_ms(window_ms * 1000) then
+    local used = tonumber(string.match(stored, '^%d+$', -7))
+    if used and used >= 1 and used <= 1000000 then
+      if left_ms <= 0 or left_ms > 2 * window_ms then
+        return 0, 0
+      end
+      return used, left_ms
+    end
+  end
+  local windows = left_ms ~= -1 and fixed_window_shared.read(stored, left_ms, window_ms)
+  if not windows then
+    return nil, refusal.state(key, 'holds no count that expires')
+  end
+  return windows.own.used, windows.own.left_ms, windows
+end
+
+-- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the window
+-- ends, 0 if the call begins one, and what charge needs if the key holds other lengths; or nil and a refusal.
+function fixed_window_count.check(key, limit, window_ms, cost)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
+  end
+  local stored = redis.call('GET', key)
+  if not stored then
+    return true, limit - cost, 0, 0
+  end
+  local used, left_ms, windows = read(key, stored, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if used + cost <= limit then
+    return true, limit - used - cost, 0, left_ms * 1000, windows
+  end
+  local wait_ms = left_ms
+  if windows then
+    wait_ms = fixed_window_shared.wait_ms(windows, limit - cost)
+  end
+  return false, math.max(limit - used, 0), wait_ms * 1000, math.max(left_ms, wait_ms) * 1000
+end
+
+-- Charges cost, which check allowed, and returns the time until the window ends.
+function fixed_window_count.charge(key, cost, window_ms, end_us, windows)
+  if windows then
+    return fixed_window_shared.charge(key, windows, cost) * 1000
+  end
+  if end_us > 0 then
+    local amount = cost
+    if cost == 1 then
+      amount = '1' -- Redis 7.0 prints a number argument with 17 digits, which takes longer than to send it
+    end
+    redis.call('INCRBY', key, amount) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    return end_us
+  end
+  local amount = '0000001'
+  if cost ~= 1 then
+    amount = string.format('%07.0f', cost)
+  end
+  clock.store_for(key, clock.span_ms(window_ms * 1000) .. amount, window_ms * 1000)
+  return window_ms * 1000
+end
+
+-- Refunds cost to the active window. Returns how much was refunded, how much is still used, and the time until the window ends;
+-- or nil and a refusal. A window without use is deleted.
+function fixed_window_count.refund(key, window_ms, cost)
+  local stored = redis.call('GET', key)
+  if not stored then
+    return 0, 0, 0
+  end
+  local used, left_ms, windows = read(key, stored, window_ms)
+  if not used then
+    return nil, left_ms
+  end
+  if windows then
+    local back, taken, end_ms = fixed_window_shared.refund(key, windows, cost)
+    return back, taken, end_ms * 1000
+  end
+  if used == 0 then
+    return 0, 0, 0
+  end
+  if used <= cost then
+    redis.call('DEL', key)
+    return used, 0, 0
+  end
+  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  return cost, used - cost, left_ms * 1000
+end
+
+return fixed_window_count

@@ -1,0 +1,132 @@
+--- A token bucket in its key's value, for any emission interval, including fractions of a microsecond.
+---
+--- The value is the tat in microseconds, the capacity of the writing call in milliseconds, and the rest of a microsecond as a
+--- fraction: '1763706467123584 60000 3/7'. The capacity is at least the level. Only a level above twice the capacity is from a
+--- wrong clock.
+--- @use refusal token_bucket_ttl
+--- @lib token_bucket_value
+--- @state token_bucket_value 1 the tat in microseconds, the writer's capacity in milliseconds, the fraction of a microsecond: '1763706467123584 60000 3/7'
+local token_bucket_value = {}
+
+-- Rounds microseconds and a part of one up.
+local function rounded_up(us, part)
+  if part > 0 then
+    return us + 1
+  end
+  return us
+end
+
+-- Returns the time in which that many tokens are gained: whole microseconds, and the rest in 1/limit microseconds.
+function token_bucket_value.span(tokens, limit, period_us)
+  if period_us % limit == 0 then
+    return tokens * (period_us / limit), 0
+  end
+  local parts = tokens * (period_us % limit)
+  return tokens * math.floor(period_us / limit) + math.floor(parts / limit), parts % limit
+end
+
+-- Returns how many whole tokens are gained in room_us + room_part/limit microseconds, at least 0; room_part may be negative.
+local function gained(room_us, room_part, limit, period_us)
+  local parts = room_us * limit + room_part
+  if parts <= 9007199254740992 then
+    return math.max(math.floor(parts / period_us), 0)
+  end
+  if room_part < 0 then
+    room_us = room_us - 1
+    room_part = room_part + limit
+  end
+  -- The estimate is rounded, and off by at most one.
+  local estimate = math.floor((room_us + room_part / limit) / period_us * limit)
+  for tokens = estimate + 1, estimate - 1, -1 do
+    local span_us, span_part = token_bucket_value.span(tokens, limit, period_us)
+    if span_us < room_us or span_us == room_us and span_part <= room_part then
+      return math.max(tokens, 0)
+    end
+  end
+  return 0
+end
+
+-- Parses a value: the tat in microseconds, the numerator and denominator of the fraction, and the capacity; nil if invalid.
+local function parse(value)
+  local whole, capacity, above, below = string.match(value, '^(%d+) (%d+) (%d+)/(%d+)$')
+  if not whole then
+    return nil
+  end
+  local tat_us, part, parts, stored_ms = whole + 0, above + 0, below + 0, capacity + 0
+  if tat_us <= 9007199254740992 and part < parts and parts <= 1000000 and token_bucket_ttl.is_capacity(stored_ms) then
+    return tat_us, part, parts, stored_ms
+  end
+  return nil
+end
+
+-- Returns how far the tat is ahead of the clock, in microseconds and 1/limit of one, and the capacity of the writing call; or nil
+-- and a refusal. A fraction that another limit wrote is rounded up to one of this limit.
+local function read(key, value, limit, clock_us)
+  local tat_us, part, parts, stored_ms = parse(value)
+  if not tat_us then
+    if not tonumber(value) then
+      return nil, refusal.state(key, 'holds no time of a token bucket')
+    end
+    local left_ms, capacity_ms = token_bucket_ttl.read(key, value)
+    if not left_ms then
+      return nil, capacity_ms
+    end
+    -- The bucket is full at a whole millisecond, and the clock is somewhere inside one.
+    return math.max(left_ms * 1000 - clock_us % 1000, 0), 0, capacity_ms
+  end
+  if tat_us < clock_us then
+    return 0, 0, stored_ms
+  end
+  if parts ~= limit and part > 0 then
+    part = math.ceil(part * limit / parts)
+    if part == limit then
+      return tat_us - clock_us + 1, 0, stored_ms
+    end
+  end
+  return tat_us - clock_us, part, stored_ms
+end
+
+-- Returns what token_bucket.check returns, for a bucket that fills in capacity_us + capacity_part/limit microseconds.
+function token_bucket_value.check(key, limit, period_us, capacity_us, capacity_part, cost, clock_us)
+  local level_us, level_part, full_us, stored_ms = 0, 0, 0, 0
+  local value = redis.call('GET', key)
+  if value then
+    local ahead_us, ahead_part, written_ms = read(key, value, limit, clock_us)
+    if not ahead_us then
+      return nil, ahead_part
+    end
+    -- The bucket was at most empty. If it takes longer to fill, the clock was set back; if twice as long, a wrong clock wrote it,
+    -- and the bucket starts full.
+    if rounded_up(ahead_us, ahead_part) <= 2000 * written_ms then
+      level_us = ahead_us
+      level_part = ahead_part
+      full_us = rounded_up(ahead_us, ahead_part)
+      stored_ms = written_ms
+    end
+  end
+
+  local next_us, next_part = token_bucket_value.span(cost, limit, period_us)
+  next_us = level_us + next_us
+  next_part = level_part + next_part
+  if next_part >= limit then
+    next_us = next_us + 1
+    next_part = next_part - limit
+  end
+  local above = next_us > capacity_us or next_us == capacity_us and next_part > capacity_part
+  if above and cost >= 0 then
+    local wait_us = next_us - capacity_us
+    if next_part > capacity_part then
+      wait_us = wait_us + 1
+    end
+    return false, gained(capacity_us - level_us, capacity_part - level_part, limit, period_us), wait_us, full_us
+  end
+  local left = gained(capacity_us - next_us, capacity_part - next_part, limit, period_us)
+  local to_store_ms = math.ceil(rounded_up(capacity_us, capacity_part) / 1000)
+  if above then
+    to_store_ms = stored_ms
+  end
+  return true, left, 0, full_us, rounded_up(next_us, next_part),
+    string.format('%.0f %d %d/%d', clock_us + next_us, to_store_ms, next_part, limit)
+end
+
+return token_bucket_value

@@ -1,0 +1,68 @@
+--- Checks, creates and cancels reservations.
+--- @use spent_windows charge_store budget_fit
+--- @lib cost_reservation
+local cost_reservation = {}
+
+-- Checks a reservation of an estimate, and writes nothing. Returns the state; rows, wait and reason of budget_fit.check, or the
+-- reason 'counted' if the receipt's charge counts, so that no other is created; that charge, or one that no longer counts, or
+-- nil; and the limits' windows. Or nil and a refusal.
+function cost_reservation.check(bucket, receipt, estimate_micros, limits, clock_us)
+  local state, field, windows = spent_windows.open(bucket, receipt, limits, clock_us)
+  if not state then
+    return nil, field
+  end
+  local charge, unreadable = charge_store.find(bucket, state, field)
+  if unreadable then
+    return nil, unreadable
+  end
+  if charge and (charge.status == 'reserved' or charge.status == 'settled') then
+    return state, budget_fit.rows(windows, limits), 0, 'counted', charge, windows
+  end
+  local rows, retry_us, reason = budget_fit.check(bucket, state, windows, limits, estimate_micros)
+  if not rows then
+    return nil, retry_us
+  end
+  return state, rows, retry_us, reason, charge, windows
+end
+
+-- Charges an estimate that fits, in place of a charge that no longer counts, or nil, and updates the rows. Returns nil and when
+-- its hold ends, 0 without one; or a refusal.
+function cost_reservation.create(bucket, receipt, estimate_micros, state, rows, old, hold_us, penalty_us)
+  state.penalty_us = penalty_us or 0
+  local failure, end_us = charge_store.create(bucket, state, old, 'open', estimate_micros, hold_us or 0, receipt)
+  if failure then
+    return failure
+  end
+  for i = 1, #rows do
+    local row = rows[i]
+    row.spent_micros = row.spent_micros + estimate_micros
+    row.remaining_micros = row.remaining_micros - estimate_micros
+  end
+  return nil, end_us
+end
+
+-- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,
+-- and then nothing is written.
+function cost_reservation.cancel(bucket, receipt, clock_us)
+  local state, field = spent_windows.open(bucket, receipt, {}, clock_us)
+  if not state then
+    return nil, field
+  end
+  local charge, failure = charge_store.find(bucket, state, field)
+  if failure then
+    return nil, failure
+  end
+  if not charge then
+    return 'unknown', 0
+  end
+  if charge.status ~= 'reserved' then
+    return charge.status, 0
+  end
+  failure = charge_store.update(bucket, state, charge, 'gone', 0)
+  if failure then
+    return nil, failure
+  end
+  return 'cancelled', charge.charged_micros
+end
+
+return cost_reservation

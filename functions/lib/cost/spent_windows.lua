@@ -1,0 +1,238 @@
+--- The use of each window of a subject, brought up to the time of the call.
+---
+--- A window stores its sum and its oldest charge, a lane the sum that has lapsed: an open charge counts until its hold ends. If
+--- several charges have left since the last call, or a window is new, the sums of pages give the difference. The state keeps the
+--- 32 windows that were used last.
+--- @use ledger charge_log charge_sums
+--- @lib spent_windows
+local spent_windows = {}
+
+-- Returns whether a lane has open charges.
+function spent_windows.in_use(lane)
+  return lane.total_micros ~= lane.base_micros
+end
+
+-- Returns whether a window still counts a charge of a lane: not once its hold has ended.
+local function counts(state, row, charge, number)
+  local lane = state.lanes[math.min(charge.lane, #state.lanes)]
+  local from = lane.old_head
+  if lane.hold_us < row.window_us then
+    from = lane.head
+  end
+  return charge.lane == 1 or number >= from
+end
+
+-- Advances a mark by one charge, if exactly that charge has left a span that ends now. Returns whether the mark is now right, and
+-- the charge that left or nil.
+local function step(bucket, state, mark, span_us)
+  local horizon_us = math.max(state.now_us - span_us, state.kept_us)
+  if mark.head_us > horizon_us or mark.head == state.next then
+    return true, nil
+  end
+  charge_sums.fetch(bucket, state, mark.head, 2)
+  local following_us = 0
+  if mark.head + 1 < state.next then
+    following_us = charge_sums.charge(state, mark.head + 1).time_us
+    if following_us <= horizon_us then
+      return false, nil
+    end
+  end
+  local left = charge_sums.charge(state, mark.head)
+  mark.head = mark.head + 1
+  mark.head_us = following_us
+  return true, left
+end
+
+-- Creates the mark of a search for what has left a span that ends now.
+local function mark_of(state, place, span_us)
+  local sums = {}
+  for lane = 1, #state.lanes do
+    sums[lane] = 0
+  end
+  return {
+    place = place, horizon_us = math.max(state.now_us - span_us, state.kept_us), head = 0, head_us = 0, position = 0, step = 0, sums = sums,
+  }
+end
+
+-- Searches for what has left several spans: everything, if nothing is newer.
+local function find(bucket, state, marks)
+  local open = {}
+  for i = 1, #marks do
+    local mark = marks[i]
+    if state.newest_us <= mark.horizon_us then
+      mark.head = state.next
+      for lane = 1, #state.lanes do
+        mark.sums[lane] = state.lanes[lane].total_micros
+      end
+    else
+      open[#open + 1] = mark
+    end
+  end
+  if #open > 0 then
+    charge_sums.find(bucket, state, open)
+  end
+end
+
+-- Counts an impossible sum as corrupt.
+local function check(state, row)
+  if row.spent_micros < 0 or row.spent_micros > state.stored_micros or row.head == state.next and row.spent_micros ~= 0 then
+    state.corrupt_fields = state.corrupt_fields + 1
+  end
+end
+
+-- Subtracts what has lapsed in a lane from the windows that contained it.
+local function lapse(state, lane, base_micros)
+  local lapsed_micros = charge_sums.subtract(base_micros, lane.base_micros)
+  for i = 1, #state.windows do
+    local row = state.windows[i]
+    if lane.hold_us < row.window_us and not row.unknown then
+      row.spent_micros = row.spent_micros - lapsed_micros
+      if row.spent_micros < 0 then
+        state.corrupt_fields = state.corrupt_fields + 1
+      end
+    end
+  end
+  lane.base_micros = base_micros
+end
+
+-- Advances every used lane to the first charge whose hold may not have ended.
+local function advance_lanes(bucket, state)
+  local marks = {}
+  for i = 2, #state.lanes do
+    local lane = state.lanes[i]
+    if spent_windows.in_use(lane) and (lane.head_us <= state.now_us - lane.hold_us or lane.head_us <= state.kept_us) then
+      local moved, left = step(bucket, state, lane, lane.hold_us)
+      if not moved then
+        marks[#marks + 1] = mark_of(state, i, lane.hold_us)
+      elseif left and left.lane == i then
+        lapse(state, lane, charge_sums.add(lane.base_micros, left.amount_micros))
+      end
+    end
+  end
+  if #marks > 0 then
+    find(bucket, state, marks)
+  end
+  for i = 1, #marks do
+    local mark = marks[i]
+    local lane = state.lanes[mark.place]
+    lane.head = mark.head
+    lane.head_us = mark.head_us
+    lapse(state, lane, mark.sums[mark.place])
+  end
+end
+
+-- Returns what is spent in a window from its first charge on, given the sums before it.
+local function spent(state, row, sums)
+  local spent_micros = 0
+  for i = 1, #state.lanes do
+    local lane = state.lanes[i]
+    local before_micros = sums[i]
+    if i > 1 and (lane.hold_us < row.window_us or lane.head > row.head) then
+      before_micros = lane.base_micros
+    end
+    spent_micros = spent_micros + charge_sums.subtract(lane.total_micros, before_micros)
+  end
+  return spent_micros
+end
+
+-- Advances a window by one charge, if that is enough. Returns whether the window is then right.
+local function advance_window(bucket, state, row)
+  local number = row.head
+  local moved, left = step(bucket, state, row, row.window_us)
+  if left and counts(state, row, left, number) then
+    row.spent_micros = row.spent_micros - left.amount_micros
+    check(state, row)
+  end
+  return moved and not row.unknown
+end
+
+-- Advances every window to the first charge inside. A new window needs a search.
+local function advance_windows(bucket, state)
+  local now_us, kept_us, marks = state.now_us, state.kept_us, {}
+  for i = 1, #state.windows do
+    local row = state.windows[i]
+    if (row.head_us <= now_us - row.window_us or row.head_us <= kept_us) and not advance_window(bucket, state, row) then
+      marks[#marks + 1] = mark_of(state, i, row.window_us)
+    end
+  end
+  if #marks > 0 then
+    find(bucket, state, marks)
+  end
+  for i = 1, #marks do
+    local mark = marks[i]
+    local row = state.windows[mark.place]
+    row.unknown = false
+    row.head = mark.head
+    row.head_us = mark.head_us
+    row.spent_micros = spent(state, row, mark.sums)
+    check(state, row)
+  end
+end
+
+-- Returns the index of the window of that length, or nil.
+local function place_of(windows, window_us)
+  for i = 1, #windows do
+    if windows[i].window_us == window_us then
+      return i
+    end
+  end
+  return nil
+end
+
+-- Moves the limits' windows to the front, and returns them in the order of the limits.
+local function arrange(state, limits)
+  local windows, chosen = state.windows, {}
+  for i = #limits, 1, -1 do
+    local limit = limits[i]
+    local place = place_of(windows, limit.window_us)
+    if place then
+      chosen[i] = table.remove(windows, place)
+    else
+      chosen[i] = {window_us = limit.window_us, budget_micros = 0, spent_micros = 0, head = state.next, head_us = 0, unknown = true}
+    end
+    chosen[i].budget_micros = limit.budget_micros
+    table.insert(windows, 1, chosen[i])
+  end
+  while #windows > 32 do
+    table.remove(windows)
+  end
+  local longest_us = ledger.longest_us(windows)
+  if longest_us ~= state.longest_us then
+    state.longest_us = longest_us
+    state.empty_us = 0
+  end
+  return chosen
+end
+
+-- Returns the limits' windows, which usually are the first ones already.
+local function choose(state, limits)
+  local windows = state.windows
+  for i = 1, #limits do
+    local row, limit = windows[i], limits[i]
+    if not row or row.window_us ~= limit.window_us then
+      return arrange(state, limits)
+    end
+    row.budget_micros = limit.budget_micros
+  end
+  return windows
+end
+
+-- Returns the state as of now; the field of the receipt's charge or nil; and a table that begins with the limits' windows, in the
+-- order of the limits. Or nil and a refusal. Writes nothing.
+function spent_windows.open(bucket, receipt, limits, clock_us)
+  local state, field = ledger.read(bucket, receipt, clock_us)
+  if not state then
+    return nil, field
+  end
+  local chosen = choose(state, limits)
+  if #state.lanes > 1 then
+    advance_lanes(bucket, state)
+  end
+  advance_windows(bucket, state)
+  if state.corrupt_fields > 0 then
+    return nil, charge_log.refusal(bucket)
+  end
+  return state, field, chosen
+end
+
+return spent_windows

@@ -1,0 +1,110 @@
+--- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
+--- @use receipt_set limit_rows cost_reservation challenge_record refusal
+--- @lib request_parts
+local request_parts = {}
+
+-- Checks the estimate. Returns the result of cost_reservation.check as a table, without state if there is nothing to create, and
+-- the ID of the reservation: for a known receipt that of its first call, empty without a reservation. Or nil and a refusal.
+local function check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  if #budgets == 0 or not charges then
+    return {reason = 'none', retry_us = 0, rows = {}}, ''
+  end
+  local id = reservation
+  if receipt then
+    local admitted_us = clock_us
+    if known and receipts then
+      admitted_us = receipt_set.admitted_us(receipts, receipt) or clock_us
+    end
+    id = receipt .. string.format('@%.0f', admitted_us)
+  end
+  if not id then
+    return nil, refusal.argument('reservation must be given with budgets and no receipt')
+  end
+  local state, rows, retry_us, reason, charge = cost_reservation.check(charges, id, estimate_micros, budgets, clock_us)
+  if not state then
+    return nil, rows
+  end
+  if known and (not charge or charge.status == 'unknown') then
+    id = ''
+  end
+  if known then
+    for i = 1, #rows do
+      rows[i].allowed = true
+      rows[i].retry_after_us = 0
+    end
+  end
+  if known or reason == 'counted' then
+    return {reason = 'none', retry_us = 0, rows = rows}, id
+  end
+  return {reason = reason, retry_us = retry_us, rows = rows, state = state, lapsed = charge}, id
+end
+
+-- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
+local function check_challenge(challenges, known, challenge, required, payload, clock_us)
+  if known then
+    return 'none'
+  end
+  if challenge and challenges then
+    return challenge_record.check(challenges, challenge, payload, clock_us)
+  end
+  if required then
+    return 'absent'
+  end
+  return 'none'
+end
+
+-- Checks limits, estimate and challenge, and writes nothing. Only global limits may refuse a known receipt. Returns a table: rows
+-- of the limits; the cost; the ID of its reservation; the outcome and the record of the challenge; the reason to refuse, or none;
+-- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
+function request_parts.check(
+  receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required,
+  payload, clock_us)
+  local cost, id = check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
+  if not cost then
+    return nil, id
+  end
+  local outcome, record = check_challenge(challenges, known, challenge, required, payload, clock_us)
+  if not outcome then
+    return nil, record
+  end
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, known, false, clock_us)
+  if not rows then
+    return nil, refused
+  end
+  local reason, challenge_failed = cost.reason, outcome ~= 'none' and outcome ~= 'consumed'
+  if refused > 0 then
+    reason = 'limit'
+  elseif reason == 'none' and challenge_failed then
+    reason = 'challenge'
+  end
+  return {
+    rows = rows, cost = cost, id = id, outcome = outcome, record = record, reason = reason,
+    refused_beyond_global = (refused_not_global or 0) > 0 or cost.reason ~= 'none' or challenge_failed, wait_us = math.max(wait_us or 0, cost.retry_us),
+  }
+end
+
+-- Charges what check allowed, and records the receipt. Returns nil, or a refusal without writing.
+function request_parts.charge(
+  parts, receipts, receipt, known, dedup_us, counted, limits, limits_state, weight, charges, estimate_micros, hold_us, penalty_us, challenges,
+  challenge, clock_us)
+  -- The reservation is first, because it can still be refused.
+  local cost, failure = parts.cost, nil
+  if cost.state and charges then
+    failure = cost_reservation.create(charges, parts.id, estimate_micros, cost.state, cost.rows, cost.lapsed, hold_us, penalty_us)
+  end
+  if failure then
+    return failure
+  end
+  local costs = limit_rows.charge(limits, limits_state, parts.rows, weight, known, clock_us)
+  local consumed = parts.outcome == 'consumed'
+  if consumed and challenge and challenges and parts.record then
+    challenge_record.consume(challenges, challenge, parts.record)
+  end
+  -- A call that charges nothing must not give a later one a free pass.
+  if receipt and receipts and not known and (costs or counted or consumed or parts.id ~= '') then
+    receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
+  end
+  return nil
+end
+
+return request_parts

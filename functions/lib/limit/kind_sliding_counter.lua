@@ -1,0 +1,40 @@
+--- A sliding_counter as a kind of limit.
+--- @use refusal counter_pair
+--- @lib kind_sliding_counter
+local kind_sliding_counter = {redis_type = 'string'}
+
+function kind_sliding_counter.prepare(row)
+  if row.window_us > 7776000000000 then
+    return nil, refusal.argument('window must be at most 90 days in a sliding_counter')
+  end
+  row.needs_clock = false
+  row.weighted = true
+  return row
+end
+
+function kind_sliding_counter.check(row, key, cost, _, answer)
+  local allowed, left, wait_us, reset_us, elapsed_ms, rolled = counter_pair.check(key, row.limit, row.window_ms, cost)
+  if allowed == nil then
+    return nil, left
+  end
+  answer.elapsed_ms = elapsed_ms
+  answer.rolled = rolled
+  if allowed then
+    left = left + cost
+  end
+  return allowed, left, reset_us, wait_us
+end
+
+function kind_sliding_counter.charge(row, key, cost, _, answer)
+  answer.remaining = answer.remaining - cost
+  answer.reset_after_us = counter_pair.charge(key, cost, row.window_ms, answer.elapsed_ms or 0, answer.rolled)
+end
+
+-- Refunds what was charged age_us ago, when left_us remained until nothing counted: this window and the next.
+function kind_sliding_counter.refund(row, key, cost, left_us, age_us)
+  if age_us < left_us then
+    counter_pair.refund(key, row.window_ms, cost, left_us - row.window_ms * 1000 <= age_us)
+  end
+end
+
+return kind_sliding_counter

@@ -1,0 +1,60 @@
+--- A limit of any kind: its row in a call, prepared once, and its result.
+---
+--- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
+--- (weighted) and whether it needs the clock (needs_clock). check reads the row's key and writes nothing; it returns whether the
+--- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
+--- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
+--- commands, and returns what is left after the call. refund refunds a charge.
+--- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra
+--- @lib limit
+--- @arg    name        text[64]                 the limit's name: minute
+--- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, like the function of that name
+--- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string
+--- @arg    limit       count[1..1000000]        most that may be charged in a window; for a gcra, tokens gained per window
+--- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period
+--- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
+--- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1
+--- @arg    shadow      bool?                    whether the limit only reports and never refuses
+--- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
+--- @result allowed     bool                     whether this limit allows the call; another one may refuse it
+--- @result remaining   count[0..1000000]        what is left after the call: 7 when 3 of 10 are used
+--- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has
+--- @result retry_after duration                 wait until this limit allows the call; 0 when it does
+local limit = {}
+
+local kinds = {
+  sliding_log = kind_sliding_log, sliding_counter = kind_sliding_counter, fixed_window = kind_fixed_window, gcra = kind_gcra,
+}
+
+-- Checks a row, and adds the functions of its kind. same_name_above marks a row after one of the same kind and name: for one
+-- subject the two would be one limit. clock_needed_so_far marks a row that needs the clock, or follows one that does, so the last
+-- row says it for all.
+function limit.prepare(row, above)
+  local kind = kinds[row.kind]
+  if row.burst and row.kind ~= 'gcra' then
+    return nil, refusal.argument('burst must be omitted unless kind is gcra')
+  end
+  row.window_ms = math.ceil(row.window_us / 1000)
+  row.burst = row.burst or row.limit
+  row.redis_type = kind.redis_type
+  row.check = kind.check
+  row.charge = kind.charge
+  row.take = kind.take
+  row.refund = kind.refund
+  local fine, failure = kind.prepare(row)
+  if not fine then
+    return nil, failure
+  end
+  row.clock_needed_so_far = row.needs_clock
+  for i = 1, #above do
+    if above[i].clock_needed_so_far then
+      row.clock_needed_so_far = true
+    end
+    if above[i].name == row.name and above[i].kind == row.kind then
+      row.same_name_above = true
+    end
+  end
+  return row
+end
+
+return limit
