@@ -17,25 +17,33 @@ var attemptFunction = &fcall.Function{
 	ServerName: "abuse_v1_attempt",
 	Codes:      []string{"RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 3}, {Values: 9}, {}, {Values: 65}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{Values: 3},
+		{Values: 9},
+		{},
+		{Values: 65},
+		{Rows: []fcall.Result{{Values: 1000001}, {}}},
+	},
 }
 
 // AttemptParams are the arguments of Attempt.
 type AttemptParams struct {
-	// Bucket: the block: it holds while the key is there.
+	// Bucket: the block: active while the key exists.
 	Bucket fcall.Subject
-	// Tiers: what is too often; a tier's number is its place, from 1. 1 to 8 of them.
+	// Tiers: how many attempts are too many; a tier's number is its position, from 1. 1 to 8 of them.
 	Tiers []AttemptTiers
-	// Escalation: how long the first, second, ... block lasts; none: as long as the tier says. 0 to 8 of them.
+	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 of
+	// them.
 	Escalation []AttemptEscalation
-	// StrikeMemory: how long a block is remembered, from its beginning. From 1ms to 3650 days, rounded up to a
-	// microsecond. Defaults to 30 days.
+	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
+	// a microsecond. Defaults to 30 days.
 	StrikeMemory time.Duration
 }
 
 // AttemptTiers is one row of AttemptParams.Tiers.
 type AttemptTiers struct {
-	// Threshold: the attempt that is refused and starts the block. From 1 to 10000.
+	// Threshold: attempt that is refused and starts the block. From 1 to 10000.
 	Threshold int64
 	// Window: time in which attempts are counted. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
@@ -46,31 +54,32 @@ type AttemptTiers struct {
 
 // AttemptEscalation is one row of AttemptParams.Escalation.
 type AttemptEscalation struct {
-	// Block: how long, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a microsecond.
+	// Block: how long that block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
+	// microsecond.
 	Block time.Duration
 }
 
-// AttemptResult is the answer of Attempt.
+// AttemptResult is the result of Attempt.
 type AttemptResult struct {
-	// Allowed: whether the attempt may be made.
+	// Allowed reports whether the attempt may be made.
 	Allowed bool
-	// Reason: why not: a block that held, or a tier that starts one now; none when allowed.
+	// Reason: why it is refused: an active block, or a tier that starts one now; none when allowed.
 	Reason AttemptReason
-	// Tier: the tier that started the block: 2; 0 when allowed or blocked by hand.
+	// Tier: tier that started the block: 2; 0 when allowed or blocked manually.
 	Tier int64
-	// RetryAfter: what the block has left, exact to the millisecond; 0 when allowed.
+	// RetryAfter: time until the block expires, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
-	// Strikes: blocks within the strike memory, this one included: 0 to 64.
+	// Strikes: blocks within the strike memory, including this one: 0 to 64.
 	Strikes int64
-	// Tiers: a row for each tier.
+	// Tiers: one row per tier.
 	Tiers []AttemptTiersResult
 }
 
 // AttemptTiersResult is one row of AttemptResult.Tiers.
 type AttemptTiersResult struct {
-	// Count: attempts in the tier's window, with this one if it was recorded: 3.
+	// Count: attempts in the tier's window, including this one if it was recorded: 3.
 	Count int64
-	// Remaining: attempts that may still be made: 1 when 3 are counted and the 5th is refused.
+	// Remaining: attempts left before the block: 1 when 3 are counted and the 5th is refused.
 	Remaining int64
 }
 
@@ -84,25 +93,26 @@ const (
 	AttemptReasonTier    AttemptReason = "tier"
 )
 
-// Attempt calls attempt: Records an attempt, and blocks the subject when it is the threshold-th one in a
-// tier's window.
+// Attempt records an attempt, and blocks the subject if it is the threshold-th in a tier's window.
 //
-// A block is looked at first, so it holds to its end even when the windows have emptied, and what is
-// attempted meanwhile is not recorded. The attempt that starts a block is refused. When several tiers would
-// start one at once it is the longest, and one strike. A tier that has started a block counts anew after it:
-// at retry_after an attempt passes, unless it is the threshold-th of another tier or the threshold is 1.
+// A block is checked first, so it lasts until it expires even when the windows are empty; attempts during a
+// block are not recorded. The attempt that starts a block is refused. When several tiers would start a block
+// at once, the longest starts, and it is one strike. A tier that has started a block counts from zero after
+// it. So an attempt at retry_after passes, unless it is the threshold-th of another tier or the threshold is
+// 1.
 //
-// With an escalation the k-th block within the strike memory lasts the k-th duration in place of the tier's,
-// and the last duration repeats. A block is its key's expiry, so the tick of retry_after is a millisecond. A
-// subject takes 16 bytes an attempt, about 25 where there are more than 12, at most as many as the highest
-// threshold, and 16 bytes a strike.
+// With an escalation, the k-th block within the strike memory lasts the k-th duration instead of the tier's,
+// and the last duration repeats. A block is its key's expiry, so the resolution of retry_after is a
+// millisecond. A subject takes 16 bytes per attempt, about 25 if it has more than 12. It keeps at most as
+// many attempts as the highest threshold. A strike takes 16 bytes.
 //
-// Callers may give other tiers and another strike memory for one bucket, as two generations of a service do.
-// Each tier, by its threshold and window, counts the attempts of all; what the highest threshold, the longest
-// window or the longest strike memory that any of them gave may need is kept for as long as the attempts.
+// Callers may give different tiers and strike memories for one bucket, as two generations of a service do.
+// Each tier, identified by its threshold and window, counts the attempts of all callers. The bucket keeps the
+// highest threshold, the longest window and the longest strike memory that any caller gave, for as long as it
+// keeps attempts.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: a key holds what this library does not write, or a block that never ends
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: a key holds data that this library did not write, or a block that never ends
 func (c *Client) Attempt(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	reply, err := c.attemptArgs(p).Call(ctx)
 	if err != nil {
@@ -111,17 +121,17 @@ func (c *Client) Attempt(ctx context.Context, p AttemptParams) (AttemptResult, e
 	return decodeAttempt(reply)
 }
 
-// QueueAttempt adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueAttempt adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueAttempt(ctx context.Context, pipe redis.Pipeliner, p AttemptParams) PendingAttempt {
 	return PendingAttempt{c.attemptArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAttempt is a queued call of Attempt, or one that fcall.Late returned.
+// PendingAttempt is a queued call of Attempt, or a late one from fcall.Late.
 type PendingAttempt struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingAttempt) Result() (AttemptResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -150,7 +160,6 @@ func (c *Client) attemptArgs(p AttemptParams) *fcall.Args {
 	}
 	a.EndRows()
 	a.OptDuration("strike_memory", p.StrikeMemory, 1000, 315360000000000)
-
 	return a
 }
 

@@ -22,28 +22,28 @@ var blockFunction = &fcall.Function{
 
 // BlockParams are the arguments of Block.
 type BlockParams struct {
-	// Bucket: the block: it holds while the key is there.
+	// Bucket: the block: active while the key exists.
 	Bucket fcall.Subject
 	// Duration: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
 	// microsecond.
 	Duration time.Duration
-	// Reason: why, for people; status returns it. 1 to 256 bytes. Optional: the zero value is absent.
+	// Reason: why, for operators; status returns it. 1 to 256 bytes. The zero value omits it.
 	Reason string
 }
 
-// BlockResult is the answer of Block.
+// BlockResult is the result of Block.
 type BlockResult struct {
-	// Applied: whether this block holds; not when one that ends later does.
+	// Applied reports whether this block is the active one; false if a longer one is.
 	Applied bool
-	// RetryAfter: what the block that holds has left, exact to the millisecond.
+	// RetryAfter: time until the active block expires, exact to the millisecond.
 	RetryAfter time.Duration
 }
 
-// Block calls block: Blocks a subject by hand. It is no strike, and never shortens a block: unblock first for
-// that.
+// Block blocks a subject manually. It is not a strike and never shortens a block; call unblock first to
+// shorten one.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds no block, or one that never ends
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: a key holds data that this library did not write, or a block that never ends
 func (c *Client) Block(ctx context.Context, p BlockParams) (BlockResult, error) {
 	reply, err := c.blockArgs(p).Call(ctx)
 	if err != nil {
@@ -52,17 +52,17 @@ func (c *Client) Block(ctx context.Context, p BlockParams) (BlockResult, error) 
 	return decodeBlock(reply)
 }
 
-// QueueBlock adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueBlock adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueBlock(ctx context.Context, pipe redis.Pipeliner, p BlockParams) PendingBlock {
 	return PendingBlock{c.blockArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingBlock is a queued call of Block, or one that fcall.Late returned.
+// PendingBlock is a queued call of Block, or a late one from fcall.Late.
 type PendingBlock struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingBlock) Result() (BlockResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -76,7 +76,6 @@ func (c *Client) blockArgs(p BlockParams) *fcall.Args {
 	a.Key("bucket", p.Bucket, "block")
 	a.Duration("duration", p.Duration, 1000, 315360000000000)
 	a.OptText("reason", p.Reason, 1, 256)
-
 	return a
 }
 

@@ -24,16 +24,16 @@ type ForgiveParams struct {
 	Bucket fcall.Subject
 }
 
-// ForgiveResult is the answer of Forgive.
+// ForgiveResult is the result of Forgive.
 type ForgiveResult struct {
-	// Existed: whether there was anything to forget.
+	// Existed reports whether there was anything to forget.
 	Existed bool
 }
 
-// Forgive calls forgive: Forgets a subject's attempts, as after a success. A block and the strikes stay.
+// Forgive forgets a subject's attempts, as after a successful login. A block and the strikes remain.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds what this library does not write
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: a key holds data that this library did not write, or a block that never ends
 func (c *Client) Forgive(ctx context.Context, p ForgiveParams) (ForgiveResult, error) {
 	reply, err := c.forgiveArgs(p).Call(ctx)
 	if err != nil {
@@ -42,17 +42,17 @@ func (c *Client) Forgive(ctx context.Context, p ForgiveParams) (ForgiveResult, e
 	return decodeForgive(reply)
 }
 
-// QueueForgive adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueForgive adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueForgive(ctx context.Context, pipe redis.Pipeliner, p ForgiveParams) PendingForgive {
 	return PendingForgive{c.forgiveArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingForgive is a queued call of Forgive, or one that fcall.Late returned.
+// PendingForgive is a queued call of Forgive, or a late one from fcall.Late.
 type PendingForgive struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingForgive) Result() (ForgiveResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -65,7 +65,6 @@ func (c *Client) forgiveArgs(p ForgiveParams) *fcall.Args {
 	a := c.fcall.Args(forgiveFunction, 2, 0)
 	a.Key("bucket", p.Bucket, "attempts")
 	a.Key("pages", p.Bucket, "attempt_pages")
-
 	return a
 }
 

@@ -18,41 +18,48 @@ var statusFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 9}, {Text: true}, {}, {Values: 65}, {Rows: []fcall.Result{{Values: 1000001}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{Values: 9},
+		{Text: true},
+		{},
+		{Values: 65},
+		{Rows: []fcall.Result{{Values: 1000001}}},
+	},
 }
 
 // StatusParams are the arguments of Status.
 type StatusParams struct {
-	// Bucket: the block: it holds while the key is there.
+	// Bucket: the block: active while the key exists.
 	Bucket fcall.Subject
-	// Tiers: the tiers to count for, as attempt has them. 0 to 8 of them.
+	// Tiers: tiers to count for, as in attempt. 0 to 8 of them.
 	Tiers []StatusTiers
-	// StrikeMemory: how long a block is remembered, from its beginning. From 1ms to 3650 days, rounded up to a
-	// microsecond. Defaults to 30 days.
+	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
+	// a microsecond. Defaults to 30 days.
 	StrikeMemory time.Duration
 }
 
 // StatusTiers is one row of StatusParams.Tiers.
 type StatusTiers struct {
-	// Threshold: the attempt that starts the tier's block. From 1 to 10000.
+	// Threshold: attempt that starts the tier's block. From 1 to 10000.
 	Threshold int64
 	// Window: time in which attempts are counted. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
 }
 
-// StatusResult is the answer of Status.
+// StatusResult is the result of Status.
 type StatusResult struct {
-	// Blocked: whether a block holds.
+	// Blocked reports whether a block is active.
 	Blocked bool
-	// Tier: the tier that started it: 2; 0 when not blocked, or by hand.
+	// Tier: tier that started it: 2; 0 when not blocked, or blocked manually.
 	Tier int64
-	// Reason: the reason given to block; empty without one.
+	// Reason: reason given to block; empty without one.
 	Reason string
-	// RetryAfter: what the block has left, exact to the millisecond; 0 when not blocked.
+	// RetryAfter: time until the block expires, exact to the millisecond; 0 when not blocked.
 	RetryAfter time.Duration
 	// Strikes: blocks within the strike memory: 0 to 64.
 	Strikes int64
-	// Tiers: a row for each tier.
+	// Tiers: one row per tier.
 	Tiers []StatusTiersResult
 }
 
@@ -62,11 +69,11 @@ type StatusTiersResult struct {
 	Count int64
 }
 
-// Status calls status: Tells whether a subject is blocked, by what and for how long, and what is known of it;
-// changes nothing.
+// Status returns whether a subject is blocked, by which tier and for how long, and its counts; writes
+// nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: a key holds what this library does not write, or a block that never ends
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: a key holds data that this library did not write, or a block that never ends
 func (c *Client) Status(ctx context.Context, p StatusParams) (StatusResult, error) {
 	reply, err := c.statusArgs(p).Call(ctx)
 	if err != nil {
@@ -75,17 +82,17 @@ func (c *Client) Status(ctx context.Context, p StatusParams) (StatusResult, erro
 	return decodeStatus(reply)
 }
 
-// QueueStatus adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueStatus adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueStatus(ctx context.Context, pipe redis.Pipeliner, p StatusParams) PendingStatus {
 	return PendingStatus{c.statusArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingStatus is a queued call of Status, or one that fcall.Late returned.
+// PendingStatus is a queued call of Status, or a late one from fcall.Late.
 type PendingStatus struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingStatus) Result() (StatusResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -107,7 +114,6 @@ func (c *Client) statusArgs(p StatusParams) *fcall.Args {
 	}
 	a.EndRows()
 	a.OptDuration("strike_memory", p.StrikeMemory, 1000, 315360000000000)
-
 	return a
 }
 

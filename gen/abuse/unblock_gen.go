@@ -20,22 +20,22 @@ var unblockFunction = &fcall.Function{
 
 // UnblockParams are the arguments of Unblock.
 type UnblockParams struct {
-	// Bucket: the block.
+	// Bucket: the block: active while the key exists.
 	Bucket fcall.Subject
-	// Pardon: whether attempts and strikes are forgotten as well.
+	// Pardon sets whether to forget attempts and strikes as well.
 	Pardon bool
 }
 
-// UnblockResult is the answer of Unblock.
+// UnblockResult is the result of Unblock.
 type UnblockResult struct {
-	// Existed: whether there was a block, or with pardon anything, to forget.
+	// Existed reports whether there was a block to end, or with pardon anything to forget.
 	Existed bool
 }
 
-// Unblock calls unblock: Ends a subject's block, whoever started it.
+// Unblock ends a subject's block, whether a tier or an operator started it.
 //
-// Tiers that started it count anew, as after its end. Without pardon the strikes stay, so the next block is
-// longer still.
+// Tiers that started it count from zero, as after it expires. Without pardon the strikes remain, so the next
+// block is longer.
 func (c *Client) Unblock(ctx context.Context, p UnblockParams) (UnblockResult, error) {
 	reply, err := c.unblockArgs(p).Call(ctx)
 	if err != nil {
@@ -44,17 +44,17 @@ func (c *Client) Unblock(ctx context.Context, p UnblockParams) (UnblockResult, e
 	return decodeUnblock(reply)
 }
 
-// QueueUnblock adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueUnblock adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueUnblock(ctx context.Context, pipe redis.Pipeliner, p UnblockParams) PendingUnblock {
 	return PendingUnblock{c.unblockArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingUnblock is a queued call of Unblock, or one that fcall.Late returned.
+// PendingUnblock is a queued call of Unblock, or a late one from fcall.Late.
 type PendingUnblock struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingUnblock) Result() (UnblockResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -69,7 +69,6 @@ func (c *Client) unblockArgs(p UnblockParams) *fcall.Args {
 	a.Key("attempts", p.Bucket, "attempts")
 	a.Key("pages", p.Bucket, "attempt_pages")
 	a.OptBool("pardon", p.Pardon)
-
 	return a
 }
 

@@ -21,18 +21,17 @@ var consumeFunction = &fcall.Function{
 
 // ConsumeParams are the arguments of Consume.
 type ConsumeParams struct {
-	// Bucket: the subject's challenges by token.
+	// Bucket: the subject's challenges, by token.
 	Bucket fcall.Subject
 	// Token: the challenge. 1 to 128 bytes.
 	Token string
-	// Payload: what it was issued for; absent is another payload than any text. 1 to 1024 bytes. Optional: the
-	// zero value is absent.
+	// Payload: what it was issued for; omitted differs from every text. 1 to 1024 bytes. The zero value omits it.
 	Payload string
 }
 
-// ConsumeResult is the answer of Consume.
+// ConsumeResult is the result of Consume.
 type ConsumeResult struct {
-	// Outcome: what became of it; mismatch: it is for another payload.
+	// Outcome: result of the call; mismatch: the challenge is for another payload.
 	Outcome ConsumeOutcome
 }
 
@@ -47,12 +46,13 @@ const (
 	ConsumeOutcomeMismatch         ConsumeOutcome = "mismatch"
 )
 
-// Consume calls consume: Consumes a challenge: however many callers try, exactly one gets consumed.
+// Consume consumes a challenge: of any number of concurrent callers, exactly one gets consumed.
 //
-// One that was consumed is replayed until its ttl would have ended. A mismatch leaves the challenge as it is.
+// A consumed challenge is reported as replayed until its ttl would have ended. A mismatch leaves the
+// challenge unchanged.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds what is no challenge
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: the key holds data that is not a challenge
 func (c *Client) Consume(ctx context.Context, p ConsumeParams) (ConsumeResult, error) {
 	reply, err := c.consumeArgs(p).Call(ctx)
 	if err != nil {
@@ -61,17 +61,17 @@ func (c *Client) Consume(ctx context.Context, p ConsumeParams) (ConsumeResult, e
 	return decodeConsume(reply)
 }
 
-// QueueConsume adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueConsume adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueConsume(ctx context.Context, pipe redis.Pipeliner, p ConsumeParams) PendingConsume {
 	return PendingConsume{c.consumeArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingConsume is a queued call of Consume, or one that fcall.Late returned.
+// PendingConsume is a queued call of Consume, or a late one from fcall.Late.
 type PendingConsume struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingConsume) Result() (ConsumeResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -85,7 +85,6 @@ func (c *Client) consumeArgs(p ConsumeParams) *fcall.Args {
 	a.Key("bucket", p.Bucket, "challenges")
 	a.Text("token", p.Token, 1, 128)
 	a.OptText("payload", p.Payload, 1, 1024)
-
 	return a
 }
 

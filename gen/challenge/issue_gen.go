@@ -22,47 +22,47 @@ var issueFunction = &fcall.Function{
 
 // IssueParams are the arguments of Issue.
 type IssueParams struct {
-	// Bucket: the subject's challenges by token.
+	// Bucket: the subject's challenges, by token.
 	Bucket fcall.Subject
-	// Token: the new challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
+	// Token: new challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
 	Token string
 	// TTL: how long it can be consumed. From 1µs to 3650 days, rounded up to a microsecond.
 	TTL time.Duration
-	// Payload: what it is for; consume has to give the same. 1 to 1024 bytes. Optional: the zero value is absent.
+	// Payload: what it is for; consume must receive the same. 1 to 1024 bytes. The zero value omits it.
 	Payload string
-	// ReuseWithin: how long after its issue an unused one is returned instead; never when absent. From 1µs to
-	// 3650 days, rounded up to a microsecond. Optional: the zero value is absent.
+	// ReuseWithin: for how long after its issue an unused challenge is returned instead; never when omitted. From
+	// 1µs to 3650 days, rounded up to a microsecond. The zero value omits it.
 	ReuseWithin time.Duration
 	// MaxOutstanding: most unused challenges of the subject. From 1 to 64. Defaults to 64.
 	MaxOutstanding int64
 }
 
-// IssueResult is the answer of Issue.
+// IssueResult is the result of Issue.
 type IssueResult struct {
-	// Token: the challenge to use: token, or the one that is returned instead.
+	// Token: challenge to use: token, or the one that is returned instead.
 	Token string
-	// Reused: whether it had been issued before.
+	// Reused reports whether it had been issued before.
 	Reused bool
-	// ExpiresAfter: how long it can be consumed: 5 minutes for a new one with such a ttl.
+	// ExpiresAfter: how long it can be consumed: 5 minutes for a new one with that ttl.
 	ExpiresAfter time.Duration
-	// Outstanding: unused challenges of the subject, with this one: 1 to 64.
+	// Outstanding: unused challenges of the subject, including this one: 1 to 64.
 	Outstanding int64
 }
 
-// Issue calls issue: Stores a one-time challenge, or returns one that the subject has not used yet.
+// Issue stores a one-time challenge, or returns an unused one of the subject.
 //
-// One that was issued for the same payload less than reuse_within ago and is still unused is returned
-// instead, so a double click or a retry gives one challenge. With max_outstanding unused ones the latest for
-// the same payload is returned, however old; if none is for it the oldest goes, of those that a call with no
-// higher max_outstanding issued. The same token again, unused and for the same payload, is a retry of this
-// call.
+// An unused challenge that was issued for the same payload less than reuse_within ago is returned instead. So
+// a double click or a retry creates one challenge. If max_outstanding are unused, the latest for the same
+// payload is returned, however old. If none is for that payload, the oldest one is deleted among those issued
+// with the same max_outstanding or a lower one. The same token again, unused and for the same payload, is a
+// retry of this call.
 //
-// A subject has at most 128 challenges, 64 of them unused: above that the first consumed ones are forgotten
-// early, and then are expired_or_unknown where they would be replayed.
+// A subject has at most 128 challenges, 64 of them unused. Beyond that, the oldest consumed ones are deleted
+// early: consuming one then returns expired_or_unknown instead of replayed.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: token is known for another payload, or was consumed
-//   - RLSTATE: the key holds what is no challenge
+//   - RLSTATE: the key holds data that is not a challenge
 func (c *Client) Issue(ctx context.Context, p IssueParams) (IssueResult, error) {
 	reply, err := c.issueArgs(p).Call(ctx)
 	if err != nil {
@@ -71,17 +71,17 @@ func (c *Client) Issue(ctx context.Context, p IssueParams) (IssueResult, error) 
 	return decodeIssue(reply)
 }
 
-// QueueIssue adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueIssue adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueIssue(ctx context.Context, pipe redis.Pipeliner, p IssueParams) PendingIssue {
 	return PendingIssue{c.issueArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingIssue is a queued call of Issue, or one that fcall.Late returned.
+// PendingIssue is a queued call of Issue, or a late one from fcall.Late.
 type PendingIssue struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingIssue) Result() (IssueResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -98,7 +98,6 @@ func (c *Client) issueArgs(p IssueParams) *fcall.Args {
 	a.OptText("payload", p.Payload, 1, 1024)
 	a.OptDuration("reuse_within", p.ReuseWithin, 1, 315360000000000)
 	a.OptInt("max_outstanding", p.MaxOutstanding, 1, 64)
-
 	return a
 }
 

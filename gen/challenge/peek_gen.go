@@ -22,17 +22,17 @@ var peekFunction = &fcall.Function{
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Bucket: the subject's challenges by token.
+	// Bucket: the subject's challenges, by token.
 	Bucket fcall.Subject
 	// Token: the challenge. 1 to 128 bytes.
 	Token string
 }
 
-// PeekResult is the answer of Peek.
+// PeekResult is the result of Peek.
 type PeekResult struct {
 	// State: whether it can be consumed: only when unused.
 	State PeekState
-	// Payload: what it was issued for; empty when not unused.
+	// Payload: what it was issued for; empty unless unused.
 	Payload string
 	// ExpiresAfter: how long it can be consumed, or is known as consumed; 0 when expired_or_unknown.
 	ExpiresAfter time.Duration
@@ -48,10 +48,10 @@ const (
 	PeekStateExpiredOrUnknown PeekState = "expired_or_unknown"
 )
 
-// Peek calls peek: Tells what a challenge is for and whether it can be consumed; changes nothing.
+// Peek returns what a challenge is for and whether it can be consumed; writes nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds what is no challenge
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: the key holds data that is not a challenge
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
 	reply, err := c.peekArgs(p).Call(ctx)
 	if err != nil {
@@ -60,17 +60,17 @@ func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
 	return decodePeek(reply)
 }
 
-// QueuePeek adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueuePeek adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) PendingPeek {
 	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingPeek is a queued call of Peek, or one that fcall.Late returned.
+// PendingPeek is a queued call of Peek, or a late one from fcall.Late.
 type PendingPeek struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingPeek) Result() (PeekResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -83,7 +83,6 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a := c.fcall.Args(peekFunction, 1, 1)
 	a.Key("bucket", p.Bucket, "challenges")
 	a.Text("token", p.Token, 1, 128)
-
 	return a
 }
 

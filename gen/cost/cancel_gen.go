@@ -22,17 +22,17 @@ var cancelFunction = &fcall.Function{
 type CancelParams struct {
 	// Bucket: the subject's charges.
 	Bucket fcall.Subject
-	// Receipt: the reservation's receipt. 1 to 256 bytes.
+	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
 }
 
-// CancelResult is the answer of Cancel.
+// CancelResult is the result of Cancel.
 type CancelResult struct {
-	// Outcome: cancelled: given back. settled: it is spent, and stays. lapsed: the estimate counted no more.
-	// unknown: nothing is known of the receipt.
+	// Outcome: cancelled: refunded. settled: already spent, and unchanged. lapsed: the estimate no longer
+	// counted. unknown: the receipt is not known.
 	Outcome CancelOutcome
-	// GivenBack: what was given back: the estimate when cancelled; 0 otherwise.
-	GivenBack fcall.Micros
+	// Refunded: amount that was refunded: the estimate when cancelled; 0 otherwise.
+	Refunded fcall.Micros
 }
 
 // CancelOutcome is one of the values of outcome.
@@ -46,14 +46,14 @@ const (
 	CancelOutcomeUnknown   CancelOutcome = "unknown"
 )
 
-// Cancel calls cancel: Gives back what a receipt has reserved: nothing was spent.
+// Cancel refunds what a receipt reserved: nothing was spent.
 //
-// The receipt is forgotten, so a reservation with it is judged anew, and a settlement is recorded as of an
-// unknown one. What is settled stays.
+// The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is recorded as
+// unknown. A settled charge remains.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: more than 2^53 - 1 micros would be kept of the subject
-//   - RLSTATE: a key holds what is no charge or no state of charges
+// Errors, besides those that package fcall documents for every call:
+//   - RLARG: the subject's stored charges would exceed 2^53 - 1 micros
+//   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Cancel(ctx context.Context, p CancelParams) (CancelResult, error) {
 	reply, err := c.cancelArgs(p).Call(ctx)
 	if err != nil {
@@ -62,17 +62,17 @@ func (c *Client) Cancel(ctx context.Context, p CancelParams) (CancelResult, erro
 	return decodeCancel(reply)
 }
 
-// QueueCancel adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueCancel adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueCancel(ctx context.Context, pipe redis.Pipeliner, p CancelParams) PendingCancel {
 	return PendingCancel{c.cancelArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCancel is a queued call of Cancel, or one that fcall.Late returned.
+// PendingCancel is a queued call of Cancel, or a late one from fcall.Late.
 type PendingCancel struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingCancel) Result() (CancelResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -85,14 +85,13 @@ func (c *Client) cancelArgs(p CancelParams) *fcall.Args {
 	a := c.fcall.Args(cancelFunction, 1, 1)
 	a.Key("bucket", p.Bucket, "charges")
 	a.Text("receipt", p.Receipt, 1, 256)
-
 	return a
 }
 
 func decodeCancel(reply *fcall.Reply) (CancelResult, error) {
 	var r CancelResult
 	r.Outcome = CancelOutcome(reply.Enum("outcome", "cancelled", "settled", "lapsed", "unknown"))
-	r.GivenBack = reply.Micros("given_back")
+	r.Refunded = reply.Micros("refunded")
 	if err := reply.Close(); err != nil {
 		return CancelResult{}, err
 	}

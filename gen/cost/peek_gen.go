@@ -18,18 +18,26 @@ var peekFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
 	Omissible:  2,
-	Results:    []fcall.Result{{Values: 2}, {Values: 4}, {Values: 4}, {}, {}, {}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{Values: 4},
+		{Values: 4},
+		{},
+		{},
+		{},
+		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
+	},
 }
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
 	// Bucket: the subject's charges.
 	Bucket fcall.Subject
-	// Limits: budgets to tell about. 1 to 16 of them.
+	// Limits: budgets to report. 1 to 16 of them.
 	Limits []PeekLimits
 	// Estimate: what would be reserved. From 0 to 1000000000000000. Defaults to 0.
 	Estimate fcall.Micros
-	// Receipt: the receipt to tell about. 1 to 256 bytes. Optional: the zero value is absent.
+	// Receipt: receipt to report. 1 to 256 bytes. The zero value omits it.
 	Receipt string
 }
 
@@ -41,27 +49,28 @@ type PeekLimits struct {
 	Window time.Duration
 }
 
-// PeekResult is the answer of Peek.
+// PeekResult is the result of Peek.
 type PeekResult struct {
-	// Allowed: whether the estimate would be reserved.
+	// Allowed reports whether the estimate would be reserved.
 	Allowed bool
-	// Reason: why it would be refused; too_large: the estimate exceeds a whole budget.
+	// Reason: why it would be refused; too_large: the estimate alone exceeds a budget.
 	Reason PeekReason
-	// Status: of the receipt. lapsed: reserved, not settled, and counted no more.
+	// Status: status of the receipt. lapsed: reserved, not settled, and no longer counted.
 	Status PeekStatus
-	// Charged: what the receipt costs now: its estimate, or what was settled; 0 when unknown or lapsed.
+	// Charged: what the receipt costs now: its estimate, or the settled amount; 0 when unknown, lapsed or
+	// refused.
 	Charged fcall.Micros
 	// RetryAfter: wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will.
 	RetryAfter time.Duration
-	// ResetAfter: wait until nothing is spent in any of the windows; 0 when nothing is.
+	// ResetAfter: wait until nothing counts in any window; 0 when nothing does.
 	ResetAfter time.Duration
-	// Limits: one row for each limit.
+	// Limits: one row per limit.
 	Limits []PeekLimitsResult
 }
 
 // PeekLimitsResult is one row of PeekResult.Limits.
 type PeekLimitsResult struct {
-	// Allowed: whether the estimate fits this budget.
+	// Allowed reports whether the estimate fits this budget.
 	Allowed bool
 	// Spent: what is spent in the window: 300000 of a budget of 1000000.
 	Spent fcall.Micros
@@ -93,11 +102,11 @@ const (
 	PeekStatusLapsed   PeekStatus = "lapsed"
 )
 
-// Peek calls peek: Tells what is spent, what reserve would answer to a new receipt, and what is known of a
-// receipt; changes nothing.
+// Peek returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes
+// nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: a key holds what is no charge or no state of charges
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
 	reply, err := c.peekArgs(p).Call(ctx)
 	if err != nil {
@@ -106,17 +115,17 @@ func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
 	return decodePeek(reply)
 }
 
-// QueuePeek adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueuePeek adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) PendingPeek {
 	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingPeek is a queued call of Peek, or one that fcall.Late returned.
+// PendingPeek is a queued call of Peek, or a late one from fcall.Late.
 type PendingPeek struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingPeek) Result() (PeekResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -137,7 +146,6 @@ func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a.EndRows()
 	a.OptMicros("estimate", p.Estimate, 0, 1000000000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
-
 	return a
 }
 

@@ -17,7 +17,15 @@ var reserveFunction = &fcall.Function{
 	ServerName: "cost_v1_reserve",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  2,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 4}, {}, {}, {}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{Values: 2},
+		{Values: 4},
+		{},
+		{},
+		{},
+		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
+	},
 }
 
 // ReserveParams are the arguments of Reserve.
@@ -26,15 +34,15 @@ type ReserveParams struct {
 	Bucket fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
-	// Estimate: what the request will cost, as far as one knows. From 0 to 1000000000000000.
+	// Estimate: expected cost of the request. From 0 to 1000000000000000.
 	Estimate fcall.Micros
 	// Limits: budgets that are decided together. 1 to 16 of them.
 	Limits []ReserveLimits
-	// Hold: how long the estimate counts if it is not settled; each window's length when absent. From 1µs to
-	// 3650 days, rounded up to a microsecond. Optional: the zero value is absent.
+	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
+	// rounded up to a microsecond. The zero value omits it.
 	Hold time.Duration
-	// Penalty: how long nothing is reserved once a settlement has exceeded a budget; none when absent. From 1µs
-	// to 3650 days, rounded up to a microsecond. Optional: the zero value is absent.
+	// Penalty: how long reservations are refused once a settlement has exceeded a budget; none when omitted. From
+	// 1µs to 3650 days, rounded up to a microsecond. The zero value omits it.
 	Penalty time.Duration
 }
 
@@ -46,29 +54,28 @@ type ReserveLimits struct {
 	Window time.Duration
 }
 
-// ReserveResult is the answer of Reserve.
+// ReserveResult is the result of Reserve.
 type ReserveResult struct {
-	// Allowed: whether the estimate is reserved, now or by the receipt's first call.
+	// Allowed reports whether the estimate is reserved, by this call or by the receipt's first call.
 	Allowed bool
-	// Duplicate: whether the receipt was charged before, so that this call charged nothing.
+	// Duplicate reports whether the receipt was charged before, so that this call charged nothing.
 	Duplicate bool
-	// Reason: why it is refused; too_large: the estimate exceeds a whole budget.
+	// Reason: why it is refused; too_large: the estimate alone exceeds a budget.
 	Reason ReserveReason
-	// Charged: what the receipt costs now: its first estimate, or what was settled; 0 when refused.
+	// Charged: what the receipt costs now: its first estimate, or the settled amount; 0 when refused.
 	Charged fcall.Micros
-	// RetryAfter: wait until the estimate fits, exact to the microsecond; 0 when allowed, and when it is too
-	// large to fit ever.
+	// RetryAfter: wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will.
 	RetryAfter time.Duration
-	// ResetAfter: wait until nothing is spent in any of the windows: the longest window right after a charge; 0
-	// when nothing is.
+	// ResetAfter: wait until nothing counts in any window: the longest window right after a charge; 0 when
+	// nothing does.
 	ResetAfter time.Duration
-	// Limits: one row for each limit.
+	// Limits: one row per limit.
 	Limits []ReserveLimitsResult
 }
 
 // ReserveLimitsResult is one row of ReserveResult.Limits.
 type ReserveLimitsResult struct {
-	// Allowed: whether the estimate fits this budget, or is in it.
+	// Allowed reports whether the estimate fits this budget, or is already part of it.
 	Allowed bool
 	// Spent: what is spent in the window after the call: 300000 of a budget of 1000000.
 	Spent fcall.Micros
@@ -89,18 +96,17 @@ const (
 	ReserveReasonTooLarge ReserveReason = "too_large"
 )
 
-// Reserve calls reserve: Reserves an estimate if it fits every budget beside what is spent; all budgets are
-// charged, or none.
+// Reserve reserves an estimate if it fits every budget: all budgets are charged, or none.
 //
-// A charge counts from now on, in each window for that window's length, and at most for hold as long as it is
-// not settled. Eight different holds at a time are exact; while eight are open a further one is as long as
-// the next longer of them, or none. The same receipt again is allowed and charged nothing, whatever its
-// estimate: as long as it counts, and once it is settled for twice the longest window. A refused call writes
-// nothing, so its receipt is judged anew.
+// A charge counts from now on, in each window for that window's length, but for at most hold until it is
+// settled. Eight different holds at a time are exact. While eight are open, a further one lasts as long as
+// the next longer of them, or has no hold. The same receipt again is allowed and charged nothing, whatever
+// its estimate. This lasts for as long as it counts, and after settlement for twice the longest window. A
+// refused call writes nothing, so its receipt can be used again.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: more than 2^53 - 1 micros would be kept of the subject
-//   - RLSTATE: a key holds what is no charge or no state of charges
+// Errors, besides those that package fcall documents for every call:
+//   - RLARG: the subject's stored charges would exceed 2^53 - 1 micros
+//   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Reserve(ctx context.Context, p ReserveParams) (ReserveResult, error) {
 	reply, err := c.reserveArgs(p).Call(ctx)
 	if err != nil {
@@ -109,17 +115,17 @@ func (c *Client) Reserve(ctx context.Context, p ReserveParams) (ReserveResult, e
 	return decodeReserve(reply)
 }
 
-// QueueReserve adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueReserve adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueReserve(ctx context.Context, pipe redis.Pipeliner, p ReserveParams) PendingReserve {
 	return PendingReserve{c.reserveArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingReserve is a queued call of Reserve, or one that fcall.Late returned.
+// PendingReserve is a queued call of Reserve, or a late one from fcall.Late.
 type PendingReserve struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingReserve) Result() (ReserveResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -142,7 +148,6 @@ func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
 	a.EndRows()
 	a.OptDuration("hold", p.Hold, 1, 315360000000000)
 	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
-
 	return a
 }
 

@@ -23,15 +23,15 @@ type ResetParams struct {
 	Bucket fcall.Subject
 }
 
-// ResetResult is the answer of Reset.
+// ResetResult is the result of Reset.
 type ResetResult struct {
-	// Existed: whether there was anything to forget.
+	// Existed reports whether there was anything to reset.
 	Existed bool
 }
 
-// Reset calls reset: Forgets all that a subject has spent and reserved, and its penalty.
+// Reset forgets everything that a subject has spent and reserved, and its penalty.
 //
-// A settlement of what was reserved before is recorded as of an unknown receipt.
+// A later settlement of an earlier reservation is recorded as unknown.
 func (c *Client) Reset(ctx context.Context, p ResetParams) (ResetResult, error) {
 	reply, err := c.resetArgs(p).Call(ctx)
 	if err != nil {
@@ -40,17 +40,17 @@ func (c *Client) Reset(ctx context.Context, p ResetParams) (ResetResult, error) 
 	return decodeReset(reply)
 }
 
-// QueueReset adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueReset adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueReset(ctx context.Context, pipe redis.Pipeliner, p ResetParams) PendingReset {
 	return PendingReset{c.resetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingReset is a queued call of Reset, or one that fcall.Late returned.
+// PendingReset is a queued call of Reset, or a late one from fcall.Late.
 type PendingReset struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingReset) Result() (ResetResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -62,7 +62,6 @@ func (p PendingReset) Result() (ResetResult, error) {
 func (c *Client) resetArgs(p ResetParams) *fcall.Args {
 	a := c.fcall.Args(resetFunction, 1, 0)
 	a.Key("bucket", p.Bucket, "charges")
-
 	return a
 }
 

@@ -16,19 +16,25 @@ var settleFunction = &fcall.Function{
 	Name:       "settle",
 	ServerName: "cost_v1_settle",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 4}, {}, {Values: 2}, {}, {Rows: []fcall.Result{{}, {}}}},
+	Results: []fcall.Result{
+		{Values: 4},
+		{},
+		{Values: 2},
+		{},
+		{Rows: []fcall.Result{{}, {}}},
+	},
 }
 
 // SettleParams are the arguments of Settle.
 type SettleParams struct {
 	// Bucket: the subject's charges.
 	Bucket fcall.Subject
-	// Receipt: the reservation's receipt. 1 to 256 bytes.
+	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
-	// Actual: what was really spent. From 0 to 1000000000000000.
+	// Actual: actual cost. From 0 to 1000000000000000.
 	Actual fcall.Micros
-	// Limits: budgets to tell about and to hold to; when absent, those of the last calls, untold. 0 to 16 of
-	// them.
+	// Limits: budgets to report and enforce; when omitted, those of the last calls are enforced and none is
+	// reported. 0 to 16 of them.
 	Limits []SettleLimits
 }
 
@@ -40,18 +46,18 @@ type SettleLimits struct {
 	Window time.Duration
 }
 
-// SettleResult is the answer of Settle.
+// SettleResult is the result of Settle.
 type SettleResult struct {
-	// Outcome: what was done. repeated: nothing, as it was settled before. late: charged now, as the estimate
-	// counted no more. unknown: charged now, as nothing is known of the receipt.
+	// Outcome: what was done. repeated: nothing, it was already settled. late: charged now, because the estimate
+	// no longer counted. unknown: charged now, because the receipt is not known.
 	Outcome SettleOutcome
-	// Charged: what the receipt costs now: actual, or what it was settled with before.
+	// Charged: what the receipt costs now: actual, or the amount of its first settlement.
 	Charged fcall.Micros
-	// Exceeded: whether more than a budget is spent now.
+	// Exceeded reports whether any budget is exceeded now.
 	Exceeded bool
-	// Penalty: how long nothing is reserved from now on; 0 when no penalty runs.
+	// Penalty: how long reservations are refused from now on; 0 without a penalty.
 	Penalty time.Duration
-	// Limits: one row for each limit given.
+	// Limits: one row per given limit.
 	Limits []SettleLimitsResult
 }
 
@@ -74,17 +80,15 @@ const (
 	SettleOutcomeUnknown  SettleOutcome = "unknown"
 )
 
-// Settle calls settle: Replaces a receipt's estimate by what was really spent, once, however often it is
-// called.
+// Settle replaces a receipt's estimate with the actual cost, once, however often it is called.
 //
-// What is spent is recorded and never refused, also past the budget. A charge keeps the time of its
-// reservation; one that counts no more, as its hold or its window has ended, and one that nobody reserved,
-// are charged as of now, so that nothing is lost. What exceeds a budget starts the penalty that the bucket's
-// last reservation asked for.
+// The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If
+// its hold or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A
+// cost that exceeds a budget starts the penalty that the bucket's last reservation set.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: more than 2^53 - 1 micros would be kept of the subject
-//   - RLSTATE: a key holds what is no charge or no state of charges
+// Errors, besides those that package fcall documents for every call:
+//   - RLARG: the subject's stored charges would exceed 2^53 - 1 micros
+//   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Settle(ctx context.Context, p SettleParams) (SettleResult, error) {
 	reply, err := c.settleArgs(p).Call(ctx)
 	if err != nil {
@@ -93,17 +97,17 @@ func (c *Client) Settle(ctx context.Context, p SettleParams) (SettleResult, erro
 	return decodeSettle(reply)
 }
 
-// QueueSettle adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSettle adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSettle(ctx context.Context, pipe redis.Pipeliner, p SettleParams) PendingSettle {
 	return PendingSettle{c.settleArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSettle is a queued call of Settle, or one that fcall.Late returned.
+// PendingSettle is a queued call of Settle, or a late one from fcall.Late.
 type PendingSettle struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSettle) Result() (SettleResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -124,7 +128,6 @@ func (c *Client) settleArgs(p SettleParams) *fcall.Args {
 		a.Duration("window", row.Window, 1, 315360000000000)
 	}
 	a.EndRows()
-
 	return a
 }
 

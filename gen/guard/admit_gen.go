@@ -18,64 +18,76 @@ var admitFunction = &fcall.Function{
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  17,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 8}, {Values: 9}, {Values: 17}, {Values: 65}, {}, {}, {Values: 7}, {Text: true}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}, {Rows: []fcall.Result{{Values: 2}, {}, {}, {}}}, {Rows: []fcall.Result{{Values: 1000001}, {}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{Values: 2},
+		{Values: 8},
+		{Values: 9},
+		{Values: 17},
+		{Values: 65},
+		{},
+		{},
+		{Values: 7},
+		{Text: true},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}},
+		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
+		{Rows: []fcall.Result{{Values: 1000001}, {}}},
+	},
 }
 
 // AdmitParams are the arguments of Admit.
 type AdmitParams struct {
-	// Bucket: the subject's block: it holds while the key is there.
+	// Bucket: the subject's block: active while the key exists.
 	Bucket fcall.Subject
-	// Blocks: the blocks of the request's other subjects. At most 16, each a subject.
+	// Blocks: blocks of the request's other subjects. At most 16, each a subject.
 	Blocks []fcall.Subject
-	// Limits: limits, each of a subject of its own if need be. 0 to 16 of them.
+	// Limits: limits, each optionally of its own subject. 0 to 16 of them.
 	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: what the request weighs: each limit's cost is multiplied by it, but that of a sliding_log. From 1
-	// to 1000000. Defaults to 1.
+	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
 	Weight int64
-	// Receipt: the request's own ID; without one each call counts. 1 to 224 bytes. Optional: the zero value is
-	// absent.
+	// Receipt: the request's own ID; without one, every call counts. 1 to 224 bytes. The zero value omits it.
 	Receipt string
-	// ReceiptOf is the subject of the keys that go with Receipt. Optional: the zero value is the call's subject.
+	// ReceiptOf is the subject of the keys that Receipt uses. Defaults to the call's subject.
 	ReceiptOf fcall.Subject
 	// Dedup: how long a receipt is known. From 1µs to 3650 days, rounded up to a microsecond. Defaults to 10s.
 	Dedup time.Duration
-	// Repeats: how many repeats of a receipt pass for nothing; any number when absent. From 0 to 8. Nil is
-	// absent.
+	// Repeats: how many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Nil omits it.
 	Repeats *int64
-	// Budgets: budgets, as of cost.reserve. 0 to 16 of them.
+	// Budgets: as in cost.reserve. 0 to 16 of them.
 	Budgets AdmitBudgetsPack
-	// BudgetsOf is the subject of the keys that go with Budgets. Optional: the zero value is the call's subject.
+	// BudgetsOf is the subject of the keys that Budgets uses. Defaults to the call's subject.
 	BudgetsOf fcall.Subject
-	// Estimate: what the request will cost, as far as one knows. From 0 to 1000000000000000. Defaults to 0.
+	// Estimate: expected cost of the request. From 0 to 1000000000000000. Defaults to 0.
 	Estimate fcall.Micros
-	// Hold: how long the estimate counts if it is not settled; each window's length when absent. From 1µs to
-	// 3650 days, rounded up to a microsecond. Optional: the zero value is absent.
+	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
+	// rounded up to a microsecond. The zero value omits it.
 	Hold time.Duration
-	// Penalty: how long nothing is reserved once a settlement has exceeded a budget. From 1µs to 3650 days,
-	// rounded up to a microsecond. Optional: the zero value is absent.
+	// Penalty: how long reservations are refused once a settlement has exceeded a budget. From 1µs to 3650 days,
+	// rounded up to a microsecond. The zero value omits it.
 	Penalty time.Duration
-	// Reservation: a fresh ID for the reservation, where there are budgets and no receipt. 1 to 64 bytes.
-	// Optional: the zero value is absent.
+	// Reservation: unique ID for the reservation, required with budgets and no receipt. 1 to 64 bytes. The zero
+	// value omits it.
 	Reservation string
-	// Tiers: what is too often, as of abuse.attempt. 0 to 8 of them.
+	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 of them.
 	Tiers AdmitTiersPack
-	// Escalation: how long the first, second, ... block lasts; none: as long as the tier says. 0 to 8 of them.
+	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 of
+	// them.
 	Escalation AdmitEscalationPack
-	// StrikeMemory: how long a block is remembered, from its beginning. From 1ms to 3650 days, rounded up to a
-	// microsecond. Defaults to 30 days.
+	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
+	// a microsecond. Defaults to 30 days.
 	StrikeMemory time.Duration
-	// CountRefused: whether only calls that all else refuses are attempts.
+	// CountRefused sets whether only refused calls are attempts.
 	CountRefused bool
-	// Challenge: a challenge to consume; one that can not be consumed refuses. 1 to 128 bytes. Optional: the zero
-	// value is absent.
+	// Challenge: challenge to consume; the call is refused if that is impossible. 1 to 128 bytes. The zero value
+	// omits it.
 	Challenge string
-	// ChallengeOf is the subject of the keys that go with Challenge. Optional: the zero value is the call's subject.
+	// ChallengeOf is the subject of the keys that Challenge uses. Defaults to the call's subject.
 	ChallengeOf fcall.Subject
-	// ChallengeRequired: whether a call without a challenge is refused.
+	// ChallengeRequired sets whether a call without a challenge is refused.
 	ChallengeRequired bool
-	// Payload: what the challenge was issued for. 1 to 1024 bytes. Optional: the zero value is absent.
+	// Payload: what the challenge was issued for. 1 to 1024 bytes. The zero value omits it.
 	Payload string
 }
 
@@ -87,15 +99,15 @@ type AdmitBudgets struct {
 	Window time.Duration
 }
 
-// AdmitBudgetsPack is rows as a call sends them, made once by PackAdmitBudgets for any number of calls. It never changes, and is safe for
+// AdmitBudgetsPack holds encoded rows for any number of calls; PackAdmitBudgets creates it. It is immutable and safe for
 // concurrent use. The zero value has no rows.
 type AdmitBudgetsPack struct{ pack *fcall.Pack }
 
 // Len returns the number of rows.
 func (p AdmitBudgetsPack) Len() int { return p.pack.Len() }
 
-// PackAdmitBudgets encodes rows. Keep what it returns: a call then encodes nothing, and the server decodes each pack once.
-// Errors: a row that is out of bounds, as fcall.ErrArgument.
+// PackAdmitBudgets encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
+// It returns fcall.ErrArgument if a row is out of bounds.
 func PackAdmitBudgets(rows ...AdmitBudgets) (AdmitBudgetsPack, error) {
 	p := fcall.NewPacker("PackAdmitBudgets", "budgets", 2)
 	for _, row := range rows {
@@ -108,7 +120,7 @@ func PackAdmitBudgets(rows ...AdmitBudgets) (AdmitBudgetsPack, error) {
 	return AdmitBudgetsPack{pack}, err
 }
 
-// MustPackAdmitBudgets is PackAdmitBudgets for rows that a program states: it panics where one is out of bounds.
+// MustPackAdmitBudgets is like PackAdmitBudgets but panics if a row is out of bounds. It is for rows that are constants.
 func MustPackAdmitBudgets(rows ...AdmitBudgets) AdmitBudgetsPack {
 	pack, err := PackAdmitBudgets(rows...)
 	if err != nil {
@@ -119,7 +131,7 @@ func MustPackAdmitBudgets(rows ...AdmitBudgets) AdmitBudgetsPack {
 
 // AdmitTiers is one row of AdmitParams.Tiers.
 type AdmitTiers struct {
-	// Threshold: the attempt that is refused and starts the block. From 1 to 10000.
+	// Threshold: attempt that is refused and starts the block. From 1 to 10000.
 	Threshold int64
 	// Window: time in which attempts are counted. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
@@ -128,15 +140,15 @@ type AdmitTiers struct {
 	Block time.Duration
 }
 
-// AdmitTiersPack is rows as a call sends them, made once by PackAdmitTiers for any number of calls. It never changes, and is safe for
+// AdmitTiersPack holds encoded rows for any number of calls; PackAdmitTiers creates it. It is immutable and safe for
 // concurrent use. The zero value has no rows.
 type AdmitTiersPack struct{ pack *fcall.Pack }
 
 // Len returns the number of rows.
 func (p AdmitTiersPack) Len() int { return p.pack.Len() }
 
-// PackAdmitTiers encodes rows. Keep what it returns: a call then encodes nothing, and the server decodes each pack once.
-// Errors: a row that is out of bounds, as fcall.ErrArgument.
+// PackAdmitTiers encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
+// It returns fcall.ErrArgument if a row is out of bounds.
 func PackAdmitTiers(rows ...AdmitTiers) (AdmitTiersPack, error) {
 	p := fcall.NewPacker("PackAdmitTiers", "tiers", 3)
 	for _, row := range rows {
@@ -150,7 +162,7 @@ func PackAdmitTiers(rows ...AdmitTiers) (AdmitTiersPack, error) {
 	return AdmitTiersPack{pack}, err
 }
 
-// MustPackAdmitTiers is PackAdmitTiers for rows that a program states: it panics where one is out of bounds.
+// MustPackAdmitTiers is like PackAdmitTiers but panics if a row is out of bounds. It is for rows that are constants.
 func MustPackAdmitTiers(rows ...AdmitTiers) AdmitTiersPack {
 	pack, err := PackAdmitTiers(rows...)
 	if err != nil {
@@ -161,19 +173,20 @@ func MustPackAdmitTiers(rows ...AdmitTiers) AdmitTiersPack {
 
 // AdmitEscalation is one row of AdmitParams.Escalation.
 type AdmitEscalation struct {
-	// Block: how long, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a microsecond.
+	// Block: how long that block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
+	// microsecond.
 	Block time.Duration
 }
 
-// AdmitEscalationPack is rows as a call sends them, made once by PackAdmitEscalation for any number of calls. It never changes, and is safe for
+// AdmitEscalationPack holds encoded rows for any number of calls; PackAdmitEscalation creates it. It is immutable and safe for
 // concurrent use. The zero value has no rows.
 type AdmitEscalationPack struct{ pack *fcall.Pack }
 
 // Len returns the number of rows.
 func (p AdmitEscalationPack) Len() int { return p.pack.Len() }
 
-// PackAdmitEscalation encodes rows. Keep what it returns: a call then encodes nothing, and the server decodes each pack once.
-// Errors: a row that is out of bounds, as fcall.ErrArgument.
+// PackAdmitEscalation encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
+// It returns fcall.ErrArgument if a row is out of bounds.
 func PackAdmitEscalation(rows ...AdmitEscalation) (AdmitEscalationPack, error) {
 	p := fcall.NewPacker("PackAdmitEscalation", "escalation", 1)
 	for _, row := range rows {
@@ -185,7 +198,7 @@ func PackAdmitEscalation(rows ...AdmitEscalation) (AdmitEscalationPack, error) {
 	return AdmitEscalationPack{pack}, err
 }
 
-// MustPackAdmitEscalation is PackAdmitEscalation for rows that a program states: it panics where one is out of bounds.
+// MustPackAdmitEscalation is like PackAdmitEscalation but panics if a row is out of bounds. It is for rows that are constants.
 func MustPackAdmitEscalation(rows ...AdmitEscalation) AdmitEscalationPack {
 	pack, err := PackAdmitEscalation(rows...)
 	if err != nil {
@@ -194,41 +207,41 @@ func MustPackAdmitEscalation(rows ...AdmitEscalation) AdmitEscalationPack {
 	return pack
 }
 
-// AdmitResult is the answer of Admit.
+// AdmitResult is the result of Admit.
 type AdmitResult struct {
-	// Allowed: whether the request may pass.
+	// Allowed reports whether the request may pass.
 	Allowed bool
-	// Duplicate: whether its receipt was known, so that nothing was taken.
+	// Duplicate reports whether its receipt was known, so that nothing was charged.
 	Duplicate bool
-	// Reason: why not; none when allowed.
+	// Reason: why it is refused; none when allowed.
 	Reason AdmitReason
-	// Tier: the tier that started the block; 0 when none did, and when blocked by hand.
+	// Tier: tier that started the block; 0 when none did, and when blocked manually.
 	Tier int64
-	// Blocked: which subject's block holds, by its place in blocks; 0 for the call's, and when none does.
+	// Blocked: which subject is blocked, by its position in blocks; 0 for the call's subject, and when none is.
 	Blocked int64
-	// Strikes: blocks within the strike memory, one that starts now included; 0 without tiers and when blocked.
+	// Strikes: blocks within the strike memory, including one that starts now; 0 without tiers and when blocked.
 	Strikes int64
-	// RetryAfter: the longest wait of all that refuse; no wait helps a challenge or what is too large: they count
-	// 0.
+	// RetryAfter: longest wait of all refusals; a failed challenge and a too large estimate count 0, because no
+	// wait helps.
 	RetryAfter time.Duration
-	// At: when it was decided, for give_back; the epoch where no limit needed the clock.
+	// At: when it was decided, for refund; the epoch if no limit needed the clock.
 	At time.Time
-	// Challenge: what became of it; unused: something else refused; none: not looked at.
+	// Challenge: outcome; unused: something else refused; none: not checked.
 	Challenge AdmitChallenge
-	// Reservation: to settle or cancel by: <receipt>@<time of its admission>, or the given one; empty when
-	// nothing is reserved.
+	// Reservation: ID to settle or cancel by: <receipt>@<time of admission>, or the given one; empty without a
+	// reservation.
 	Reservation string
-	// Limits: an answer for each limit, in the order of the call; none when blocked.
+	// Limits: one result per limit, in the order of the call; empty when blocked.
 	Limits []LimitResult
-	// Budgets: an answer for each budget; none when blocked.
+	// Budgets: one result per budget; empty when blocked.
 	Budgets []AdmitBudgetsResult
-	// Tiers: an answer for each tier; none when blocked.
+	// Tiers: one result per tier; empty when blocked.
 	Tiers []AdmitTiersResult
 }
 
 // AdmitBudgetsResult is one row of AdmitResult.Budgets.
 type AdmitBudgetsResult struct {
-	// Allowed: whether the estimate fits this budget, or is in it.
+	// Allowed reports whether the estimate fits this budget, or is already part of it.
 	Allowed bool
 	// Spent: what is spent in the window after the call: 300000 of a budget of 1000000.
 	Spent fcall.Micros
@@ -240,9 +253,9 @@ type AdmitBudgetsResult struct {
 
 // AdmitTiersResult is one row of AdmitResult.Tiers.
 type AdmitTiersResult struct {
-	// Count: attempts in the tier's window, with this one if it was recorded: 3.
+	// Count: attempts in the tier's window, including this one if it was recorded: 3.
 	Count int64
-	// Remaining: attempts that may still be made: 1 when 3 are counted and the 5th is refused.
+	// Remaining: attempts left before the block: 1 when 3 are counted and the 5th is refused.
 	Remaining int64
 }
 
@@ -275,23 +288,23 @@ const (
 	AdmitChallengeMismatch         AdmitChallenge = "mismatch"
 )
 
-// Admit calls admit: Decides a request: all of it is allowed and charged, or none is.
+// Admit decides a request: everything is allowed and charged, or nothing is.
 //
-// A request may have several subjects. Attempts, and the block that they start, are those of the call's
-// subject; each limit may be another's, or all subjects' together, and so may the receipt, the budgets and
-// the challenge. A block of any subject that holds refuses whatever else, and nothing is recorded. A receipt
-// that was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Else every
-// limit, the budgets and the challenge have to allow; then each is charged, as ratelimit.check, cost.reserve
-// and challenge.consume do. With repeats, so many repeats of a receipt pass for nothing, as attempts, and one
-// more is a new request. With tiers the call is an attempt as of abuse.attempt, and the threshold-th one is
-// refused. A refused call writes nothing but the attempt.
+// A request may have several subjects. Attempts, and the block that they start, belong to the call's subject.
+// Each limit may belong to another subject or to all subjects together, and so may the receipt, the budgets
+// and the challenge. An active block of any subject refuses the call, and nothing is recorded. A receipt that
+// was admitted less than dedup ago is allowed: nothing is charged, consumed or recorded. Otherwise every
+// limit, the budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and
+// challenge.consume do. With repeats, that many repeats of a receipt pass for free, as attempts, and the next
+// one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is
+// refused. A refused call records only the attempt.
 //
-// A shadow limit never refuses; it is charged where it allows. The tick of retry_after is that of whatever
-// waits longest. Of several reasons the answer has the first in reason's list.
+// A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after
+// is that of the longest wait. If there are several reasons, the result is the first in reason's list.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: limits contradict each other, budgets lack an ID, or more than 2^53 - 1 micros would be kept
-//   - RLSTATE: a key holds what its library does not write
+// Errors, besides those that package fcall documents for every call:
+//   - RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
+//   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Admit(ctx context.Context, p AdmitParams) (AdmitResult, error) {
 	reply, err := c.admitArgs(p).Call(ctx)
 	if err != nil {
@@ -300,17 +313,17 @@ func (c *Client) Admit(ctx context.Context, p AdmitParams) (AdmitResult, error) 
 	return decodeAdmit(reply)
 }
 
-// QueueAdmit adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueAdmit adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueAdmit(ctx context.Context, pipe redis.Pipeliner, p AdmitParams) PendingAdmit {
 	return PendingAdmit{c.admitArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingAdmit is a queued call of Admit, or one that fcall.Late returned.
+// PendingAdmit is a queued call of Admit, or a late one from fcall.Late.
 type PendingAdmit struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingAdmit) Result() (AdmitResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -327,8 +340,6 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	}
 	if p.Tiers.Len() > 0 {
 		a.Key("attempts", p.Bucket, "attempts")
-	}
-	if p.Tiers.Len() > 0 {
 		a.Key("pages", p.Bucket, "attempt_pages")
 	}
 	if p.Challenge != "" {
@@ -356,7 +367,6 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptText("challenge", p.Challenge, 1, 128)
 	a.OptBool("challenge_required", p.ChallengeRequired)
 	a.OptText("payload", p.Payload, 1, 1024)
-
 	return a
 }
 

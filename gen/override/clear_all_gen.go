@@ -19,17 +19,17 @@ var clearAllFunction = &fcall.Function{
 
 // ClearAllParams are the arguments of ClearAll.
 type ClearAllParams struct {
-	// Bucket: the overrides of a namespace, by subject.
+	// Bucket: overrides of a namespace, by subject.
 	Bucket fcall.Subject
 }
 
-// ClearAllResult is the answer of ClearAll.
+// ClearAllResult is the result of ClearAll.
 type ClearAllResult struct {
-	// Existed: whether there was anything to clear.
+	// Existed reports whether there was anything to clear.
 	Existed bool
 }
 
-// ClearAll calls clear_all: Clears all overrides of a namespace, also those that cannot be read.
+// ClearAll clears all overrides of a namespace, including unreadable ones.
 func (c *Client) ClearAll(ctx context.Context, p ClearAllParams) (ClearAllResult, error) {
 	reply, err := c.clearAllArgs(p).Call(ctx)
 	if err != nil {
@@ -38,17 +38,17 @@ func (c *Client) ClearAll(ctx context.Context, p ClearAllParams) (ClearAllResult
 	return decodeClearAll(reply)
 }
 
-// QueueClearAll adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueClearAll adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueClearAll(ctx context.Context, pipe redis.Pipeliner, p ClearAllParams) PendingClearAll {
 	return PendingClearAll{c.clearAllArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingClearAll is a queued call of ClearAll, or one that fcall.Late returned.
+// PendingClearAll is a queued call of ClearAll, or a late one from fcall.Late.
 type PendingClearAll struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingClearAll) Result() (ClearAllResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -60,7 +60,6 @@ func (p PendingClearAll) Result() (ClearAllResult, error) {
 func (c *Client) clearAllArgs(p ClearAllParams) *fcall.Args {
 	a := c.fcall.Args(clearAllFunction, 1, 0)
 	a.Key("bucket", p.Bucket, "overrides")
-
 	return a
 }
 

@@ -20,26 +20,26 @@ var clearFunction = &fcall.Function{
 
 // ClearParams are the arguments of Clear.
 type ClearParams struct {
-	// Bucket: the overrides of a namespace, by subject.
+	// Bucket: overrides of a namespace, by subject.
 	Bucket fcall.Subject
-	// Subject: the subject, as it was set. 1 to 512 bytes.
+	// Subject: the subject, as passed to set. 1 to 512 bytes.
 	Subject string
 }
 
-// ClearResult is the answer of Clear.
+// ClearResult is the result of Clear.
 type ClearResult struct {
-	// Existed: whether it had an override that was not over.
+	// Existed reports whether it had an override that had not expired.
 	Existed bool
-	// Overrides: how many hold now: 0 to 999.
+	// Overrides: active overrides after the call: 0 to 999.
 	Overrides int64
 }
 
-// Clear calls clear: Clears the override of a subject.
+// Clear clears the override of a subject.
 //
-// Overrides whose time is over go as well.
+// Expired overrides are deleted as well.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds what is no override
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: the key holds data that is not an override
 func (c *Client) Clear(ctx context.Context, p ClearParams) (ClearResult, error) {
 	reply, err := c.clearArgs(p).Call(ctx)
 	if err != nil {
@@ -48,17 +48,17 @@ func (c *Client) Clear(ctx context.Context, p ClearParams) (ClearResult, error) 
 	return decodeClear(reply)
 }
 
-// QueueClear adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueClear adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueClear(ctx context.Context, pipe redis.Pipeliner, p ClearParams) PendingClear {
 	return PendingClear{c.clearArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingClear is a queued call of Clear, or one that fcall.Late returned.
+// PendingClear is a queued call of Clear, or a late one from fcall.Late.
 type PendingClear struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingClear) Result() (ClearResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -71,7 +71,6 @@ func (c *Client) clearArgs(p ClearParams) *fcall.Args {
 	a := c.fcall.Args(clearFunction, 1, 1)
 	a.Key("bucket", p.Bucket, "overrides")
 	a.Text("subject", p.Subject, 1, 512)
-
 	return a
 }
 

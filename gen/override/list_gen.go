@@ -18,23 +18,27 @@ var listFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLSTATE"},
 	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {}, {Rows: []fcall.Result{{Text: true}, {Values: 3}, {Values: 1000001}, {}, {}, {}, {Text: true}, {Text: true}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{},
+		{Rows: []fcall.Result{{Text: true}, {Values: 3}, {Values: 1000001}, {}, {}, {}, {Text: true}, {Text: true}}},
+	},
 }
 
 // ListParams are the arguments of List.
 type ListParams struct {
-	// Bucket: the overrides of a namespace, by subject.
+	// Bucket: overrides of a namespace, by subject.
 	Bucket fcall.Subject
-	// Known: the version that the caller knows; every answer differs from none. From 0 to 9007199254740992. Nil
-	// is absent.
+	// Known: version that the caller has; omit it to always get the list. From 0 to 9007199254740992. Nil omits
+	// it.
 	Known *int64
 }
 
-// ListResult is the answer of List.
+// ListResult is the result of List.
 type ListResult struct {
-	// Changed: whether the version is another than known; if not, nothing is listed.
+	// Changed reports whether the version differs from known; otherwise nothing is listed.
 	Changed bool
-	// Version: the version now, in microseconds by the server's clock: 1767323045678901; 0 without overrides.
+	// Version: current version, in microseconds by the server's clock: 1767323045678901; 0 without overrides.
 	Version int64
 	// Overrides: the overrides, by subject.
 	Overrides []ListOverridesResult
@@ -42,19 +46,19 @@ type ListResult struct {
 
 // ListOverridesResult is one row of ListResult.Overrides.
 type ListOverridesResult struct {
-	// Subject: whom it is for.
+	// Subject: subject that it applies to.
 	Subject string
-	// Effect: what it does.
+	// Effect: its effect.
 	Effect ListOverridesEffect
-	// Factor: how many times each limit the subject has: 10; 1 where effect is not multiply.
+	// Factor: by how much each limit of the subject is multiplied: 10; 1 unless effect is multiply.
 	Factor int64
-	// Left: how long it still holds: more than 0.
+	// Left: time until it expires: more than 0.
 	Left time.Duration
-	// Ends: when it ends, by the server's clock.
+	// Ends: when it expires, by the server's clock.
 	Ends time.Time
 	// Set: when it was set.
 	Set time.Time
-	// By: who set it.
+	// By: operator that set it.
 	By string
 	// Reason: why it was set.
 	Reason string
@@ -70,13 +74,13 @@ const (
 	ListOverridesEffectMultiply ListOverridesEffect = "multiply"
 )
 
-// List calls list: Lists the overrides that hold, by subject, unless the caller knows them; changes nothing.
+// List lists the active overrides by subject, unless the caller already has this version; writes nothing.
 //
-// The version changes with every set and clear. An override that ends changes no version: a caller ends each
-// by its own clock, after what it has left.
+// Every set and clear changes the version. An override that expires does not: callers expire each by their
+// own clock, after left.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds what is no override
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: the key holds data that is not an override
 func (c *Client) List(ctx context.Context, p ListParams) (ListResult, error) {
 	reply, err := c.listArgs(p).Call(ctx)
 	if err != nil {
@@ -85,17 +89,17 @@ func (c *Client) List(ctx context.Context, p ListParams) (ListResult, error) {
 	return decodeList(reply)
 }
 
-// QueueList adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueList adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueList(ctx context.Context, pipe redis.Pipeliner, p ListParams) PendingList {
 	return PendingList{c.listArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingList is a queued call of List, or one that fcall.Late returned.
+// PendingList is a queued call of List, or a late one from fcall.Late.
 type PendingList struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingList) Result() (ListResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -108,7 +112,6 @@ func (c *Client) listArgs(p ListParams) *fcall.Args {
 	a := c.fcall.Args(listFunction, 1, 1)
 	a.Key("bucket", p.Bucket, "overrides")
 	a.OptIntPtr("known", p.Known, 0, 9007199254740992)
-
 	return a
 }
 

@@ -22,32 +22,32 @@ var setFunction = &fcall.Function{
 
 // SetParams are the arguments of Set.
 type SetParams struct {
-	// Bucket: the overrides of a namespace, by subject.
+	// Bucket: overrides of a namespace, by subject.
 	Bucket fcall.Subject
 	// Subject: a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
 	Subject string
 	// Effect: allow: never limited. deny: always refused. multiply: factor times each limit.
 	Effect SetEffect
-	// Duration: how long it holds. From 1ms to 3650 days, rounded up to a microsecond.
+	// Duration: how long it lasts. From 1ms to 3650 days, rounded up to a microsecond.
 	Duration time.Duration
-	// By: the operator who sets it. 1 to 128 bytes.
+	// By: operator that sets it. 1 to 128 bytes.
 	By string
 	// Reason: why it is set. 1 to 256 bytes.
 	Reason string
-	// Factor: how many times each limit the subject has; of no effect without multiply. From 1 to 1000000.
+	// Factor: factor for each limit of the subject; ignored unless effect is multiply. From 1 to 1000000.
 	// Defaults to 1.
 	Factor int64
 }
 
-// SetResult is the answer of Set.
+// SetResult is the result of Set.
 type SetResult struct {
-	// Replaced: whether the subject had one that was not over.
+	// Replaced reports whether the subject had one that had not expired.
 	Replaced bool
-	// Version: the version of the overrides now, see list: 1767323045678901.
+	// Version: new version of the overrides, see list: 1767323045678901.
 	Version int64
-	// Ends: when it ends, by the server's clock.
+	// Ends: when it expires, by the server's clock.
 	Ends time.Time
-	// Overrides: how many hold now: 1 to 1000.
+	// Overrides: active overrides after the call: 1 to 1000.
 	Overrides int64
 }
 
@@ -61,14 +61,14 @@ const (
 	SetEffectMultiply SetEffect = "multiply"
 )
 
-// Set calls set: Sets the override of a subject, in place of the one that it has.
+// Set sets the override of a subject, replacing its current one.
 //
-// Overrides whose time is over go first. A bucket that has 1,000 others is full, which is RLFULL and changes
-// nothing.
+// Expired overrides are deleted first. If 1,000 other subjects have an override, the call returns RLFULL and
+// changes nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLFULL: 1,000 other subjects have an override
-//   - RLSTATE: the key holds what is no override
+//   - RLSTATE: the key holds data that is not an override
 func (c *Client) Set(ctx context.Context, p SetParams) (SetResult, error) {
 	reply, err := c.setArgs(p).Call(ctx)
 	if err != nil {
@@ -77,17 +77,17 @@ func (c *Client) Set(ctx context.Context, p SetParams) (SetResult, error) {
 	return decodeSet(reply)
 }
 
-// QueueSet adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSet adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSet(ctx context.Context, pipe redis.Pipeliner, p SetParams) PendingSet {
 	return PendingSet{c.setArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSet is a queued call of Set, or one that fcall.Late returned.
+// PendingSet is a queued call of Set, or a late one from fcall.Late.
 type PendingSet struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSet) Result() (SetResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -105,7 +105,6 @@ func (c *Client) setArgs(p SetParams) *fcall.Args {
 	a.Text("by", p.By, 1, 128)
 	a.Text("reason", p.Reason, 1, 256)
 	a.OptInt("factor", p.Factor, 1, 1000000)
-
 	return a
 }
 

@@ -17,57 +17,60 @@ var checkFunction = &fcall.Function{
 	ServerName: "ratelimit_v1_check",
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  3,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 17}, {}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{Values: 2},
+		{Values: 17},
+		{},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}},
+	},
 }
 
 // CheckParams are the arguments of Check.
 type CheckParams struct {
-	// Bucket: the receipts that were counted, by time; each limit has a key of its own.
+	// Bucket: receipts that were counted, by time; each limit has its own key.
 	Bucket fcall.Subject
 	// Limits: limits that are decided together. 1 to 16 of them.
 	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: what the request weighs: each cost is multiplied by it, but that of a sliding_log. From 1 to
-	// 1000000. Defaults to 1.
+	// Weight: multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
 	Weight int64
-	// Receipt: the request's own ID; without one each call counts. 1 to 256 bytes. Optional: the zero value is
-	// absent.
+	// Receipt: the request's own ID; without one, every call counts. 1 to 256 bytes. The zero value omits it.
 	Receipt string
-	// Dedup: how long a receipt is known; the longest window when absent. From 1µs to 3650 days, rounded up to a
-	// microsecond. Optional: the zero value is absent.
+	// Dedup: how long a receipt is known; the longest window when omitted. From 1µs to 3650 days, rounded up to
+	// a microsecond. The zero value omits it.
 	Dedup time.Duration
 }
 
-// CheckResult is the answer of Check.
+// CheckResult is the result of Check.
 type CheckResult struct {
-	// Allowed: whether every limit allowed, so that every cost was taken.
+	// Allowed reports whether every limit allowed the call, so that every cost was charged.
 	Allowed bool
-	// Duplicate: whether the receipt was known, so that nothing was taken but of global limits.
+	// Duplicate reports whether the receipt was known, so that only global limits were charged.
 	Duplicate bool
-	// Refused: how many limits refused: 1 of 2; 0 when allowed.
+	// Refused: number of limits that refused: 1 of 2; 0 when allowed.
 	Refused int64
-	// RetryAfter: wait until every limit allows: the longest of their waits; 0 when allowed.
+	// RetryAfter: wait until every limit allows the call: the longest of their waits; 0 when allowed.
 	RetryAfter time.Duration
-	// Limits: an answer for each limit, in the order of the call.
+	// Limits: one result per limit, in the order of the call.
 	Limits []LimitResult
 }
 
-// Check calls check: Decides up to 16 limits together, of one subject or of several: all allow and all are
-// charged, or none is.
+// Check decides up to 16 limits together, for one subject or several: all are charged, or none.
 //
-// A refused call writes nothing: the minute's limit is not charged for a request that the hour's refuses. A
-// limit counts as the function of its kind does, in a key of its own: the same kind and name is the same
-// limit in every call.
+// A refused call writes nothing: the minute's limit is not charged for a request that the hour's limit
+// refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind and name is
+// the same limit in every call.
 //
-// A receipt is the request's own ID. One that was counted less than dedup ago is allowed, whatever the limits
-// say, and not counted again but by global limits. It is the subject's, not a limit's: calls with other
-// limits know it too. The tick of retry_after is that of the limit that waits longest. Calls may give a limit
-// another window, limit, burst or dedup, as the functions of its kind.
+// A receipt is the request's own ID. A receipt that was counted less than dedup ago is allowed whatever the
+// limits say, and only global limits count it again. Receipts belong to the subject, not to a limit, so calls
+// with other limits recognize them. The resolution of retry_after is that of the limit with the longest wait.
+// Calls may change a limit's window, limit, burst or dedup, as for the functions of its kind.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: two rows are one limit, or a limit's arguments contradict each other
-//   - RLSTATE: the key of a limit holds what its kind does not keep
+// Errors, besides those that package fcall documents for every call:
+//   - RLARG: two rows are the same limit, or a limit's arguments contradict each other
+//   - RLSTATE: a limit's key holds data that its kind did not write
 func (c *Client) Check(ctx context.Context, p CheckParams) (CheckResult, error) {
 	reply, err := c.checkArgs(p).Call(ctx)
 	if err != nil {
@@ -76,17 +79,17 @@ func (c *Client) Check(ctx context.Context, p CheckParams) (CheckResult, error) 
 	return decodeCheck(reply)
 }
 
-// QueueCheck adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueCheck adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueCheck(ctx context.Context, pipe redis.Pipeliner, p CheckParams) PendingCheck {
 	return PendingCheck{c.checkArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheck is a queued call of Check, or one that fcall.Late returned.
+// PendingCheck is a queued call of Check, or a late one from fcall.Late.
 type PendingCheck struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingCheck) Result() (CheckResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -103,7 +106,6 @@ func (c *Client) checkArgs(p CheckParams) *fcall.Args {
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
-
 	return a
 }
 

@@ -18,47 +18,51 @@ var checkPeekFunction = &fcall.Function{
 	ReadOnly:   true,
 	Codes:      []string{"RLARG", "RLSTATE"},
 	Omissible:  3,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 17}, {}, {Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}}},
+	Results: []fcall.Result{
+		{Values: 2},
+		{Values: 2},
+		{Values: 17},
+		{},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}},
+	},
 }
 
 // CheckPeekParams are the arguments of CheckPeek.
 type CheckPeekParams struct {
-	// Bucket: the receipts that were counted, by time; each limit has a key of its own.
+	// Bucket: receipts that were counted, by time; each limit has its own key.
 	Bucket fcall.Subject
 	// Limits: limits that are decided together. 1 to 16 of them.
 	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
-	// Weight: what the request weighs: each cost is multiplied by it, but that of a sliding_log. From 1 to
-	// 1000000. Defaults to 1.
+	// Weight: multiplies every cost except that of a sliding_log. From 1 to 1000000. Defaults to 1.
 	Weight int64
-	// Receipt: the request's own ID; without one each call counts. 1 to 256 bytes. Optional: the zero value is
-	// absent.
+	// Receipt: the request's own ID; without one, every call counts. 1 to 256 bytes. The zero value omits it.
 	Receipt string
-	// Dedup: how long a receipt is known; the longest window when absent. From 1µs to 3650 days, rounded up to a
-	// microsecond. Optional: the zero value is absent.
+	// Dedup: how long a receipt is known; the longest window when omitted. From 1µs to 3650 days, rounded up to
+	// a microsecond. The zero value omits it.
 	Dedup time.Duration
 }
 
-// CheckPeekResult is the answer of CheckPeek.
+// CheckPeekResult is the result of CheckPeek.
 type CheckPeekResult struct {
-	// Allowed: whether every limit would allow.
+	// Allowed reports whether every limit would allow the call.
 	Allowed bool
-	// Duplicate: whether the receipt is known.
+	// Duplicate reports whether the receipt is known.
 	Duplicate bool
-	// Refused: how many limits would refuse: 1 of 2; 0 when allowed.
+	// Refused: number of limits that would refuse: 1 of 2; 0 when allowed.
 	Refused int64
-	// RetryAfter: wait until every limit allows: the longest of their waits; 0 when allowed.
+	// RetryAfter: wait until every limit allows the call: the longest of their waits; 0 when allowed.
 	RetryAfter time.Duration
-	// Limits: an answer for each limit: remaining is what is left now, 10 of 10 before the first call.
+	// Limits: one result per limit: remaining is what is left now, 10 of 10 before the first call.
 	Limits []LimitResult
 }
 
-// CheckPeek calls check_peek: Returns what check would answer, and changes nothing.
+// CheckPeek returns what check would return, and writes nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLARG: two rows are one limit, or a limit's arguments contradict each other
-//   - RLSTATE: the key of a limit holds what its kind does not keep
+// Errors, besides those that package fcall documents for every call:
+//   - RLARG: two rows are the same limit, or a limit's arguments contradict each other
+//   - RLSTATE: a limit's key holds data that its kind did not write
 func (c *Client) CheckPeek(ctx context.Context, p CheckPeekParams) (CheckPeekResult, error) {
 	reply, err := c.checkPeekArgs(p).Call(ctx)
 	if err != nil {
@@ -67,17 +71,17 @@ func (c *Client) CheckPeek(ctx context.Context, p CheckPeekParams) (CheckPeekRes
 	return decodeCheckPeek(reply)
 }
 
-// QueueCheckPeek adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueCheckPeek adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueCheckPeek(ctx context.Context, pipe redis.Pipeliner, p CheckPeekParams) PendingCheckPeek {
 	return PendingCheckPeek{c.checkPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheckPeek is a queued call of CheckPeek, or one that fcall.Late returned.
+// PendingCheckPeek is a queued call of CheckPeek, or a late one from fcall.Late.
 type PendingCheckPeek struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingCheckPeek) Result() (CheckPeekResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -94,7 +98,6 @@ func (c *Client) checkPeekArgs(p CheckPeekParams) *fcall.Args {
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
-
 	return a
 }
 

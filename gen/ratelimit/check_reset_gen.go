@@ -19,22 +19,21 @@ var checkResetFunction = &fcall.Function{
 
 // CheckResetParams are the arguments of CheckReset.
 type CheckResetParams struct {
-	// Bucket: the receipts that were counted.
+	// Bucket: receipts that were counted.
 	Bucket fcall.Subject
-	// Limits: limits to forget, by kind and name. 1 to 16 of them.
+	// Limits: limits to reset, by kind and name. 1 to 16 of them.
 	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in their order. Nil: each row is of the call's subject.
+	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
 	LimitsOf []fcall.Subject
 }
 
-// CheckResetResult is the answer of CheckReset.
+// CheckResetResult is the result of CheckReset.
 type CheckResetResult struct {
-	// Existed: whether there was anything to forget.
+	// Existed reports whether there was anything to reset.
 	Existed bool
 }
 
-// CheckReset calls check_reset: Forgets what was taken of limits of check, and every receipt of the subject
-// that check counted.
+// CheckReset resets limits of check, and forgets every receipt of the subject that check counted.
 func (c *Client) CheckReset(ctx context.Context, p CheckResetParams) (CheckResetResult, error) {
 	reply, err := c.checkResetArgs(p).Call(ctx)
 	if err != nil {
@@ -43,17 +42,17 @@ func (c *Client) CheckReset(ctx context.Context, p CheckResetParams) (CheckReset
 	return decodeCheckReset(reply)
 }
 
-// QueueCheckReset adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueCheckReset adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueCheckReset(ctx context.Context, pipe redis.Pipeliner, p CheckResetParams) PendingCheckReset {
 	return PendingCheckReset{c.checkResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingCheckReset is a queued call of CheckReset, or one that fcall.Late returned.
+// PendingCheckReset is a queued call of CheckReset, or a late one from fcall.Late.
 type PendingCheckReset struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingCheckReset) Result() (CheckResetResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -67,7 +66,6 @@ func (c *Client) checkResetArgs(p CheckResetParams) *fcall.Args {
 	a.Key("bucket", p.Bucket, "checked")
 	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 16)
-
 	return a
 }
 

@@ -22,45 +22,44 @@ var fixedWindowFunction = &fcall.Function{
 
 // FixedWindowParams are the arguments of FixedWindow.
 type FixedWindowParams struct {
-	// Bucket: what the subject took in this window.
+	// Bucket: what the subject used in this window.
 	Bucket fcall.Subject
-	// Limit: most that is taken in a window. From 1 to 1000000.
+	// Limit: most that may be charged in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: how much to take; 0 only looks. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount to charge; 0 charges nothing. From 0 to 1000000. Nil defaults to 1.
 	Cost *int64
 }
 
-// FixedWindowResult is the answer of FixedWindow.
+// FixedWindowResult is the result of FixedWindow.
 type FixedWindowResult struct {
-	// Allowed: whether cost was taken.
+	// Allowed reports whether cost was charged.
 	Allowed bool
-	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
+	// Remaining: what is left after the call: 7 when 3 of 10 are used.
 	Remaining int64
-	// ResetAfter: wait until the window ends; 0 when none has begun.
+	// ResetAfter: wait until the window ends; 0 when none is active.
 	ResetAfter time.Duration
 	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
 }
 
-// FixedWindow calls fixed_window: Takes cost while no more than limit is taken in the window, which begins
-// with the first call.
+// FixedWindow charges cost while at most limit is charged in the window, which begins with the first call.
 //
-// The cheapest of all, and the coarsest: limit just before a window ends and limit just after it begins pass
-// within moments, so up to twice the limit passes in some span of the window's length. A refused call writes
-// nothing, and a cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up
-// to one: the key's expiry is the state. A clock that is set back lengthens the window by as much; one set
-// back by more than a window begins another.
+// The cheapest limiter and the least precise: limit can pass just before a window ends and again just after
+// it. So up to twice the limit passes in some span of the window's length. A refused call writes nothing, and
+// a cost of 0 charges nothing. Windows are rounded up to a millisecond, the resolution of retry_after,
+// because the key's expiry is the window's end. If the clock is set back, the window lasts that much longer.
+// If it is set back by more than a window, a new one begins.
 //
-// Callers may share the bucket with other limits and windows: each length has a window of its own, and what
-// any caller takes counts in all. A window of a new length begins with the oldest one that is going on and is
-// inside of it. Of eight lengths the one whose caller was admitted longest ago is forgotten for a ninth; all
-// are when no window is going on.
+// Callers with other limits and windows may share the bucket: each window length has a window of its own, and
+// every charge counts in all of them. A window of a new length begins with the oldest active window that
+// began within that length. The bucket keeps eight lengths. A ninth replaces the length whose caller was
+// admitted longest ago, and all are forgotten when no window is active.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds limit
-//   - RLSTATE: the key holds no count, or never expires
+//   - RLSTATE: the key holds data that is not a count, or never expires
 func (c *Client) FixedWindow(ctx context.Context, p FixedWindowParams) (FixedWindowResult, error) {
 	reply, err := c.fixedWindowArgs(p).Call(ctx)
 	if err != nil {
@@ -69,17 +68,17 @@ func (c *Client) FixedWindow(ctx context.Context, p FixedWindowParams) (FixedWin
 	return decodeFixedWindow(reply)
 }
 
-// QueueFixedWindow adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueFixedWindow adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueFixedWindow(ctx context.Context, pipe redis.Pipeliner, p FixedWindowParams) PendingFixedWindow {
 	return PendingFixedWindow{c.fixedWindowArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindow is a queued call of FixedWindow, or one that fcall.Late returned.
+// PendingFixedWindow is a queued call of FixedWindow, or a late one from fcall.Late.
 type PendingFixedWindow struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingFixedWindow) Result() (FixedWindowResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -94,7 +93,6 @@ func (c *Client) fixedWindowArgs(p FixedWindowParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
-
 	return a
 }
 

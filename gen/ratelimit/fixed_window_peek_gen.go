@@ -23,33 +23,33 @@ var fixedWindowPeekFunction = &fcall.Function{
 
 // FixedWindowPeekParams are the arguments of FixedWindowPeek.
 type FixedWindowPeekParams struct {
-	// Bucket: what the subject took in this window.
+	// Bucket: what the subject used in this window.
 	Bucket fcall.Subject
-	// Limit: most that is taken in a window. From 1 to 1000000.
+	// Limit: most that may be charged in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: how much would be taken. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount that would be charged. From 0 to 1000000. Nil defaults to 1.
 	Cost *int64
 }
 
-// FixedWindowPeekResult is the answer of FixedWindowPeek.
+// FixedWindowPeekResult is the result of FixedWindowPeek.
 type FixedWindowPeekResult struct {
-	// Allowed: whether cost would be taken.
+	// Allowed reports whether cost would be charged.
 	Allowed bool
 	// Remaining: what is left now: 10 of 10 before the first call.
 	Remaining int64
-	// ResetAfter: wait until the window ends; 0 when none has begun.
+	// ResetAfter: wait until the window ends; 0 when none is active.
 	ResetAfter time.Duration
 	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
 }
 
-// FixedWindowPeek calls fixed_window_peek: Tells what fixed_window would answer, and changes nothing.
+// FixedWindowPeek returns what fixed_window would return, and writes nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds limit
-//   - RLSTATE: the key holds no count, or never expires
+//   - RLSTATE: the key holds data that is not a count, or never expires
 func (c *Client) FixedWindowPeek(ctx context.Context, p FixedWindowPeekParams) (FixedWindowPeekResult, error) {
 	reply, err := c.fixedWindowPeekArgs(p).Call(ctx)
 	if err != nil {
@@ -58,17 +58,17 @@ func (c *Client) FixedWindowPeek(ctx context.Context, p FixedWindowPeekParams) (
 	return decodeFixedWindowPeek(reply)
 }
 
-// QueueFixedWindowPeek adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueFixedWindowPeek adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueFixedWindowPeek(ctx context.Context, pipe redis.Pipeliner, p FixedWindowPeekParams) PendingFixedWindowPeek {
 	return PendingFixedWindowPeek{c.fixedWindowPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowPeek is a queued call of FixedWindowPeek, or one that fcall.Late returned.
+// PendingFixedWindowPeek is a queued call of FixedWindowPeek, or a late one from fcall.Late.
 type PendingFixedWindowPeek struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingFixedWindowPeek) Result() (FixedWindowPeekResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -83,7 +83,6 @@ func (c *Client) fixedWindowPeekArgs(p FixedWindowPeekParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
-
 	return a
 }
 

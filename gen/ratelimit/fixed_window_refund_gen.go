@@ -22,36 +22,35 @@ var fixedWindowRefundFunction = &fcall.Function{
 
 // FixedWindowRefundParams are the arguments of FixedWindowRefund.
 type FixedWindowRefundParams struct {
-	// Bucket: what the subject took in this window.
+	// Bucket: what the subject used in this window.
 	Bucket fcall.Subject
-	// Limit: most that is taken in a window. From 1 to 1000000.
+	// Limit: most that may be charged in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: how much to give back. From 1 to 1000000. Defaults to 1.
+	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
 	Cost int64
 }
 
-// FixedWindowRefundResult is the answer of FixedWindowRefund.
+// FixedWindowRefundResult is the result of FixedWindowRefund.
 type FixedWindowRefundResult struct {
-	// Refunded: how much was given back: 2 of 5 when 2 were taken; 0 when nothing was.
+	// Refunded: amount that was refunded: 2 of 5 when 2 were charged; 0 when none was.
 	Refunded int64
-	// Remaining: what is left after the call: 8 when 2 of 10 are taken still.
+	// Remaining: what is left after the call: 8 when 2 of 10 are still used.
 	Remaining int64
-	// ResetAfter: wait until the window ends; 0 when none is going on.
+	// ResetAfter: wait until the window ends; 0 when none is active.
 	ResetAfter time.Duration
 }
 
-// FixedWindowRefund calls fixed_window_refund: Gives cost back to the window that is going on, as if it had
-// not been taken.
+// FixedWindowRefund refunds cost to the active window, as if it had not been charged.
 //
-// Never more than was taken in this window: what was taken in one that has ended is gone with it. When
-// nothing is left taken the window has not begun. Each call gives back: a caller that retries gives back
-// twice. Windows of other lengths get it back if they began no later than this one: in those it surely
-// counted.
+// Refunds at most what was charged in this window; charges of an ended window are already forgotten. When
+// nothing is left, the window is forgotten. Every call refunds: a caller that retries refunds twice. Windows
+// of other lengths are refunded if they began no later than this one, because the charge certainly counted
+// there.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds no count, or never expires
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: the key holds data that is not a count, or never expires
 func (c *Client) FixedWindowRefund(ctx context.Context, p FixedWindowRefundParams) (FixedWindowRefundResult, error) {
 	reply, err := c.fixedWindowRefundArgs(p).Call(ctx)
 	if err != nil {
@@ -60,17 +59,17 @@ func (c *Client) FixedWindowRefund(ctx context.Context, p FixedWindowRefundParam
 	return decodeFixedWindowRefund(reply)
 }
 
-// QueueFixedWindowRefund adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueFixedWindowRefund adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueFixedWindowRefund(ctx context.Context, pipe redis.Pipeliner, p FixedWindowRefundParams) PendingFixedWindowRefund {
 	return PendingFixedWindowRefund{c.fixedWindowRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowRefund is a queued call of FixedWindowRefund, or one that fcall.Late returned.
+// PendingFixedWindowRefund is a queued call of FixedWindowRefund, or a late one from fcall.Late.
 type PendingFixedWindowRefund struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingFixedWindowRefund) Result() (FixedWindowRefundResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -85,7 +84,6 @@ func (c *Client) fixedWindowRefundArgs(p FixedWindowRefundParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)
-
 	return a
 }
 

@@ -19,17 +19,17 @@ var fixedWindowResetFunction = &fcall.Function{
 
 // FixedWindowResetParams are the arguments of FixedWindowReset.
 type FixedWindowResetParams struct {
-	// Bucket: what the subject took in this window.
+	// Bucket: what the subject used in this window.
 	Bucket fcall.Subject
 }
 
-// FixedWindowResetResult is the answer of FixedWindowReset.
+// FixedWindowResetResult is the result of FixedWindowReset.
 type FixedWindowResetResult struct {
-	// Existed: whether there was anything to forget.
+	// Existed reports whether there was anything to reset.
 	Existed bool
 }
 
-// FixedWindowReset calls fixed_window_reset: Ends a subject's window.
+// FixedWindowReset ends a subject's active window.
 func (c *Client) FixedWindowReset(ctx context.Context, p FixedWindowResetParams) (FixedWindowResetResult, error) {
 	reply, err := c.fixedWindowResetArgs(p).Call(ctx)
 	if err != nil {
@@ -38,17 +38,17 @@ func (c *Client) FixedWindowReset(ctx context.Context, p FixedWindowResetParams)
 	return decodeFixedWindowReset(reply)
 }
 
-// QueueFixedWindowReset adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueFixedWindowReset adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueFixedWindowReset(ctx context.Context, pipe redis.Pipeliner, p FixedWindowResetParams) PendingFixedWindowReset {
 	return PendingFixedWindowReset{c.fixedWindowResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingFixedWindowReset is a queued call of FixedWindowReset, or one that fcall.Late returned.
+// PendingFixedWindowReset is a queued call of FixedWindowReset, or a late one from fcall.Late.
 type PendingFixedWindowReset struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingFixedWindowReset) Result() (FixedWindowResetResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -60,7 +60,6 @@ func (p PendingFixedWindowReset) Result() (FixedWindowResetResult, error) {
 func (c *Client) fixedWindowResetArgs(p FixedWindowResetParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowResetFunction, 1, 0)
 	a.Key("bucket", p.Bucket, "window")
-
 	return a
 }
 

@@ -24,42 +24,40 @@ var gcraFunction = &fcall.Function{
 type GCRAParams struct {
 	// Bucket: the subject's bucket: when it will be full.
 	Bucket fcall.Subject
-	// Limit: tokens gained in a period. From 1 to 1000000.
+	// Limit: tokens gained per period. From 1 to 1000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
 	Period time.Duration
-	// Burst: most tokens the bucket holds; limit when absent. From 1 to 1000000. Optional: the zero value is
-	// absent.
+	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000. The zero value omits it.
 	Burst int64
-	// Cost: tokens to take; 0 only looks. From 0 to 1000000. Nil defaults to 1.
+	// Cost: tokens to take; 0 takes nothing. From 0 to 1000000. Nil defaults to 1.
 	Cost *int64
 }
 
-// GCRAResult is the answer of GCRA.
+// GCRAResult is the result of GCRA.
 type GCRAResult struct {
-	// Allowed: whether cost was taken.
+	// Allowed reports whether cost was taken.
 	Allowed bool
 	// Remaining: whole tokens left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
 	// ResetAfter: wait until the bucket is full; 0 when it is.
 	ResetAfter time.Duration
-	// RetryAfter: wait until cost would be allowed, exact to the tick; 0 when allowed.
+	// RetryAfter: wait until cost would be allowed, exact to the resolution; 0 when allowed.
 	RetryAfter time.Duration
 }
 
-// GCRA calls gcra: Takes cost tokens from a bucket that gains limit tokens a period, steadily, and holds
-// burst at most.
+// GCRA takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.
 //
 // Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a
-// cost of 0 only looks. The tick of retry_after is a microsecond; where period / limit is whole milliseconds
-// the key's expiry is the state, and the tick is a millisecond. A clock that is set back refuses for as much
-// longer; a bucket that would take longer to fill than two bursts of the call that wrote it is a broken
-// clock's, and starts full. Calls with other limits may share the bucket: what all take is missing from it,
-// and each call is held to its own limit.
+// cost of 0 takes nothing. The resolution of retry_after is a microsecond. Where period / limit is whole
+// milliseconds, the key's expiry holds the state and the resolution is a millisecond. If the clock is set
+// back, calls are refused that much longer. A bucket that would take more than twice its writer's burst to
+// fill was written by a wrong clock, and starts full. Calls with other limits may share the bucket: each sees
+// all tokens that were taken, and applies its own limit.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
-//   - RLSTATE: the key's value is no time of a bucket, or it never expires
+//   - RLSTATE: the key holds data that is not a bucket, or never expires
 func (c *Client) GCRA(ctx context.Context, p GCRAParams) (GCRAResult, error) {
 	reply, err := c.gcraArgs(p).Call(ctx)
 	if err != nil {
@@ -68,17 +66,17 @@ func (c *Client) GCRA(ctx context.Context, p GCRAParams) (GCRAResult, error) {
 	return decodeGCRA(reply)
 }
 
-// QueueGCRA adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueGCRA adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueGCRA(ctx context.Context, pipe redis.Pipeliner, p GCRAParams) PendingGCRA {
 	return PendingGCRA{c.gcraArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRA is a queued call of GCRA, or one that fcall.Late returned.
+// PendingGCRA is a queued call of GCRA, or a late one from fcall.Late.
 type PendingGCRA struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingGCRA) Result() (GCRAResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -94,7 +92,6 @@ func (c *Client) gcraArgs(p GCRAParams) *fcall.Args {
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
-
 	return a
 }
 

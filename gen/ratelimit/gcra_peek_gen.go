@@ -25,34 +25,33 @@ var gcraPeekFunction = &fcall.Function{
 type GCRAPeekParams struct {
 	// Bucket: the subject's bucket: when it will be full.
 	Bucket fcall.Subject
-	// Limit: tokens gained in a period. From 1 to 1000000.
+	// Limit: tokens gained per period. From 1 to 1000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
 	Period time.Duration
-	// Burst: most tokens the bucket holds; limit when absent. From 1 to 1000000. Optional: the zero value is
-	// absent.
+	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000. The zero value omits it.
 	Burst int64
 	// Cost: tokens that would be taken. From 0 to 1000000. Nil defaults to 1.
 	Cost *int64
 }
 
-// GCRAPeekResult is the answer of GCRAPeek.
+// GCRAPeekResult is the result of GCRAPeek.
 type GCRAPeekResult struct {
-	// Allowed: whether cost would be taken.
+	// Allowed reports whether cost would be taken.
 	Allowed bool
 	// Remaining: whole tokens in the bucket now: 10 in an untouched bucket of 10.
 	Remaining int64
 	// ResetAfter: wait until the bucket is full; 0 when it is.
 	ResetAfter time.Duration
-	// RetryAfter: wait until cost would be allowed, exact to the tick; 0 when allowed.
+	// RetryAfter: wait until cost would be allowed, exact to the resolution; 0 when allowed.
 	RetryAfter time.Duration
 }
 
-// GCRAPeek calls gcra_peek: Tells what gcra would answer, and changes nothing.
+// GCRAPeek returns what gcra would return, and writes nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
-//   - RLSTATE: the key's value is no time of a bucket, or it never expires
+//   - RLSTATE: the key holds data that is not a bucket, or never expires
 func (c *Client) GCRAPeek(ctx context.Context, p GCRAPeekParams) (GCRAPeekResult, error) {
 	reply, err := c.gcraPeekArgs(p).Call(ctx)
 	if err != nil {
@@ -61,17 +60,17 @@ func (c *Client) GCRAPeek(ctx context.Context, p GCRAPeekParams) (GCRAPeekResult
 	return decodeGCRAPeek(reply)
 }
 
-// QueueGCRAPeek adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueGCRAPeek adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueGCRAPeek(ctx context.Context, pipe redis.Pipeliner, p GCRAPeekParams) PendingGCRAPeek {
 	return PendingGCRAPeek{c.gcraPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRAPeek is a queued call of GCRAPeek, or one that fcall.Late returned.
+// PendingGCRAPeek is a queued call of GCRAPeek, or a late one from fcall.Late.
 type PendingGCRAPeek struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingGCRAPeek) Result() (GCRAPeekResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -87,7 +86,6 @@ func (c *Client) gcraPeekArgs(p GCRAPeekParams) *fcall.Args {
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
-
 	return a
 }
 

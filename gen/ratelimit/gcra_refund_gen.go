@@ -24,34 +24,33 @@ var gcraRefundFunction = &fcall.Function{
 type GCRARefundParams struct {
 	// Bucket: the subject's bucket: when it will be full.
 	Bucket fcall.Subject
-	// Limit: tokens gained in a period. From 1 to 1000000.
+	// Limit: tokens gained per period. From 1 to 1000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
 	Period time.Duration
-	// Burst: most tokens the bucket holds; limit when absent. From 1 to 1000000. Optional: the zero value is
-	// absent.
+	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 1000000. The zero value omits it.
 	Burst int64
-	// Cost: tokens to give back. From 1 to 1000000. Defaults to 1.
+	// Cost: tokens to return. From 1 to 1000000. Defaults to 1.
 	Cost int64
 }
 
-// GCRARefundResult is the answer of GCRARefund.
+// GCRARefundResult is the result of GCRARefund.
 type GCRARefundResult struct {
-	// Refunded: whether the bucket was not full, so that there was room for some.
+	// Refunded reports whether the bucket had room for at least one token.
 	Refunded bool
-	// Remaining: whole tokens left after the call: 8 when 2 of 10 are taken still.
+	// Remaining: whole tokens left after the call: 8 when 2 of 10 are still taken.
 	Remaining int64
 	// ResetAfter: wait until the bucket is full; 0 when it is.
 	ResetAfter time.Duration
 }
 
-// GCRARefund calls gcra_refund: Gives cost tokens back to a bucket, which is never more than full.
+// GCRARefund returns cost tokens to a bucket, up to its burst.
 //
-// Each call gives back: a caller that retries gives back twice. A bucket that is full again is forgotten.
+// Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: burst takes longer than 100 years to gain
-//   - RLSTATE: the key's value is no time of a bucket, or it never expires
+//   - RLSTATE: the key holds data that is not a bucket, or never expires
 func (c *Client) GCRARefund(ctx context.Context, p GCRARefundParams) (GCRARefundResult, error) {
 	reply, err := c.gcraRefundArgs(p).Call(ctx)
 	if err != nil {
@@ -60,17 +59,17 @@ func (c *Client) GCRARefund(ctx context.Context, p GCRARefundParams) (GCRARefund
 	return decodeGCRARefund(reply)
 }
 
-// QueueGCRARefund adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueGCRARefund adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueGCRARefund(ctx context.Context, pipe redis.Pipeliner, p GCRARefundParams) PendingGCRARefund {
 	return PendingGCRARefund{c.gcraRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRARefund is a queued call of GCRARefund, or one that fcall.Late returned.
+// PendingGCRARefund is a queued call of GCRARefund, or a late one from fcall.Late.
 type PendingGCRARefund struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingGCRARefund) Result() (GCRARefundResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -86,7 +85,6 @@ func (c *Client) gcraRefundArgs(p GCRARefundParams) *fcall.Args {
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)
-
 	return a
 }
 

@@ -23,13 +23,13 @@ type GCRAResetParams struct {
 	Bucket fcall.Subject
 }
 
-// GCRAResetResult is the answer of GCRAReset.
+// GCRAResetResult is the result of GCRAReset.
 type GCRAResetResult struct {
-	// Existed: whether there was anything to forget.
+	// Existed reports whether there was anything to reset.
 	Existed bool
 }
 
-// GCRAReset calls gcra_reset: Fills a subject's bucket.
+// GCRAReset refills a subject's bucket.
 func (c *Client) GCRAReset(ctx context.Context, p GCRAResetParams) (GCRAResetResult, error) {
 	reply, err := c.gcraResetArgs(p).Call(ctx)
 	if err != nil {
@@ -38,17 +38,17 @@ func (c *Client) GCRAReset(ctx context.Context, p GCRAResetParams) (GCRAResetRes
 	return decodeGCRAReset(reply)
 }
 
-// QueueGCRAReset adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueGCRAReset adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueGCRAReset(ctx context.Context, pipe redis.Pipeliner, p GCRAResetParams) PendingGCRAReset {
 	return PendingGCRAReset{c.gcraResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingGCRAReset is a queued call of GCRAReset, or one that fcall.Late returned.
+// PendingGCRAReset is a queued call of GCRAReset, or a late one from fcall.Late.
 type PendingGCRAReset struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingGCRAReset) Result() (GCRAResetResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -60,7 +60,6 @@ func (p PendingGCRAReset) Result() (GCRAResetResult, error) {
 func (c *Client) gcraResetArgs(p GCRAResetParams) *fcall.Args {
 	a := c.fcall.Args(gcraResetFunction, 1, 0)
 	a.Key("bucket", p.Bucket, "gcra")
-
 	return a
 }
 

@@ -12,34 +12,35 @@ import (
 type Limit struct {
 	// Name: the limit's name: minute. 1 to 64 bytes.
 	Name string
-	// Kind: how it counts, as the function of that name.
+	// Kind: how it counts, like the function of that name.
 	Kind LimitKind
-	// Limit: most that is taken in a window; of a gcra tokens gained in a period. From 1 to 1000000.
+	// Limit: most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000.
 	Limit int64
-	// Window: length of the window, at most 90 days of a sliding_counter; of a gcra the period. From 1µs to 3650
-	// days, rounded up to a microsecond.
+	// Window: length of the window, at most 90 days for a sliding_counter; for a gcra, its period. From 1µs to
+	// 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Burst: most tokens that a gcra holds; limit when absent. For a gcra only. From 1 to 1000000. Optional: the
-	// zero value is absent.
+	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. The zero value
+	// omits it.
 	Burst int64
-	// Cost: how much to take; 0 only looks. A sliding_log counts requests: 0 or 1. From 0 to 1000000. Nil
+	// Cost: amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1. From 0 to 1000000. Nil
 	// defaults to 1.
 	Cost *int64
-	// Shadow: whether the limit only reports what it would do, and never refuses.
+	// Shadow sets whether the limit only reports and never refuses.
 	Shadow bool
-	// Global: whether it counts all subjects together: it counts repeats too, and its refusals are no attempts.
+	// Global sets whether it counts all subjects together: it also counts repeats, and its refusals are not
+	// attempts.
 	Global bool
 }
 
-// LimitPack is rows as a call sends them, made once by PackLimit for any number of calls. It never changes, and is safe for
+// LimitPack holds encoded rows for any number of calls; PackLimit creates it. It is immutable and safe for
 // concurrent use. The zero value has no rows.
 type LimitPack struct{ pack *fcall.Pack }
 
 // Len returns the number of rows.
 func (p LimitPack) Len() int { return p.pack.Len() }
 
-// PackLimit encodes rows. Keep what it returns: a call then encodes nothing, and the server decodes each pack once.
-// Errors: a row that is out of bounds, as fcall.ErrArgument.
+// PackLimit encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
+// It returns fcall.ErrArgument if a row is out of bounds.
 func PackLimit(rows ...Limit) (LimitPack, error) {
 	p := fcall.NewPacker("PackLimit", "limit", 4)
 	for _, row := range rows {
@@ -59,7 +60,7 @@ func PackLimit(rows ...Limit) (LimitPack, error) {
 	return LimitPack{pack}, err
 }
 
-// MustPackLimit is PackLimit for rows that a program states: it panics where one is out of bounds.
+// MustPackLimit is like PackLimit but panics if a row is out of bounds. It is for rows that are constants.
 func MustPackLimit(rows ...Limit) LimitPack {
 	pack, err := PackLimit(rows...)
 	if err != nil {
@@ -70,13 +71,13 @@ func MustPackLimit(rows ...Limit) LimitPack {
 
 // LimitResult is one row of the answers that lib/limit.lua declares.
 type LimitResult struct {
-	// Allowed: whether this limit allows; another one may have refused the call.
+	// Allowed reports whether this limit allows the call; another one may refuse it.
 	Allowed bool
-	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
+	// Remaining: what is left after the call: 7 when 3 of 10 are used.
 	Remaining int64
 	// ResetAfter: wait until the limit has its full capacity again; 0 when it has.
 	ResetAfter time.Duration
-	// RetryAfter: wait until this limit allows; 0 when it does.
+	// RetryAfter: wait until this limit allows the call; 0 when it does.
 	RetryAfter time.Duration
 }
 

@@ -22,45 +22,45 @@ var slidingCounterFunction = &fcall.Function{
 
 // SlidingCounterParams are the arguments of SlidingCounter.
 type SlidingCounterParams struct {
-	// Bucket: what was taken in this window and in the one before it.
+	// Bucket: what was used in this window and in the previous one.
 	Bucket fcall.Subject
-	// Limit: most that is taken in a window's length, by the estimate. From 1 to 1000000.
+	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: how much to take; 0 only looks. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount to charge; 0 charges nothing. From 0 to 1000000. Nil defaults to 1.
 	Cost *int64
 }
 
-// SlidingCounterResult is the answer of SlidingCounter.
+// SlidingCounterResult is the result of SlidingCounter.
 type SlidingCounterResult struct {
-	// Allowed: whether cost was taken.
+	// Allowed reports whether cost was charged.
 	Allowed bool
-	// Remaining: what is left after the call: 7 when 3 of 10 are taken.
+	// Remaining: what is left after the call: 7 when 3 of 10 are used.
 	Remaining int64
-	// ResetAfter: wait until all is forgotten: two windows right after the first call; 0 when nothing is kept.
+	// ResetAfter: wait until nothing counts: two windows right after the first call; 0 when nothing does.
 	ResetAfter time.Duration
 	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
 }
 
-// SlidingCounter calls sliding_counter: Takes cost while what was taken in the last window's length,
-// estimated from two counters, stays within limit.
+// SlidingCounter charges cost while the use of the last window's length, estimated from two counters, stays
+// within limit.
 //
-// Constant memory for any limit. What the window before took is spread evenly over it, so the estimate is
-// wrong by how unevenly it came: if all of it came at the end of that window, up to twice the limit passes in
-// some span of the window's length; for steady traffic it is right to one. A refused call writes nothing, and
-// a cost of 0 only looks. The tick of retry_after is a millisecond, and a window is rounded up to one: the
-// key's expiry is the clock.
+// Uses constant memory for any limit. The estimate spreads the use of the previous window evenly over it, so
+// its error is how unevenly the calls came. If all of them came at the end of that window, up to twice the
+// limit passes in some span of the window's length. For steady traffic the estimate is off by at most one. A
+// refused call writes nothing, and a cost of 0 charges nothing. Windows are rounded up to a millisecond, the
+// resolution of retry_after, because the key's expiry is the clock.
 //
-// A clock that is set back stands still for the key; where the key would then last for more than three
-// windows, rounded up to a power of two milliseconds, it starts anew. Calls with other limits may share the
-// bucket, and each is held to its own: what a longer window took counts in full while it lasts, and what a
-// shorter one took is of the window before.
+// If the clock is set back, time stands still for the key. If the key would then last for more than three
+// windows, rounded up to a power of two milliseconds, it starts empty. Calls with other limits may share the
+// bucket, and each applies its own limit. The use of a longer window counts in full while that window lasts;
+// the use of a shorter one counts as that of the previous window.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds limit
-//   - RLSTATE: the key holds no pair of counts, or never expires
+//   - RLSTATE: the key holds data that is not a pair of counts, or never expires
 func (c *Client) SlidingCounter(ctx context.Context, p SlidingCounterParams) (SlidingCounterResult, error) {
 	reply, err := c.slidingCounterArgs(p).Call(ctx)
 	if err != nil {
@@ -69,17 +69,17 @@ func (c *Client) SlidingCounter(ctx context.Context, p SlidingCounterParams) (Sl
 	return decodeSlidingCounter(reply)
 }
 
-// QueueSlidingCounter adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingCounter adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingCounter(ctx context.Context, pipe redis.Pipeliner, p SlidingCounterParams) PendingSlidingCounter {
 	return PendingSlidingCounter{c.slidingCounterArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounter is a queued call of SlidingCounter, or one that fcall.Late returned.
+// PendingSlidingCounter is a queued call of SlidingCounter, or a late one from fcall.Late.
 type PendingSlidingCounter struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingCounter) Result() (SlidingCounterResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -94,7 +94,6 @@ func (c *Client) slidingCounterArgs(p SlidingCounterParams) *fcall.Args {
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
-
 	return a
 }
 

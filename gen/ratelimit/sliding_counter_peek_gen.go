@@ -23,34 +23,33 @@ var slidingCounterPeekFunction = &fcall.Function{
 
 // SlidingCounterPeekParams are the arguments of SlidingCounterPeek.
 type SlidingCounterPeekParams struct {
-	// Bucket: what was taken in this window and in the one before it.
+	// Bucket: what was used in this window and in the previous one.
 	Bucket fcall.Subject
-	// Limit: most that is taken in a window's length, by the estimate. From 1 to 1000000.
+	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: how much would be taken. From 0 to 1000000. Nil defaults to 1.
+	// Cost: amount that would be charged. From 0 to 1000000. Nil defaults to 1.
 	Cost *int64
 }
 
-// SlidingCounterPeekResult is the answer of SlidingCounterPeek.
+// SlidingCounterPeekResult is the result of SlidingCounterPeek.
 type SlidingCounterPeekResult struct {
-	// Allowed: whether cost would be taken.
+	// Allowed reports whether cost would be charged.
 	Allowed bool
 	// Remaining: what is left now: 10 of 10 before the first call.
 	Remaining int64
-	// ResetAfter: wait until all is forgotten; 0 when nothing is kept.
+	// ResetAfter: wait until nothing counts; 0 when nothing does.
 	ResetAfter time.Duration
 	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
 }
 
-// SlidingCounterPeek calls sliding_counter_peek: Tells what sliding_counter would answer, and changes
-// nothing.
+// SlidingCounterPeek returns what sliding_counter would return, and writes nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds limit
-//   - RLSTATE: the key holds no pair of counts, or never expires
+//   - RLSTATE: the key holds data that is not a pair of counts, or never expires
 func (c *Client) SlidingCounterPeek(ctx context.Context, p SlidingCounterPeekParams) (SlidingCounterPeekResult, error) {
 	reply, err := c.slidingCounterPeekArgs(p).Call(ctx)
 	if err != nil {
@@ -59,17 +58,17 @@ func (c *Client) SlidingCounterPeek(ctx context.Context, p SlidingCounterPeekPar
 	return decodeSlidingCounterPeek(reply)
 }
 
-// QueueSlidingCounterPeek adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingCounterPeek adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingCounterPeek(ctx context.Context, pipe redis.Pipeliner, p SlidingCounterPeekParams) PendingSlidingCounterPeek {
 	return PendingSlidingCounterPeek{c.slidingCounterPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterPeek is a queued call of SlidingCounterPeek, or one that fcall.Late returned.
+// PendingSlidingCounterPeek is a queued call of SlidingCounterPeek, or a late one from fcall.Late.
 type PendingSlidingCounterPeek struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingCounterPeek) Result() (SlidingCounterPeekResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -84,7 +83,6 @@ func (c *Client) slidingCounterPeekArgs(p SlidingCounterPeekParams) *fcall.Args 
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)
-
 	return a
 }
 

@@ -22,33 +22,33 @@ var slidingCounterRefundFunction = &fcall.Function{
 
 // SlidingCounterRefundParams are the arguments of SlidingCounterRefund.
 type SlidingCounterRefundParams struct {
-	// Bucket: what was taken in this window and in the one before it.
+	// Bucket: what was used in this window and in the previous one.
 	Bucket fcall.Subject
-	// Limit: most that is taken in a window's length, by the estimate. From 1 to 1000000.
+	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
 	Window time.Duration
-	// Cost: how much to give back. From 1 to 1000000. Defaults to 1.
+	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
 	Cost int64
 }
 
-// SlidingCounterRefundResult is the answer of SlidingCounterRefund.
+// SlidingCounterRefundResult is the result of SlidingCounterRefund.
 type SlidingCounterRefundResult struct {
-	// Refunded: how much was given back: 2 of 5 when 2 were taken; 0 when nothing was.
+	// Refunded: amount that was refunded: 2 of 5 when 2 were charged; 0 when none was.
 	Refunded int64
-	// Remaining: what is left after the call: 8 when 2 of 10 are taken still.
+	// Remaining: what is left after the call: 8 when 2 of 10 are still used.
 	Remaining int64
-	// ResetAfter: wait until all is forgotten; 0 when nothing is kept.
+	// ResetAfter: wait until nothing counts; 0 when nothing does.
 	ResetAfter time.Duration
 }
 
-// SlidingCounterRefund calls sliding_counter_refund: Gives cost back, as if it had not been taken: first what
-// was taken in this window, then in the one before.
+// SlidingCounterRefund refunds cost, as if it had not been charged: first what was charged in this window,
+// then in the previous one.
 //
-// Never more than was taken in the two. Each call gives back: a caller that retries gives back twice.
+// Refunds at most what was charged in the two. Every call refunds: a caller that retries refunds twice.
 //
-// Errors of its own, besides those of every call (see package fcall):
-//   - RLSTATE: the key holds no pair of counts, or never expires
+// Errors, besides those that package fcall documents for every call:
+//   - RLSTATE: the key holds data that is not a pair of counts, or never expires
 func (c *Client) SlidingCounterRefund(ctx context.Context, p SlidingCounterRefundParams) (SlidingCounterRefundResult, error) {
 	reply, err := c.slidingCounterRefundArgs(p).Call(ctx)
 	if err != nil {
@@ -57,17 +57,17 @@ func (c *Client) SlidingCounterRefund(ctx context.Context, p SlidingCounterRefun
 	return decodeSlidingCounterRefund(reply)
 }
 
-// QueueSlidingCounterRefund adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingCounterRefund adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingCounterRefund(ctx context.Context, pipe redis.Pipeliner, p SlidingCounterRefundParams) PendingSlidingCounterRefund {
 	return PendingSlidingCounterRefund{c.slidingCounterRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterRefund is a queued call of SlidingCounterRefund, or one that fcall.Late returned.
+// PendingSlidingCounterRefund is a queued call of SlidingCounterRefund, or a late one from fcall.Late.
 type PendingSlidingCounterRefund struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingCounterRefund) Result() (SlidingCounterRefundResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -82,7 +82,6 @@ func (c *Client) slidingCounterRefundArgs(p SlidingCounterRefundParams) *fcall.A
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)
-
 	return a
 }
 

@@ -19,17 +19,17 @@ var slidingCounterResetFunction = &fcall.Function{
 
 // SlidingCounterResetParams are the arguments of SlidingCounterReset.
 type SlidingCounterResetParams struct {
-	// Bucket: what was taken in this window and in the one before it.
+	// Bucket: what was used in this window and in the previous one.
 	Bucket fcall.Subject
 }
 
-// SlidingCounterResetResult is the answer of SlidingCounterReset.
+// SlidingCounterResetResult is the result of SlidingCounterReset.
 type SlidingCounterResetResult struct {
-	// Existed: whether there was anything to forget.
+	// Existed reports whether there was anything to reset.
 	Existed bool
 }
 
-// SlidingCounterReset calls sliding_counter_reset: Forgets what a subject took.
+// SlidingCounterReset forgets what a subject used.
 func (c *Client) SlidingCounterReset(ctx context.Context, p SlidingCounterResetParams) (SlidingCounterResetResult, error) {
 	reply, err := c.slidingCounterResetArgs(p).Call(ctx)
 	if err != nil {
@@ -38,17 +38,17 @@ func (c *Client) SlidingCounterReset(ctx context.Context, p SlidingCounterResetP
 	return decodeSlidingCounterReset(reply)
 }
 
-// QueueSlidingCounterReset adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingCounterReset adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingCounterReset(ctx context.Context, pipe redis.Pipeliner, p SlidingCounterResetParams) PendingSlidingCounterReset {
 	return PendingSlidingCounterReset{c.slidingCounterResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingCounterReset is a queued call of SlidingCounterReset, or one that fcall.Late returned.
+// PendingSlidingCounterReset is a queued call of SlidingCounterReset, or a late one from fcall.Late.
 type PendingSlidingCounterReset struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingCounterReset) Result() (SlidingCounterResetResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -60,7 +60,6 @@ func (p PendingSlidingCounterReset) Result() (SlidingCounterResetResult, error) 
 func (c *Client) slidingCounterResetArgs(p SlidingCounterResetParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterResetFunction, 1, 0)
 	a.Key("bucket", p.Bucket, "counter")
-
 	return a
 }
 

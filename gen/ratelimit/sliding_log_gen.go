@@ -28,21 +28,20 @@ type SlidingLogParams struct {
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
-	// Receipt: the request's own ID; without one each call counts. 1 to 256 bytes. Optional: the zero value is
-	// absent.
+	// Receipt: the request's own ID; without one, every call counts. 1 to 256 bytes. The zero value omits it.
 	Receipt string
-	// Dedup: how long a receipt is known; the window when absent. From 1µs to 3650 days, rounded up to a
-	// microsecond. Optional: the zero value is absent.
+	// Dedup: how long a receipt is known; the window when omitted. From 1µs to 3650 days, rounded up to a
+	// microsecond. The zero value omits it.
 	Dedup time.Duration
-	// Refresh: whether a duplicate renews its receipt: one receipt could then pass for ever.
+	// Refresh sets whether a duplicate renews its receipt: then one receipt could pass forever.
 	Refresh bool
 }
 
-// SlidingLogResult is the answer of SlidingLog.
+// SlidingLogResult is the result of SlidingLog.
 type SlidingLogResult struct {
-	// Allowed: whether the request may pass.
+	// Allowed reports whether the request may pass.
 	Allowed bool
-	// Duplicate: whether its receipt was known, so that it was not counted.
+	// Duplicate reports whether its receipt was known, so that it was not counted.
 	Duplicate bool
 	// Count: admissions inside the window after the call: 3 after the third request; at most one more than the
 	// highest limit of the callers.
@@ -55,21 +54,20 @@ type SlidingLogResult struct {
 	RetryAfter time.Duration
 }
 
-// SlidingLog calls sliding_log: Admits a request while fewer than limit were admitted in the window that ends
-// now.
+// SlidingLog admits a request while fewer than limit were admitted in the window that ends now.
 //
 // Exact: no window of that length, wherever it begins, ever holds more than limit admissions. A refused call
 // writes nothing.
 //
-// A receipt is the request's own ID. One that was seen less than dedup ago is allowed and not counted again,
-// so a double click or a network retry costs one; also when the window is full.
+// A receipt is the request's own ID. A receipt that was seen less than dedup ago is allowed and not counted
+// again, even when the window is full. So a double click or a network retry costs one.
 //
-// Callers may share the bucket with other limits, windows and dedups. Each is held to its own limit over what
-// all take from its first admission on; of what was taken before, it counts what the other callers still
-// need. The bucket keeps the longest window, the highest limit and the longest dedup of its callers until it
-// has been idle for so long.
+// Callers with other limits, windows and dedups may share the bucket. Each applies its own limit to the
+// admissions of all callers since its own first admission. Of earlier admissions it counts those that the
+// other callers still need. The bucket keeps the longest window, the highest limit and the longest dedup of
+// its callers until it has been idle that long.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the log holds an entry that is not a time
 func (c *Client) SlidingLog(ctx context.Context, p SlidingLogParams) (SlidingLogResult, error) {
 	reply, err := c.slidingLogArgs(p).Call(ctx)
@@ -79,17 +77,17 @@ func (c *Client) SlidingLog(ctx context.Context, p SlidingLogParams) (SlidingLog
 	return decodeSlidingLog(reply)
 }
 
-// QueueSlidingLog adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingLog adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingLog(ctx context.Context, pipe redis.Pipeliner, p SlidingLogParams) PendingSlidingLog {
 	return PendingSlidingLog{c.slidingLogArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLog is a queued call of SlidingLog, or one that fcall.Late returned.
+// PendingSlidingLog is a queued call of SlidingLog, or a late one from fcall.Late.
 type PendingSlidingLog struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingLog) Result() (SlidingLogResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -107,7 +105,6 @@ func (c *Client) slidingLogArgs(p SlidingLogParams) *fcall.Args {
 	a.OptText("receipt", p.Receipt, 1, 256)
 	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
 	a.OptBool("refresh", p.Refresh)
-
 	return a
 }
 

@@ -30,9 +30,9 @@ type SlidingLogPeekParams struct {
 	Window time.Duration
 }
 
-// SlidingLogPeekResult is the answer of SlidingLogPeek.
+// SlidingLogPeekResult is the result of SlidingLogPeek.
 type SlidingLogPeekResult struct {
-	// Allowed: whether a request would pass now.
+	// Allowed reports whether a request would pass now.
 	Allowed bool
 	// Count: admissions inside the window now; at most one more than the highest limit of the bucket's callers.
 	Count int64
@@ -44,10 +44,9 @@ type SlidingLogPeekResult struct {
 	RetryAfter time.Duration
 }
 
-// SlidingLogPeek calls sliding_log_peek: Tells what sliding_log would answer to a request without a receipt,
-// and changes nothing.
+// SlidingLogPeek returns what sliding_log would return for a request without a receipt, and writes nothing.
 //
-// Errors of its own, besides those of every call (see package fcall):
+// Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the log holds an entry that is not a time
 func (c *Client) SlidingLogPeek(ctx context.Context, p SlidingLogPeekParams) (SlidingLogPeekResult, error) {
 	reply, err := c.slidingLogPeekArgs(p).Call(ctx)
@@ -57,17 +56,17 @@ func (c *Client) SlidingLogPeek(ctx context.Context, p SlidingLogPeekParams) (Sl
 	return decodeSlidingLogPeek(reply)
 }
 
-// QueueSlidingLogPeek adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingLogPeek adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingLogPeek(ctx context.Context, pipe redis.Pipeliner, p SlidingLogPeekParams) PendingSlidingLogPeek {
 	return PendingSlidingLogPeek{c.slidingLogPeekArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogPeek is a queued call of SlidingLogPeek, or one that fcall.Late returned.
+// PendingSlidingLogPeek is a queued call of SlidingLogPeek, or a late one from fcall.Late.
 type PendingSlidingLogPeek struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingLogPeek) Result() (SlidingLogPeekResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -81,7 +80,6 @@ func (c *Client) slidingLogPeekArgs(p SlidingLogPeekParams) *fcall.Args {
 	a.Key("bucket", p.Bucket, "log")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
-
 	return a
 }
 

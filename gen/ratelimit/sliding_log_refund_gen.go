@@ -25,18 +25,16 @@ type SlidingLogRefundParams struct {
 	Receipt string
 }
 
-// SlidingLogRefundResult is the answer of SlidingLogRefund.
+// SlidingLogRefundResult is the result of SlidingLogRefund.
 type SlidingLogRefundResult struct {
-	// Refunded: whether the receipt was known, and now is not: its admission does not count.
+	// Refunded reports whether the receipt was known and is now forgotten: its admission no longer counts.
 	Refunded bool
 }
 
-// SlidingLogRefund calls sliding_log_refund: Takes the admission of a receipt out of the log, as if the
-// request had not come.
+// SlidingLogRefund removes the admission of a receipt from the log, as if the request had not come.
 //
-// The log stays exact: it is that admission's entry that goes, and the receipt counts anew when it comes
-// again. A receipt that was refreshed is not refunded: its time is that of the refresh, and when it was
-// admitted is not known any more.
+// The log stays exact: exactly that admission's entry is removed, and the same receipt later counts again. A
+// refreshed receipt is not refunded, because the time of its admission is no longer known.
 func (c *Client) SlidingLogRefund(ctx context.Context, p SlidingLogRefundParams) (SlidingLogRefundResult, error) {
 	reply, err := c.slidingLogRefundArgs(p).Call(ctx)
 	if err != nil {
@@ -45,17 +43,17 @@ func (c *Client) SlidingLogRefund(ctx context.Context, p SlidingLogRefundParams)
 	return decodeSlidingLogRefund(reply)
 }
 
-// QueueSlidingLogRefund adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingLogRefund adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingLogRefund(ctx context.Context, pipe redis.Pipeliner, p SlidingLogRefundParams) PendingSlidingLogRefund {
 	return PendingSlidingLogRefund{c.slidingLogRefundArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogRefund is a queued call of SlidingLogRefund, or one that fcall.Late returned.
+// PendingSlidingLogRefund is a queued call of SlidingLogRefund, or a late one from fcall.Late.
 type PendingSlidingLogRefund struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingLogRefund) Result() (SlidingLogRefundResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -69,7 +67,6 @@ func (c *Client) slidingLogRefundArgs(p SlidingLogRefundParams) *fcall.Args {
 	a.Key("bucket", p.Bucket, "log")
 	a.Key("receipts", p.Bucket, "receipts")
 	a.Text("receipt", p.Receipt, 1, 256)
-
 	return a
 }
 

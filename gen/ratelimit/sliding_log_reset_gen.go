@@ -23,13 +23,13 @@ type SlidingLogResetParams struct {
 	Bucket fcall.Subject
 }
 
-// SlidingLogResetResult is the answer of SlidingLogReset.
+// SlidingLogResetResult is the result of SlidingLogReset.
 type SlidingLogResetResult struct {
-	// Existed: whether there was anything to forget.
+	// Existed reports whether there was anything to reset.
 	Existed bool
 }
 
-// SlidingLogReset calls sliding_log_reset: Forgets every admission and receipt of a subject.
+// SlidingLogReset forgets every admission and receipt of a subject.
 func (c *Client) SlidingLogReset(ctx context.Context, p SlidingLogResetParams) (SlidingLogResetResult, error) {
 	reply, err := c.slidingLogResetArgs(p).Call(ctx)
 	if err != nil {
@@ -38,17 +38,17 @@ func (c *Client) SlidingLogReset(ctx context.Context, p SlidingLogResetParams) (
 	return decodeSlidingLogReset(reply)
 }
 
-// QueueSlidingLogReset adds the call to a pipeline; the answer is there after the pipeline's Exec.
+// QueueSlidingLogReset adds the call to a pipeline; its result is available after the pipeline's Exec.
 func (c *Client) QueueSlidingLogReset(ctx context.Context, pipe redis.Pipeliner, p SlidingLogResetParams) PendingSlidingLogReset {
 	return PendingSlidingLogReset{c.slidingLogResetArgs(p).Queue(ctx, pipe)}
 }
 
-// PendingSlidingLogReset is a queued call of SlidingLogReset, or one that fcall.Late returned.
+// PendingSlidingLogReset is a queued call of SlidingLogReset, or a late one from fcall.Late.
 type PendingSlidingLogReset struct {
 	*fcall.Pending
 }
 
-// Result is the answer, once the pipeline has been executed.
+// Result returns the result once the pipeline has been executed.
 func (p PendingSlidingLogReset) Result() (SlidingLogResetResult, error) {
 	reply, err := p.Reply()
 	if err != nil {
@@ -61,7 +61,6 @@ func (c *Client) slidingLogResetArgs(p SlidingLogResetParams) *fcall.Args {
 	a := c.fcall.Args(slidingLogResetFunction, 2, 0)
 	a.Key("bucket", p.Bucket, "log")
 	a.Key("receipts", p.Bucket, "receipts")
-
 	return a
 }
 
