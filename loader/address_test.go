@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-func TestParseURL_readsWhatOperatorsWrite(t *testing.T) {
+func TestParseURL_readsAllForms(t *testing.T) {
 	tests := []struct {
 		url, text, addr, user, password string
 		db                              int
@@ -59,7 +59,7 @@ func TestParseURL_readsTheNodesOfACluster(t *testing.T) {
 		[]any{a.String(), o.Addrs, o.Username, o.Password, o.TLSConfig != nil, o.DialTimeout})
 }
 
-func TestParseURL_refusesInOneLineWithoutThePassword(t *testing.T) {
+func TestParseURL_errorsHidePasswords(t *testing.T) {
 	tests := []struct {
 		url    string
 		reason loader.Reason
@@ -110,7 +110,7 @@ func TestParseURL_refusesInOneLineWithoutThePassword(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.url, func(t *testing.T) {
 			_, err := loader.ParseURL(tt.url)
-			says(t, err, tt.reason, "read the redis url: ", tt.part)
+			says(t, err, tt.reason, "parse the redis url: ", tt.part)
 			if strings.Contains(err.Error(), "sec") {
 				t.Errorf("error tells the password: %v", err)
 			}
@@ -118,12 +118,12 @@ func TestParseURL_refusesInOneLineWithoutThePassword(t *testing.T) {
 	}
 }
 
-func TestAddress_unixSocketIsATarget(t *testing.T) {
+func TestParseURL_deploysToAUnixSocket(t *testing.T) {
 	s := embedded.New(embedded.Options{})
 	defer s.Close()
 	path := filepath.Join(t.TempDir(), "s")
 	if len(path) > 100 {
-		t.Skipf("SKIPPED: the path of a socket can not be %d long", len(path))
+		t.Skipf("SKIPPED: a socket path cannot have %d bytes", len(path))
 	}
 	var addr net.Addr
 	addr, err := s.Listen("unix:" + path)

@@ -8,44 +8,47 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/conn"
+	"github.com/rlfunc/rlfunc/loader/internal/lock"
 )
 
-// ApplyOptions of an Apply.
+// ApplyOptions configure an Apply. The zero value is useful.
 type ApplyOptions struct {
-	// ReplaceDrifted replaces a library of the same version with other bytes. Defaults to refusing it.
+	// ReplaceDrifted replaces a library of the same version with other bytes. Defaults to an error.
 	ReplaceDrifted bool
-	// Partial loads what can be loaded although other steps of the plan are blocked. Defaults to refusing a plan that can not be done as a whole.
+	// Partial executes the other steps of a plan that has blocked steps. Defaults to an error for such a plan.
 	Partial bool
-	// ReplicaTimeout is how long to wait for the replicas to take over what was loaded. Defaults to 5 seconds.
+	// ReplicaTimeout bounds the wait for the replicas to receive the load. Defaults to 5 s.
 	ReplicaTimeout time.Duration
-	// OnNode is called with each node's result when the node is done, with one at a time: primaries first, then replicas. Defaults to nothing.
+	// OnNode is called with each node's result, one at a time: primaries first, then replicas. Defaults to nothing.
 	OnNode func(NodeResult)
-	// Lock says who deploys, and how long another deployer is waited for.
+	// Lock names the operator and bounds the wait for another deployer. Defaults to no wait.
 	Lock LockOptions
-	// Stateless takes no lock and writes no records: for a user who may run nothing but FUNCTION, and for servers without
-	// transactions. Two such deployers at once are not kept apart, and a rollback needs the older source. Defaults to both.
+	// Stateless takes no lock and writes no records: for users who may run only FUNCTION, and for servers without transactions.
+	// Two such deployers at once are not kept apart, and a rollback needs the older source. Defaults to locks and records.
 	Stateless bool
 }
 
-// Apply does what the plan says: it loads what is absent, replaces lower versions, and reads every library back.
+// Apply executes a plan: it loads missing libraries, replaces lower versions, and reads every library back.
 //
-// It first looks again. A node that does not hold any more what the plan found there refuses the whole plan with ErrMoved, except
-// where it holds the planned bytes already; nothing has been loaded then, and the Result is nil, as after every other refusal of the
-// whole plan. Otherwise the Result tells about each node and library, and the error is [Result.Err]: a failure on one node does
-// not keep the others from their end. Primaries are loaded all at once; then it waits for the replicas and reads them too. A replica that
-// does not answer or is behind is a warning in its NodeResult.
+// It first checks the plan again. If a node no longer holds what the plan found, Apply returns ErrChanged, unless the node
+// already holds the planned bytes. Nothing has been loaded then, and the Result is nil, as after every error about the whole
+// plan. Otherwise the Result lists each node and library, and the error is [Result.Err]. If one node fails, the others still
+// finish. Apply loads on all primaries concurrently, then waits for the replicas and reads them too. A replica that does not
+// answer, or that lags, is a warning in its NodeResult.
 //
-// A plan that has something to do takes a lock on the target and one on every primary. Another deployer waits for them, or gets ErrLocked; they
-// expire 30 seconds after the death of their owner. It writes down what it replaces and what it loads, with the source, and the outcome
-// ([Target.Releases], [Target.History]). Each library is loaded in a transaction that only happens while the lock is held and the node holds what was
-// planned: a process that stood still until its lock expired gets ErrLockLost, and has loaded nothing. What another tool, which takes no
-// lock, has put there in the same moment is put back, with ErrMoved. A lock that was lost meanwhile is an error, also if all is loaded.
+// A plan with changes takes a lock on the target and on every primary. Another deployer waits for them or gets ErrLocked. A
+// lock expires 30 s after the death of its owner. Apply records the replaced and the loaded releases, with their source, and
+// the outcome ([Target.Releases], [Target.History]). It loads each library in a transaction that runs only while the lock is
+// held and the node holds what was planned. A process that paused until its lock expired gets ErrLockLost, and has loaded
+// nothing since. If another tool, which takes no lock, loaded a library at the same moment, Apply restores that and returns
+// ErrChanged. A lost lock is an error even if every library was loaded.
 //
-// When ctx ends, no further load begins, a load under way has two seconds to end, and the Result says what was loaded; the steps that were not
-// tried are ErrInterrupted. To finish an interrupted deploy, run it again.
+// When ctx ends, no further load starts, a running load has 2 s to finish, and the Result lists what was loaded. Untried steps
+// are ErrInterrupted. To finish an interrupted deploy, run it again.
 func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 	if p == nil || len(p.libs) == 0 {
-		return nil, &Error{Op: "apply", Reason: ErrPlan, Text: "the plan has no libraries; a saved plan is read with ReadPlan"}
+		return nil, &Error{Op: "apply", Reason: ErrPlan, Text: "the plan has no libraries; read a saved plan with ReadPlan"}
 	}
 	if err := blockers(p, o); err != nil {
 		return nil, err
@@ -60,13 +63,13 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	if err := moved(p, now, o); err != nil {
 		return nil, err
 	}
-	var g *guard
+	var g *operation
 	if !o.Stateless && o.busy(now) {
-		if g, err = s.guard(ctx, states, p.op(), o.Lock); err != nil {
+		if g, err = s.lock(ctx, states, p.op(), o.Lock); err != nil {
 			return nil, err
 		}
 		defer g.release(ctx)
-		// What another deployer has done meanwhile shows now.
+		// Another deployer may have finished meanwhile.
 		states = s.check(ctx)
 		now = planFor(states, p.libs, p.op())
 		if err := moved(p, now, o); err != nil {
@@ -90,7 +93,7 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	}
 	onEach(s.nodes, func(i int, n *node) {
 		if n.loadable() {
-			done(i, n.apply(ctx, p.libs, states[i], now.Nodes[i], o, g.on(n)))
+			done(i, n.apply(ctx, p.libs, states[i], now.Nodes[i], o, g.fence(n)))
 		}
 	})
 	s.follow(ctx, p.libs, states, r, o, done)
@@ -101,17 +104,17 @@ func (t *Target) Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, e
 	return r, r.Err()
 }
 
-// busy tells whether the plan has something to do.
+// busy reports whether the plan has changes.
 func (o ApplyOptions) busy(p *Plan) bool {
 	return slices.ContainsFunc(p.Nodes, func(n NodePlan) bool { return slices.ContainsFunc(n.Steps, o.wants) })
 }
 
-// wants tells whether the step puts a library on the node.
+// wants reports whether the step loads a library.
 func (o ApplyOptions) wants(s Step) bool {
 	return s.Action.Changes() || s.Action == Drift && o.ReplaceDrifted
 }
 
-// blockers refuses a plan that can not be done as a whole.
+// blockers returns the error of a plan with blocked steps.
 func blockers(p *Plan, o ApplyOptions) error {
 	if o.Partial {
 		return nil
@@ -139,7 +142,7 @@ func blockers(p *Plan, o ApplyOptions) error {
 	return first
 }
 
-// blocked is the error of a step that can not be done.
+// blocked returns the error of a blocked step.
 func blocked(n NodePlan, s Step) *Error {
 	switch s.Action {
 	case Drift:
@@ -153,16 +156,16 @@ func blocked(n NodePlan, s Step) *Error {
 			Text: s.Reason + "; delete that library or rename this one",
 		}
 	}
-	if n.Problem == nil { // a plan that somebody wrote by hand
+	if n.Problem == nil { // a plan that was edited by hand
 		return &Error{Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrPlan, Text: "the plan does not say why the node is unfit"}
 	}
 	return n.Problem.at("load", s.Library)
 }
 
-// moved compares what was planned with what would be planned now.
+// moved returns an error if the plan would be another one now.
 func moved(p, now *Plan, o ApplyOptions) error {
 	refuse := func(why string) error {
-		return &Error{Op: "apply", Reason: ErrMoved, Text: why + "; nothing was loaded; plan again"}
+		return &Error{Op: "apply", Reason: ErrChanged, Text: why + "; nothing was loaded; plan again"}
 	}
 	addrs := func(p *Plan) string {
 		var all []string
@@ -201,12 +204,12 @@ func moved(p, now *Plan, o ApplyOptions) error {
 	return nil
 }
 
-func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState, plan NodePlan, o ApplyOptions, l *lock) NodeResult {
+func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState, plan NodePlan, o ApplyOptions, l *lock.Lock) NodeResult {
 	r := NodeResult{Node: state.Node}
-	n.pin()
-	defer n.unpin()
+	n.Pin()
+	defer n.Unpin()
 	var stop *Error
-	begun, cancel := lasting(ctx)
+	begun, cancel := conn.WithGrace(ctx)
 	defer cancel()
 	for i, s := range plan.Steps {
 		step := StepResult{Library: s.Library, From: s.From, Found: s.From}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-func TestApply_loadsAndReplacesOnlyWhatItMay(t *testing.T) {
+func TestApply_replacesOnlyWhatOptionsAllow(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	older, newer := bundle("shop", "1.1.0", "buy"), bundle("shop", "1.3.0", "buy")
 	drifted := edited(lib, "buy", "bid")
@@ -29,7 +29,7 @@ func TestApply_loadsAndReplacesOnlyWhatItMay(t *testing.T) {
 		{"absent", nil, loader.ApplyOptions{}, []string{"shop_v1 loaded", "other_v1 loaded"}, "", lib},
 		{"the same", lib, loader.ApplyOptions{}, []string{"shop_v1 same", "other_v1 loaded"}, "", lib},
 		{"older", older, loader.ApplyOptions{}, []string{"shop_v1 upgraded", "other_v1 loaded"}, "", lib},
-		{"newer is left alone", newer, loader.ApplyOptions{ReplaceDrifted: true}, []string{"shop_v1 newer", "other_v1 loaded"}, "", newer},
+		{"newer stays", newer, loader.ApplyOptions{ReplaceDrifted: true}, []string{"shop_v1 newer", "other_v1 loaded"}, "", newer},
 		{"drifted refuses the whole plan", drifted, loader.ApplyOptions{}, nil, loader.ErrDrifted, drifted},
 		{"drifted is replaced on purpose", drifted, loader.ApplyOptions{ReplaceDrifted: true}, []string{"shop_v1 replaced", "other_v1 loaded"}, "", lib},
 		{
@@ -69,7 +69,7 @@ func TestApply_loadsAndReplacesOnlyWhatItMay(t *testing.T) {
 	})
 }
 
-func TestApply_refusesWhenTheWorldHasMoved(t *testing.T) {
+func TestApply_rejectsStalePlan(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	older, oldest, newer := bundle("shop", "1.1.0", "buy"), bundle("shop", "1.0.0", "buy"), bundle("shop", "1.3.0", "buy")
 	tests := []struct {
@@ -86,7 +86,7 @@ func TestApply_refusesWhenTheWorldHasMoved(t *testing.T) {
 		{"another older version came", older, oldest, "was planned as upgrade 1.1.0 -> 1.2.0 and is now upgrade 1.0.0 -> 1.2.0", ""},
 		{"the older version was edited", older, edited(older, "buy", "bid"), "is now upgrade 1.1.0 -> 1.2.0", ""},
 		{"a name was taken", nil, &fcall.Library{Code: "#!lua name=legacy\nredis.register_function('shop_v1_buy', function() return 1 end)"}, "is now conflict", ""},
-		{"somebody did the same", older, lib, "", "shop_v1 same"},
+		{"another deployer did the same", older, lib, "", "shop_v1 same"},
 	}
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		for _, tt := range tests {
@@ -107,7 +107,7 @@ func TestApply_refusesWhenTheWorldHasMoved(t *testing.T) {
 					equal(t, "error and outcome", []any{nil, tt.want}, []any{err, strings.Join(outcomes(r), ",")})
 					return
 				}
-				says(t, err, loader.ErrMoved, "shop_v1 on "+e.Addr, tt.part, "nothing was loaded")
+				says(t, err, loader.ErrChanged, "shop_v1 on "+e.Addr, tt.part, "nothing was loaded")
 				equal(t, "result", (*loader.Result)(nil), r)
 				equal(t, "libraries", before, check(t, client).Libraries)
 			})
@@ -115,12 +115,12 @@ func TestApply_refusesWhenTheWorldHasMoved(t *testing.T) {
 	})
 }
 
-func TestApply_refusesThePlanOfAnotherTarget(t *testing.T) {
+func TestApply_rejectsPlanOfAnotherTarget(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	here := embedded.New(embedded.Options{})
 	there := impatient(t, "127.0.0.1:1")
 	_, err := apply(there, plan(t, here, lib), loader.ApplyOptions{})
-	says(t, err, loader.ErrMoved, "the plan is for embedded, and the target is 127.0.0.1:1")
+	says(t, err, loader.ErrChanged, "the plan is for embedded, and the target is 127.0.0.1:1")
 	_, err = apply(here, &loader.Plan{}, loader.ApplyOptions{})
 	says(t, err, loader.ErrPlan)
 }
@@ -147,7 +147,7 @@ func TestApply_keepsBytesExactly(t *testing.T) {
 	})
 }
 
-func TestApply_aRefusedLibraryLeavesTheOldOne(t *testing.T) {
+func TestApply_rejectedLibraryKeepsOldOne(t *testing.T) {
 	older := bundle("shop", "1.0.0", "buy")
 	lib := bundle("shop", "1.1.0", "buy")
 	tests := []struct {
@@ -180,17 +180,17 @@ func TestApply_aRefusedLibraryLeavesTheOldOne(t *testing.T) {
 	})
 }
 
-func TestApply_aCollisionThatOnlyTheServerSeesNamesTheHolder(t *testing.T) {
+func TestApply_namesLibraryThatOwnsComputedName(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	lib.Code += "local name = 'shop_v1_' .. 'rent'\nredis.register_function(name, function() return 1 end)\n"
 	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
 		put(t, client, "#!lua name=legacy\nredis.register_function('Shop_V1_Rent', function() return 1 end)")
 		_, err := apply(client, plan(t, client, lib), loader.ApplyOptions{})
-		says(t, err, loader.ErrConflict, "function Shop_V1_Rent is held by library legacy")
+		says(t, err, loader.ErrConflict, "function Shop_V1_Rent belongs to library legacy")
 	})
 }
 
-func TestApply_twoDeploysAtOnceEndWell(t *testing.T) {
+func TestApply_concurrentDeploysConverge(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		for name, before := range map[string]*fcall.Library{"absent": nil, "older": bundle("shop", "1.1.0", "buy")} {

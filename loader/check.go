@@ -8,26 +8,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A NodeState is what a node is, what it holds, and whether it can be deployed to.
+// A NodeState describes a node, its libraries, and whether it accepts loads.
 type NodeState struct {
 	Node
 	Server Server `json:"server"`
-	// Problem is why nothing can be loaded there, or nil.
+	// Problem is why the node refuses loads, or nil.
 	Problem *Error `json:"problem,omitempty"`
-	// Warnings do not stand in the way of a deploy.
+	// Warnings do not block a deploy.
 	Warnings []Warning `json:"warnings,omitempty"`
-	// Readable tells whether Libraries could be read.
+	// Readable reports whether Libraries could be read.
 	Readable  bool            `json:"readable"`
 	Libraries []LoadedLibrary `json:"libraries"` // all of them, sorted by name
 }
 
-// A Warning is something that a person should know.
+// A Warning is a risk that an operator should know.
 type Warning struct {
 	Code string `json:"code"` // "cluster_node"
 	Text string `json:"text"`
 }
 
-// Check looks at every node. It changes nothing. What is wrong with a node is in its NodeState; the error is about the target as a whole.
+// Check reads the state of every node. It changes nothing. The NodeStates contain the problems of single nodes; the error is
+// about the whole target.
 func (t *Target) Check(ctx context.Context) ([]NodeState, error) {
 	s, err := t.open(ctx, true)
 	if err != nil {
@@ -50,7 +51,7 @@ func (n *node) check(ctx context.Context) NodeState {
 	}
 	a := n.ask(ctx)
 	if a.err != nil {
-		s.Problem = judge("check", "", n.Addr, false, a.err)
+		s.Problem = classify("check", "", n.Addr, false, a.err)
 		return s
 	}
 	s.Server = a.server
@@ -62,9 +63,9 @@ func (n *node) check(ctx context.Context) NodeState {
 		return s
 	}
 	var err error
-	s.Libraries, err = n.list(ctx)
+	s.Libraries, err = listAll(ctx, n.Conn)
 	if err != nil {
-		s.Problem = n.judgeList(ctx, "check", err)
+		s.Problem = n.classifyList(ctx, "check", err)
 		return s
 	}
 	s.Readable = true
@@ -74,14 +75,14 @@ func (n *node) check(ctx context.Context) NodeState {
 	if a.server.Cluster && n.id == "" {
 		s.Warnings = append(s.Warnings, Warning{
 			Code: "cluster_node",
-			Text: n.Addr + " is a node of a cluster: the other primaries are not looked at, and calls to them need the library too; give the cluster as redis+cluster://" + n.Addr,
+			Text: n.Addr + " is a node of a cluster: the other primaries are not checked, and calls to them need the library too; use redis+cluster://" + n.Addr,
 		})
 	}
 	return s
 }
 
-// probe tells why the node would not load a library. Loading an empty one is refused by every server, but only after it has looked
-// at the permission, the memory and the role: a server that would load answers with a plain ERR.
+// probe returns why the node would refuse a load. Every server refuses to load an empty library, but only after it has checked
+// the permission, the memory and the role. A server that would load answers with a plain ERR.
 func (n *node) probe(ctx context.Context, server Server, role Role) *Error {
 	if role == Replica {
 		e := &Error{Op: "check", Node: n.Addr, Reason: ErrReadOnly, Text: "this is a replica; deploy to its primary"}
@@ -90,20 +91,20 @@ func (n *node) probe(ctx context.Context, server Server, role Role) *Error {
 		}
 		return e
 	}
-	_, err := n.do(ctx, false, "FUNCTION", "LOAD", "")
+	_, err := n.Do(ctx, false, "FUNCTION", "LOAD", "")
 	if err == nil {
 		return nil
 	}
-	if e := judge("check", "", n.Addr, false, err); e.Reason != ErrRejected {
+	if e := classify("check", "", n.Addr, false, err); e.Reason != ErrRejected {
 		return e
 	}
 	return nil
 }
 
-// judgeList says why the libraries could not be read. An answer of any other kind than usual is a server without them, and then it
-// matters which one that is.
-func (n *node) judgeList(ctx context.Context, op string, err error) *Error {
-	e := judge(op, "", n.Addr, false, err)
+// classifyList returns why the libraries could not be read. An unknown reply means a server without Functions, and then its
+// version matters.
+func (n *node) classifyList(ctx context.Context, op string, err error) *Error {
+	e := classify(op, "", n.Addr, false, err)
 	var reply redis.Error
 	if e.Reason != ErrRejected || !errors.As(err, &reply) {
 		return e
@@ -116,7 +117,7 @@ func (n *node) judgeList(ctx context.Context, op string, err error) *Error {
 }
 
 func noFunctions(addr string, server Server, reply error) *Error {
-	e := &Error{Op: "check", Node: addr, Reason: ErrNoFunctions, Cause: reply, Text: "Redis 7.0 or Valkey is needed, this is " + server.String()}
+	e := &Error{Op: "check", Node: addr, Reason: ErrNoFunctions, Cause: reply, Text: "Functions need Redis 7.0 or Valkey, and this is " + server.String()}
 	if reply != nil {
 		e.Text += " and it answered: " + reply.Error()
 	}

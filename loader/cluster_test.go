@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
 	"github.com/rlfunc/rlfunc/loader/doctor"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
@@ -21,13 +21,13 @@ func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
 	target := loader.NewTarget(c.Client(t))
 
 	equal(t, "plan", actionsOf(c, loader.Load, loader.Follow), actions(planOf(t, target, lib)))
-	told := map[string][]string{}
+	reported := map[string][]string{}
 	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{OnNode: func(n loader.NodeResult) {
-		told[n.Addr] = append(told[n.Addr], n.Summary())
+		reported[n.Addr] = append(reported[n.Addr], n.Summary())
 	}})
 	equal(t, "error", nil, err)
 	equal(t, "outcomes", outcomesOf(c, "loaded", "followed"), byNode(r))
-	equal(t, "what was told meanwhile", outcomesOf(c, "1 loaded", "1 followed"), told)
+	equal(t, "results reported meanwhile", outcomesOf(c, "1 loaded", "1 followed"), reported)
 	for _, addr := range c.Addrs() {
 		equal(t, "code on "+addr, lib.Code, held(t, impatient(t, addr), "shop_v1"))
 	}
@@ -54,7 +54,7 @@ func TestCluster_serviceLoadsEveryPrimary(t *testing.T) {
 	equal(t, "outcomes again", outcomesOf(c, "same", ""), byNode(r))
 }
 
-func TestCluster_aServerThatIsNoClusterIsTold(t *testing.T) {
+func TestCluster_rejectsStandaloneServer(t *testing.T) {
 	m := engines.OnPath(t).Start(t)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{m.Addr}})
 	defer client.Close()
@@ -116,7 +116,7 @@ func ofEach[T any](c *engines.Cluster, primary, replica T) map[string]T {
 	return all
 }
 
-func TestCluster_ofOtherServers(t *testing.T) {
+func TestCluster_usesClusterSlotsOfClient(t *testing.T) {
 	for _, program := range engines.Images(t) {
 		t.Run(program.Name, func(t *testing.T) {
 			c := program.StartCluster(t, 3, 1)
@@ -133,7 +133,7 @@ func TestCluster_ofOtherServers(t *testing.T) {
 	}
 }
 
-func TestCluster_aNodeOfAnotherVersionIsToldAndLoaded(t *testing.T) {
+func TestCluster_warnsAboutMixedVersions(t *testing.T) {
 	other := engines.Images(t)[0]
 	c := engines.OnPath(t).StartCluster(t, 2, 0, "--appendonly", "yes")
 	joined := c.Join(t, other)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A State is how what a node holds under a library's name compares with the library.
+// A State compares a node's library with the source.
 type State string
 
 // The states.
@@ -21,8 +21,8 @@ const (
 	Older   State = "older"   // a lower version of the library
 	Newer   State = "newer"   // a higher version of the library
 	Drifted State = "drifted" // the same version, with other bytes
-	Foreign State = "foreign" // not ours: no metadata, or that of another library
-	Retired State = "retired" // a retire removed it, and it stays away until a deploy
+	Foreign State = "foreign" // no header of rlfunc, or that of another library
+	Retired State = "retired" // a tombstone is in its place, until a deploy or a rollback
 	Unknown State = "unknown" // the node could not be read
 )
 
@@ -30,10 +30,10 @@ const (
 type Finding struct {
 	Library string `json:"library"` // "ratelimit_v1"
 	State   State  `json:"state"`
-	Want    string `json:"want"`            // the version that was given
-	Found   string `json:"found,omitempty"` // the version on the node, if it says one
+	Want    string `json:"want"`            // the version of the source
+	Found   string `json:"found,omitempty"` // the version on the node, if known
 	Digest  string `json:"digest,omitempty"`
-	// Difference is where the bytes differ first, if they do.
+	// Difference is the first difference of the bytes, or nil.
 	Difference *Difference `json:"difference,omitempty"`
 	Retired    time.Time   `json:"retired,omitzero"` // when, if State is Retired
 }
@@ -41,16 +41,16 @@ type Finding struct {
 // replaces reports whether a load takes the place of what was found.
 func (f Finding) replaces() bool { return f.State != Missing }
 
-// A Difference is the first place at which a node's code is not the library's.
+// A Difference is the first place where a node's code differs from the source.
 type Difference struct {
 	Line     int    `json:"line"`                // of the bundle; 1 is the first
 	File     string `json:"file,omitempty"`      // the author's file, or empty for generated code
-	FileLine int    `json:"file_line,omitempty"` // its line
-	Want     string `json:"want"`                // the library's line, at most 160 bytes; empty if it has ended
+	FileLine int    `json:"file_line,omitempty"` // the line of File
+	Want     string `json:"want"`                // the source's line, at most 160 bytes; empty after its end
 	Found    string `json:"found"`               // the node's
 }
 
-// String returns the first place of the difference: the line of the author's file, or that of the bundle where rlfunc generated it.
+// String returns the line of the author's file, or that of the bundle for generated code.
 func (d *Difference) String() string {
 	if d.File == "" {
 		return fmt.Sprintf("line %d of what `rlfunc bundle` prints", d.Line)
@@ -58,7 +58,7 @@ func (d *Difference) String() string {
 	return fmt.Sprintf("%s:%d", d.File, d.FileLine)
 }
 
-// drift says that the node's bytes under lib's version are not lib's, and where they differ first.
+// drift describes a library of the same version with other bytes.
 func drift(lib *fcall.Library, d *Difference) string {
 	return "the server's " + lib.ServerName + " " + lib.Version + " differs from this source, first at " + d.String()
 }

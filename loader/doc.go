@@ -1,20 +1,33 @@
-// Package loader brings libraries onto servers and proves that they are there.
+// Package loader deploys libraries of Redis Functions to servers and verifies them, on a standalone server, Sentinel, Redis
+// Cluster or a ring.
 //
-// A [Target] is where libraries go. [Target.Check] looks at its nodes, [Target.Plan] says what a deploy would do,
-// [Target.Apply] does it, and [Target.Verify] compares byte for byte what each node holds. [Ensure] is for services: at their
-// start they load what is absent and never replace anything.
+// A [Target] is the place of a deploy:
 //
-// Deploys take a lock, and write down in database 0 of the target what they do: [Target.Releases] holds the source of the last releases, so that
-// [Target.PlanRollback] can go back, and [Target.History] says who did what. [Target.PlanRetire] removes a library that no client uses any
-// longer, and leaves a tombstone that keeps it away; services that want to be seen call [Announce].
+//	target, err := loader.Open("redis+cluster://10.0.0.1,10.0.0.2")
+//	defer target.Close()
+//	plan, err := target.Plan(ctx, ratelimit.Library)               // changes nothing
+//	result, err := target.Apply(ctx, plan, loader.ApplyOptions{})  // loads, then reads back
+//	verified, err := target.Verify(ctx, ratelimit.Library)         // compares byte for byte
 //
-// Results are data, by node and library; what a person or a pipeline sees of them is the caller's business. An error of one
-// node never hides what happened on another.
+// A service calls [Ensure] when it starts: it loads a missing library and never replaces one. [Validate] only reports.
 //
-// A library that a server holds is recognised by the line that every bundle has,
+// # Versions
+//
+// The loader recognises a library by the header of its bundle,
 //
 //	-- rlfunc: library=ratelimit version=1.0.0
 //
-// and compared by its bytes. Nothing without that line is ever replaced. The loader does not use FUNCTION FLUSH (it crashes some
-// servers) and FUNCTION RESTORE (its dumps depend on the server's version), and only a rollback puts a lower version in place of a higher one.
+// and compares its bytes. It never replaces code without that header, and only a rollback replaces a higher version. It uses
+// neither FUNCTION FLUSH, which crashes some servers, nor FUNCTION RESTORE, whose dumps depend on the server's version.
+//
+// # Locks and records
+//
+// A deploy holds a lock on the target and on each primary. It records its work in database 0: [Target.Releases] has the source
+// of the last releases, which [Target.PlanRollback] needs, and [Target.History] has the operations. [Target.PlanRetire] removes a
+// library and leaves a tombstone, so that clients do not load it again. Services that call [Announce] are listed as its clients.
+//
+// # Results and errors
+//
+// Results are data, by node and library; the caller prints them. A failure on one node never hides the outcome on another.
+// Every error is an [Error], whose [Reason] errors.Is finds. A Target is safe for concurrent use.
 package loader

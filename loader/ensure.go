@@ -6,15 +6,15 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// Ensure is for a service at its start: it loads the library where it is absent, and never replaces anything, so that an old pod
-// can not undo a deploy. Many replicas may call it at once: one loads, and all of them find it.
+// Ensure is for a service when it starts: it loads the library on primaries that lack it, and never replaces one, so an old pod
+// cannot undo a deploy. Many replicas of a service may call it at once.
 //
-// A higher version of the same major serves as well and is no error. A lower one (ErrOlder), other bytes of the same version
-// (ErrDrifted), a name that something else holds (ErrConflict) and a retired library (ErrRetired) are errors: the first is for a deploy, the
-// others for an operator. The
-// Result tells what each node holds, also beside an error; it is nil if the library or the client can not be used at all.
+// A higher version of the same major version needs no action. A lower version (ErrOlder), other bytes of the same version
+// (ErrDrifted), a name of another library (ErrConflict) and a retired library (ErrRetired) are errors: the first one needs a
+// deploy, the others an operator. The Result lists what each node holds, even beside an error; it is nil if the library or the
+// client is invalid.
 //
-// It looks at primaries only. The user needs +function|list, +function|load for what is absent, and on a cluster +cluster|nodes.
+// The user needs +function|list, +function|load for missing libraries, and +cluster|nodes on a cluster.
 func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Result, error) {
 	if err := checkLibraries("ensure", []*fcall.Library{lib}); err != nil {
 		return nil, err
@@ -40,9 +40,9 @@ func (n *node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
 	r := settled(n, lib, found)
 	if found.State == Missing {
 		r = n.load(ctx, nil, lib, found)
-		if r.Problem != nil && r.Problem.Reason == ErrMoved {
-			// Another replica of the service, of another version, was faster: what it loaded is what there is.
-			if loaded, err := n.list(ctx); err == nil {
+		if r.Problem != nil && r.Problem.Reason == ErrChanged {
+			// Another replica of the service, of another version, was faster.
+			if loaded, err := listAll(ctx, n.Conn); err == nil {
 				found = compare(lib, loaded)
 				if found.State != Missing {
 					r = settled(n, lib, found)
@@ -56,7 +56,7 @@ func (n *node) ensure(ctx context.Context, lib *fcall.Library) StepResult {
 	return r
 }
 
-// settled is the end of an Ensure that finds the name taken.
+// settled returns the result of an Ensure that finds the name taken.
 func settled(n *node, lib *fcall.Library, found Finding) StepResult {
 	r := StepResult{Library: lib.ServerName, From: found.Found, Found: found.Found}
 	fail := func(reason Reason, text string) StepResult {
@@ -74,7 +74,7 @@ func settled(n *node, lib *fcall.Library, found Finding) StepResult {
 	case Drifted:
 		return fail(ErrDrifted, drift(lib, found.Difference)+"; `rlfunc deploy --replace-drifted` replaces it")
 	case Retired:
-		return fail(ErrRetired, "it was retired at "+clockTime(found.Retired)+"; upgrade this client, or bring the library back with `rlfunc deploy` or `rlfunc rollback`")
+		return fail(ErrRetired, "it was retired at "+clockTime(found.Retired)+"; upgrade this client, or restore the library with `rlfunc deploy` or `rlfunc rollback`")
 	case Foreign:
 		return fail(ErrConflict, Conflict{Holder: lib.ServerName}.String())
 	}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-func TestEnsure_loadsOnlyWhatIsAbsent(t *testing.T) {
+func TestEnsure_loadsOnlyMissingLibraries(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	older, newer, drifted := bundle("shop", "1.1.0", "buy"), bundle("shop", "1.3.0", "buy"), edited(lib, "buy", "bid")
 	foreign := &fcall.Library{ServerName: "shop_v1", Code: "#!lua name=shop_v1\nredis.register_function('x', function() return 1 end)"}
@@ -29,8 +29,8 @@ func TestEnsure_loadsOnlyWhatIsAbsent(t *testing.T) {
 		{"newer", newer, loader.StepResult{Outcome: loader.LeftNewer, From: "1.3.0", Found: "1.3.0"}, "", ""},
 		{"older", older, loader.StepResult{Outcome: loader.Failed, From: "1.1.0", Found: "1.1.0"}, loader.ErrOlder, "the node has 1.1.0, and this client was generated from 1.2.0; run `rlfunc deploy`"},
 		{"drifted", drifted, loader.StepResult{Outcome: loader.Failed, From: "1.2.0", Found: "1.2.0"}, loader.ErrDrifted, "differs from this source, first at functions/shop/shop.lua:11; `rlfunc deploy --replace-drifted`"},
-		{"foreign", foreign, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "the name shop_v1 is held"},
-		{"a function is held", holder, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "function SHOP_V1_BUY is held by library legacy"},
+		{"foreign", foreign, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "the name shop_v1 belongs"},
+		{"a function is held", holder, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "function SHOP_V1_BUY belongs to library legacy"},
 	}
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		for _, tt := range tests {
@@ -74,7 +74,7 @@ func inParallel(f func(i int) (*loader.Result, error)) (results []*loader.Result
 	return results, errs
 }
 
-func TestEnsure_twentyReplicasAtOnceAllSucceed(t *testing.T) {
+func TestEnsure_concurrentCallsSucceed(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		clients := make([]*redis.Client, 20)
@@ -97,7 +97,7 @@ func TestEnsure_twentyReplicasAtOnceAllSucceed(t *testing.T) {
 	})
 }
 
-func TestEnsure_twoVersionsAtOnceNeverReplace(t *testing.T) {
+func TestEnsure_concurrentVersionsNeverReplace(t *testing.T) {
 	old, young := bundle("shop", "1.1.0", "buy"), bundle("shop", "1.2.0", "buy")
 	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
 		results, errs := inParallel(func(i int) (*loader.Result, error) {
@@ -118,7 +118,7 @@ func TestEnsure_twoVersionsAtOnceNeverReplace(t *testing.T) {
 	})
 }
 
-func TestEnsure_takesAnEmbeddedServerDirectly(t *testing.T) {
+func TestEnsure_acceptsEmbeddedServer(t *testing.T) {
 	s := embedded.New(embedded.Options{})
 	defer s.Close()
 	r, err := loader.Ensure(t.Context(), s, bundle("shop", "1.2.0", "buy"))

@@ -28,7 +28,7 @@ func ExampleTarget_Apply() {
 	fmt.Println(plan.Summary())
 
 	result, err := target.Apply(ctx, plan, loader.ApplyOptions{})
-	if errors.Is(err, loader.ErrMoved) {
+	if errors.Is(err, loader.ErrChanged) {
 		fmt.Println("plan again:", err)
 		return
 	}

@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/rlfunc/rlfunc/loader/internal/lock"
 )
 
 // SetLockTimes makes locks shorter for a test.
 func SetLockTimes(t *testing.T, ttl, renew time.Duration) {
-	oldTTL, oldRenew := lockTTL, lockRenew
-	lockTTL, lockRenew = ttl, renew
-	t.Cleanup(func() { lockTTL, lockRenew = oldTTL, oldRenew })
+	oldTTL, oldRenew := lock.TTL, lock.RenewEvery
+	lock.TTL, lock.RenewEvery = ttl, renew
+	t.Cleanup(func() { lock.TTL, lock.RenewEvery = oldTTL, oldRenew })
 }
 
-// LockKey is the key of the lock on a node whose CLUSTER NODES has this text.
-var LockKey = memberLockKey
+// LockKey returns the key of the lock on a node whose CLUSTER NODES has this text.
+var LockKey = clusterLockKey
 
-// EventText is what the history keeps of an event with these changes, each of another node.
+// EventText returns what the history stores of an event with these changes, each on another node.
 func EventText(e Event, changes []EventChange) ([]byte, error) {
 	var all []nodeChange
 	for i, c := range changes {

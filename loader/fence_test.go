@@ -7,11 +7,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-func TestFence_aDeployerThatSleptPastItsLockLoadsNothing(t *testing.T) {
+func TestFence_pausedDeployerLoadsNothing(t *testing.T) {
 	older, lib, newer := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy"), bundle("shop", "1.2.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		for name, moment := range map[string][]string{"before it looks at the lock": atLock, "after it has looked": atQueue, "at the last moment": atExec} {
@@ -29,7 +29,7 @@ func TestFence_aDeployerThatSleptPastItsLockLoadsNothing(t *testing.T) {
 				says(t, err, loader.ErrLockLost, "load shop_v1 on "+e.Addr+": the lock was lost", "nothing was loaded")
 				equal(t, "outcomes", []string{"shop_v1 failed lock_lost"}, outcomes(r))
 				equal(t, "code", newer.Code, held(t, client, "shop_v1"))
-				// The lock that it gives back is not its own any more.
+				// The lock that it releases is no longer its own.
 				equal(t, "the third one's lock", int64(1), client.Exists(t.Context(), lockOfOne).Val())
 				equal(t, "history", []string{
 					"deploy by anna failed: shop_v1 1.0.0>1.1.0 failed",
@@ -40,7 +40,7 @@ func TestFence_aDeployerThatSleptPastItsLockLoadsNothing(t *testing.T) {
 	})
 }
 
-func TestFence_whatAnotherToolLoadedIsNotOverwritten(t *testing.T) {
+func TestFence_keepsLoadOfAnotherTool(t *testing.T) {
 	older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	theirs := edited(older, "return '1.0.0'", "return 'a hotfix'")
 	foreign := &fcall.Library{ServerName: "shop_v1", Code: "#!lua name=shop_v1\nredis.register_function('shop_v1_buy', function() return 1 end)"}
@@ -52,15 +52,15 @@ func TestFence_whatAnotherToolLoadedIsNotOverwritten(t *testing.T) {
 					put(t, client, older.Code)
 					slow := interrupted(t, e, func() { put(t, client, tool.Code) }, moment...)
 					r, err := apply(slow, plan(t, client, lib), loader.ApplyOptions{})
-					says(t, err, loader.ErrMoved, "load shop_v1 on "+e.Addr+": another tool changed it meanwhile (it was 1.0.0 and is ", "plan again")
-					equal(t, "outcomes", []string{"shop_v1 failed moved"}, outcomes(r))
+					says(t, err, loader.ErrChanged, "load shop_v1 on "+e.Addr+": another tool changed it meanwhile (it was 1.0.0 and is ", "plan again")
+					equal(t, "outcomes", []string{"shop_v1 failed changed"}, outcomes(r))
 					equal(t, "code", tool.Code, held(t, client, "shop_v1"))
 				})
 				t.Run(name+" "+what+" where nothing was", func(t *testing.T) {
 					client := e.Client(t)
 					slow := interrupted(t, e, func() { put(t, client, tool.Code) }, moment...)
 					_, err := apply(slow, plan(t, client, lib), loader.ApplyOptions{})
-					says(t, err, loader.ErrMoved, "load shop_v1 on "+e.Addr)
+					says(t, err, loader.ErrChanged, "load shop_v1 on "+e.Addr)
 					equal(t, "code", tool.Code, held(t, client, "shop_v1"))
 				})
 			}
@@ -68,7 +68,7 @@ func TestFence_whatAnotherToolLoadedIsNotOverwritten(t *testing.T) {
 	})
 }
 
-func TestFence_whoWasFasterWithTheSameIsNoError(t *testing.T) {
+func TestFence_sameLoadByAnotherToolSucceeds(t *testing.T) {
 	older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		for name, moment := range map[string][]string{"before it looks again": atLock, "at the last moment": atExec} {
@@ -89,7 +89,7 @@ func TestFence_whoWasFasterWithTheSameIsNoError(t *testing.T) {
 	})
 }
 
-func TestFence_aRefusedCommandLeavesTheConnectionUsable(t *testing.T) {
+func TestFence_connectionUsableAfterRejection(t *testing.T) {
 	// The first library is refused when it is queued or run; the second goes over the same connection.
 	lib, second := bundle("shop", "1.0.0", "buy"), bundle("other", "1.0.0", "look")
 	lib.Code += "x x\n"
@@ -98,7 +98,7 @@ func TestFence_aRefusedCommandLeavesTheConnectionUsable(t *testing.T) {
 		says(t, err, loader.ErrRejected, "shop_v1")
 		equal(t, "outcomes", []string{"shop_v1 failed rejected", "other_v1 loaded"}, outcomes(r))
 		e2 := history(t, client)[0]
-		equal(t, "event", loader.Partly, e2.Outcome)
+		equal(t, "event", loader.EventPartial, e2.Outcome)
 		if !strings.Contains(e2.Changes[0].Problem, "the server refuses the library") {
 			t.Errorf("the history does not say why: %+v", e2.Changes[0])
 		}

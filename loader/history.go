@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 )
 
-// keptEvents is how many events are kept. An operation writes two: when it begins and when it ends.
+// keptEvents is the number of stored events. An operation stores two: at its beginning and at its end.
 const keptEvents = 1000
 
-// An Op is what is done to a target.
+// An Op is an operation on a target.
 type Op string
 
 // The operations.
@@ -21,29 +20,29 @@ const (
 	OpRetire   Op = "retire"
 )
 
-// An EventOutcome is how an operation ended.
+// An EventOutcome is the result of an operation.
 type EventOutcome string
 
 // The outcomes of operations.
 const (
-	// Unfinished: no end was written. The operation runs, or its process died; then running it again finishes the job.
-	Unfinished EventOutcome = "unfinished"
-	Done       EventOutcome = "done"
-	Partly     EventOutcome = "partly" // some nodes have it, others failed
-	Fruitless  EventOutcome = "failed" // nothing was changed
+	// EventUnfinished: the operation runs, or its process died. Running it again then finishes it.
+	EventUnfinished EventOutcome = "unfinished"
+	EventDone       EventOutcome = "done"
+	EventPartial    EventOutcome = "partly" // some nodes were changed, others failed
+	EventFailed     EventOutcome = "failed" // nothing was changed
 )
 
-// An Event is one operation that changed a target, or set out to.
+// An Event is one operation on a target.
 type Event struct {
 	ID      string        `json:"id"`
 	Op      Op            `json:"op"`
 	By      string        `json:"by"`
-	At      time.Time     `json:"at"`               // when it began, by the server's clock
-	Ended   time.Time     `json:"ended,omitzero"`   // when it ended
+	At      time.Time     `json:"at"`               // the beginning, by the server's clock
+	Ended   time.Time     `json:"ended,omitzero"`   // the end; zero while unfinished
 	Outcome EventOutcome  `json:"outcome"`          //
-	Changes []EventChange `json:"changes"`          // what was to be changed, and its outcome
-	More    int           `json:"more,omitempty"`   // how many changes were left out to keep the event small
-	Forced  []string      `json:"forced,omitempty"` // of a retire: the first clients that were seen and overruled
+	Changes []EventChange `json:"changes"`          // the planned changes with their outcomes
+	More    int           `json:"more,omitempty"`   // number of changes left out to keep the event small
+	Forced  []string      `json:"forced,omitempty"` // of a forced retire: the first clients in use
 }
 
 // An EventChange is the same change of one library on one or more nodes.
@@ -51,26 +50,26 @@ type EventChange struct {
 	Library string   `json:"library"`
 	From    string   `json:"from,omitempty"`
 	To      string   `json:"to,omitempty"`
-	Outcome Outcome  `json:"outcome,omitempty"` // empty until the end
+	Outcome Outcome  `json:"outcome,omitempty"` // empty while unfinished
 	Problem string   `json:"problem,omitempty"`
-	Count   int      `json:"count"` // how many nodes
+	Count   int      `json:"count"` // number of nodes
 	Nodes   []string `json:"nodes"` // the first of them, by address
 }
 
-// What an event keeps. All events together take keptEvents times maxEvent at most.
+// Bounds of an event. All events together take at most keptEvents times maxEvent.
 const (
 	maxEvent   = 4 << 10 // bytes
 	keptNodes  = 3
 	keptForced = 10
 )
 
-// A nodeChange is a change on one node; Count and Nodes are of no use in it.
+// A nodeChange is a change on one node. Its Count and Nodes are unused.
 type nodeChange struct {
 	node string
 	EventChange
 }
 
-// grouped puts the same changes of several nodes together.
+// grouped merges equal changes of several nodes.
 func grouped(changes []nodeChange) []EventChange {
 	type key struct {
 		library, from, to, problem string
@@ -94,7 +93,7 @@ func grouped(changes []nodeChange) []EventChange {
 	return groups
 }
 
-// text is the event as JSON, of maxEvent bytes at most. What ended well is left out first.
+// text returns the event as JSON, at most maxEvent bytes. It drops successful changes first.
 func (e Event) text() ([]byte, error) {
 	e.Changes = slices.Clone(e.Changes)
 	for {
@@ -113,18 +112,18 @@ func (e Event) text() ([]byte, error) {
 	}
 }
 
-// History lists the last operations on the target, the newest first. An operation that found nothing to do is none.
+// History lists the last operations on the target, the newest first. Operations without changes are not recorded.
 func (t *Target) History(ctx context.Context, last int) ([]Event, error) {
-	b, done, err := t.records(ctx)
+	rec, done, err := t.openRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return b.events(ctx, last)
+	return rec.events(ctx, last)
 }
 
-func (b book) events(ctx context.Context, last int) ([]Event, error) {
-	reply, err := b.read(ctx, "LRANGE", keyHistory, -2*max(last, 1), -1)
+func (rec records) events(ctx context.Context, last int) ([]Event, error) {
+	reply, err := rec.read(ctx, "LRANGE", keyHistory, -2*max(last, 1), -1)
 	if err != nil {
 		return nil, err
 	}
@@ -148,41 +147,14 @@ func (b book) events(ctx context.Context, last int) ([]Event, error) {
 	return events[:min(len(events), max(last, 1))], nil
 }
 
-// event appends an event: once when it begins, and whole once more when it ends.
-func (b book) event(ctx context.Context, e Event) error {
+// event appends an event, once when it begins and once when it ends.
+func (rec records) event(ctx context.Context, e Event) error {
 	text, err := e.text()
 	if err != nil {
 		return err
 	}
-	if err := b.write(ctx, "RPUSH", keyHistory, string(text)); err != nil {
+	if err := rec.write(ctx, "RPUSH", keyHistory, string(text)); err != nil {
 		return err
 	}
-	return b.write(ctx, "LTRIM", keyHistory, -keptEvents, -1)
-}
-
-// readTime reads the reply to TIME.
-func readTime(reply any) (time.Time, error) {
-	parts, _ := reply.([]any)
-	if len(parts) == 2 {
-		seconds, okS := number(parts[0])
-		micros, okM := number(parts[1])
-		if okS && okM {
-			return time.Unix(seconds, micros*1000).UTC().Truncate(time.Millisecond), nil
-		}
-	}
-	return time.Time{}, listError("TIME answered with something else than two numbers")
-}
-
-// number reads an integer in any form that a server gives one: a time in ms has 13 digits, which a double holds exactly.
-func number(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), true
-	case string:
-		f, err := strconv.ParseFloat(v, 64)
-		return int64(f), err == nil
-	}
-	return 0, false
+	return rec.write(ctx, "LTRIM", keyHistory, -keptEvents, -1)
 }

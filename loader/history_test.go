@@ -9,7 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-func TestHistory_anEventTakesFourKiBAtMost(t *testing.T) {
+func TestHistory_eventTakesAtMost4KiB(t *testing.T) {
 	var same, different []loader.EventChange
 	for i := range 1000 {
 		c := loader.EventChange{Library: fmt.Sprintf("shop%d_v1", i%5), From: "1.0.0", To: "1.1.0", Outcome: loader.Upgraded}

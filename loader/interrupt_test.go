@@ -9,11 +9,11 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-func TestApply_anInterruptionStopsBetweenLoads(t *testing.T) {
+func TestApply_interruptionStopsBetweenLoads(t *testing.T) {
 	first, second, third := bundle("shop", "1.0.0", "buy"), bundle("other", "1.0.0", "look"), bundle("more", "1.0.0", "see")
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -28,7 +28,7 @@ func TestApply_anInterruptionStopsBetweenLoads(t *testing.T) {
 		equal(t, "the first", first.Code, held(t, client, "shop_v1"))
 		equal(t, "the second", "", held(t, client, "other_v1"))
 		equal(t, "locks", int64(0), client.Exists(t.Context(), leaseOfOne, lockOfOne).Val())
-		equal(t, "outcome in the history", loader.Partly, history(t, client)[0].Outcome)
+		equal(t, "outcome in the history", loader.EventPartial, history(t, client)[0].Outcome)
 
 		r, err = apply(client, p, loader.ApplyOptions{})
 		equal(t, "error", nil, err)
@@ -62,7 +62,7 @@ func ringOf(t *testing.T, n int, hooks func(addr string) redis.Hook) (*redis.Rin
 	return ring, addrs
 }
 
-func TestApply_anInterruptionDoesNotWaitForASilentNode(t *testing.T) {
+func TestApply_interruptionDoesNotWaitForSilentNode(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	silent := make(chan struct{})
 	defer close(silent)
@@ -84,7 +84,7 @@ func TestApply_anInterruptionDoesNotWaitForASilentNode(t *testing.T) {
 	equal(t, "outcomes on the silent node", []string{"failed outcome_unknown", "not_started interrupted"}, byNode(r)[stuck])
 }
 
-func TestRetire_anInterruptionIsSaid(t *testing.T) {
+func TestRetire_reportsInterruption(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	lib := bundle("shop", "1.0.0", "buy")

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 // A watch is a client's hook that is asked before each command, and each command of a pipeline.
@@ -69,7 +69,7 @@ func (m *meeting) wait(who string) {
 	}
 }
 
-func TestLock_allNodesAreLockedAndFreedAtOnce(t *testing.T) {
+func TestLock_locksNodesConcurrently(t *testing.T) {
 	const nodes = 5
 	taken, freed := meet(t, "locks taken", nodes), meet(t, "locks freed", nodes)
 	ring, _ := ringOf(t, nodes, func(addr string) redis.Hook {
@@ -89,7 +89,7 @@ func TestLock_allNodesAreLockedAndFreedAtOnce(t *testing.T) {
 }
 
 // The locks of all nodes live on, also where one does not answer to its renewal.
-func TestLock_aSilentNodeDoesNotKeepOthersFromTheirRenewal(t *testing.T) {
+func TestLock_silentNodeDoesNotBlockRenewal(t *testing.T) {
 	loader.SetLockTimes(t, 30*time.Second, 5*time.Millisecond)
 	silence := make(chan struct{})
 	defer close(silence)
@@ -131,7 +131,7 @@ func TestLock_aSilentNodeDoesNotKeepOthersFromTheirRenewal(t *testing.T) {
 	equal(t, "error and changes", []any{nil, nodes}, []any{err, r.Changed()})
 }
 
-func TestLock_aLockThatIsLostIsAnErrorAlsoWhenAllIsLoaded(t *testing.T) {
+func TestLock_lostLockIsAnErrorAfterFullLoad(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		for name, key := range map[string]string{"of the target": leaseOfOne, "of the node": lockOfOne} {
@@ -159,7 +159,7 @@ func TestLock_aLockThatIsLostIsAnErrorAlsoWhenAllIsLoaded(t *testing.T) {
 }
 
 // The keys of fences are chosen by the slots that nodes own. Two deployers who see other slots choose other keys; the lease is one key.
-func TestCluster_slotsThatMoveDoNotLetTwoDeployersIn(t *testing.T) {
+func TestCluster_migratingSlotsKeepLockExclusive(t *testing.T) {
 	c := engines.OnPath(t).StartCluster(t, 2, 0)
 	a, b := c.Primaries[0], c.Primaries[1]
 	target := loader.NewTarget(c.Client(t))
@@ -190,7 +190,7 @@ func TestCluster_slotsThatMoveDoNotLetTwoDeployersIn(t *testing.T) {
 	says(t, refused, loader.ErrLocked, "deploy: anna has held the lock")
 }
 
-func TestLocks_aDeployerThatHoldsTheTargetIsOneLine(t *testing.T) {
+func TestLocks_listsDeployerOnce(t *testing.T) {
 	ring, _ := ringOf(t, 3, func(string) redis.Hook { return nil })
 	target := loader.NewTarget(ring)
 	var during []loader.Lock

@@ -8,11 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/bundle"
+	"github.com/rlfunc/rlfunc/loader/internal/lock"
 )
 
-// load puts a library on a node, in place of what the node held a moment ago, and reads it back. Under a lock it replaces that only if it is
-// still there.
-func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, before Finding) StepResult {
+// load loads a library in place of what the node held before, and reads it back. With a lock it loads only if the node still
+// holds that.
+func (n *node) load(ctx context.Context, l *lock.Lock, lib *fcall.Library, before Finding) StepResult {
 	err := n.put(ctx, l, lib, before)
 	r := StepResult{Library: lib.ServerName, Outcome: Loaded, From: before.Found}
 	fail := func(e *Error) StepResult {
@@ -30,16 +32,18 @@ func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, before Fin
 	var answer redis.Error
 	refused := errors.As(err, &answer)
 	if err != nil {
-		e := judge("load", lib.ServerName, n.Addr, true, err)
+		e := classify("load", lib.ServerName, n.Addr, true, err)
 		if e.Reason != ErrRejected && e.Reason != ErrOutcomeUnknown {
-			return fail(e) // it is sure that nothing was loaded
+			return fail(e) // certainly nothing was loaded
 		}
 	}
-	look := n.listOne
+	var loaded []LoadedLibrary
+	var lookErr error
 	if refused {
-		look = func(ctx context.Context, _ string) ([]LoadedLibrary, error) { return n.list(ctx) } // any of them may be the cause
+		loaded, lookErr = listAll(ctx, n.Conn) // any library may be the cause
+	} else {
+		loaded, lookErr = listOne(ctx, n.Conn, lib.ServerName)
 	}
-	loaded, lookErr := look(ctx, lib.ServerName)
 	if lookErr != nil {
 		return fail(unverified(n, lib, err, refused, lookErr))
 	}
@@ -47,7 +51,7 @@ func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, before Fin
 	r.Found = after.Found
 	switch {
 	case after.State == Same && refused:
-		r.Outcome = Already // somebody else was faster
+		r.Outcome = Already // another deployer was faster
 	case after.State == Same && before.State == Drifted:
 		r.Outcome = Replaced
 	case after.State == Same && before.State == Newer:
@@ -55,36 +59,36 @@ func (n *node) load(ctx context.Context, l *lock, lib *fcall.Library, before Fin
 	case after.State == Same && before.State != Missing && before.State != Retired:
 		r.Outcome = Upgraded
 	case after.State == Same:
-		// Loaded, also where the reply was lost: these are the bytes.
+		// Loaded, even if the reply was lost: these are the bytes.
 	case refused:
 		return fail(explain(n, lib, before, after, loaded, answer))
 	case err == nil:
 		return fail(&Error{
-			Op: "load", Library: lib.ServerName, Node: n.Addr, Reason: ErrMoved,
-			Text: "it was loaded, but the node holds something else now (" + describe(after) + "); is another deploy running? plan again",
+			Op: "load", Library: lib.ServerName, Node: n.Addr, Reason: ErrChanged,
+			Text: "it was loaded, but the node holds something else now (" + describe(after) + "); another deploy may be running; plan again",
 		})
 	default:
 		return fail(&Error{
 			Op: "load", Library: lib.ServerName, Node: n.Addr, Reason: ErrOutcomeUnknown, Cause: err,
-			Text: "the connection broke while it was loading (" + plainText(err) + "); a look right after found it " + describe(after) + "; deploy again",
+			Text: "the connection broke during the load (" + plainText(err) + "); right after, it was " + describe(after) + "; deploy again",
 		})
 	}
 	return r
 }
 
-func (n *node) put(ctx context.Context, l *lock, lib *fcall.Library, before Finding) error {
+func (n *node) put(ctx context.Context, l *lock.Lock, lib *fcall.Library, before Finding) error {
 	if l != nil {
-		return l.put(ctx, n, lib, before)
+		return n.loadLocked(ctx, l, lib, before)
 	}
 	args := []any{"FUNCTION", "LOAD"}
 	if before.replaces() {
 		args = append(args, "REPLACE")
 	}
-	_, err := n.do(ctx, true, append(args, lib.Code)...)
+	_, err := n.Do(ctx, true, append(args, lib.Code)...)
 	return err
 }
 
-// unverified is a load that nobody could look at afterwards.
+// unverified returns the error of a load that could not be read back.
 func unverified(n *node, lib *fcall.Library, err error, refused bool, lookErr error) *Error {
 	if refused {
 		return rejected("load", lib, n.Addr, err)
@@ -92,27 +96,27 @@ func unverified(n *node, lib *fcall.Library, err error, refused bool, lookErr er
 	e := &Error{Op: "load", Library: lib.ServerName, Node: n.Addr, Reason: ErrOutcomeUnknown, Cause: lookErr}
 	if err != nil {
 		e.Cause = err
-		e.Text = "the connection broke while it was loading (" + plainText(err) + "), and it could not be read back; run verify, then deploy again"
+		e.Text = "the connection broke during the load (" + plainText(err) + "), and it could not be read back; run verify, then deploy again"
 		return e
 	}
-	e.Text = "the server took it, but it could not be read back (" + judge("", "", "", false, lookErr).Text + "); run verify"
+	e.Text = "the server loaded it, but it could not be read back (" + classify("", "", "", false, lookErr).Text + "); run verify"
 	return e
 }
 
 var notInNames = regexp.MustCompile(`\W+`)
 
-// explain finds what on the node made the server refuse the library. Replies say it in words; the names that they mention are
-// looked up instead.
+// explain finds the library on the node that made the server refuse a load. Texts of replies differ between servers, so explain
+// looks up the names that they contain.
 func explain(n *node, lib *fcall.Library, before, after Finding, loaded []LoadedLibrary, answer redis.Error) *Error {
 	e := &Error{Op: "load", Library: lib.ServerName, Node: n.Addr, Cause: answer}
 	if before.State != after.State || before.Digest != after.Digest {
-		e.Reason = ErrMoved
-		e.Text = "somebody else changed it meanwhile (it was " + describe(before) + " and is " + describe(after) + "); plan again"
+		e.Reason = ErrChanged
+		e.Text = "it changed meanwhile (it was " + describe(before) + " and is " + describe(after) + "); plan again"
 		return e
 	}
-	names := registered(lib.Code)
+	names := bundle.Functions(lib.Code)
 	if !bundlePosition.MatchString(answer.Error()) {
-		// A name that the code puts together is in the reply only; replies about the code have a position instead.
+		// A name that the code computes is in the reply only. Replies about the code have a position instead.
 		names = append(names, notInNames.Split(answer.Error(), -1)...)
 	}
 	if c := conflictOf(lib.ServerName, names, loaded); c != nil {
@@ -122,15 +126,15 @@ func explain(n *node, lib *fcall.Library, before, after Finding, loaded []Loaded
 	return rejected("load", lib, n.Addr, answer)
 }
 
-// describe is a finding in a few words.
+// describe describes a finding briefly.
 func describe(f Finding) string {
 	switch f.State {
 	case Missing:
-		return "absent"
+		return "missing"
 	case Retired:
 		return "retired"
 	case Foreign:
-		return "a library that is not ours"
+		return "another library"
 	case Drifted:
 		return f.Found + " with other bytes"
 	}

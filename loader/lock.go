@@ -9,31 +9,23 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/cluster"
+	"github.com/rlfunc/rlfunc/loader/internal/lock"
 )
 
-// A lock outlives its owner by less than lockTTL, and is renewed each lockRenew: two renewals may fail before half of its life is over.
-var (
-	lockTTL   = 30 * time.Second
-	lockRenew = 5 * time.Second
-)
-
-const lockPoll = 200 * time.Millisecond
-
-// LockOptions say who changes a target, and how long another deployer is waited for.
+// LockOptions name the operator of an operation, and bound its wait for another deployer.
 type LockOptions struct {
-	// By is written into the lock, the records and the history: a person, or the address of a pipeline's run, at most 200 bytes. Defaults to
-	// user@host and the number of the process.
+	// By goes into the lock, the records and the history: an operator or the URL of a pipeline run, at most 200 bytes.
+	// Defaults to user@host and the process ID.
 	By string
-	// Wait is how long to wait for the end of another deployer. Defaults to not waiting.
+	// Wait bounds the wait for another deployer. Defaults to no wait.
 	Wait time.Duration
-	// OnWait is called once with the ErrLocked that is waited out. Defaults to nothing.
+	// OnWait is called once with the ErrLocked that Wait waits out. Defaults to nothing.
 	OnWait func(*Error)
 }
 
@@ -51,36 +43,122 @@ func (o LockOptions) by() string {
 	return fmt.Sprintf("%s@%s (pid %d)", name, host, os.Getpid())
 }
 
-// A ticket is what a lock's key holds. Its text is unique: the lock belongs to the process that wrote the same text.
-type ticket struct {
-	By    string    `json:"by"`
-	Op    Op        `json:"op"`
-	Since time.Time `json:"since"`
-	Token string    `json:"token"`
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
-// locks are those of an operation: a lease on one key of the target, which two operations cannot hold at once wherever its slot goes, and then
-// a fence on each primary, which loads are guarded by. Each is renewed from the moment in which it is taken.
+// A Lock is held by a deployer on a target or on one node. It expires unless the deployer renews it, every 5 s.
+type Lock struct {
+	Node    string    `json:"node,omitempty"` // empty for the target as a whole
+	By      string    `json:"by"`             // the deployer
+	Op      Op        `json:"op"`             // its operation
+	Since   time.Time `json:"since"`          // by the deployer's clock
+	Expires time.Time `json:"expires"`
+
+	token string
+}
+
+// lockOf returns the public form of a lock's holder, or nil.
+func lockOf(node string, h *lock.Holder) *Lock {
+	if h == nil {
+		return nil
+	}
+	return &Lock{Node: node, By: h.By, Op: Op(h.Op), Since: h.Since, Expires: h.Expires, token: h.Token}
+}
+
+// Locks lists the deployers that hold the target or one of its nodes. They are at work, or died less than 30 s ago. The list
+// leaves out the node locks of the deployer that holds the target.
+func (t *Target) Locks(ctx context.Context) ([]Lock, error) {
+	s, err := t.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	holder, err := lock.Read(ctx, s.records.server, keyLease)
+	if err != nil {
+		return nil, classifyRecordError("read the lock", "", err)
+	}
+	lease := lockOf("", holder)
+	onNodes := make([]*Lock, len(s.nodes))
+	errs := make([]error, len(s.nodes))
+	onEach(s.nodes, func(i int, n *node) {
+		if n.problem != nil {
+			return
+		}
+		key, err := n.lockKey(ctx, n.ask(ctx).server)
+		if err == nil && key != "" {
+			var holder *lock.Holder
+			holder, err = lock.Read(ctx, n.Conn, key)
+			onNodes[i] = lockOf(n.Addr, holder)
+		}
+		if err != nil {
+			errs[i] = classifyRecordError("read the lock", n.Addr, err)
+		}
+	})
+	locks := []Lock{}
+	if lease != nil {
+		locks = append(locks, *lease)
+	}
+	for _, l := range onNodes {
+		if l != nil && (lease == nil || l.token != lease.token) {
+			locks = append(locks, *l)
+		}
+	}
+	return locks, errors.Join(errs...)
+}
+
+// lockKey returns the key of the node's lock, or "" if the node owns no hash slots.
+func (n *node) lockKey(ctx context.Context, server Server) (string, error) {
+	if !server.Cluster {
+		return keyLock, nil
+	}
+	reply, err := n.Do(ctx, false, "CLUSTER", "NODES")
+	if err != nil {
+		return "", err
+	}
+	text, _ := reply.(string)
+	return clusterLockKey(text)
+}
+
+// clusterLockKey returns the key of the lock on the node whose CLUSTER NODES has this text. A node takes only keys of its own
+// hash slots, so each primary has its own key.
+func clusterLockKey(nodes string) (string, error) {
+	owned, err := cluster.OwnSlots(nodes)
+	if err != nil {
+		return "", err
+	}
+	number, ok := cluster.TagNumber("deploy:", owned)
+	if !ok {
+		return "", nil
+	}
+	return fmt.Sprintf("rlfunc:{deploy:%d}:lock", number), nil
+}
+
+// locks are the locks of an operation: a lease on one key of the target, which two operations cannot hold at once even while
+// its hash slot migrates, and a fence on each primary, which guards the loads there.
 type locks struct {
 	token string
 	by    string
 
 	mu   sync.Mutex
-	held []*lock
-	stop context.CancelFunc
+	held []*lock.Lock
+	stop context.CancelFunc // ends the renewal
 }
 
-// lockAll takes the lease, then all fences at once, or nothing. A caller without connections that can watch a key, as the embedded server
-// inside this process is, has no locks.
-func lockAll(ctx context.Context, s *session, states []NodeState, op Op, o LockOptions) (*locks, error) {
+// takeLocks takes the lease, then all fences concurrently, or nothing. An embedded server in this process has no locks: its
+// caller cannot watch a key.
+func takeLocks(ctx context.Context, s *session, states []NodeState, op Op, o LockOptions) (*locks, error) {
 	l := &locks{token: rand.Text(), by: o.by()}
-	text, err := json.Marshal(ticket{By: l.by, Op: op, Since: time.Now().UTC().Truncate(time.Second), Token: l.token})
+	text, err := json.Marshal(lock.Ticket{By: l.by, Op: string(op), Since: time.Now().UTC().Truncate(time.Second), Token: l.token})
 	if err != nil {
 		return nil, err
 	}
 	end := time.Now().Add(o.Wait)
-	for told := false; ; {
-		err := l.tryAll(ctx, s, states, op, string(text))
+	for reported := false; ; {
+		err := l.try(ctx, s, states, op, string(text))
 		if err == nil {
 			return l, nil
 		}
@@ -88,54 +166,61 @@ func lockAll(ctx context.Context, s *session, states []NodeState, op Op, o LockO
 		if err.Reason != ErrLocked || time.Now().After(end) {
 			return nil, err
 		}
-		if !told && o.OnWait != nil {
+		if !reported && o.OnWait != nil {
 			o.OnWait(err)
 		}
-		told = true
+		reported = true
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(lockPoll/2 + mathrand.N(lockPoll)):
+		case <-time.After(100*time.Millisecond + mathrand.N(200*time.Millisecond)):
 		}
 	}
 }
 
-func (l *locks) tryAll(ctx context.Context, s *session, states []NodeState, op Op, value string) *Error {
+func (l *locks) try(ctx context.Context, s *session, states []NodeState, op Op, value string) *Error {
 	renewal, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
-	if client, ok := s.book.caller.(watcher); ok {
-		lease := &lock{node: s.book.node(), client: client, key: keyLease, value: value}
-		if err := l.take(ctx, renewal, lease, op); err != nil {
+	if client, ok := s.records.server.Caller.(lock.Watcher); ok {
+		if err := l.take(ctx, renewal, lock.New("", s.records.server, client, keyLease, value), op); err != nil {
 			return err
 		}
 	}
 	errs := make([]*Error, len(s.nodes))
 	onEach(s.nodes, func(i int, n *node) {
-		if n.client == nil || !n.loadable() || states[i].Problem != nil {
+		if n.Client == nil || !n.loadable() || states[i].Problem != nil {
 			return
 		}
 		key, err := n.lockKey(ctx, states[i].Server)
 		if err != nil {
-			errs[i] = judgeState(string(op), n.Addr, err)
+			errs[i] = classifyRecordError(string(op), n.Addr, err)
 			return
 		}
-		errs[i] = l.take(ctx, renewal, &lock{node: n.unpinned(), client: n.client, key: key, value: value}, op)
+		errs[i] = l.take(ctx, renewal, lock.New(n.Addr, n.Unpinned(), n.Client, key, value), op)
 	})
 	var first *Error
 	for _, err := range errs {
 		if err != nil && (first == nil || first.Reason == ErrLocked && err.Reason != ErrLocked) {
-			first = err // waiting does not help against the others
+			first = err // waiting does not help against other errors
 		}
 	}
 	return first
 }
 
-// take takes a lock and renews it from then on. One that may have been taken is held, too.
-func (l *locks) take(ctx, renewal context.Context, one *lock, op Op) *Error {
-	err := one.take(ctx, op)
+// take takes a lock and starts its renewal. It also holds a lock that it may have taken.
+func (l *locks) take(ctx, renewal context.Context, one *lock.Lock, op Op) *Error {
+	holder, takeErr := one.Take(ctx)
+	var err *Error
+	switch {
+	case holder != nil:
+		err = lockedError(op, one.Key, lockOf(one.Addr, holder))
+	case errors.Is(takeErr, lock.ErrContended):
+		err = &Error{Op: string(op), Node: one.Addr, Reason: ErrLocked, Text: takeErr.Error()}
+	case takeErr != nil:
+		err = classifyRecordError(string(op), one.Addr, takeErr)
+	}
 	if err == nil || !err.answered() {
-		one.done = make(chan struct{})
-		go one.renew(renewal)
+		one.StartRenewal(renewal)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.held = append(l.held, one)
@@ -143,24 +228,23 @@ func (l *locks) take(ctx, renewal context.Context, one *lock, op Op) *Error {
 	return err
 }
 
-// fence is the node's; nil for a caller without connections.
-func (l *locks) fence(n *node) *lock {
-	for _, one := range l.held {
-		if one.client == watcher(n.client) && one.key != keyLease {
-			return one
-		}
+// fence returns the lock on a node, or nil for a caller without connections.
+func (l *locks) fence(n *node) *lock.Lock {
+	i := slices.IndexFunc(l.held, func(one *lock.Lock) bool { return one.On(n.Client) && one.Key != keyLease })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return l.held[i]
 }
 
-// release ends the renewal and deletes the locks, all at once, also when ctx is over. The error is ErrLockLost if one of them belonged to this
-// process no longer.
+// release ends the renewal and deletes all locks concurrently, even if ctx is over. The error is ErrLockLost if another process
+// may have held one of them meanwhile.
 func (l *locks) release(ctx context.Context) *Error {
 	l.stop()
 	lost := make([]bool, len(l.held))
 	var wg sync.WaitGroup
 	for i, one := range l.held {
-		wg.Go(func() { lost[i] = !one.giveBack(ctx) })
+		wg.Go(func() { lost[i] = !one.Release(ctx) })
 	}
 	wg.Wait()
 	var first *Error
@@ -170,7 +254,7 @@ func (l *locks) release(ctx context.Context) *Error {
 		case !lost[i]:
 		case first == nil:
 			first = &Error{
-				Op: "keep the lock", Node: one.node.Addr, Reason: ErrLockLost,
+				Op: "keep the lock", Node: one.Addr, Reason: ErrLockLost,
 				Text: "the lock expired or was removed before the operation ended, and another deployer may have been at work; see `rlfunc history`, then run `rlfunc plan`",
 			}
 		default:
@@ -184,115 +268,15 @@ func (l *locks) release(ctx context.Context) *Error {
 	return first
 }
 
-// A watcher is a client that can delete a key on condition.
-type watcher interface {
-	fcall.Caller
-	Watch(ctx context.Context, fn func(*redis.Tx) error, keys ...string) error
+func lockedError(op Op, key string, l *Lock) *Error {
+	e := &Error{Op: string(op), Node: l.Node, Reason: ErrLocked, Lock: l}
+	if l.Expires.IsZero() {
+		e.Text = fmt.Sprintf("%s has the lock's key, and it never expires; nothing was changed; if no deploy runs: DEL %s", l.By, key)
+		return e
+	}
+	e.Text = fmt.Sprintf("%s has held the lock since %s for a %s; it expires at %s unless it is renewed; nothing was changed",
+		l.By, clockTime(l.Since), l.Op, clockTime(l.Expires))
+	return e
 }
 
-// A lock is a key that this process holds on a server, or a server that takes no keys.
-type lock struct {
-	node   *node
-	client watcher
-	key    string // empty for a primary without slots
-	value  string
-
-	done chan struct{} // closed when it is renewed no longer
-	at   time.Time     // when it was last taken or renewed
-	gone bool          // it has expired, or another has it
-}
-
-// take takes the lock, unless another holds it.
-func (l *lock) take(ctx context.Context, op Op) *Error {
-	l.at = time.Now()
-	if l.key == "" {
-		return nil
-	}
-	for range 3 {
-		_, err := l.node.do(ctx, true, "SET", l.key, l.value, "NX", "PX", lockTTL.Milliseconds())
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, redis.Nil) {
-			return judgeState(string(op), l.node.Addr, err)
-		}
-		holder, err := l.node.holder(ctx, l.key)
-		if err != nil {
-			return judgeState(string(op), l.node.Addr, err)
-		}
-		if holder != nil {
-			return locked(op, l.key, holder)
-		}
-	}
-	return &Error{Op: string(op), Node: l.node.Addr, Reason: ErrLocked, Text: "other deployers take the lock by turns; try again"}
-}
-
-// renew keeps the lock alive until ctx ends. A lock that is lost is not taken again: another deployer may have been there, and the fence stops
-// this one. GETEX says in one step what the key held and lets it live; to prolong the lock of another once is harmless.
-func (l *lock) renew(ctx context.Context) {
-	defer close(l.done)
-	if l.key == "" {
-		return
-	}
-	tick := time.NewTicker(lockRenew)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		sent := time.Now()
-		try, cancel := context.WithTimeout(ctx, lockRenew)
-		reply, err := l.node.do(try, true, "GETEX", l.key, "PX", lockTTL.Milliseconds())
-		cancel()
-		switch {
-		case err == nil && reply == l.value:
-			l.at = sent
-		case err == nil || errors.Is(err, redis.Nil):
-			l.gone = true
-			return
-		}
-	}
-}
-
-var errNotOwn = errors.New("the lock belongs to another process")
-
-// giveBack deletes the lock, and reports whether it was this process's own until then. A lock that cannot be deleted expires.
-func (l *lock) giveBack(ctx context.Context) bool {
-	<-l.done
-	if l.key == "" || l.gone {
-		return !l.gone
-	}
-	ctx, cancel := ending(ctx)
-	defer cancel()
-	err := error(redis.TxFailedErr)
-	for range 3 { // a renewal whose reply was not waited for touches the key once
-		if err = l.delete(ctx); !errors.Is(err, redis.TxFailedErr) {
-			break
-		}
-	}
-	return err == nil || !errors.Is(err, errNotOwn) && time.Since(l.at) < lockTTL
-}
-
-func (l *lock) delete(ctx context.Context) error {
-	return within(ctx, func() error {
-		return l.client.Watch(ctx, func(tx *redis.Tx) error {
-			value, err := tx.Get(ctx, l.key).Result()
-			if errors.Is(err, redis.Nil) || err == nil && value != l.value {
-				return errNotOwn
-			}
-			if err == nil {
-				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Del(ctx, l.key).Err() })
-			}
-			return err
-		}, l.key)
-	})
-}
-
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
-}
+func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 	lockOfOne  = "rlfunc:{deploy}:lock"  // of the node
 )
 
-func TestLock_twoDeployersAtOnceNeverInterleave(t *testing.T) {
+func TestLock_deployersNeverInterleave(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		older := bundle("shop", "1.0.0", "buy")
 		put(t, client, older.Code)
@@ -43,7 +43,7 @@ func TestLock_twoDeployersAtOnceNeverInterleave(t *testing.T) {
 	})
 }
 
-func TestLock_whoDoesNotWaitIsToldWhoHoldsIt(t *testing.T) {
+func TestLock_errorNamesHolder(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		lib := bundle("shop", "1.1.0", "buy")
 		p := plan(t, client, lib)
@@ -70,19 +70,19 @@ func TestLock_whoDoesNotWaitIsToldWhoHoldsIt(t *testing.T) {
 	})
 }
 
-func TestLock_waitingIsToldOnceAndEndsWithTheLock(t *testing.T) {
+func TestLock_waitReportsOnce(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		hold(t, client, "anna", time.Hour)
-		var told []string
+		var reported []string
 		p := plan(t, client, bundle("shop", "1.0.0", "buy"))
 		waiting := loader.LockOptions{Wait: time.Minute, OnWait: func(e *loader.Error) {
-			told = append(told, e.Lock.By)
+			reported = append(reported, e.Lock.By)
 			client.Del(t.Context(), lockOfOne)
 		}}
 		if _, err := apply(client, p, loader.ApplyOptions{Lock: waiting}); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "told", []string{"anna"}, told)
+		equal(t, "reported", []string{"anna"}, reported)
 		// Waiting ends with the context as well.
 		hold(t, client, "anna", time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -94,7 +94,7 @@ func TestLock_waitingIsToldOnceAndEndsWithTheLock(t *testing.T) {
 	})
 }
 
-func TestLock_aKeyThatIsNoneOfOursSaysWhatToDo(t *testing.T) {
+func TestLock_foreignKeyErrorSaysWhatToDo(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		p := plan(t, client, bundle("shop", "1.0.0", "buy"))
 		client.Set(t.Context(), lockOfOne, "mine", 0)
@@ -107,7 +107,7 @@ func TestLock_aKeyThatIsNoneOfOursSaysWhatToDo(t *testing.T) {
 	})
 }
 
-func TestLock_isRenewedWhileTheDeployRuns(t *testing.T) {
+func TestLock_isRenewedDuringDeploy(t *testing.T) {
 	loader.SetLockTimes(t, 300*time.Millisecond, 20*time.Millisecond)
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		if e.Clock != nil {
@@ -127,7 +127,7 @@ func TestLock_isRenewedWhileTheDeployRuns(t *testing.T) {
 	})
 }
 
-func TestLock_aPlanWithNothingToDoTakesNone(t *testing.T) {
+func TestLock_planWithoutChangesTakesNone(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		lib := bundle("shop", "1.0.0", "buy")
 		put(t, client, lib.Code)

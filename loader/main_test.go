@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -32,7 +32,7 @@ func bundle(name, version string, functions ...string) *fcall.Library {
 	}
 }
 
-// edited is the library after a change that nobody gave a version.
+// edited is the library after a change without a new version.
 func edited(lib *fcall.Library, old, by string) *fcall.Library {
 	changed := *lib
 	changed.Code = strings.Replace(lib.Code, old, by, 1)
@@ -47,7 +47,7 @@ func onEngines(t *testing.T, f func(t *testing.T, e engines.Engine, client *redi
 	}
 }
 
-// onOwnServers is onEngines without what a test can not have: the server of somebody else, and what the embedded engine lacks.
+// onOwnServers is onEngines without external servers and without the embedded engine, where a test cannot control them.
 func onOwnServers(t *testing.T, f func(t *testing.T, e engines.Engine, client *redis.Client)) {
 	t.Helper()
 	for _, e := range engines.Real(t) {

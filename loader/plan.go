@@ -6,34 +6,35 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 )
 
-// An Action is what a deploy does about one library on one node.
+// An Action is the step of a deploy for one library on one node.
 type Action string
 
-// The actions. A deploy loads for Load and Upgrade, is content with Keep, KeepNewer and Follow, and is blocked by the others.
+// The actions. Load, Upgrade and Downgrade load a library. Keep, KeepNewer and Follow do nothing. The others block a deploy.
 const (
-	Load      Action = "load"      // the node does not have it
+	Load      Action = "load"      // the node lacks it
 	Upgrade   Action = "upgrade"   // the node has a lower version, which is replaced
 	Keep      Action = "same"      // the node has it, byte for byte
-	KeepNewer Action = "newer"     // the node has a higher version, which is left alone
+	KeepNewer Action = "newer"     // the node has a higher version, which stays
 	Drift     Action = "drifted"   // the node has the same version with other bytes
-	Collide   Action = "conflict"  // a name is held by something that is not ours
-	Unfit     Action = "unfit"     // the node can not be read, or takes no loads
+	Collide   Action = "conflict"  // another library has one of its names
+	Unfit     Action = "unfit"     // the node cannot be read, or refuses loads
 	Downgrade Action = "downgrade" // the node has a higher version, which a rollback replaces
-	Follow    Action = "follow"    // the node is a replica, and gets it from its primary
+	Follow    Action = "follow"    // the node is a replica, and receives it from its primary
 )
 
-// Changes tells whether the action puts a library on the node.
+// Changes reports whether the action loads a library.
 func (a Action) Changes() bool { return a == Load || a == Upgrade || a == Downgrade }
 
-// Blocks tells whether a person has to do something first.
+// Blocks reports whether an operator has to act first.
 func (a Action) Blocks() bool { return a == Drift || a == Collide || a == Unfit }
 
-// PlanFormat is the version of a Plan's JSON. Another one can not be read.
+// PlanFormat is the version of a Plan's JSON. ReadPlan rejects every other one.
 const PlanFormat = 1
 
-// A Plan is what a deploy would do, and what it found. Its JSON does not hold the code: [ReadPlan] takes the libraries.
+// A Plan is what a deploy would do. Its JSON does not contain the code, so [ReadPlan] takes the libraries.
 type Plan struct {
 	Format    int              `json:"format"`
 	Op        Op               `json:"op"` // OpDeploy or OpRollback
@@ -56,21 +57,21 @@ type PlannedLibrary struct {
 type NodePlan struct {
 	Node
 	Server   Server    `json:"server"`
-	Problem  *Error    `json:"problem,omitempty"` // why the node takes no loads, or nil
+	Problem  *Error    `json:"problem,omitempty"` // why the node refuses loads, or nil
 	Warnings []Warning `json:"warnings,omitempty"`
-	Steps    []Step    `json:"steps"` // one for each library, in the order in which they were given
+	Steps    []Step    `json:"steps"` // one for each library, in the order of the arguments
 }
 
 // A Step is a Plan for one library on one node.
 type Step struct {
 	Library    string      `json:"library"` // "ratelimit_v1"
 	Action     Action      `json:"action"`
-	From       string      `json:"from,omitempty"`        // the version on the node, if it says one
+	From       string      `json:"from,omitempty"`        // the version on the node, if known
 	FromDigest string      `json:"from_digest,omitempty"` // of the code on the node
-	To         string      `json:"to"`                    // the version that was given
+	To         string      `json:"to"`                    // the version of the source
 	Conflict   *Conflict   `json:"conflict,omitempty"`
-	Difference *Difference `json:"difference,omitempty"` // of Drift: where it begins
-	Reason     string      `json:"reason,omitempty"`     // why it blocks, in words
+	Difference *Difference `json:"difference,omitempty"` // of Drift: the first difference
+	Reason     string      `json:"reason,omitempty"`     // why it blocks
 }
 
 // String is the action with its versions, "upgrade 1.0.0 -> 1.1.0".
@@ -84,7 +85,7 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s %s", s.Action, s.To)
 }
 
-// A Change is a Step and where it is.
+// A Change is a Step and its node.
 type Change struct {
 	Node Node
 	Step
@@ -93,7 +94,7 @@ type Change struct {
 // Changes lists the steps that load something.
 func (p *Plan) Changes() []Change { return p.pick(Action.Changes) }
 
-// Blocked lists the steps that keep the deploy from reaching its end.
+// Blocked lists the steps that prevent a complete deploy.
 func (p *Plan) Blocked() []Change { return p.pick(Action.Blocks) }
 
 func (p *Plan) pick(wanted func(Action) bool) []Change {
@@ -133,7 +134,7 @@ func (s Summary) String() string {
 		{Upgrade, "to upgrade"},
 		{Downgrade, "to downgrade"},
 		{Keep, "same"},
-		{KeepNewer, "newer, left alone"},
+		{KeepNewer, "newer, kept"},
 		{Follow, "to follow on replicas"},
 		{Drift, "drifted"},
 		{Collide, "in conflict"},
@@ -149,8 +150,8 @@ func (s Summary) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Plan finds out what a deploy of the libraries would do. It changes nothing. What is wrong with a node is in the plan; the
-// error is about the target or the libraries as a whole.
+// Plan returns what a deploy of the libraries would do. It changes nothing. The plan contains the problems of single nodes; the
+// error is about the whole target or the libraries.
 func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error) {
 	if err := checkLibraries("plan", libs); err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 		step.Reason = step.Conflict.String()
 	}
 	if step.Action.Changes() || step.Action == Drift {
-		if c := conflictOf(lib.ServerName, registered(lib.Code), state.Libraries); c != nil {
+		if c := conflictOf(lib.ServerName, bundle.Functions(lib.Code), state.Libraries); c != nil {
 			step.Action, step.Conflict, step.Reason = Collide, c, c.String()
 		}
 	}

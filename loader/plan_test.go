@@ -10,13 +10,13 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func isReason(err error, reason loader.Reason) bool { return errors.Is(err, reason) }
 
-func TestPlan_tellsWhatADeployWouldDo(t *testing.T) {
+func TestPlan_listsActions(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy", "sell")
 	foreign := "#!lua name=shop_v1\nredis.register_function('shop_v1_x', function() return 1 end)"
 	tests := []struct {
@@ -40,28 +40,28 @@ func TestPlan_tellsWhatADeployWouldDo(t *testing.T) {
 		{
 			"a function held by another library",
 			[]string{"#!lua name=legacy\nredis.register_function('shop_v1_sell', function() return 1 end)"},
-			loader.Collide, "conflict 1.2.0", "function shop_v1_sell is held by library legacy",
+			loader.Collide, "conflict 1.2.0", "function shop_v1_sell belongs to library legacy",
 		},
 		{
 			"a function held in other letters",
 			[]string{"#!lua name=legacy\nredis.register_function('SHOP_v1_Sell', function() return 1 end)"},
-			loader.Collide, "conflict 1.2.0", "function SHOP_v1_Sell is held by library legacy",
+			loader.Collide, "conflict 1.2.0", "function SHOP_v1_Sell belongs to library legacy",
 		},
 		{
 			"an upgrade adds a function that another library holds",
 			[]string{bundle("shop", "1.1.0", "buy").Code, "#!lua name=legacy\nredis.register_function('shop_v1_sell', function() return 1 end)"},
-			loader.Collide, "conflict 1.2.0", "function shop_v1_sell is held by library legacy",
+			loader.Collide, "conflict 1.2.0", "function shop_v1_sell belongs to library legacy",
 		},
-		{"the name held by a library of somebody else", []string{foreign}, loader.Collide, "conflict 1.2.0", "did not make"},
+		{"the name held by a foreign library", []string{foreign}, loader.Collide, "conflict 1.2.0", "did not make"},
 		{
 			"the name held by another library of ours",
 			[]string{strings.Replace(lib.Code, "library=shop", "library=shops", 1)},
-			loader.Collide, "conflict 1.2.0", "the name shop_v1 is held",
+			loader.Collide, "conflict 1.2.0", "the name shop_v1 belongs",
 		},
 		{
 			"a version that is none",
 			[]string{strings.Replace(lib.Code, "version=1.2.0", "version=latest", 1)},
-			loader.Collide, "conflict 1.2.0", "the name shop_v1 is held",
+			loader.Collide, "conflict 1.2.0", "the name shop_v1 belongs",
 		},
 	}
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
@@ -84,7 +84,7 @@ func TestPlan_tellsWhatADeployWouldDo(t *testing.T) {
 	})
 }
 
-func TestPlan_refusesALibraryThatContradictsItself(t *testing.T) {
+func TestPlan_rejectsInconsistentLibrary(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	renamed, other, upper := *lib, *lib, bundle("other", "1.0.0", "buy")
 	renamed.ServerName = "shop_v2"
@@ -113,7 +113,7 @@ func TestPlan_refusesALibraryThatContradictsItself(t *testing.T) {
 	}
 }
 
-func TestReadPlan_isThePlanThatWasSaved(t *testing.T) {
+func TestReadPlan_roundTrips(t *testing.T) {
 	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
 		lib, second := bundle("shop", "1.2.0", "buy"), bundle("other", "1.0.0", "look")
 		put(t, client, bundle("shop", "1.1.0", "buy").Code)
@@ -142,7 +142,7 @@ func TestReadPlan_isThePlanThatWasSaved(t *testing.T) {
 	})
 }
 
-func TestReadPlan_refusesWhatItWasNotMadeFor(t *testing.T) {
+func TestReadPlan_rejectsOtherLibraries(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	good := `{"format":1,"libraries":[{"name":"shop","version":"1.2.0","server_name":"shop_v1","digest":"` + lib.Digest() + `"}],` +
 		`"nodes":[{"addr":"a:1","steps":[{"library":"shop_v1","action":"load","to":"1.2.0"}]}]}`
@@ -163,8 +163,8 @@ func TestReadPlan_refusesWhatItWasNotMadeFor(t *testing.T) {
 		{"no libraries", `{"format":1}`, []*fcall.Library{lib}, loader.ErrLibrary, "no library"},
 		{"another shape", `{"format":1,"nodes":7}`, []*fcall.Library{lib}, loader.ErrPlan, "not a saved plan"},
 		{"a step too few", strings.Replace(good, `{"library":"shop_v1","action":"load","to":"1.2.0"}`, "", 1), []*fcall.Library{lib}, loader.ErrPlan, "one step for each library"},
-		{"a library is gone", good, nil, loader.ErrMoved, "not here any more"},
-		{"a library has changed", good, []*fcall.Library{edited(lib, "buy", "bid")}, loader.ErrMoved, "has changed since"},
+		{"a library is gone", good, nil, loader.ErrChanged, "it is missing now"},
+		{"a library has changed", good, []*fcall.Library{edited(lib, "buy", "bid")}, loader.ErrChanged, "has changed since"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestReadPlan_refusesWhatItWasNotMadeFor(t *testing.T) {
 	}
 }
 
-func TestPlan_takesTheGeneratedLibrary(t *testing.T) {
+func TestPlan_acceptsGeneratedLibrary(t *testing.T) {
 	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
 		p := plan(t, client, ratelimit.Library)
 		if _, err := apply(client, p, loader.ApplyOptions{}); err != nil {
@@ -204,7 +204,7 @@ func TestPlan_takesTheGeneratedLibrary(t *testing.T) {
 	})
 }
 
-func TestSummary_countsInWords(t *testing.T) {
+func TestSummary_countsActions(t *testing.T) {
 	equal(t, "summary", "1 to load, 2 to upgrade, 3 same, 1 drifted", loader.Summary{
 		loader.Drift: 1, loader.Keep: 3, loader.Upgrade: 2, loader.Load: 1,
 	}.String())

@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// An Outcome is what became of one library on one node.
+// An Outcome is the result of one step: one library on one node.
 type Outcome string
 
 // The outcomes.
 const (
-	Loaded     Outcome = "loaded"      // it was absent
-	Upgraded   Outcome = "upgraded"    // it took the place of a lower version
-	Replaced   Outcome = "replaced"    // it took the place of other bytes of the same version
-	Already    Outcome = "same"        // it was there, byte for byte
-	LeftNewer  Outcome = "newer"       // a higher version is there
-	Downgraded Outcome = "downgraded"  // a rollback put it in the place of a higher version
-	Deleted    Outcome = "deleted"     // a retire put a tombstone in its place
-	Absent     Outcome = "absent"      // a retire found nothing to remove
+	Loaded     Outcome = "loaded"      // it was missing
+	Upgraded   Outcome = "upgraded"    // it replaced a lower version
+	Replaced   Outcome = "replaced"    // it replaced other bytes of the same version
+	Already    Outcome = "same"        // the node had it, byte for byte
+	LeftNewer  Outcome = "newer"       // the node has a higher version
+	Downgraded Outcome = "downgraded"  // a rollback replaced a higher version with it
+	Deleted    Outcome = "deleted"     // a retire replaced it with a tombstone
+	Absent     Outcome = "absent"      // a retire found no library
 	Failed     Outcome = "failed"      // Problem says why
-	Followed   Outcome = "followed"    // a replica got it from its primary
-	Unverified Outcome = "unverified"  // a replica could not be read, or is behind; a warning says why
-	NotStarted Outcome = "not_started" // an earlier failure of the node, or the plan, stood in the way; Problem says which. On a replica: its primary's step says why
+	Followed   Outcome = "followed"    // a replica received it from its primary
+	Unverified Outcome = "unverified"  // a replica could not be read, or lags; a warning says why
+	NotStarted Outcome = "not_started" // an earlier failure or the plan prevented it, see Problem; for a replica see its primary's step
 )
 
 // ResultFormat is the version of a Result's JSON.
 const ResultFormat = 1
 
-// A Result is what an Apply, a Retire or an Ensure did.
+// A Result is the outcome of an Apply, a Retire or an Ensure.
 type Result struct {
 	Format   int          `json:"format"`
 	Op       Op           `json:"op,omitempty"`
 	Warnings []Warning    `json:"warnings,omitempty"`
-	Problem  *Error       `json:"problem,omitempty"` // of the operation as a whole: a lock that was lost
+	Problem  *Error       `json:"problem,omitempty"` // of the whole operation: a lost lock
 	Nodes    []NodeResult `json:"nodes"`
 }
 
-// A NodeResult is what was done on one node.
+// A NodeResult is the Result on one node.
 type NodeResult struct {
 	Node
-	Warnings []Warning    `json:"warnings,omitempty"` // what does not make the result a failure
+	Warnings []Warning    `json:"warnings,omitempty"` // problems that are not failures
 	Steps    []StepResult `json:"steps"`
 }
 
@@ -62,18 +62,18 @@ func (r NodeResult) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// A StepResult is what was done about one library on one node. Unless Outcome is Failed,
-// NotStarted or Unverified, the bytes were read back, or left alone.
+// A StepResult is the outcome for one library on one node. Unless Outcome is Failed, NotStarted or Unverified, the loader read
+// the bytes back or did not change them.
 type StepResult struct {
 	Library string  `json:"library"` // "ratelimit_v1"
 	Outcome Outcome `json:"outcome"`
 	From    string  `json:"from,omitempty"`  // the version before
-	Found   string  `json:"found,omitempty"` // the version afterwards, where it is known
+	Found   string  `json:"found,omitempty"` // the version afterwards, if known
 	Problem *Error  `json:"problem,omitempty"`
 }
 
-// Err is nil if every step came to a good end, and otherwise the error of the one that did not, or all of them joined. The steps that an
-// interruption kept from their beginning have one error.
+// Err returns nil if every step succeeded, and otherwise the errors of the failed steps, joined. Steps that were not tried
+// because of an interruption have one error together.
 func (r *Result) Err() error {
 	var problems []error
 	var interrupted *Error
@@ -111,7 +111,7 @@ func (o Outcome) changed() bool {
 	return o == Loaded || o == Upgraded || o == Replaced || o == Downgraded || o == Deleted
 }
 
-// Changed counts the steps that put a library on a node, or removed it.
+// Changed counts the steps that loaded or removed a library.
 func (r *Result) Changed() int {
 	changed := 0
 	for _, n := range r.Nodes {

@@ -11,23 +11,24 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// RollbackOptions of a PlanRollback.
+// RollbackOptions configure a PlanRollback. The zero value is useful.
 type RollbackOptions struct {
-	// To is the recorded release to go to: its version, or its ID where two releases share one. It may be a higher version, to undo a
-	// rollback, or a retire. Defaults to the release that the present one took the place of.
+	// To is the recorded release to restore: its version, or its ID if two releases have that version. It may be a higher
+	// version, to undo a rollback or a retire. Defaults to the release that the present one replaced.
 	To string
-	// From is the library to go to where nothing is recorded: one of an older checkout. Defaults to the records.
+	// From is a library to restore without records, from an older checkout. Defaults to the records.
 	From *fcall.Library
 }
 
-// PlanRollback finds out what it takes to put an earlier release in place of the present one, on every node. It changes nothing; [Target.Apply] does what
-// the plan says. The present release is the highest version on the primaries.
+// PlanRollback returns a plan that replaces the present release with an earlier one on every node. It changes nothing;
+// [Target.Apply] executes the plan. The present release is the highest version on the primaries.
 //
-// Without a record to go by the error is ErrNoRecord, and says what to do. A rollback follows the order of deploys, not of versions: after
-// 1.0.0, 1.1.0 and 1.2.0, of which 1.1.0 was rolled back, it leads from 1.2.0 to 1.0.0. It never leads back up by itself.
+// Without a recorded release the error is ErrNoRecord. Rollbacks follow the order of deploys, not of versions: after 1.0.0,
+// 1.1.0 and 1.2.0, of which 1.1.0 was rolled back, a rollback leads from 1.2.0 to 1.0.0. A second rollback never restores the
+// release that the first one left.
 func (t *Target) PlanRollback(ctx context.Context, serverName string, o RollbackOptions) (*Plan, error) {
 	if o.From != nil && o.To != "" {
-		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrLibrary, Text: "give the recorded release or a library, not both"}
+		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrLibrary, Text: "set To or From, not both"}
 	}
 	s, err := t.open(ctx, true)
 	if err != nil {
@@ -37,12 +38,12 @@ func (t *Target) PlanRollback(ctx context.Context, serverName string, o Rollback
 	states := s.check(ctx)
 	lib := o.From
 	if lib == nil {
-		if lib, err = s.book.earlier(ctx, states, serverName, o.To); err != nil {
+		if lib, err = s.records.earlier(ctx, states, serverName, o.To); err != nil {
 			return nil, err
 		}
 	}
 	if lib.ServerName != serverName {
-		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrLibrary, Text: "the library that was given is " + lib.ServerName + ", which lives beside it"}
+		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrLibrary, Text: "the given library is " + lib.ServerName + ", which is another library"}
 	}
 	if err := checkLibraries("rollback", []*fcall.Library{lib}); err != nil {
 		return nil, err
@@ -50,9 +51,9 @@ func (t *Target) PlanRollback(ctx context.Context, serverName string, o Rollback
 	return planFor(states, []*fcall.Library{lib}, OpRollback), nil
 }
 
-// earlier finds the release to go to, with its source.
-func (b book) earlier(ctx context.Context, states []NodeState, serverName, to string) (*fcall.Library, error) {
-	all, err := b.releases(ctx)
+// earlier returns the release to restore, with its source.
+func (rec records) earlier(ctx context.Context, states []NodeState, serverName, to string) (*fcall.Library, error) {
+	all, err := rec.releases(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,14 +64,14 @@ func (b book) earlier(ctx context.Context, states []NodeState, serverName, to st
 	if err != nil {
 		return nil, err
 	}
-	code, err := b.code(ctx, *r)
+	code, err := rec.code(ctx, *r)
 	if err != nil {
 		return nil, err
 	}
 	return &fcall.Library{Name: r.Name, Version: r.Version, ServerName: r.Library, Code: code}, nil
 }
 
-// choose picks the release. all are the newest first.
+// choose returns the release to restore. all are sorted, the newest first.
 func choose(all []Release, present *LoadedLibrary, serverName, to string) (*Release, error) {
 	refuse := func(format string, args ...any) (*Release, error) {
 		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrNoRecord, Text: fmt.Sprintf(format, args...)}
@@ -100,17 +101,17 @@ func choose(all []Release, present *LoadedLibrary, serverName, to string) (*Rele
 	now := find(func(r Release) bool { return r.Digest == present.Digest })
 	switch {
 	case now == nil:
-		return refuse("%s is there, but no deploy has recorded it: something else loaded it, or the records are lost (FLUSHALL removes them); %s%s", present.Version, recorded(all), from)
+		return refuse("%s is loaded, but no deploy has recorded it: another tool loaded it, or the records are lost (FLUSHALL removes them); %s%s", present.Version, recorded(all), from)
 	case now.Replaced == "":
-		return refuse("%s is the first release that is recorded: nothing was there before it; to remove it: rlfunc retire %s; %s%s", present.Version, serverName, recorded(all), from)
+		return refuse("%s is the first recorded release; to remove it: rlfunc retire %s; %s%s", present.Version, serverName, recorded(all), from)
 	}
 	if r := find(func(r Release) bool { return r.ID() == now.Replaced }); r != nil {
 		return r, nil
 	}
-	return refuse("%s took the place of %s, which is not recorded any more; %s%s", present.Version, versionOf(now.Replaced), recorded(all), from)
+	return refuse("%s replaced %s, which is no longer recorded; %s%s", present.Version, versionOf(now.Replaced), recorded(all), from)
 }
 
-// recorded lists what there is to choose from.
+// recorded lists the recorded releases.
 func recorded(all []Release) string {
 	if len(all) == 0 {
 		return "no release is recorded"
@@ -126,13 +127,13 @@ func recorded(all []Release) string {
 	return "recorded: " + strings.Join(ids, ", ")
 }
 
-// versionOf is the version in a release's ID.
+// versionOf returns the version in a release's ID.
 func versionOf(id string) string {
 	version, _, _ := strings.Cut(id, "@")
 	return version
 }
 
-// present is the highest version of a library that is on the primaries.
+// present returns the highest version of a library on the primaries.
 func present(states []NodeState, serverName string) *LoadedLibrary {
 	var highest *LoadedLibrary
 	for i := range states {
@@ -146,7 +147,7 @@ func present(states []NodeState, serverName string) *LoadedLibrary {
 	return highest
 }
 
-// held is the library that a node holds under the name, if rlfunc made it and it is not retired.
+// held returns the node's library of that name, if rlfunc generated it and it is not retired.
 func held(state NodeState, serverName string) *LoadedLibrary {
 	if l := named(state.Libraries, serverName); l != nil && l.Name != "" && l.Retired.IsZero() {
 		return l
@@ -154,12 +155,12 @@ func held(state NodeState, serverName string) *LoadedLibrary {
 	return nil
 }
 
-// remember warns where a plan would load what was rolled back. A user who may not read the records is not told.
+// remember warns about releases that were rolled back before. It does nothing if the user may not read the records.
 func (s *session) remember(ctx context.Context, p *Plan) {
 	if len(p.Changes()) == 0 {
 		return
 	}
-	known, err := s.book.known(ctx)
+	known, err := s.records.known(ctx)
 	if err != nil {
 		return
 	}

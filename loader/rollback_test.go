@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func deploy(t *testing.T, client redis.UniversalClient, by string, lib *fcall.Library) {
@@ -38,7 +38,7 @@ func rollback(t *testing.T, client redis.UniversalClient, o loader.RollbackOptio
 	return steps
 }
 
-func TestRollback_goesToWhatWasThereBeforeAndBack(t *testing.T) {
+func TestRollback_restoresPreviousRelease(t *testing.T) {
 	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy", "sell")
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		deploy(t, client, "anna", v10)
@@ -53,7 +53,7 @@ func TestRollback_goesToWhatWasThereBeforeAndBack(t *testing.T) {
 		}
 		// A second rollback does not bring back what was bad.
 		_, err := loader.NewTarget(client).PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
-		says(t, err, loader.ErrNoRecord, "rollback shop_v1: 1.0.0 is the first release that is recorded", "recorded: ", "--from DIR", "rlfunc retire shop_v1")
+		says(t, err, loader.ErrNoRecord, "rollback shop_v1: 1.0.0 is the first recorded release", "recorded: ", "--from DIR", "rlfunc retire shop_v1")
 
 		// And back, on purpose.
 		equal(t, "steps", []string{"upgrade 1.0.0 -> 1.1.0"}, rollback(t, client, loader.RollbackOptions{To: "1.1.0"}))
@@ -69,7 +69,7 @@ func TestRollback_goesToWhatWasThereBeforeAndBack(t *testing.T) {
 	})
 }
 
-func TestRollback_followsTheDeploysAndNotTheVersions(t *testing.T) {
+func TestRollback_followsOrderOfDeploys(t *testing.T) {
 	v10, v11, v12 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy"), bundle("shop", "1.2.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		for _, lib := range []*fcall.Library{v10, v11} {
@@ -81,7 +81,7 @@ func TestRollback_followsTheDeploysAndNotTheVersions(t *testing.T) {
 	})
 }
 
-func TestRollback_goesToWhatNobodyRecordedButADeployFound(t *testing.T) {
+func TestRollback_restoresUnrecordedRelease(t *testing.T) {
 	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	hotfix := edited(v11, "return '1.1.0'", "return 'a hotfix'")
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
@@ -110,7 +110,7 @@ func TestRollback_goesToWhatNobodyRecordedButADeployFound(t *testing.T) {
 	})
 }
 
-func TestRollback_withoutARecordSaysWhatToDo(t *testing.T) {
+func TestRollback_errorWithoutRecordSaysWhatToDo(t *testing.T) {
 	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
 		tests := []struct {
@@ -120,14 +120,14 @@ func TestRollback_withoutARecordSaysWhatToDo(t *testing.T) {
 			parts  []string
 		}{
 			{"nothing there", func(*redis.Client) {}, "", []string{"no node holds it", "no release is recorded", "deploy"}},
-			{"loaded by something else", func(c *redis.Client) { put(t, c, v11.Code) }, "", []string{"1.1.0 is there, but no deploy has recorded it", "FLUSHALL", "rlfunc rollback shop_v1 --from DIR"}},
+			{"loaded by something else", func(c *redis.Client) { put(t, c, v11.Code) }, "", []string{"1.1.0 is loaded, but no deploy has recorded it", "FLUSHALL", "rlfunc rollback shop_v1 --from DIR"}},
 			{"flushed", func(c *redis.Client) {
 				deploy(t, c, "anna", v10)
 				deploy(t, c, "anna", v11)
 				c.FlushAll(t.Context())
 			}, "", []string{"no deploy has recorded it", "FLUSHALL", "--from DIR"}},
 			{"a release that is not recorded", func(c *redis.Client) { deploy(t, c, "anna", v11) }, "1.0.7", []string{"release 1.0.7 is not recorded", "recorded: 1.1.0", "--from DIR"}},
-			{"only the first", func(c *redis.Client) { deploy(t, c, "anna", v11) }, "", []string{"1.1.0 is the first release"}},
+			{"only the first", func(c *redis.Client) { deploy(t, c, "anna", v11) }, "", []string{"1.1.0 is the first recorded release"}},
 			{"the source is lost", func(c *redis.Client) {
 				deploy(t, c, "anna", v10)
 				deploy(t, c, "anna", v11)
@@ -141,7 +141,7 @@ func TestRollback_withoutARecordSaysWhatToDo(t *testing.T) {
 						c.HDel(t.Context(), "rlfunc:{deploy}:releases", field)
 					}
 				}
-			}, "", []string{"1.1.0 took the place of 1.0.0, which is not recorded any more"}},
+			}, "", []string{"1.1.0 replaced 1.0.0, which is no longer recorded"}},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestRollback_withoutARecordSaysWhatToDo(t *testing.T) {
 		equal(t, "steps", []string{"downgrade 1.1.0 -> 1.0.0"}, rollback(t, client, loader.RollbackOptions{From: v10}))
 		equal(t, "code", v10.Code, held(t, client, "shop_v1"))
 		_, err := loader.NewTarget(client).PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{From: bundle("other", "1.0.0", "look")})
-		says(t, err, loader.ErrLibrary, "the library that was given is other_v1")
+		says(t, err, loader.ErrLibrary, "the given library is other_v1")
 		// Its plan is not one of a deploy.
 		p, err := loader.NewTarget(client).PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{From: v10})
 		if err != nil {

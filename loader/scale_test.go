@@ -70,7 +70,7 @@ func far(t *testing.T, upstream string, trip time.Duration) string {
 }
 
 // A hundred primaries at 50 ms: the locks of the first live as those of the last. The time is in the log; docs/faults.md has it.
-func TestScale_aHundredFarPrimaries(t *testing.T) {
+func TestScale_hundredDistantPrimaries(t *testing.T) {
 	const nodes, trip, half = 100, 50 * time.Millisecond, 15 * time.Second
 	var mu sync.Mutex
 	touched, lives, least := map[string]time.Time{}, 0, 2*half

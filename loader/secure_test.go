@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-func TestTLS_aClusterWithItsOwnAuthorityAndAnACLUser(t *testing.T) {
+func TestTLS_clusterWithOwnAuthorityAndUser(t *testing.T) {
 	certificates := engines.NewCertificates(t)
 	c := engines.OnPath(t).TLS(t, certificates).StartCluster(t, 2, 1)
 	for _, m := range append(c.Primaries, c.Replicas...) {
@@ -34,7 +34,7 @@ func TestTLS_aClusterWithItsOwnAuthorityAndAnACLUser(t *testing.T) {
 	says(t, err, loader.ErrNoPermission, "the server does not know this user and password")
 }
 
-func TestTLS_aServerWhoseCertificateIsForItsNameNeedsTheName(t *testing.T) {
+func TestTLS_serverNameMustMatch(t *testing.T) {
 	certificates := engines.NewCertificates(t, "redis.internal")
 	m := engines.OnPath(t).TLS(t, certificates).Start(t)
 	replica := m.StartReplica(t)
@@ -50,10 +50,10 @@ func TestTLS_aServerWhoseCertificateIsForItsNameNeedsTheName(t *testing.T) {
 	equal(t, "outcomes", map[string][]string{m.Addr: {"loaded"}, replica.Addr: {"followed"}}, byNode(r))
 }
 
-func TestUnixSocket_isDeployedToWithItsReplicas(t *testing.T) {
+func TestUnixSocket_includesReplicas(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	if len(socket) > 100 {
-		t.Skipf("SKIPPED: the path of a socket can not be %d long", len(socket))
+		t.Skipf("SKIPPED: a socket path cannot have %d bytes", len(socket))
 	}
 	m := engines.OnPath(t).Start(t, "--unixsocket", socket)
 	replica := m.StartReplica(t)

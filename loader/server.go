@@ -13,29 +13,29 @@ import (
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
-// A Server is what a node says about itself. Fields that the user may not ask for are empty.
+// A Server describes a node. Fields that the user may not read are empty.
 type Server struct {
 	Kind    string `json:"kind,omitempty"`    // "Redis", "Valkey", "embedded", ...
 	Version string `json:"version,omitempty"` // "7.0.15"
 	RunID   string `json:"run_id,omitempty"`  // changes with each start of the process
-	// UsedMemory and MaxMemory are in bytes; a MaxMemory of 0 means no limit.
+	// UsedMemory and MaxMemory are in bytes. A MaxMemory of 0 means no limit.
 	UsedMemory int64 `json:"used_memory_bytes,omitempty"`
 	MaxMemory  int64 `json:"max_memory_bytes,omitempty"`
 	// Primary is the address that a replica follows, or empty.
 	Primary string `json:"primary,omitempty"`
-	// Cluster tells that the server is a node of a cluster.
+	// Cluster reports whether the server is a node of a cluster.
 	Cluster bool `json:"cluster,omitempty"`
 }
 
 // String is the kind and the version, "Redis 7.0.15".
 func (s Server) String() string {
 	if s.Kind == "" {
-		return "a server that does not tell its version"
+		return "a server of unknown version"
 	}
 	return strings.TrimSpace(s.Kind + " " + s.Version)
 }
 
-// kinds are the products that INFO names by a field of their own, beside a redis_version for old clients.
+// kinds are the products that INFO names in a field of their own, besides a redis_version for old clients.
 var kinds = []struct{ field, kind string }{
 	{"valkey_version", "Valkey"},
 	{"dragonfly_version", "Dragonfly"},
@@ -43,7 +43,7 @@ var kinds = []struct{ field, kind string }{
 	{"garnet_version", "Garnet"},
 }
 
-// An answer is what a node says about itself.
+// An answer is the node's reply to INFO or HELLO.
 type answer struct {
 	server   Server
 	role     Role
@@ -52,7 +52,7 @@ type answer struct {
 	err      error
 }
 
-// ask finds out what the node is, once for a session. A user who may not use INFO still may use HELLO, which every user may.
+// ask asks the node once for each session. A user without INFO may still use HELLO, which every user may.
 func (n *node) ask(ctx context.Context) *answer {
 	if n.answer == nil {
 		n.answer = &answer{}
@@ -63,7 +63,7 @@ func (n *node) ask(ctx context.Context) *answer {
 }
 
 func (n *node) askAgain(ctx context.Context) answer {
-	reply, err := n.do(ctx, false, "INFO")
+	reply, err := n.Do(ctx, false, "INFO")
 	if err == nil {
 		text, _ := reply.(string)
 		return readInfo(text)
@@ -72,7 +72,7 @@ func (n *node) askAgain(ctx context.Context) answer {
 	if !errors.As(err, &refusal) {
 		return answer{err: err}
 	}
-	hello, helloErr := n.do(ctx, false, "HELLO")
+	hello, helloErr := n.Do(ctx, false, "HELLO")
 	if helloErr != nil {
 		return answer{err: err}
 	}
@@ -81,12 +81,7 @@ func (n *node) askAgain(ctx context.Context) answer {
 }
 
 func readInfo(text string) answer {
-	field := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			field[name] = value
-		}
-	}
+	field := resp.Info(text)
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(field[name], 10, 64) // a server without the field has no such limit
 		return n
@@ -160,7 +155,7 @@ func roleOf(name string) Role {
 	return ""
 }
 
-// tooOld tells a Redis from before Functions.
+// tooOld reports whether the server is a Redis without Functions.
 func (s Server) tooOld() bool {
 	major, _, _ := strings.Cut(s.Version, ".")
 	n, err := strconv.Atoi(major)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func retire(t *testing.T, client redis.UniversalClient, serverName string) *loader.Result {
@@ -68,7 +68,7 @@ func TestRetire_staysRetiredUntilADeploy(t *testing.T) {
 	})
 }
 
-func TestRetire_againDoesNothingAndARollbackBringsItBack(t *testing.T) {
+func TestRetire_isIdempotentAndRollbackRestores(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
 		deploy(t, client, "anna", lib)
@@ -91,7 +91,7 @@ func TestRetire_againDoesNothingAndARollbackBringsItBack(t *testing.T) {
 }
 
 // A node that lacks the library gets the tombstone, too: otherwise the first call there would load it.
-func TestRetire_barsNodesThatLackTheLibrary(t *testing.T) {
+func TestRetire_putsTombstoneOnNodesWithoutLibrary(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	ring, addrs := ringOf(t, 2, func(string) redis.Hook { return nil })
 	deployTo(t, loader.NewTarget(ring), "anna", lib)
@@ -103,7 +103,7 @@ func TestRetire_barsNodesThatLackTheLibrary(t *testing.T) {
 	says(t, err, loader.ErrRetired)
 }
 
-func TestRetire_forgetsOtherReleases(t *testing.T) {
+func TestRetire_deletesOtherReleases(t *testing.T) {
 	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
 		for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0"} {
 			deploy(t, client, "anna", bundle("shop", version, "buy"))

@@ -5,11 +5,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
-func TestValidate_tellsWhatIsNotTheClients(t *testing.T) {
+func TestValidate_listsMismatches(t *testing.T) {
 	type misfit struct {
 		Library string
 		State   loader.State
@@ -34,7 +34,7 @@ func TestValidate_tellsWhatIsNotTheClients(t *testing.T) {
 			}
 			got = append(got, misfit{m.Library, m.State, m.Found, m.Serves})
 		}
-		equal(t, "misfits", []misfit{
+		equal(t, "mismatches", []misfit{
 			{"older_v1", loader.Older, "1.1.0", false},
 			{"newer_v1", loader.Newer, "1.3.0", true},
 			{"drifted_v1", loader.Drifted, "1.2.0", false},
@@ -46,7 +46,7 @@ func TestValidate_tellsWhatIsNotTheClients(t *testing.T) {
 	})
 }
 
-func TestValidate_tellsWhichNodeCanNotBeRead(t *testing.T) {
+func TestValidate_reportsUnreadableNode(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	defer c.Close()
 	got, err := loader.Validate(t.Context(), c, bundle("shop", "1.2.0", "buy"))

@@ -9,20 +9,20 @@ import (
 // VerificationFormat is the version of a Verification's JSON.
 const VerificationFormat = 1
 
-// A Verification is what the nodes hold, compared with the libraries.
+// A Verification compares the libraries on the nodes with the source.
 type Verification struct {
 	Format int                `json:"format"`
 	Nodes  []NodeVerification `json:"nodes"`
 }
 
-// A NodeVerification is what one node holds.
+// A NodeVerification is the Verification of one node.
 type NodeVerification struct {
 	Node
 	Problem  *Error    `json:"problem,omitempty"` // why it could not be read, or nil
 	Findings []Finding `json:"findings"`          // one for each library, in the order in which they were given
 }
 
-// Same tells whether every node holds every library byte for byte.
+// Same reports whether every node holds every library byte for byte.
 func (v *Verification) Same() bool {
 	for _, n := range v.Nodes {
 		for _, f := range n.Findings {
@@ -34,8 +34,8 @@ func (v *Verification) Same() bool {
 	return true
 }
 
-// Verify compares byte for byte what every node holds with the libraries. It changes nothing, and needs no other permission than
-// +function|list. What is wrong with a node is in the Verification; the error is about the target or the libraries as a whole.
+// Verify compares the libraries on every node with the source, byte for byte. It changes nothing and needs only +function|list.
+// The Verification contains the problems of single nodes; the error is about the whole target or the libraries.
 func (t *Target) Verify(ctx context.Context, libs ...*fcall.Library) (*Verification, error) {
 	if err := checkLibraries("verify", libs); err != nil {
 		return nil, err
@@ -64,19 +64,19 @@ func (n *node) verify(ctx context.Context, libs []*fcall.Library) NodeVerificati
 	return v
 }
 
-// look reads the libraries of a node, without trying where it is known that it can not be reached.
+// look returns the libraries of a node. It does not connect to a node that is known to be unreachable.
 func (n *node) look(ctx context.Context, op string) ([]LoadedLibrary, *Error) {
 	switch {
 	case n.problem != nil:
 		return nil, n.problem.at(op, "")
 	case n.answer != nil && n.answer.err != nil:
-		if e := judge(op, "", n.Addr, false, n.answer.err); !e.answered() {
+		if e := classify(op, "", n.Addr, false, n.answer.err); !e.answered() {
 			return nil, e
 		}
 	}
-	loaded, err := n.list(ctx)
+	loaded, err := listAll(ctx, n.Conn)
 	if err != nil {
-		return nil, n.judgeList(ctx, op, err)
+		return nil, n.classifyList(ctx, op, err)
 	}
 	return loaded, nil
 }

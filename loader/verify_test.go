@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func TestVerify_comparesByteForByte(t *testing.T) {
@@ -71,7 +71,7 @@ func TestVerify_comparesByteForByte(t *testing.T) {
 	})
 }
 
-func TestCheck_readsBothProtocols(t *testing.T) {
+func TestCheck_supportsBothProtocols(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		lib := bundle("shop", "1.2.0", "sell", "buy")
 		put(t, client, lib.Code)
@@ -93,7 +93,7 @@ func TestCheck_readsBothProtocols(t *testing.T) {
 	})
 }
 
-func TestCheck_ignoresFieldsThatItDoesNotKnow(t *testing.T) {
+func TestCheck_ignoresUnknownFields(t *testing.T) {
 	function := bulk("name") + bulk("f") + bulk("cost") + ":7\r\n"
 	for name, list := range map[string]string{
 		"RESP2": "*1\r\n*10\r\n" + bulk("future") + "*1\r\n:1\r\n" + bulk("library_name") + bulk("x") + bulk("engine") + bulk("LUA") +

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A check looks at the facts of one node.
+// A check examines the facts of one node.
 type check struct {
 	id       string
 	severity Severity
-	look     func(f facts) string // what is wrong, or ""
+	look     func(f facts) string // the problem, or ""
 	fix      string
 }
 
-// skew is how far two clocks may be apart before windows are wrong by more than people notice.
+// skew is the difference of clocks from which windows are noticeably wrong.
 const skew = time.Second
 
 var checks = []check{
@@ -22,7 +22,7 @@ var checks = []check{
 		id: "bits", severity: Problem,
 		look: func(f facts) string {
 			if f.info["arch_bits"] == "32" {
-				return "it is built for 32 bits: Lua's %d cuts numbers above 2^31 there, so times and amounts that libraries store are wrong"
+				return "it is a 32-bit build: Lua's %d truncates numbers above 2^31, so times and amounts that libraries store are wrong"
 			}
 			return ""
 		},
@@ -34,7 +34,7 @@ var checks = []check{
 			if f.running == "" || f.since < time.Second {
 				return ""
 			}
-			return fmt.Sprintf("%s has been running for %.1f s, and nothing else is answered meanwhile", f.running, f.since.Seconds())
+			return fmt.Sprintf("%s has been running for %.1f s, and the server answers nothing else meanwhile", f.running, f.since.Seconds())
 		},
 		fix: "FUNCTION KILL ends it if it has not written yet; otherwise only SHUTDOWN NOSAVE does",
 	},
@@ -42,7 +42,7 @@ var checks = []check{
 		id: "replica-link", severity: Problem,
 		look: func(f facts) string {
 			if f.info["master_link_status"] == "down" {
-				return "it has lost its primary: what is deployed there does not arrive, and if it is promoted it may lack libraries"
+				return "it has lost its primary: deploys do not reach it, and if it is promoted it may lack libraries"
 			}
 			return ""
 		},
@@ -68,14 +68,14 @@ var checks = []check{
 			if most == 0 || have*5 < most*4 {
 				return ""
 			}
-			return fmt.Sprintf("%d of %d connections are taken; further clients are refused", have, most)
+			return fmt.Sprintf("%d of %d connections are in use; the server refuses clients beyond that", have, most)
 		},
 		fix: "raise maxclients, or lower the pools of the services",
 	},
 	{
 		id: "clock", severity: Warn,
 		look: func(f facts) string {
-			apart := f.ahead.Abs() - f.doubt
+			apart := f.ahead.Abs() - f.uncertainty
 			if !f.clockKnown || apart < skew {
 				return ""
 			}
@@ -91,7 +91,7 @@ var checks = []check{
 		id: "threshold", severity: Note,
 		look: func(f facts) string {
 			if ms := number(f.config["busy-reply-threshold"]); ms > 5000 {
-				return fmt.Sprintf("a function may block the server for %d s before clients are told that it is busy", ms/1000)
+				return fmt.Sprintf("a function may block the server for %d s before clients get BUSY", ms/1000)
 			}
 			return ""
 		},
@@ -101,7 +101,7 @@ var checks = []check{
 		id: "open", severity: Warn,
 		look: func(f facts) string {
 			if f.open && f.config["protected-mode"] != "yes" {
-				return "whoever reaches the port may do everything without a password: replace functions, reset limits"
+				return "any client that reaches the port may run every command without a password: replace functions, reset limits"
 			}
 			return ""
 		},
@@ -116,8 +116,8 @@ func writesStop(f facts) string {
 	return ", and the server refuses writes, and with them most calls (MISCONF)"
 }
 
-// number is a whole number in text; 0 where there is none.
+// number parses a whole number, or returns 0.
 func number(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64) // absent and unreadable are the same: nothing to say
+	n, _ := strconv.ParseInt(text, 10, 64) // missing and malformed both mean that there is nothing to check
 	return n
 }

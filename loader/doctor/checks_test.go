@@ -10,7 +10,7 @@ import (
 )
 
 // Each check speaks of what it is for, and is silent just below it and where the node may not be asked.
-func TestChecks_speakOfWhatTheyAreFor(t *testing.T) {
+func TestChecks_reportOnlyTheirProblem(t *testing.T) {
 	type info = map[string]string
 	for _, c := range []struct {
 		name  string
@@ -30,7 +30,7 @@ func TestChecks_speakOfWhatTheyAreFor(t *testing.T) {
 		{"fewer clients", facts{info: info{"connected_clients": "79"}, config: info{"maxclients": "100"}}, nil},
 		{"a clock ahead", facts{clockKnown: true, ahead: 2 * time.Second}, []string{"clock"}},
 		{"a clock behind", facts{clockKnown: true, ahead: -2 * time.Second}, []string{"clock"}},
-		{"a clock that the way there may explain", facts{clockKnown: true, ahead: 2 * time.Second, doubt: 1500 * time.Millisecond}, nil},
+		{"a clock that the way there may explain", facts{clockKnown: true, ahead: 2 * time.Second, uncertainty: 1500 * time.Millisecond}, nil},
 		{"a threshold of a minute", facts{config: info{"busy-reply-threshold": "60000"}}, []string{"threshold"}},
 		{"the usual threshold", facts{config: info{"busy-reply-threshold": "5000"}}, nil},
 		{"open to all", facts{open: true, config: info{"protected-mode": "no"}}, []string{"open"}},
@@ -48,7 +48,7 @@ func TestChecks_speakOfWhatTheyAreFor(t *testing.T) {
 	}
 }
 
-func TestOf_knowsTheFaultsOfAVersion(t *testing.T) {
+func TestOf_listsFaultsOfVersion(t *testing.T) {
 	for _, c := range []struct {
 		kind, version string
 		want          []string

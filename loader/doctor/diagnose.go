@@ -13,14 +13,14 @@ import (
 // Format is the version of a Diagnosis's JSON.
 const Format = 1
 
-// A Diagnosis is what was found on all nodes: problems first, then warnings, then notes.
+// A Diagnosis is the findings on all nodes: problems, then warnings, then notes.
 type Diagnosis struct {
 	Format   int       `json:"format"`
-	Nodes    int       `json:"nodes"` // that were looked at
+	Nodes    int       `json:"nodes"` // number of nodes that were checked
 	Findings []Finding `json:"findings"`
 }
 
-// Count tells how many findings have a severity.
+// Count returns the number of findings of a severity.
 func (d *Diagnosis) Count(s Severity) int {
 	n := 0
 	for _, f := range d.Findings {
@@ -31,8 +31,8 @@ func (d *Diagnosis) Count(s Severity) int {
 	return n
 }
 
-// Diagnose looks at every node of the target, and at the libraries there. It changes nothing. What is wrong with a node is a finding; the
-// error is about the target or the libraries as a whole. What the user may not look at is left out, except that nothing can be read at all.
+// Diagnose checks every node of the target and its libraries. It changes nothing. Problems of a node are findings; the error is
+// about the whole target or the libraries. Diagnose skips what the user may not read.
 func Diagnose(ctx context.Context, t *loader.Target, libs ...*fcall.Library) (*Diagnosis, error) {
 	plan, err := t.Plan(ctx, libs...)
 	if err != nil {
@@ -69,7 +69,7 @@ var rank = map[Severity]int{Problem: 0, Warn: 1, Note: 2}
 
 func (d *Diagnosis) add(f Finding) { d.Findings = append(d.Findings, f) }
 
-// node turns what a plan says about a node into findings.
+// node adds the findings of a node's plan.
 func (d *Diagnosis) node(n loader.NodePlan) {
 	if n.Problem != nil {
 		d.add(Finding{ID: string(n.Problem.Reason), Severity: Problem, Node: n.Addr, Text: n.Problem.Text, Fix: "then run rlfunc plan"})
@@ -85,10 +85,10 @@ func (d *Diagnosis) node(n loader.NodePlan) {
 		switch s.Action {
 		case loader.Load:
 			finding.ID, finding.Severity = "missing", Problem
-			finding.Text, finding.Fix = s.Library+" is not there: calls find no function", "rlfunc deploy"
+			finding.Text, finding.Fix = s.Library+" is missing: calls find no function", "rlfunc deploy"
 		case loader.Upgrade:
 			finding.ID, finding.Severity = "older", Note
-			finding.Text, finding.Fix = s.Library+" is there in version "+s.From+", and this is "+s.To, "rlfunc deploy"
+			finding.Text, finding.Fix = s.Library+" has version "+s.From+", and the source is "+s.To, "rlfunc deploy"
 		case loader.Drift:
 			finding.ID, finding.Severity = "drifted", Problem
 			finding.Text, finding.Fix = s.Reason, "find out who changed it"

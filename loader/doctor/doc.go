@@ -1,5 +1,5 @@
-// Package doctor tells what can go wrong with the servers of a target before it does: each finding has a fix.
+// Package doctor finds problems and risks of a target's servers. Each finding has a fix.
 //
-// What is known about versions of Redis and Valkey stands in one table, [Known]: each row was seen on the versions that it names, or is
-// a fix that their makers published. A distribution may have mended an older version; a finding is a reason to look, not a proof.
+// [Known] lists the known faults of versions of Redis and Valkey. Each was observed on the listed versions, or its maker
+// published a fix. A distribution may have fixed an older version, so a finding is a reason to check, not a proof.
 package doctor

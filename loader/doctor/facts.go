@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,25 +11,25 @@ import (
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
-// facts are what a node says about itself beyond what loader asks. What the user may not ask for is absent, and no check speaks of it.
+// facts describe a node beyond what loader reads. Facts that the user may not read are missing, and checks skip them.
 type facts struct {
 	info   map[string]string // of INFO
 	config map[string]string // of CONFIG GET
-	// ahead is how far the node's clock is before this machine's; known tells whether it could be read, and doubt is how much
-	// of it may be the way there and back.
-	ahead, doubt time.Duration
-	clockKnown   bool
-	// running is the function that the node is running, or empty; since is for how long.
+	// ahead is the node's clock less this machine's. clockKnown reports whether it could be read. uncertainty is half of the
+	// round trip.
+	ahead, uncertainty time.Duration
+	clockKnown         bool
+	// running is the function that the node is running, or "", and since is for how long.
 	running string
 	since   time.Duration
-	// open tells that a client needs no password to do everything.
+	// open reports whether a client without a password may run all commands.
 	open bool
 }
 
-// settings are the parameters that checks look at.
+// settings are the parameters that checks need.
 var settings = []string{"busy-reply-threshold", "maxclients", "protected-mode", "stop-writes-on-bgsave-error"}
 
-// gather asks a node. Each answer stands alone: a user who may not ask for one still has the others.
+// gather reads the facts of a node. A user without permission for one of them still gets the others.
 func gather(ctx context.Context, node fcall.Caller) facts {
 	f := facts{info: map[string]string{}, config: map[string]string{}}
 	do := func(args ...any) any {
@@ -41,11 +40,7 @@ func gather(ctx context.Context, node fcall.Caller) facts {
 		return cmd.Val()
 	}
 	if text, ok := do("INFO").(string); ok {
-		for line := range strings.Lines(text) {
-			if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-				f.info[name] = value
-			}
-		}
+		f.info = resp.Info(text)
 	}
 	for _, name := range settings {
 		if value, ok := resp.Map(do("CONFIG", "GET", name))[name].(string); ok {
@@ -53,10 +48,10 @@ func gather(ctx context.Context, node fcall.Caller) facts {
 		}
 	}
 	sent := time.Now()
-	if parts, ok := do("TIME").([]any); ok && len(parts) == 2 {
+	if at, err := resp.Time(do("TIME")); err == nil {
 		f.clockKnown = true
-		f.doubt = time.Since(sent) / 2
-		f.ahead = unix(parts).Sub(sent.Add(f.doubt))
+		f.uncertainty = time.Since(sent) / 2
+		f.ahead = at.Sub(sent.Add(f.uncertainty))
 	}
 	if script := resp.Map(resp.Map(do("FUNCTION", "STATS"))["running_script"]); len(script) > 0 {
 		f.running, _ = script["name"].(string)
@@ -67,16 +62,7 @@ func gather(ctx context.Context, node fcall.Caller) facts {
 	return f
 }
 
-func unix(parts []any) time.Time {
-	number := func(v any) int64 {
-		text, _ := v.(string)
-		n, _ := strconv.ParseInt(text, 10, 64) // TIME's reply is two numbers on every server
-		return n
-	}
-	return time.Unix(number(parts[0]), number(parts[1])*1000)
-}
-
-// isOpen tells from ACL GETUSER whether everybody may be that user and do everything.
+// isOpen reads from ACL GETUSER whether a client without a password may run all commands.
 func isOpen(reply any) bool {
 	user := resp.Map(reply)
 	commands, _ := user["commands"].(string)

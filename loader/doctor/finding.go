@@ -1,16 +1,16 @@
 package doctor
 
-// A Severity is how much a finding matters.
+// A Severity ranks a finding.
 type Severity string
 
-// The severities. A Problem is wrong now; a Warn goes wrong one day; a Note is good to know.
+// The severities. A Problem exists now, a Warn may become one, a Note is information.
 const (
 	Problem Severity = "problem"
 	Warn    Severity = "warning"
 	Note    Severity = "note"
 )
 
-// A Finding is one thing that can go wrong, and what to do about it.
+// A Finding is a problem or a risk, and its fix.
 type Finding struct {
 	ID       string   `json:"id"` // "not_persistent"
 	Severity Severity `json:"severity"`

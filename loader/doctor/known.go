@@ -6,22 +6,22 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// A Fault is something that some versions of a server do.
+// A Fault is a defect of some versions of a server.
 type Fault struct {
 	ID       string
 	Severity Severity
 	Versions []Range
-	Text     string // what happens
+	Text     string // the effect
 	Fix      string
 }
 
-// A Range is a run of versions of one product, both ends included.
+// A Range is a range of versions of one product, both ends included.
 type Range struct {
 	Kind     string // "Redis", "Valkey"
-	From, To string // "7.0.15"; an empty To is the same as From
+	From, To string // "7.0.15"; an empty To equals From
 }
 
-// Known are the faults that are known, by ID.
+// Known lists the known faults, by ID.
 var Known = []Fault{
 	{
 		ID: "lua-cve", Severity: Warn,
@@ -34,8 +34,8 @@ var Known = []Fault{
 			{"Valkey", "8.0.0", "8.0.5"},
 			{"Valkey", "8.1.0", "8.1.3"},
 		},
-		Text: "a user who may run Lua can break out of it (faults of 2025, mended in Redis 7.2.11, 7.4.6, 8.0.4, 8.2.2 and Valkey 7.2.11, 8.0.6, 8.1.4)",
-		Fix:  "upgrade the server, or make sure that your distribution has mended its version; give EVAL and FUNCTION LOAD to nobody who does not need them (rlfunc acl)",
+		Text: "a user who may run Lua can break out of it (faults of 2025, fixed in Redis 7.2.11, 7.4.6, 8.0.4, 8.2.2 and Valkey 7.2.11, 8.0.6, 8.1.4)",
+		Fix:  "upgrade the server, or make sure that your distribution has fixed its version; grant EVAL and FUNCTION LOAD only to users that need them (rlfunc acl)",
 	},
 	{
 		ID: "raised-table-crash", Severity: Note,
@@ -59,7 +59,7 @@ var Known = []Fault{
 		ID: "function-case-crash", Severity: Note,
 		Versions: []Range{{"Redis", "7.0.15", ""}, {"Redis", "8.0.2", ""}, {"Valkey", "8.1.1", ""}},
 		Text:     "two functions of one library whose names differ in case only end the server when the library is deleted or replaced",
-		Fix:      "look at libraries that others load; rlfunc makes none of these",
+		Fix:      "check libraries of other tools; rlfunc generates none of these",
 	},
 	{
 		ID: "load-log-crash", Severity: Note,

@@ -1,0 +1,72 @@
+// Package bundle reads the text of a library, and writes the tombstone that replaces a retired one.
+package bundle
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+)
+
+// HeaderPrefix begins the line that names the library and its version.
+const HeaderPrefix = "-- rlfunc: "
+
+// A Header is what a bundle says about itself. The zero Header means that rlfunc did not generate the code.
+type Header struct {
+	Name, Version string
+	Retired       time.Time // of a tombstone
+}
+
+// ReadHeader reads the comments at the beginning of a bundle. It ignores fields that it does not know.
+func ReadHeader(code string) (h Header) {
+	for line := range strings.Lines(code) {
+		line = strings.TrimSpace(line)
+		fields, ok := strings.CutPrefix(line, HeaderPrefix)
+		if !ok {
+			if line != "" && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "#!") {
+				return Header{}
+			}
+			continue
+		}
+		for field := range strings.FieldsSeq(fields) {
+			switch key, value, _ := strings.Cut(field, "="); key {
+			case "library":
+				h.Name = value
+			case "version":
+				h.Version = value
+			case "retired":
+				h.Retired, _ = time.Parse(time.RFC3339, value) // a later version may write another form
+			}
+		}
+		if h.Name == "" || !semver.IsValid("v"+h.Version) {
+			return Header{}
+		}
+		return h
+	}
+	return Header{}
+}
+
+var shebang = regexp.MustCompile(`^#!\s*\w+\s+name=(\w+)\s*$`)
+
+// ServerName returns the name in the first line, under which a server registers the library, or "".
+func ServerName(code string) string {
+	line, _, _ := strings.Cut(code, "\n")
+	m := shebang.FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+var registration = regexp.MustCompile(`\bregister_function\s*[({]\s*(?:\{\s*)?(?:function_name\s*=\s*)?['"](\w+)['"]`)
+
+// Functions returns the names that a bundle registers with a literal. It misses names that the code computes while it loads;
+// their collisions show only when the server refuses the library.
+func Functions(code string) []string {
+	var names []string
+	for _, m := range registration.FindAllStringSubmatch(code, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}

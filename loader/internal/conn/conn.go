@@ -1,0 +1,115 @@
+// Package conn sends commands to one server: at most once if they write, and no longer than their context lasts.
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+)
+
+// A Conn is the way to one server, or to whichever server a client sends a command to.
+type Conn struct {
+	Caller fcall.Caller
+	Client *redis.Client // nil unless Caller is a client of one server
+	pinned *redis.Conn   // the connection in use between Pin and Unpin, or nil
+}
+
+// Of returns the connection of a client.
+func Of(caller fcall.Caller) *Conn {
+	client, _ := caller.(*redis.Client)
+	return &Conn{Caller: caller, Client: client}
+}
+
+// Unpinned returns the server over any connection except the pinned one.
+func (c *Conn) Unpinned() *Conn { return &Conn{Caller: c.Caller, Client: c.Client} }
+
+// Pinned reports whether commands go over one connection.
+func (c *Conn) Pinned() bool { return c.pinned != nil }
+
+// Pin sends all commands over one connection until it breaks: WATCH and WAIT are about their own connection.
+func (c *Conn) Pin() {
+	if c.Client != nil {
+		c.pinned = c.Client.EphemeralConn()
+	}
+}
+
+// Unpin ends Pin.
+func (c *Conn) Unpin() {
+	if c.pinned != nil {
+		go c.pinned.Close() // Close waits for an abandoned command
+		c.pinned = nil
+	}
+}
+
+// Do runs one command until ctx ends. A command that writes is sent at most once; go-redis would repeat it after a lost reply.
+func (c *Conn) Do(ctx context.Context, writes bool, args ...any) (any, error) {
+	caller := c.Caller
+	if c.pinned != nil {
+		caller = c.pinned
+	}
+	cmd := &command{Cmd: redis.NewCmd(ctx, args...), once: writes}
+	err := Within(ctx, func() error { return caller.Process(ctx, cmd) })
+	var reply redis.Error
+	if err != nil && !errors.As(err, &reply) {
+		c.Unpin() // the next command may succeed over a new connection
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cmd.Result()
+}
+
+// Wait waits until that many replicas have confirmed what the pinned connection wrote, and returns how many have.
+func (c *Conn) Wait(ctx context.Context, replicas int, timeout time.Duration) (confirmed int64, err error) {
+	pinned := c.pinned
+	err = Within(ctx, func() (err error) {
+		confirmed, err = pinned.Wait(ctx, replicas, timeout).Result()
+		return err
+	})
+	return confirmed, err
+}
+
+type command struct {
+	*redis.Cmd
+	once bool
+}
+
+// NoRetry keeps go-redis from repeating the command.
+func (c *command) NoRetry() bool { return c.once }
+
+// An unsentError is the error of a command whose context had ended before it was sent.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
+
+// Within runs f until ctx ends. go-redis itself stops waiting for a reply at a deadline, but not when a context is cancelled.
+func Within(ctx context.Context, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return unsentError{err}
+	}
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Unsent reports whether an error occurred before the command reached a connection.
+func Unsent(err error) bool {
+	var op *net.OpError
+	var record tls.RecordHeaderError
+	var cert *tls.CertificateVerificationError
+	var unsent unsentError
+	return errors.As(err, &unsent) || errors.As(err, &op) && op.Op == "dial" ||
+		errors.As(err, &record) || errors.As(err, &cert) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed)
+}

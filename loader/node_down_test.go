@@ -1,0 +1,110 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// shortly is longer than any answer of a server that is well takes.
+const shortly = 2 * time.Second
+
+func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 3, 0)
+	down := c.Primaries[1]
+	lib := bundle("shop", "1.0.0", "buy")
+	target := loader.NewTarget(c.Client(t))
+	down.Kill()
+
+	p := planOf(t, target, lib)
+	want := actionsOf(c, loader.Load, "")
+	want[down.Addr] = []loader.Action{loader.Unfit}
+	equal(t, "plan", want, actions(p))
+	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
+	says(t, err, loader.ErrUnreachable, "load shop_v1 on "+down.Addr)
+	equal(t, "result", (*loader.Result)(nil), r)
+
+	// On purpose, the others are loaded; the result says what holds where.
+	r, err = target.Apply(t.Context(), p, loader.ApplyOptions{Partial: true, Stateless: true})
+	says(t, err, loader.ErrUnreachable, "load shop_v1 on "+down.Addr)
+	outcomes := outcomesOf(c, "loaded", "")
+	outcomes[down.Addr] = []string{"not_started unreachable"}
+	equal(t, "outcomes", outcomes, byNode(r))
+
+	// It is back, and another run finishes.
+	down.Restart(t)
+	c.Await(t)
+	r, err = target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	outcomes = outcomesOf(c, "same", "")
+	outcomes[down.Addr] = []string{"loaded"}
+	equal(t, "outcomes", outcomes, byNode(r))
+}
+
+func TestCluster_rejectsSavedPlanOfOtherPrimaries(t *testing.T) {
+	c := engines.OnPath(t).StartCluster(t, 2, 1)
+	lib := bundle("shop", "1.0.0", "buy")
+	target := loader.NewTarget(c.Client(t))
+	text, err := json.Marshal(planOf(t, target, lib))
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := loader.ReadPlan(text, lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// The replica takes the place of the first primary.
+	old, now := c.Primaries[0], c.Replicas[0]
+	if err := now.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	now.AwaitInfo(t, "role:master")
+	old.AwaitInfo(t, "role:slave", "master_link_status:up")
+	c.Primaries[0], c.Replicas[0] = now, old
+	c.Await(t)
+	_, err = target.Apply(t.Context(), saved, loader.ApplyOptions{})
+	says(t, err, loader.ErrChanged, "the plan is for", old.Addr, "and the target is", now.Addr, "nothing was loaded")
+
+	// A replica more or less is none of the plan's business.
+	p := planOf(t, target, lib)
+	p.Nodes = slices.DeleteFunc(p.Nodes, func(n loader.NodePlan) bool { return n.Addr == old.Addr })
+	_, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+}
+
+func TestRing_loadsShardsMarkedDown(t *testing.T) {
+	program := engines.OnPath(t)
+	first, second := program.Start(t), program.Start(t)
+	replica := first.StartReplica(t)
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"a": first.Addr, "b": second.Addr, "again": second.Addr}, HeartbeatFrequency: 10 * time.Millisecond,
+	})
+	defer ring.Close()
+	target := loader.NewTarget(ring)
+	lib := bundle("shop", "1.0.0", "buy")
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", map[string][]string{first.Addr: {"loaded"}, second.Addr: {"loaded"}, replica.Addr: {"followed"}}, byNode(r))
+
+	second.Kill()
+	for ring.Len() > 1 {
+		time.Sleep(time.Millisecond)
+	}
+	v, err := target.Verify(t.Context(), lib)
+	equal(t, "error", nil, err)
+	for _, n := range v.Nodes {
+		if n.Addr == second.Addr {
+			says(t, n.Problem, loader.ErrUnreachable, "verify on "+second.Addr)
+		} else {
+			equal(t, "state on "+n.Addr, loader.Same, n.Findings[0].State)
+		}
+	}
+	equal(t, "nodes", 3, len(v.Nodes))
+}

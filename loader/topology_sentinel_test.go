@@ -1,0 +1,207 @@
+package loader_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+func TestSentinel_deployAcrossFailover(t *testing.T) {
+	s := engines.OnPath(t).StartSentinels(t, 2)
+	old := s.Servers[0]
+	target := open(t, "redis+sentinel://main@"+strings.Join(s.Addrs(), ","))
+	lib := bundle("shop", "1.0.0", "buy")
+
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", map[string][]string{
+		old.Addr: {"loaded"}, s.Servers[1].Addr: {"followed"}, s.Servers[2].Addr: {"followed"},
+	}, byNode(r))
+
+	failover := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: s.Addrs()})
+	defer failover.Close()
+	nodes, err := loader.NewTarget(failover).Nodes(t.Context())
+	equal(t, "error", nil, err)
+	wantNodes, err := target.Nodes(t.Context())
+	equal(t, "error", nil, err)
+	equal(t, "nodes of a failover client", wantNodes, nodes)
+	readers := redis.NewFailoverClusterClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: s.Addrs(), RouteRandomly: true})
+	defer readers.Close()
+	nodes, err = loader.NewTarget(readers).Nodes(t.Context())
+	equal(t, "error", nil, err)
+	equal(t, "nodes of a client that also reads from replicas", wantNodes, nodes)
+
+	stale := planOf(t, target, bundle("shop", "1.1.0", "buy"))
+	old.Kill()
+	now := s.AwaitFailover(t, old)
+	v, err := target.Verify(t.Context(), lib)
+	equal(t, "error", nil, err)
+	equal(t, "nodes", 3, len(v.Nodes))
+	for _, n := range v.Nodes {
+		switch n.Addr {
+		case old.Addr:
+			says(t, n.Problem, loader.ErrUnreachable, "verify on "+old.Addr)
+		case now.Addr:
+			equal(t, "the new primary", []any{"", loader.Same}, []any{n.Follows, n.Findings[0].State})
+		default:
+			equal(t, "the other replica", []any{now.Addr, loader.Same}, []any{n.Follows, n.Findings[0].State})
+		}
+	}
+	equal(t, "same", false, v.Same())
+
+	_, err = target.Apply(t.Context(), stale, loader.ApplyOptions{})
+	says(t, err, loader.ErrChanged, "the plan is for "+old.Addr+", and the target is "+now.Addr)
+
+	// A dead replica does not block a deploy.
+	upgrade := bundle("shop", "1.1.0", "buy")
+	p := planOf(t, target, upgrade)
+	r, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "outcomes", "upgraded", byNode(r)[now.Addr][0])
+	equal(t, "outcomes", "unverified", byNode(r)[old.Addr][0])
+
+	// It comes back as a replica, and takes over what it has missed.
+	old.Restart(t)
+	old.AwaitInfo(t, "role:slave", "master_link_status:up")
+	v, err = target.Verify(t.Context(), upgrade)
+	equal(t, "verification", []any{nil, true}, []any{err, v.Same()})
+}
+
+// The records of deploys are on the primary that took over: a rollback restores the earlier release there, and a retire removes unused ones. Here
+// servers and sentinels speak TLS.
+func TestSentinel_rollbackAndRetireAfterAFailoverOverTLS(t *testing.T) {
+	certificates := engines.NewCertificates(t)
+	s := engines.OnPath(t).TLS(t, certificates).StartSentinels(t, 2)
+	old := s.Servers[0]
+	url := "rediss+sentinel://main@" + strings.Join(s.Addrs(), ",")
+	target := open(t, url+certificates.Query())
+	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
+	deployTo(t, target, "anna", v10)
+	deployTo(t, target, "anna", v11)
+	if err := old.Client(t).Wait(t.Context(), 2, time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	old.Kill()
+	now := s.AwaitFailover(t, old)
+
+	p, err := target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
+	equal(t, "error", nil, err)
+	equal(t, "the node of the rollback", now.Addr, p.Nodes[0].Addr)
+	_, err = target.Apply(t.Context(), p, as("nora"))
+	equal(t, "error", nil, err)
+	equal(t, "code", v10.Code, held(t, now.Client(t), "shop_v1"))
+
+	address, err := loader.ParseURL(url + certificates.Query())
+	equal(t, "error", nil, err)
+	client := address.NewClient()
+	defer client.Close()
+	equal(t, "history", []string{
+		"deploy by anna done: shop_v1 >1.0.0 loaded",
+		"deploy by anna done: shop_v1 1.0.0>1.1.0 upgraded",
+		"rollback by nora done: shop_v1 1.1.0>1.0.0 downgraded",
+	}, story(t, client))
+
+	announce(t, client, v10, "pod-a")
+	retire, err := target.PlanRetire(t.Context(), "shop_v1")
+	equal(t, "error", nil, err)
+	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{})
+	says(t, err, loader.ErrInUse, "pod-a")
+	_, err = target.Retire(t.Context(), retire, loader.RetireOptions{Force: true})
+	equal(t, "error", nil, err)
+	equal(t, "code", "", held(t, now.Client(t), "shop_v1"))
+
+	_, err = open(t, strings.Replace(url, "rediss", "redis", 1)).Plan(t.Context(), v10)
+	says(t, err, loader.ErrUnreachable, "find the nodes: ")
+}
+
+func TestSentinel_reportsUnknownPrimary(t *testing.T) {
+	s := engines.OnPath(t).StartSentinels(t, 0)
+	lib := bundle("shop", "1.0.0", "buy")
+	for name, tt := range map[string]struct {
+		url    string
+		reason loader.Reason
+		part   string
+	}{
+		"an unknown name": {"redis+sentinel://mian@" + s.Addrs()[0], loader.ErrUnsupported, `it knows no primary of that name: "mian"`},
+		"not a sentinel":  {"redis+sentinel://main@" + s.Servers[0].Addr, loader.ErrUnsupported, "it is not a sentinel"},
+		"no server":       {"redis+sentinel://main@127.0.0.1:1", loader.ErrUnreachable, "127.0.0.1:1: no connection"},
+	} {
+		_, err := open(t, tt.url).Plan(t.Context(), lib)
+		t.Log(name)
+		says(t, err, tt.reason, "find the nodes: ", tt.part)
+	}
+
+	// Two of three sentinels are enough, and the other one is named; one of two is not.
+	p := planOf(t, open(t, "redis+sentinel://main@127.0.0.1:1,"+s.Addrs()[1]+","+s.Addrs()[2]), lib)
+	equal(t, "nodes", []any{s.Servers[0].Addr, 1}, []any{p.Nodes[0].Addr, len(p.Nodes)})
+	equal(t, "warnings", []string{"sentinel_silent"}, codes(p.Warnings))
+}
+
+// newFakeSentinel answers that the primary is at addr.
+func newFakeSentinel(t *testing.T, addr string) *fakeServer {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newFakeServer(t, func(command string, args []string) string {
+		switch {
+		case command == "SENTINEL" && strings.EqualFold(args[1], "GET-MASTER-ADDR-BY-NAME"):
+			return "*2\r\n" + bulk(host) + bulk(port)
+		case command == "SENTINEL" && strings.EqualFold(args[1], "MASTER"):
+			return "*4\r\n" + bulk("ip") + bulk(host) + bulk("port") + bulk(port)
+		case command == "SENTINEL":
+			return "*0\r\n"
+		}
+		return "-ERR unknown command\r\n"
+	})
+}
+
+// A sentinel that was cut off, or lies, is not believed: neither about what is deployed to, nor about where the records are.
+func TestSentinel_followsMajority(t *testing.T) {
+	_, addrs := ringOf(t, 2, func(string) redis.Hook { return nil })
+	right, wrong := addrs[0], addrs[1]
+	liar := newFakeSentinel(t, wrong).addr
+	url := "redis+sentinel://main@" + liar
+	lib := bundle("shop", "1.0.0", "buy")
+
+	for name, others := range map[string]string{"two are silent": ",127.0.0.1:1,127.0.0.1:2", "the other one is silent": ",127.0.0.1:1", "the other one differs": "," + newFakeSentinel(t, right).addr} {
+		_, err := open(t, url+others).Plan(t.Context(), lib)
+		t.Log(name)
+		says(t, err, loader.ErrUnreachable, "no majority of the", liar+" names "+wrong)
+	}
+	target := open(t, url+","+newFakeSentinel(t, right).addr+","+newFakeSentinel(t, right).addr)
+	p := planOf(t, target, lib)
+	equal(t, "node and warnings", []any{right, []string{"sentinels_differ"}}, []any{p.Nodes[0].Addr, codes(p.Warnings)})
+	if _, err := target.Apply(t.Context(), p, loader.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	keys := func(addr string) int64 { return impatient(t, addr).DBSize(t.Context()).Val() }
+	equal(t, "keys there and elsewhere", []int64{3, 0}, []int64{keys(right), keys(wrong)})
+	events, err := target.History(t.Context(), 1)
+	equal(t, "history", []any{nil, 1}, []any{err, len(events)})
+}
+
+func open(t *testing.T, url string) *loader.Target {
+	t.Helper()
+	target, err := loader.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { target.Close() })
+	return target
+}
+
+func codes(warnings []loader.Warning) []string {
+	var all []string
+	for _, w := range warnings {
+		all = append(all, w.Code)
+	}
+	return all
+}
