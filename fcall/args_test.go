@@ -146,7 +146,7 @@ func TestArgs_outOfBounds(t *testing.T) {
 			}
 			var one *fcall.ArgumentError
 			if !errors.Is(err, fcall.ErrArgument) || !errors.As(err, &one) {
-				t.Errorf("%T is no ErrArgument with an *ArgumentError", err)
+				t.Errorf("%T is not an ErrArgument with an *ArgumentError", err)
 			}
 			if r.words != nil {
 				t.Errorf("sent %v", r.words)
@@ -206,7 +206,7 @@ func TestArgDuration_roundsUp(t *testing.T) {
 	}
 }
 
-func TestArgTime_isHeldToAnInt64(t *testing.T) {
+func TestArgTime_clampsToInt64(t *testing.T) {
 	steps := []struct {
 		t    time.Time
 		want int64

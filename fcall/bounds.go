@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// The texts behind "must": what an argument must be.
+// Texts that follow "must" in an error.
 
-func mustInt(least, most int64) string {
-	return fmt.Sprintf("be a whole number from %d to %d", least, most)
+func mustInt(minimum, maximum int64) string {
+	return fmt.Sprintf("be a whole number from %d to %d", minimum, maximum)
 }
 
-func mustDuration(least, most int64) string {
-	return fmt.Sprintf("be a duration from %s to %s", microsText(least), microsText(most))
+func mustDuration(minimum, maximum int64) string {
+	return fmt.Sprintf("be a duration from %s to %s", microsText(minimum), microsText(maximum))
 }
 
-func mustTime(least, most int64) string {
-	return fmt.Sprintf("be a time from %s to %s", timeText(least), timeText(most))
+func mustTime(minimum, maximum int64) string {
+	return fmt.Sprintf("be a time from %s to %s", timeText(minimum), timeText(maximum))
 }
 
-func mustText(least, most int64) string {
-	return fmt.Sprintf("be text of %d to %d bytes", least, most)
+func mustText(minimum, maximum int64) string {
+	return fmt.Sprintf("be text of %d to %d bytes", minimum, maximum)
 }
 
-func mustRows(least, most int64) string {
-	return fmt.Sprintf("have %d to %d rows", least, most)
+func mustRows(minimum, maximum int64) string {
+	return fmt.Sprintf("have %d to %d rows", minimum, maximum)
 }
 
 func mustEnum(values []string) string { return "be one of " + strings.Join(values, ", ") }
 
-// microsText falls back to the number where a time.Duration would overflow.
+// microsText formats a duration, or the number of microseconds if a time.Duration would overflow.
 func microsText(us int64) string {
 	if d, ok := duration(us); ok {
 		return d.String()
@@ -41,17 +41,17 @@ func microsText(us int64) string {
 
 func timeText(us int64) string { return time.UnixMicro(us).UTC().Format(time.RFC3339Nano) }
 
-// duration is false where us microseconds overflow a time.Duration.
+// duration reports false if us microseconds overflow a time.Duration.
 func duration(us int64) (time.Duration, bool) {
 	d := time.Duration(us) * time.Microsecond
 	return d, int64(d/time.Microsecond) == us
 }
 
-// quote shows at most 32 bytes of what a caller gave, on one line.
+// quote quotes at most 32 bytes of a caller's value, on one line.
 func quote(s string) string {
-	const most = 32
-	if len(s) <= most {
+	const maximum = 32
+	if len(s) <= maximum {
 		return strconv.QuoteToASCII(s)
 	}
-	return strconv.QuoteToASCII(s[:most]) + fmt.Sprintf("... (%d bytes)", len(s))
+	return strconv.QuoteToASCII(s[:maximum]) + fmt.Sprintf("... (%d bytes)", len(s))
 }

@@ -8,14 +8,14 @@ import (
 // registerMark begins the line of a bundle that registers a function.
 const registerMark = "redis.register_function{function_name = '"
 
-// Channel returns the library as a second copy under another name, `ratelimit_v1_canary`, which a server can hold beside
-// the first: a canary takes a part of the callers, a shadow run none of the answers. "" is the library itself.
+// Channel returns a copy of the library under another name, such as `ratelimit_v1_canary`. A server can hold both: a canary
+// serves some of the callers, a shadow run's answers are discarded. "" returns the library itself.
 //
-// A name is 1 to 32 of a-z and 0-9, beginning with a letter, and not "stable". A name that would give a function the
-// name of another one is refused too: a library with gcra_peek and peek can have no channel gcra.
+// A name is 1 to 32 of a-z and 0-9, begins with a letter and is not "stable". Channel rejects a name that makes two functions'
+// names equal: a library with gcra_peek and peek cannot have a channel gcra.
 //
-// Clients of a channel use the same keys as all others, unless they have a Namespace of their own: a canary's callers
-// have the same limits, and a shadow run needs a namespace.
+// Clients of a channel use the same keys as other clients unless they have their own Namespace: a canary shares the limits, a
+// shadow run needs a namespace.
 func (l *Library) Channel(name string) (*Library, error) {
 	if name == "" {
 		return l, nil
@@ -69,8 +69,8 @@ func registers(line, server string) (function string, ok bool) {
 	return rest[:max(0, strings.IndexByte(rest, '\''))], true
 }
 
-// in returns a function as a client calls it, in a channel's library or in base itself.
-func (f *Function) in(channel *Library, base *Library) *Function {
+// inChannel returns the function as a client calls it in a channel's library, which may be base itself.
+func (f *Function) inChannel(channel *Library, base *Library) *Function {
 	g := *f
 	if channel != base {
 		g.Library = channel

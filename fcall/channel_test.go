@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-func TestChannel_isTheLibraryUnderAnotherName(t *testing.T) {
+func TestChannel_renamesLibrary(t *testing.T) {
 	canary, err := ratelimit.Library.Channel("canary")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestChannel_isTheLibraryUnderAnotherName(t *testing.T) {
 	}
 }
 
-func TestChannel_refusesNames(t *testing.T) {
+func TestChannel_rejectsNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"Canary": "the name must be", "can_ary": "the name must be", "1st": "the name must be", "stable": "the name must be", "a b": "the name must be", "é": "the name must be",
 		strings.Repeat("x", 33): "the name must be",
@@ -82,12 +82,12 @@ func TestChannel_runsBesideTheLibraryOnTheSameKeys(t *testing.T) {
 	if diff := cmp.Diff([]int64{1, 0, 0}, left); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	off, err := ratelimit.New(server, fcall.Options{Channel: "blue", NoHeal: true})
+	off, err := ratelimit.New(server, fcall.Options{Channel: "blue", NoAutoLoad: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = off.FixedWindow(t.Context(), limit)
-	if diff := cmp.Diff("ratelimit.fixed_window: the server has no such function: ratelimit_v1_blue is not loaded there, or in a version without it; run `rlfunc deploy`", fmt.Sprint(err)); diff != "" {
+	if diff := cmp.Diff("ratelimit.fixed_window: the server lacks the function: ratelimit_v1_blue is not loaded, or in a version without it; run `rlfunc deploy`", fmt.Sprint(err)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := off.Fcall().Library().ServerName; got != "ratelimit_v1_blue" {

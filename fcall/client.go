@@ -12,66 +12,64 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Caller sends one command and waits for its reply: *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn, *redis.Tx or an
-// embedded server. A Pipeliner only queues: it goes to Queue.
+// A Caller sends one command and waits for its reply: a *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn,
+// *redis.Tx or embedded server. A Pipeliner is not a Caller: pass it to Queue.
 type Caller interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
 // Options of a Client; the zero value is useful.
 type Options struct {
-	// Namespace starts every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name.
+	// Namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name.
 	Namespace string
-	// Channel is the channel of the library that the client calls, see Library.Channel. Defaults to the library itself.
+	// Channel selects a channel of the library, see Library.Channel. Defaults to the library itself.
 	Channel string
-	// Mode says whether the client calls functions or runs the same Lua as scripts. Defaults to ModeAuto: functions, or
-	// scripts where the server has none.
+	// Mode selects functions or scripts. Defaults to ModeAuto: functions, or scripts if the server has no functions.
 	Mode Mode
-	// MaxAttempts is how often a call is sent at most while each outcome proves that nothing ran; 1 means never again.
-	// Otherwise a call whose slot moves between two nodes (TRYAGAIN) is sent up to nine times more, which takes a second.
-	// Defaults to 3.
+	// MaxAttempts bounds how often a call is sent while each failure proves that nothing ran; 1 means no retry. A call whose
+	// hash slot is migrating (TRYAGAIN) is retried up to 9 more times within about a second, unless MaxAttempts is 1. Defaults
+	// to 3.
 	MaxAttempts int
-	// NoSharing gives every call a round trip of its own. Otherwise calls share round trips over a *redis.Client and a
-	// *redis.ClusterClient while more than 4 are under way to a node. Defaults to sharing.
+	// NoSharing gives every call its own round trip. Otherwise calls over a *redis.Client or *redis.ClusterClient share round
+	// trips while more than 4 are in flight to a node. Defaults to sharing.
 	NoSharing bool
-	// NoHeal turns off what a call does about a library that is absent: load it where it is absent, never replacing one,
-	// at most once a second on each node whatever the number of callers, and send the call once more. The user needs
-	// +function|load for it; over a cluster also +multi, +exec and +type. Defaults to healing;
-	// with NoHeal the call returns ErrNotLoaded.
-	NoHeal bool
-	// OnNotLoaded is called in place of that load, under the same bounds; if it returns nil the call is sent once more.
-	// Defaults to the load.
+	// NoAutoLoad makes a call return ErrNotLoaded if its library is missing. Otherwise the client loads the missing library, at
+	// most once a second on each node, never replaces one, and sends the call once more. The user needs +function|load for
+	// that; on a cluster also +multi, +exec and +type. Defaults to auto-load.
+	NoAutoLoad bool
+	// OnNotLoaded is called instead of that load, as rarely. If it returns nil the call is sent once more. Defaults to the
+	// load.
 	OnNotLoaded func(ctx context.Context) error
 }
 
 // A Client calls the functions of one library. It is safe for concurrent use if its Caller is.
 type Client struct {
-	caller      Caller
-	lib         *Library
-	base        *Library // lib without its channel
-	functions   sync.Map // of *Function to the same as it is called
-	namespace   string
-	maxAttempts int
-	heal        *healer // nil: off
-	mode        Mode
-	lacking     atomic.Bool // a node has been without functions
-	nodes       sync.Map    // of address to *node, once one lacks something
-	scripts     scripts
-	now         func() time.Time
-	trust       trust
-	engine      *engine
+	caller         Caller
+	lib            *Library
+	base           *Library // lib without its channel
+	functions      sync.Map // *Function to the one that bind returned
+	namespace      string
+	maxAttempts    int
+	autoload       *autoloader // nil with NoAutoLoad
+	mode           Mode
+	lacksFunctions atomic.Bool // a node lacked functions
+	nodes          sync.Map    // address to *nodeState, once a node lacks a command
+	scripts        scripts
+	now            func() time.Time
+	signal         writeSignal
+	transport      *transport
 }
 
-// NewClient returns a client; it sends nothing.
+// NewClient returns a client. It sends nothing.
 func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 	if caller == nil || lib == nil {
 		return nil, errors.New("new client: caller and library must not be nil")
 	}
 	switch caller.(type) {
 	case redis.Pipeliner:
-		return nil, fmt.Errorf("new client of %s: a Pipeliner only queues; give the client that made it, and the pipeline to Queue", lib.Name)
-	case *redis.AutoPipeliner: // it hides the cluster whose slots are to be looked up when a node dies
-		return nil, fmt.Errorf("new client of %s: give the client that made the AutoPipeliner; calls share round trips without it", lib.Name)
+		return nil, fmt.Errorf("new client of %s: a Pipeliner only queues; pass its client here and the pipeline to Queue", lib.Name)
+	case *redis.AutoPipeliner: // it hides the cluster client, which must reload its slots when a node dies
+		return nil, fmt.Errorf("new client of %s: pass the client that made the AutoPipeliner; calls share round trips anyway", lib.Name)
 	}
 	if o.Namespace == "" {
 		o.Namespace = lib.Name
@@ -84,7 +82,7 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 		return nil, fmt.Errorf("new client of %s: %w", lib.Name, err)
 	}
 	if o.Mode < ModeAuto || o.Mode > ModeScripts {
-		return nil, fmt.Errorf("new client of %s: there is no Mode %d", lib.Name, o.Mode)
+		return nil, fmt.Errorf("new client of %s: invalid Mode %d: use ModeAuto, ModeFunctions or ModeScripts", lib.Name, o.Mode)
 	}
 	if o.MaxAttempts < 0 {
 		return nil, fmt.Errorf("new client of %s: MaxAttempts must be 0 or more, got %d", lib.Name, o.MaxAttempts)
@@ -93,52 +91,52 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 		o.MaxAttempts = 3
 	}
 	c := &Client{caller: caller, lib: channel, base: lib, namespace: o.Namespace, maxAttempts: o.MaxAttempts, mode: o.Mode, now: time.Now}
-	c.engine = engineOf(caller, !o.NoSharing)
-	if !o.NoHeal {
-		c.heal = &healer{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
+	c.transport = transportFor(caller, !o.NoSharing)
+	if !o.NoAutoLoad {
+		c.autoload = &autoloader{caller: caller, lib: channel, hook: o.OnNotLoaded, now: time.Now}
 	}
 	return c, nil
 }
 
-// Library returns the library whose functions the client calls, that of its channel if it has one.
+// Library returns the library that the client calls, that of its channel if it has one.
 func (c *Client) Library() *Library { return c.lib }
 
-// bind returns a function as the client calls it.
+// bind returns the function of the client's channel.
 func (c *Client) bind(fn *Function) *Function {
 	if bound, ok := c.functions.Load(fn); ok {
 		return bound.(*Function)
 	}
-	bound, _ := c.functions.LoadOrStore(fn, fn.in(c.lib, c.base))
+	bound, _ := c.functions.LoadOrStore(fn, fn.inChannel(c.lib, c.base))
 	return bound.(*Function)
 }
 
-// Namespace returns what starts every key.
+// Namespace returns the beginning of every key.
 func (c *Client) Namespace() string { return c.namespace }
 
-// Stats returns what the client did so far about servers that lacked the library.
+// Stats returns the client's counters of missing libraries.
 func (c *Client) Stats() Stats {
-	h := c.heal
+	h := c.autoload
 	if h == nil {
 		return Stats{}
 	}
 	return Stats{NotLoaded: h.notLoaded.Load(), Loads: h.loads.Load(), Refused: h.refused.Load()}
 }
 
-// Call sends one call with keys and arguments as they stand; generated code goes through Args, which checks them.
+// Call sends one call with keys and arguments unchecked. Generated code uses Args, which checks them.
 func (c *Client) Call(ctx context.Context, fn *Function, keys []string, args []any) (*Reply, error) {
 	fn = c.bind(fn)
-	return c.send(ctx, fn, rawCommand(keys, args), new(room))
+	return c.send(ctx, fn, rawCommand(keys, args), new(callBuffers))
 }
 
-// Queue adds a call to a pipeline; Pending.Reply has the answer after Exec. A queued call is sent at most once.
+// Queue adds a call to a pipeline; Pending.Reply returns its reply after Exec. A queued call is sent at most once.
 func (c *Client) Queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, keys []string, args []any) *Pending {
 	fn = c.bind(fn)
-	return c.queue(ctx, pipe, fn, rawCommand(keys, args), new(room))
+	return c.queue(ctx, pipe, fn, rawCommand(keys, args), new(callBuffers))
 }
 
 func rawCommand(keys []string, args []any) []any {
 	cmd := make([]any, 0, cmdHead+len(keys)+len(args))
-	cmd = append(cmd, nil, nil, len(keys)) // the first two words are for use
+	cmd = append(cmd, nil, nil, len(keys)) // setVerb fills the first two words
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
@@ -146,69 +144,69 @@ func rawCommand(keys []string, args []any) []any {
 }
 
 // send repeats a call only while the outcome proves that nothing ran.
-func (c *Client) send(ctx context.Context, fn *Function, args []any, r *room) (*Reply, error) {
-	var healed *flight
+func (c *Client) send(ctx context.Context, fn *Function, args []any, r *callBuffers) (*Reply, error) {
+	var loaded *flight
 	var form form
 	for attempt := 1; ; attempt++ {
-		if err := left(ctx); err != nil {
+		if err := detachErr(ctx); err != nil {
 			return nil, &UnavailableError{Function: fn.String(), Attempts: attempt - 1, Cause: err}
 		}
-		c.use(ctx, fn, args, &form)
-		mark := c.heal.mark()
-		cmd := r.command(ctx, &c.trust, args)
-		got := c.engine.send(ctx, cmd)
+		c.setVerb(ctx, fn, args, &form)
+		mark := c.autoload.mark()
+		cmd := r.command(ctx, &c.signal, args)
+		got := c.transport.send(ctx, cmd)
 		if got.err == nil {
-			c.ran(fn, &form)
-			return r.reply.of(fn, got.reply)
+			c.recordSuccess(fn, &form)
+			return r.reply.decode(fn, got.reply)
 		}
-		err, again := judge(fn, got, attempt)
-		c.doubt(ctx, err)
+		err, again := classify(fn, got, attempt)
+		c.noteFailure(ctx, err)
 		if got.late {
 			if lost, ok := err.(*OutcomeError); ok {
-				lost.late = &Pending{fn: fn, cmd: cmd, room: r, client: c, form: form, mark: mark, ctx: ctx}
+				lost.late = &Pending{fn: fn, cmd: cmd, buffers: r, client: c, form: form, mark: mark, ctx: ctx}
 			}
 			return nil, err
 		}
-		if c.adapt(ctx, fn, cmd, err, &form) {
+		if c.switchForm(ctx, fn, cmd, err, &form) {
 			attempt--
 			continue
 		}
-		if lost, ok := err.(*NotLoadedError); ok && c.heal != nil {
-			if healed != nil {
-				return nil, c.heal.explain(ctx, lost, cmd, healed)
+		if lost, ok := err.(*NotLoadedError); ok && c.autoload != nil {
+			if loaded != nil {
+				return nil, c.autoload.explain(ctx, lost, cmd, loaded)
 			}
-			if healed, lost.Cause = c.heal.heal(ctx, cmd, mark); lost.Cause != nil {
+			if loaded, lost.Cause = c.autoload.load(ctx, cmd, mark); lost.Cause != nil {
 				return nil, lost
 			}
 			attempt--
 			continue
 		}
-		// More writes than that in one attempt are redirections in a circle, which go-redis has given up.
-		if !again || attempt >= c.most(err) || got.sent > c.maxAttempts || !pause(ctx, attempt) {
+		// More writes than that in one attempt mean a redirection loop, which go-redis has given up on.
+		if !again || attempt >= c.maxSends(err) || got.sent > c.maxAttempts || !pause(ctx, attempt) {
 			return nil, err
 		}
 	}
 }
 
-// slotAttempts are how much more often a call is sent whose slot moves: if not all of its keys are there yet, both nodes
-// refuse it for as long as the slot takes.
+// slotAttempts is how many more times a call is sent whose hash slot is migrating. Until all of its keys have moved, both nodes
+// refuse it.
 const slotAttempts = 9
 
-// most is how often a call is sent that ends with err.
-func (c *Client) most(err error) int {
+// maxSends returns how often a call that fails with err is sent.
+func (c *Client) maxSends(err error) int {
 	if u, ok := err.(*UnavailableError); ok && u.Code == "TRYAGAIN" && c.maxAttempts > 1 {
 		return c.maxAttempts + slotAttempts
 	}
 	return c.maxAttempts
 }
 
-// pause waits 5 to 10 ms before the second attempt, twice as long before each further one, at most 160 ms; false when
+// pause waits 5 to 10 ms before the second attempt, twice as long before each further one, at most 160 ms. It reports false if
 // the context ends first.
 func pause(ctx context.Context, attempt int) bool {
 	most := 10 * time.Millisecond << min(attempt-1, 4)
 	t := time.NewTimer(most/2 + rand.N(most/2))
 	defer t.Stop()
-	one, other := leave(ctx)
+	one, other := doneChannels(ctx)
 	select {
 	case <-one:
 		return false

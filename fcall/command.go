@@ -9,45 +9,45 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A command is one FCALL. go-redis sends a command whose NoRetry is true at most once where it may have run; it still
-// follows MOVED and ASK, which prove that nothing ran.
+// A command is one FCALL. go-redis sends a command whose NoRetry is true at most once if it may have run. It still follows
+// MOVED and ASK, which prove that nothing ran.
 //
-// It also watches what go-redis does with it, because an error alone can mislead. A cluster pipeline keeps a command's
-// first error: a command that was MOVED, sent to the new node, run there, and whose reply was lost still says MOVED.
-// So an error that is older than the last time that the command was written proves nothing.
+// A command also records what go-redis does with it, because an error alone can mislead. A cluster pipeline keeps a command's
+// first error: a command that was MOVED, sent to the new node and run there, and whose reply was lost, still says MOVED. So an
+// error that is older than the last write of the command proves nothing.
 type command struct {
 	*redis.Cmd
-	trust    *trust
-	keys     int          // how many it has, see keyCount
-	writes   atomic.Int32 // how often it was written
-	errWrite atomic.Int32 // writes when the last error was set
-	lastErr  error        // the last error that was set; go-redis sets it before it lets the caller go on
-	left     atomic.Bool  // its caller has gone
-	moved    atomic.Pointer[string]
-	space    [8]byte // for the bytes of keys
+	signal    *writeSignal
+	keys      int          // number of keys, see keyCount
+	writes    atomic.Int32 // how often its bytes were written
+	errWrite  atomic.Int32 // writes when the last error was set
+	lastErr   error        // the last error that go-redis set, before Process returned
+	abandoned atomic.Bool  // its caller no longer waits
+	moved     atomic.Pointer[string]
+	space     [8]byte // for the text of keys
 
-	// Of a call that a lane's sender sends:
+	// Fields of a call in a nodeQueue:
 	ctx       context.Context
 	done      chan struct{}
-	queued    bool // it is for a sender to send; guarded by the lane
-	withdrawn bool // its caller has gone before that
+	queued    bool // in the queue; guarded by the nodeQueue
+	withdrawn bool // abandoned while queued
 }
 
-// A room is what a call takes in memory, beside its words: one allocation with them.
-type room struct {
+// callBuffers hold a call's command and reply in one allocation with its words.
+type callBuffers struct {
 	first command
-	taken bool // first: a second attempt has a command of its own, as the first may still be under way
+	taken bool // first is in use: another attempt needs its own command, because the first may still be in flight
 	reply Reply
 }
 
-// command makes a command of a call's words.
-func (r *room) command(ctx context.Context, t *trust, args []any) *command {
+// command returns the command of one attempt.
+func (r *callBuffers) command(ctx context.Context, t *writeSignal, args []any) *command {
 	c := &r.first
 	if r.taken {
 		c = new(command)
 	}
 	r.taken = true
-	c.trust = t
+	c.signal = t
 	switch keys := args[cmdHead-1].(type) {
 	case int:
 		c.keys = keys
@@ -59,12 +59,12 @@ func (r *room) command(ctx context.Context, t *trust, args []any) *command {
 	return c
 }
 
-// NoRetry keeps go-redis from sending the command again by itself: how often a call is sent is for send to say.
+// NoRetry keeps go-redis from sending the command again. Client.send decides about retries.
 func (c *command) NoRetry() bool { return true }
 
-// Args returns the command's words; of a command that was abandoned before it was written, those of one that does nothing.
+// Args returns the command's words, or those of a PING if the command was abandoned before it was written.
 func (c *command) Args() []any {
-	if c.left.Load() {
+	if c.abandoned.Load() {
 		return nothing
 	}
 	return c.Cmd.Args()
@@ -72,13 +72,13 @@ func (c *command) Args() []any {
 
 var nothing = []any{"PING"}
 
-// abandon keeps a command from being written that was not yet, and tells whether it surely was not.
+// abandon prevents a command that was not written yet from being written, and reports whether it certainly was not.
 func (c *command) abandon() (unwritten bool) {
-	c.left.Store(true)
+	c.abandoned.Store(true)
 	return c.withdrawn || c.unwritten()
 }
 
-// SetErr is how go-redis tells a command its error. It may hand on an old one again, as it is or wrapped by a hook.
+// SetErr records an error from go-redis, which may pass on an old one, unchanged or wrapped by a hook.
 func (c *command) SetErr(err error) {
 	if err == nil || c.lastErr == nil || !errors.Is(err, c.lastErr) {
 		c.errWrite.Store(c.writes.Load())
@@ -92,7 +92,7 @@ func (c *command) SetErr(err error) {
 	c.Cmd.SetErr(err)
 }
 
-// redirected is the address to which a cluster sent the command on last, or "".
+// redirected returns the address to which a cluster last redirected the command, or "".
 func (c *command) redirected() string {
 	if addr := c.moved.Load(); addr != nil {
 		return *addr
@@ -100,7 +100,7 @@ func (c *command) redirected() string {
 	return ""
 }
 
-// redirection is the address in a MOVED or ASK, which go-redis follows by itself.
+// redirection returns the address in a MOVED or ASK, which go-redis follows itself.
 func redirection(err error) string {
 	words := strings.Fields(err.Error())
 	if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
@@ -109,32 +109,32 @@ func redirection(err error) string {
 	return words[2]
 }
 
-// stale tells that the command may have been written after its error was set.
+// stale reports whether the command may have been written after its error was set.
 func (c *command) stale() bool { return c.writes.Load() > c.errWrite.Load() }
 
-// unwritten tells that the command was never written, as far as this can be seen.
-func (c *command) unwritten() bool { return c.writes.Load() == 0 && c.trust.earned() }
+// unwritten reports whether the command was never written, as far as that is visible.
+func (c *command) unwritten() bool { return c.writes.Load() == 0 && c.signal.seen() }
 
-// answered is called for each good reply.
-func (c *command) answered() { c.trust.learn(c.writes.Load() > 0) }
+// answered records a successful reply.
+func (c *command) answered() { c.signal.observe(c.writes.Load() > 0) }
 
-// trust is whether a client's Caller asks for a command's bytes to write it. That is how go-redis works today but no promise
-// of it, so it is believed only once it was seen, and never again once a reply came without it.
-type trust struct{ state atomic.Int32 }
+// A writeSignal records whether a client's Caller asks for a command's bytes to write it. go-redis does so today but does not
+// promise it. So the signal counts only once it was seen, and never again after a reply came without it.
+type writeSignal struct{ state atomic.Int32 }
 
 const (
-	trustUnknown = iota
-	trustEarned
-	trustLost
+	signalUnknown = iota
+	signalSeen
+	signalMissing
 )
 
-func (t *trust) earned() bool { return t.state.Load() == trustEarned }
+func (t *writeSignal) seen() bool { return t.state.Load() == signalSeen }
 
-func (t *trust) learn(wrote bool) {
+func (t *writeSignal) observe(wrote bool) {
 	switch {
 	case !wrote:
-		t.state.Store(trustLost)
-	case t.state.Load() == trustUnknown:
-		t.state.CompareAndSwap(trustUnknown, trustEarned)
+		t.state.Store(signalMissing)
+	case t.state.Load() == signalUnknown:
+		t.state.CompareAndSwap(signalUnknown, signalSeen)
 	}
 }

@@ -1,24 +1,40 @@
-// Package fcall is what a generated client runs on: it builds keys and arguments, sends one FCALL, decides what a failure
-// proves, and decodes the flat reply.
+// Package fcall runs the calls of generated clients: it builds keys and arguments, sends one FCALL, decodes the reply, and
+// says what a failed call proves.
 //
-// A call that may have run is never sent again. When the outcome proves that nothing ran, the call is sent again a few
-// times; otherwise the caller gets ErrOutcomeUnknown and decides.
+// A generated client wraps a [Client]. Code without a generated client describes its library and calls it directly:
 //
-// A call that finds the library absent loads it, on the node that serves its key, and is sent once more: after a restart
-// without persistence, on a replica that was promoted before it had it, where a slot moved to a node without it. Nothing
-// is ever replaced. Options.NoHeal turns that off, and Client.Stats counts it.
+//	client, err := fcall.NewClient(rdb, library, fcall.Options{})
+//	call := client.Args(add, 1, 1) // one key, one argument
+//	call.Key("counter", "user-7", "count")
+//	call.Int("by", 3, 1, 100)
+//	reply, err := call.Call(ctx)
+//	total := reply.Count("total")
+//	err = reply.Close()
 //
-// On a server without Functions the same Lua runs as scripts: see Mode.
+// # Errors
 //
-// A call ends with its context, although go-redis waits for as long as its own timeouts are: a call whose reply has not come
-// by then is ErrOutcomeUnknown, and one that was not sent yet never is. No call starts a goroutine of its own:
+// Each error says what it proves, by errors.Is. [ErrArgument], [ErrState], [ErrNotLoaded] and [ErrUnavailable] prove that
+// nothing was written. [ErrOutcomeUnknown] means that the call may have run. The client sends a call again only if the failure
+// proves that nothing was written, at most Options.MaxAttempts times.
 //
-//   - Its caller sends a call whose context has no end. Over a client with ContextTimeoutEnabled, its caller also sends a call with a deadline
-//     within 100 ms: a cancel before that deadline goes unnoticed until then.
-//   - Resident goroutines send all others. They start when they are needed, end after a second without a call, and belong to no Client: nothing
-//     needs to be closed. Hooks of go-redis run in them. A hook that panics there fails the calls of that round trip.
+// # Auto-load
 //
-// Over a *redis.Client and a *redis.ClusterClient, calls share round trips while more than 4 are under way to a node, also with the calls of
-// other Clients over the same one. A hook sees such calls in its ProcessPipelineHook, with the context values of the first. Options.NoSharing
-// turns that off. The Exec of a pipeline is go-redis' own: set ContextTimeoutEnabled for it.
+// A call that finds its library missing loads it on the node that serves its key, and is sent once more. That happens after a
+// restart without persistence, after a failover to a replica that lacks the library, and after a hash slot migrates. A load
+// never replaces a library. Options.NoAutoLoad turns this off; Client.Stats counts it. On a server without Functions the client
+// runs the same Lua as scripts, see [Mode].
+//
+// # Concurrency and deadlines
+//
+// A Client is safe for concurrent use. A call ends with its context, even if go-redis would wait longer. A call without a reply
+// by then is ErrOutcomeUnknown, unless it was certainly not sent.
+//
+// Over a *redis.Client and a *redis.ClusterClient, calls share round trips while more than 4 are in flight to a node, also with
+// the calls of other Clients. Hooks see them in ProcessPipelineHook, with the context values of the first call.
+// Options.NoSharing turns that off.
+//
+// The calling goroutine sends a call if its context never ends, or if the client has ContextTimeoutEnabled and the deadline is
+// within 100 ms. All other calls, and their hooks, run in shared goroutines, which end after 1 s without a call: a Client needs
+// no Close. A hook that panics there fails the calls of its round trip. Exec of a pipeline belongs to go-redis: set
+// ContextTimeoutEnabled for it.
 package fcall

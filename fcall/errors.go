@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// What a failed call proves. Each error of this package that errors.Is one of these is also a struct for errors.As.
+// Errors that say what a failed call proves. Every error of this package that errors.Is one of them is also a struct for
+// errors.As.
 var (
 	// ErrArgument: an argument is outside its bounds; nothing was written. *ArgumentError, ArgumentErrors.
 	ErrArgument = errors.New("argument out of bounds")
-	// ErrState: a key holds what the function can not read; nothing was written. *StateError.
+	// ErrState: a key holds content that the function cannot read; nothing was written. *StateError.
 	ErrState = errors.New("unreadable state")
 	// ErrNotLoaded: the server does not have the function; nothing ran. *NotLoadedError.
 	ErrNotLoaded = errors.New("library not loaded")
-	// ErrReply: the call ran, but its reply is not what the header says. *ReplyError.
+	// ErrReply: the call ran, but its reply does not follow the header. *ReplyError.
 	ErrReply = errors.New("unreadable reply")
-	// ErrUnavailable: nothing ran, or what ran can not write; the call may be repeated. *UnavailableError.
+	// ErrUnavailable: nothing ran, or nothing was written; the call may be repeated. *UnavailableError.
 	ErrUnavailable = errors.New("nothing ran")
-	// ErrRefused: the server turns this user away (NOPERM, NOAUTH, WRONGPASS); nothing ran. Also ErrUnavailable.
-	ErrRefused = errors.New("no permission")
-	// ErrUnsupported: the server has no FCALL; it needs Redis 7 or Valkey. Also ErrUnavailable.
+	// ErrNoPermission: the server denies the call to this user (NOPERM, NOAUTH, WRONGPASS); nothing ran. Also ErrUnavailable.
+	ErrNoPermission = errors.New("no permission")
+	// ErrUnsupported: the server has no FCALL, which needs Redis 7 or Valkey; nothing ran. Also ErrUnavailable.
 	ErrUnsupported = errors.New("no functions on this server")
 	// ErrOutcomeUnknown: the call may have run; repeating it may charge twice. *OutcomeError, *ScriptError.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
-	// ErrScript: the function itself failed. *ScriptError. Also ErrOutcomeUnknown unless the function is read-only.
+	// ErrScript: the function itself failed. *ScriptError. Also ErrOutcomeUnknown, unless the function is read-only.
 	ErrScript = errors.New("function failed")
 )
 
-// An ArgumentError is one argument outside its bounds, found here before anything was sent, or by the server.
+// An ArgumentError is one argument outside its bounds. The client finds it before it sends anything, or the server does.
 type ArgumentError struct {
 	Function string // "ratelimit.gcra"
 	Name     string // "limit", or "limits.0.limit" in a group
@@ -36,7 +37,7 @@ type ArgumentError struct {
 	Got      string // "0"; "" when the server found it
 }
 
-// Error says which argument must be what.
+// Error returns the function, the argument and its bounds.
 func (e *ArgumentError) Error() string { return e.Function + ": " + e.text() }
 
 func (e *ArgumentError) text() string {
@@ -47,13 +48,13 @@ func (e *ArgumentError) text() string {
 	return s
 }
 
-// Is tells that this is an ErrArgument.
+// Is reports whether target is ErrArgument.
 func (e *ArgumentError) Is(target error) bool { return target == ErrArgument }
 
-// ArgumentErrors are two or more arguments of one call.
+// ArgumentErrors are two or more invalid arguments of one call.
 type ArgumentErrors []*ArgumentError
 
-// Error says all of them on one line.
+// Error lists all of them on one line.
 func (e ArgumentErrors) Error() string {
 	texts := make([]string, len(e))
 	for i, one := range e {
@@ -80,38 +81,38 @@ type StateError struct {
 
 // Error names the key with its subject shortened.
 func (e *StateError) Error() string {
-	return fmt.Sprintf("%s: key %s: %s; delete the key to start anew", e.Function, shortKey(e.Key), e.Problem)
+	return fmt.Sprintf("%s: key %s: %s; delete the key to reset it", e.Function, shortKey(e.Key), e.Problem)
 }
 
-// Is tells that this is an ErrState.
+// Is reports whether target is ErrState.
 func (e *StateError) Is(target error) bool { return target == ErrState }
 
 // A NotLoadedError is a function that the server does not have.
 type NotLoadedError struct {
-	Function string
-	Library  string // its name on the server, "ratelimit_v1"
-	Found    string // the version of the library that is there without the function, or ""
-	Absent   bool   // the server was asked, and holds no such library
-	Healed   bool   // of a queued call: the library was loaded since, and the same call would find it now
-	Cause    error  // why the client, or Options.OnNotLoaded, could not load it, or nil
+	Function  string
+	Library   string // its name on the server, "ratelimit_v1"
+	Found     string // the version of the loaded library, which lacks the function, or ""
+	Missing   bool   // the server was asked and lacks the library
+	NowLoaded bool   // of a queued call: the library was loaded since, so sending the call again would succeed
+	Cause     error  // why auto-load or Options.OnNotLoaded did not help, or nil
 }
 
-// Error says what to run.
+// Error says why the function is missing and what to do.
 func (e *NotLoadedError) Error() string {
 	switch {
-	case e.Healed:
-		return fmt.Sprintf("%s: %s was not loaded on this server, and is by now; nothing ran, so send the call again", e.Function, e.Library)
+	case e.NowLoaded:
+		return fmt.Sprintf("%s: %s was missing on this server and is loaded now; nothing ran, so send the call again", e.Function, e.Library)
 	case e.Found != "":
-		return fmt.Sprintf("%s: the server holds %s %s, which has no such function; a client replaces nothing: run `rlfunc deploy`", e.Function, e.Library, e.Found)
-	case e.Absent:
+		return fmt.Sprintf("%s: the server holds %s %s, which lacks the function; a client never replaces a library: run `rlfunc deploy`", e.Function, e.Library, e.Found)
+	case e.Missing:
 		return fmt.Sprintf("%s: %s is not loaded on this server; run `rlfunc deploy`", e.Function, e.Library)
 	case e.Cause != nil:
-		return fmt.Sprintf("%s: %s is not loaded on this server, and loading it did not help: %s", e.Function, e.Library, oneLine(e.Cause.Error()))
+		return fmt.Sprintf("%s: %s is not loaded on this server, and auto-load did not help: %s", e.Function, e.Library, oneLine(e.Cause.Error()))
 	}
-	return fmt.Sprintf("%s: the server has no such function: %s is not loaded there, or in a version without it; run `rlfunc deploy`", e.Function, e.Library)
+	return fmt.Sprintf("%s: the server lacks the function: %s is not loaded, or in a version without it; run `rlfunc deploy`", e.Function, e.Library)
 }
 
-// Is tells that this is an ErrNotLoaded.
+// Is reports whether target is ErrNotLoaded.
 func (e *NotLoadedError) Is(target error) bool { return target == ErrNotLoaded }
 
 // Unwrap returns the cause.
@@ -125,17 +126,17 @@ type ReplyError struct {
 	Got      string // "text of 3 bytes"
 }
 
-// Error says what came instead.
+// Error returns the field, its form and what the server sent.
 func (e *ReplyError) Error() string {
 	field := e.Field
 	if field == "" {
 		field = "the reply"
 	}
-	return fmt.Sprintf("%s: %s must %s, got %s; does the server hold the library that this client was generated from?",
+	return fmt.Sprintf("%s: %s must %s, got %s; the server's library may differ from the one that this client was generated from",
 		e.Function, field, e.Must, e.Got)
 }
 
-// Is tells that this is an ErrReply.
+// Is reports whether target is ErrReply.
 func (e *ReplyError) Is(target error) bool { return target == ErrReply }
 
 // A CodeError is an error that the function declares in its header, other than RLARG and RLSTATE.
@@ -145,5 +146,104 @@ type CodeError struct {
 	Text     string // what follows the code
 }
 
-// Error gives the code and its text.
+// Error returns the code and its text.
 func (e *CodeError) Error() string { return e.Function + ": " + strings.TrimSpace(e.Code+" "+e.Text) }
+
+// An UnavailableError is a call that did not run, or that is read-only. It may be repeated.
+type UnavailableError struct {
+	Function string
+	Code     string // first word of the server's reply, such as "LOADING", or ""
+	Server   string // the server's whole reply, or ""
+	Attempts int    // how often the call was sent or tried
+	Hint     string // what to do, or ""
+	Cause    error  // the error of go-redis or the context
+	kind     error  // ErrNoPermission, ErrUnsupported or nil
+	readOnly bool   // the call may have run, but cannot have written
+}
+
+// Error says why, and what to do if that is known.
+func (e *UnavailableError) Error() string {
+	s := e.Function + ": nothing ran"
+	if e.readOnly {
+		s = e.Function + ": no answer, and nothing written"
+	}
+	if e.Attempts > 1 {
+		s = fmt.Sprintf("%s in %d attempts", s, e.Attempts)
+	}
+	// For an unknown command the server quotes the first arguments, which include a key.
+	if e.Cause != nil && e.kind != ErrUnsupported {
+		s += ": " + oneLine(e.Cause.Error())
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Is reports whether target is ErrUnavailable, or ErrNoPermission or ErrUnsupported if that is the reason.
+func (e *UnavailableError) Is(target error) bool {
+	return target == ErrUnavailable || e.kind != nil && target == e.kind
+}
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// An OutcomeError is a call that may have run: its reply was lost, or is an error that may follow a write.
+type OutcomeError struct {
+	Function string
+	Code     string // first word of the server's reply, or ""
+	Server   string // the server's whole reply, or ""
+	Cause    error
+	late     *Pending // the call, if its caller stopped waiting
+}
+
+// Error says why the outcome is unknown.
+func (e *OutcomeError) Error() string {
+	return fmt.Sprintf("%s: outcome unknown, it may have run: %s", e.Function, oneLine(e.Cause.Error()))
+}
+
+// Is reports whether target is ErrOutcomeUnknown.
+func (e *OutcomeError) Is(target error) bool { return target == ErrOutcomeUnknown }
+
+// Unwrap returns the cause.
+func (e *OutcomeError) Unwrap() error { return e.Cause }
+
+// A ScriptError is a failure inside the function, with the author's line if the server reports one.
+type ScriptError struct {
+	Function string
+	File     string // "ratelimit/gcra.lua"; "" for generated code and without a line
+	Line     int    // of File, or of the bundle if File is ""; 0 if the server reports none
+	Code     string // first word of the server's reply, "ERR"
+	Text     string // the message, without the server's positions
+	Server   string // the server's whole reply
+	ReadOnly bool   // the function cannot write, so the outcome is known
+	Hint     string // what to do, or ""
+	Cause    error
+}
+
+// Error begins with the author's file and line.
+func (e *ScriptError) Error() string {
+	at := ""
+	switch {
+	case e.File != "":
+		at = fmt.Sprintf("%s:%d: ", e.File, e.Line)
+	case e.Line > 0:
+		at = fmt.Sprintf("bundle line %d: ", e.Line)
+	}
+	s := e.Function + ": " + at + oneLine(e.Text)
+	if !e.ReadOnly {
+		s += " (outcome unknown, it may have written)"
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Is reports whether target is ErrScript, or ErrOutcomeUnknown if the function writes.
+func (e *ScriptError) Is(target error) bool {
+	return target == ErrScript || target == ErrOutcomeUnknown && !e.ReadOnly
+}
+
+// Unwrap returns the error of go-redis.
+func (e *ScriptError) Unwrap() error { return e.Cause }

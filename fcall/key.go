@@ -6,21 +6,21 @@ import (
 	"fmt"
 )
 
-// A Subject is whom a key is about: a user, an address, a fingerprint. Any bytes are safe; a call with an empty one is an
-// ErrArgument.
+// A Subject identifies what a key belongs to: a user, an address, a fingerprint. Any bytes are safe. A call with an empty one
+// is an ErrArgument.
 type Subject string
 
 const (
-	maxPlain  = 64  // bytes of a subject that stays readable
-	foldMark  = '~' // not plain, so no plain subject looks like a folded one
+	maxPlain  = 64  // most bytes of a subject that is its own tag
+	foldMark  = '~' // not plain, so no plain subject looks like a hash
 	foldBytes = 16
 )
 
-// Tag returns what stands between the braces of a subject's keys; never empty, at most 64 bytes.
+// Tag returns the hash tag of a subject's keys, the text between the braces: never empty, at most 64 bytes.
 //
 // A plain subject, 1 to 64 of the characters A-Z a-z 0-9 - _ . @ + / =, is its own tag. Any other becomes `~` and 32
-// hexadecimal digits: the first 128 bits of its SHA-256. `~` is not plain, so the two forms never meet, and two subjects
-// share a tag only if their hashes collide.
+// hexadecimal digits, the first 128 bits of its SHA-256. `~` is not plain, so two subjects share a tag only if their hashes
+// collide.
 func Tag(s Subject) string {
 	if isPlain(string(s)) {
 		return string(s)
@@ -32,19 +32,19 @@ func Tag(s Subject) string {
 	return string(tag[:])
 }
 
-// Key returns `<namespace>:{<tag>}:<suffix>`. All keys of a subject share its tag, so on a cluster they share a hash
-// slot. The namespace must satisfy CheckNamespace; the suffix is an identifier out of a function's header.
+// Key returns `<namespace>:{<tag>}:<suffix>`. All keys of a subject share its tag, and so their hash slot on a cluster. The
+// namespace must satisfy CheckNamespace; the suffix is an identifier from a function's header.
 func Key(namespace string, subject Subject, suffix string) string {
 	return namespace + ":{" + Tag(subject) + "}:" + suffix
 }
 
-// KeyOf returns `<namespace>:{<tag>}:<suffix>:<name>`: the key of one row of a group, where the row's text value ends the
-// suffix. tag is a result of Tag; the name is any text and is folded as a subject is.
+// KeyOf returns `<namespace>:{<tag>}:<suffix>:<name>`, the key of one row of a group. tag is a result of Tag. name is any text,
+// and is hashed unless it is plain.
 func KeyOf(namespace, tag, suffix, name string) string {
 	return namespace + ":{" + tag + "}:" + suffix + ":" + Tag(Subject(name))
 }
 
-// CheckNamespace tells why a namespace can not start a key: it has 1 to 64 of the characters A-Z a-z 0-9 _ - .
+// CheckNamespace returns an error if namespace cannot begin a key. A namespace is 1 to 64 of the characters A-Z a-z 0-9 _ - .
 func CheckNamespace(namespace string) error {
 	ok := len(namespace) > 0 && len(namespace) <= maxPlain
 	for i := 0; ok && i < len(namespace); i++ {

@@ -104,7 +104,7 @@ func slot(key string) int {
 	return int(crc16(key)) % 16384
 }
 
-func TestSlot_isThatOfTheSpecification(t *testing.T) {
+func TestSlot_matchesSpecification(t *testing.T) {
 	if got := crc16("123456789"); got != 0x31C3 {
 		t.Errorf("crc16 is %#x, want 0x31c3", got)
 	}

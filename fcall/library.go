@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// A Library is one bundle that a server holds, and where its lines come from.
+// A Library is a bundle that a server holds, and the origin of its lines.
 type Library struct {
 	Name       string    // "ratelimit"
 	Version    string    // semantic version, "1.0.0"
@@ -15,8 +15,8 @@ type Library struct {
 	Files      []Section // sorted by Line
 }
 
-// A Section says where a run of the bundle's lines comes from: bundle line Line is line FileLine of File, and so on until
-// the next Section. An empty File means generated code.
+// A Section maps a run of bundle lines to a file: line Line of the bundle is line FileLine of File, and so on until the next
+// Section. An empty File means generated code.
 type Section struct {
 	Line     int // 1 is the bundle's first line
 	File     string
@@ -29,8 +29,8 @@ func (l *Library) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Locate returns the author's file and line of a line of the bundle. For generated code, and for a line before the first
-// Section, file is "" and line is the bundle's line.
+// Locate returns the author's file and line of a bundle line. For generated code, and for a line before the first Section, file
+// is "" and line is bundleLine.
 func (l *Library) Locate(bundleLine int) (file string, line int) {
 	next := sort.Search(len(l.Files), func(i int) bool { return l.Files[i].Line > bundleLine })
 	if next == 0 {
@@ -48,12 +48,12 @@ type Function struct {
 	Library    *Library
 	Name       string   // "sliding_log"
 	ServerName string   // "ratelimit_v1_sliding_log"
-	ReadOnly   bool     // registered with no-writes: sent as FCALL_RO, and may be repeated freely
-	Codes      []string // error codes of its own that it declares, besides RLARG and RLSTATE
-	Omissible  int      // how many arguments at the end are not sent where they are absent
-	Results    []Result // how its results travel, in the header's order
+	ReadOnly   bool     // registered with no-writes: sent as FCALL_RO, safe to repeat
+	Codes      []string // error codes that it declares, besides RLARG and RLSTATE
+	Omissible  int      // number of last arguments that are not sent if omitted
+	Results    []Result // the encoding of its results, in header order
 
-	word any // ServerName, of a function that a client has bound
+	word any // ServerName, once a client has bound the function
 }
 
 // String returns the name that messages use, "ratelimit.sliding_log".

@@ -14,27 +14,27 @@ func TestLibrary_Locate(t *testing.T) {
 	lib := &fcall.Library{Files: []fcall.Section{
 		{Line: 3, File: "lib/clock.lua", FileLine: 1}, {Line: 10}, {Line: 12, File: "ratelimit/gcra.lua", FileLine: 20},
 	}}
-	type place struct {
+	type position struct {
 		File string
 		Line int
 	}
 	steps := []struct {
 		line int
-		want place
+		want position
 	}{
-		{-1, place{"", -1}},
-		{0, place{"", 0}},
-		{2, place{"", 2}},
-		{3, place{"lib/clock.lua", 1}},
-		{9, place{"lib/clock.lua", 7}},
-		{10, place{"", 10}},
-		{11, place{"", 11}},
-		{12, place{"ratelimit/gcra.lua", 20}},
-		{100, place{"ratelimit/gcra.lua", 108}},
+		{-1, position{"", -1}},
+		{0, position{"", 0}},
+		{2, position{"", 2}},
+		{3, position{"lib/clock.lua", 1}},
+		{9, position{"lib/clock.lua", 7}},
+		{10, position{"", 10}},
+		{11, position{"", 11}},
+		{12, position{"ratelimit/gcra.lua", 20}},
+		{100, position{"ratelimit/gcra.lua", 108}},
 	}
 	for _, s := range steps {
 		file, line := lib.Locate(s.line)
-		if diff := cmp.Diff(s.want, place{file, line}); diff != "" {
+		if diff := cmp.Diff(s.want, position{file, line}); diff != "" {
 			t.Errorf("line %d (-want +got)\n%s", s.line, diff)
 		}
 	}

@@ -1,104 +1,184 @@
 package fcall
 
 import (
-	"fmt"
+	"context"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// An UnavailableError is a call of which nothing ran, or which can not write. It may be repeated.
-type UnavailableError struct {
-	Function string
-	Code     string // first word of the server's reply, "LOADING"; "" when none came
-	Server   string // the server's whole reply, or ""
-	Attempts int    // how often the call was sent or tried
-	Hint     string // what to do, or ""
-	Cause    error  // what go-redis or the context said
-	kind     error  // ErrRefused, ErrUnsupported or nil
-	readOnly bool   // it may have run, but can not have written
+// A delivery is what is known of a call that was to be sent.
+type delivery int
+
+const (
+	replied    delivery = iota // the server answered, possibly with an error
+	notSent                    // nothing ran
+	mayHaveRun                 // the reply was lost, or is older than the last write
+)
+
+// A result is how a call ended. It is all that classify knows about the client below.
+type result struct {
+	delivery delivery
+	reply    any
+	err      error
+	sent     int  // number of writes, including redirections
+	late     bool // its context ended first
 }
 
-// Error says why, and what to do where that is known.
-func (e *UnavailableError) Error() string {
-	s := e.Function + ": nothing ran"
-	if e.readOnly {
-		s = e.Function + ": no answer, and nothing written"
-	}
-	if e.Attempts > 1 {
-		s = fmt.Sprintf("%s in %d attempts", s, e.Attempts)
-	}
-	// The server quotes the first arguments of a command that it does not know, a key among them.
-	if e.Cause != nil && e.kind != ErrUnsupported {
-		s += ": " + oneLine(e.Cause.Error())
-	}
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
-
-// Is tells that this is an ErrUnavailable, and whether it is an ErrRefused or ErrUnsupported.
-func (e *UnavailableError) Is(target error) bool {
-	return target == ErrUnavailable || e.kind != nil && target == e.kind
-}
-
-// Unwrap returns the cause.
-func (e *UnavailableError) Unwrap() error { return e.Cause }
-
-// An OutcomeError is a call that may have run: its reply was lost, or is an error that may follow a write.
-type OutcomeError struct {
-	Function string
-	Code     string // first word of the server's reply, or "" when none came
-	Server   string // the server's whole reply, or ""
-	Cause    error
-	late     *Pending // the call, if its caller has left
-}
-
-// Error says why the outcome is unknown.
-func (e *OutcomeError) Error() string {
-	return fmt.Sprintf("%s: outcome unknown, it may have run: %s", e.Function, oneLine(e.Cause.Error()))
-}
-
-// Is tells that this is an ErrOutcomeUnknown.
-func (e *OutcomeError) Is(target error) bool { return target == ErrOutcomeUnknown }
-
-// Unwrap returns the cause.
-func (e *OutcomeError) Unwrap() error { return e.Cause }
-
-// A ScriptError is a failure inside the function, at the author's own line where the server tells one.
-type ScriptError struct {
-	Function string
-	File     string // "ratelimit/gcra.lua"; "" for generated code or when the server tells no line
-	Line     int    // of File, or of the bundle when File is ""; 0 when the server tells none
-	Code     string // first word of the server's reply, "ERR"
-	Text     string // what went wrong, without the server's own positions
-	Server   string // the server's whole reply
-	ReadOnly bool   // the function can not write, so the outcome is known
-	Hint     string // what to do, or ""
-	Cause    error
-}
-
-// Error starts with the author's file and line.
-func (e *ScriptError) Error() string {
-	at := ""
+// result returns the result of a command that has ended with err, or nil.
+func (c *command) result(err error) result {
+	r := result{err: err, sent: int(c.writes.Load())}
 	switch {
-	case e.File != "":
-		at = fmt.Sprintf("%s:%d: ", e.File, e.Line)
-	case e.Line > 0:
-		at = fmt.Sprintf("bundle line %d: ", e.Line)
+	case err == nil:
+		c.answered()
+		r.reply = c.Val()
+	case c.stale():
+		r.delivery = mayHaveRun
+	case isReply(err):
+	case neverSent(err) || c.unwritten() || errors.Is(err, redis.ErrClosed) && r.sent == 0:
+		r.delivery = notSent
+	default:
+		r.delivery = mayHaveRun
 	}
-	s := e.Function + ": " + at + oneLine(e.Text)
-	if !e.ReadOnly {
-		s += " (outcome unknown, it may have written)"
-	}
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
+	return r
 }
 
-// Is tells that this is an ErrScript, and an ErrOutcomeUnknown if the function writes.
-func (e *ScriptError) Is(target error) bool {
-	return target == ErrScript || target == ErrOutcomeUnknown && !e.ReadOnly
+// late returns the result of a command whose context ended before its reply came.
+func (c *command) late(ctx context.Context) result {
+	if c.abandon() {
+		return result{delivery: notSent, err: detachErr(ctx), late: true}
+	}
+	return result{delivery: mayHaveRun, err: detachErr(ctx), late: true}
 }
 
-// Unwrap returns what go-redis said.
-func (e *ScriptError) Unwrap() error { return e.Cause }
+// neverSent reports whether an error occurred before the command reached a connection.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}
+
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// A rejection is a reply that proves that nothing ran.
+type rejection struct {
+	again bool // a retry may succeed soon
+	kind  error
+	hint  string
+}
+
+// rejections are the codes that Redis answers before it starts a function. Errors from inside a function carry a suffix.
+var rejections = map[string]rejection{
+	"MOVED":       {again: true, hint: "if this is a cluster, use redis.NewClusterClient"},
+	"ASK":         {again: true, hint: "if this is a cluster, use redis.NewClusterClient"},
+	"TRYAGAIN":    {again: true},
+	"CLUSTERDOWN": {again: true, hint: "the cluster does not serve this slot"},
+	"READONLY":    {again: true, hint: "this is a replica; call the primary"},
+	"LOADING":     {again: true},
+	"MASTERDOWN":  {again: true},
+	"BUSY":        {again: true, hint: "another script runs too long; see FUNCTION KILL"},
+	"OOM":         {hint: "the server is over maxmemory"},
+	"NOREPLICAS":  {hint: "the server has fewer replicas than min-replicas-to-write"},
+	"MISCONF":     {hint: "the server cannot persist and refuses writes"},
+	"CROSSSLOT":   {hint: "all keys of a call must have one tag"},
+	"NOSCRIPT":    {hint: "the server does not know the script; the next call brings it"},
+	"EXECABORT":   {hint: "another command of the transaction was refused"},
+	"NOPERM":      {kind: ErrNoPermission, hint: "the user needs FCALL, the function's commands and its keys: see `rlfunc acl service`"},
+	"NOAUTH":      {kind: ErrNoPermission, hint: "give the client a user and a password"},
+	"WRONGPASS":   {kind: ErrNoPermission, hint: "check the client's user and password"},
+	"DENIED":      {kind: ErrNoPermission, hint: "the server is in protected mode"},
+}
+
+// errRejections are replies that begin with ERR. Only their text, which is the same on all servers, distinguishes them.
+var errRejections = []struct {
+	prefix string
+	rejection
+}{
+	{"max number of clients reached", rejection{again: true}},
+	{"unknown command", rejection{kind: ErrUnsupported, hint: "the server has no FCALL: functions need Redis 7 or Valkey"}},
+}
+
+const notFound = "ERR Function not found"
+
+// classify returns the error that says what a failure proves, and whether the call may be sent again.
+func classify(fn *Function, r result, attempt int) (error, bool) {
+	var reply redis.Error
+	switch {
+	case errors.Is(r.err, redis.Nil):
+		return &ReplyError{Function: fn.String(), Must: "be an array or a whole number", Got: "nothing"}, false
+	case errors.As(r.err, &reply):
+		return classifyReply(fn, r, reply.Error(), attempt)
+	case r.delivery == notSent:
+		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: r.err}, !errors.Is(r.err, redis.ErrClosed)
+	}
+	return unknown(fn, "", "", r.err, attempt), fn.ReadOnly
+}
+
+func classifyReply(fn *Function, r result, text string, attempt int) (error, bool) {
+	err := r.err
+	code, rest, _ := strings.Cut(text, " ")
+	inside := strings.Contains(text, " script: ") || strings.Contains(text, "user_function:") || strings.Contains(text, "user_script:")
+	switch {
+	case code == "RLARG":
+		return argumentError(fn, clean(fn, rest)), false
+	case code == "RLSTATE":
+		return stateError(fn, clean(fn, rest)), false
+	case fn.declares(code):
+		return &CodeError{Function: fn.String(), Code: code, Text: clean(fn, rest)}, false
+	case inside:
+		return scriptError(fn, code, rest, text, err), false
+	case r.delivery == mayHaveRun:
+		return unknown(fn, code, text, err, attempt), fn.ReadOnly
+	case text == notFound:
+		return &NotLoadedError{Function: fn.String(), Library: fn.serverLibrary()}, false
+	}
+	if p, ok := lookup(code, rest); ok {
+		return &UnavailableError{
+			Function: fn.String(), Code: code, Server: text, Attempts: attempt,
+			Hint: p.hint, Cause: err, kind: p.kind,
+		}, p.again
+	}
+	return unknown(fn, code, text, err, attempt), false
+}
+
+func lookup(code, rest string) (rejection, bool) {
+	if code != "ERR" {
+		p, ok := rejections[code]
+		return p, ok
+	}
+	for _, p := range errRejections {
+		if strings.HasPrefix(rest, p.prefix) {
+			return p.rejection, true
+		}
+	}
+	return rejection{}, false
+}
+
+// unknown returns the error of a call that may have run.
+func unknown(fn *Function, code, server string, err error, attempt int) error {
+	if fn.ReadOnly {
+		return &UnavailableError{Function: fn.String(), Code: code, Server: server, Attempts: attempt, Cause: err, readOnly: true}
+	}
+	return &OutcomeError{Function: fn.String(), Code: code, Server: server, Cause: err}
+}
+
+func argumentError(fn *Function, rest string) error {
+	name, must, ok := strings.Cut(rest, " must ")
+	if !ok {
+		name, must = "an argument", "be what the server says: "+rest
+	}
+	return &ArgumentError{Function: fn.String(), Name: oneLine(name), Must: oneLine(must)}
+}
+
+func stateError(fn *Function, rest string) error {
+	key, problem, ok := strings.Cut(rest, ": ")
+	if !ok {
+		problem = "unreadable"
+	}
+	return &StateError{Function: fn.String(), Key: key, Problem: oneLine(problem)}
+}

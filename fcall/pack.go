@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A Pack is the rows of a packed group as they travel, encoded once for any number of calls, and the ends of their keys. A generated
-// function such as PackItem makes one. It never changes, so it is safe for concurrent use; nil has no rows.
+// A Pack holds the rows of a packed group as they are sent, encoded once for any number of calls, and the suffixes of their
+// keys. A generated function such as PackItem makes one. It is immutable and safe for concurrent use; nil has no rows.
 type Pack struct {
-	arg      any // text that a call sends, boxed once
+	arg      any // the text that a call sends, boxed once
 	rows     int
-	suffixes []string // of the keys of the first row, the second, ...: what stands behind the tag, with the brace
+	suffixes []string // row by row, the rest of each key after the tag, beginning with the brace
 }
 
 // Len returns the number of rows.
@@ -30,8 +30,8 @@ func (p *Pack) Keys() int {
 	return len(p.suffixes)
 }
 
-// String returns the rows as they travel: cells joined by commas, every row ended by a semicolon, other bytes than A-Z a-z 0-9 - _ . @
-// + / = as % and two hexadecimal digits. Optional cells that are absent are empty, and left out at the end of a row.
+// String returns the rows as they are sent: cells joined by commas, each row ended by a semicolon. Bytes other than A-Z a-z 0-9
+// - _ . @ + / = are % and two hexadecimal digits. Omitted cells are empty, and not sent at the end of a row.
 func (p *Pack) String() string {
 	if p == nil {
 		return ""
@@ -39,7 +39,7 @@ func (p *Pack) String() string {
 	return p.arg.(string)
 }
 
-// A Packer encodes rows, in header order, and collects every cell that is out of bounds. Not safe for concurrent use.
+// A Packer encodes rows, in header order, and collects every cell that is out of bounds. It is not safe for concurrent use.
 type Packer struct {
 	args     Args
 	text     strings.Builder
@@ -48,12 +48,12 @@ type Packer struct {
 	suffixes []string
 }
 
-// NewPacker starts a pack of a group. function and group name it in errors; the first required cells of each row are always there.
+// NewPacker starts a pack of a group. Errors name function and group. The first required cells of each row are never omitted.
 func NewPacker(function, group string, required int) *Packer {
 	return &Packer{args: Args{fn: &Function{Name: function}, group: group}, required: required}
 }
 
-// Row starts a row, whose cells are added to the returned Args. It has no keys: Key adds those.
+// Row starts a row and returns the Args for its cells. Key adds its keys.
 func (p *Packer) Row() *Args {
 	p.endRow()
 	p.args.row = p.rows
@@ -61,12 +61,12 @@ func (p *Packer) Row() *Args {
 	return &p.args
 }
 
-// Key adds a key of the row that ends in a suffix and the row's value, folded if it is not plain: `<suffix>:<value>`.
+// Key adds a key of the row, `<suffix>:<value>`. value is hashed unless it is plain.
 func (p *Packer) Key(suffix, value string) {
 	p.suffixes = append(p.suffixes, "}:"+suffix+":"+Tag(Subject(value)))
 }
 
-// Pack returns the rows, or what is wrong with them: an *ArgumentError or ArgumentErrors.
+// Pack returns the rows. Its error is an *ArgumentError or ArgumentErrors.
 func (p *Packer) Pack() (*Pack, error) {
 	p.endRow()
 	if err := p.args.Err(); err != nil {
@@ -110,24 +110,24 @@ func writeCell(b *strings.Builder, cell string) {
 }
 
 // Pack adds a packed group of least to most rows.
-func (a *Args) Pack(name string, p *Pack, least, most int64) {
-	if n := int64(p.Len()); n < least || n > most {
-		a.refuse(name, mustRows(least, most), strconv.FormatInt(n, 10))
+func (a *Args) Pack(name string, p *Pack, minimum, maximum int64) {
+	if n := int64(p.Len()); n < minimum || n > maximum {
+		a.reject(name, mustRows(minimum, maximum), strconv.FormatInt(n, 10))
 		return
 	}
 	if p == nil {
-		a.absent()
+		a.omit()
 		return
 	}
 	a.cmd = append(a.cmd, p.arg)
 }
 
-// PackKeys adds the keys of a packed group's rows: those of the first row, then those of the second. of are the subjects of the rows, in
-// their order; without any, each row is of the call's subject.
+// PackKeys adds the keys of a packed group's rows, row by row. of are the rows' subjects in order; if it is empty, each row has
+// the call's subject.
 func (a *Args) PackKeys(name string, p *Pack, subject Subject, of []Subject) {
 	rows := p.Len()
 	if len(of) != 0 && len(of) != rows {
-		a.wrong(name+"_of", fmt.Sprintf("have a subject for each of %d rows, or none", rows), strconv.Itoa(len(of)))
+		a.addError(name+"_of", fmt.Sprintf("have a subject for each of %d rows, or none", rows), strconv.Itoa(len(of)))
 		return
 	}
 	if rows == 0 {
@@ -139,7 +139,7 @@ func (a *Args) PackKeys(name string, p *Pack, subject Subject, of []Subject) {
 		if len(of) > 0 && (i == 0 || of[i] != of[i-1]) {
 			if tag = Tag(of[i]); of[i] == "" {
 				a.group, a.row = name, i
-				a.wrong("of", "not be empty", "")
+				a.addError("of", "not be empty", "")
 				a.group = ""
 			}
 		}
@@ -149,10 +149,10 @@ func (a *Args) PackKeys(name string, p *Pack, subject Subject, of []Subject) {
 	}
 }
 
-// OptBool adds a bool that is absent when false.
+// OptBool adds a bool; false means omitted.
 func (a *Args) OptBool(name string, v bool) {
 	if !v {
-		a.absent()
+		a.omit()
 		return
 	}
 	a.Bool(name, v)

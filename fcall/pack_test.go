@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/codegen/conformance/gen/everything"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/conformance/gen/everything"
 )
 
 func limits(t testing.TB, names ...string) *fcall.Pack {
@@ -70,7 +70,7 @@ func TestPack_words(t *testing.T) {
 	}
 }
 
-func TestPack_refuses(t *testing.T) {
+func TestPack_rejects(t *testing.T) {
 	p := fcall.NewPacker("PackLimit", "limit", 2)
 	for _, limit := range []int64{1, 0} {
 		a := p.Row()

@@ -7,81 +7,81 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errNotExecuted is the cause where a pipeline's Exec was not called, or was called without this command.
+// errNotExecuted is the cause if a pipeline's Exec was not called, or was called without this command.
 var errNotExecuted = errors.New("the pipeline was not executed")
 
-// A Pending is a queued call. Its reply is there after the pipeline's Exec, whatever Exec returned: Exec's error is that
-// of the first failed command, which may be another's.
+// A Pending is a queued call. Its reply is there after the pipeline's Exec, even if Exec failed: Exec returns the error of the
+// first failed command, which may be another one.
 type Pending struct {
-	fn     *Function
-	cmd    *command
-	room   *room
-	err    error
-	client *Client
-	form   form
-	mark   uint64
-	ctx    context.Context // of Queue, for a load of the library
+	fn      *Function
+	cmd     *command
+	buffers *callBuffers
+	err     error
+	client  *Client
+	form    form
+	mark    uint64
+	ctx     context.Context // of Queue, for auto-load
 }
 
-func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any, r *room) *Pending {
-	// A pipeline is not sent again: a script that may be unknown there goes with its text.
-	p := &Pending{fn: fn, client: c, mark: c.heal.mark(), ctx: ctx, room: r}
-	if c.use(ctx, fn, args, &p.form); p.form.scripted {
+func (c *Client) queue(ctx context.Context, pipe redis.Pipeliner, fn *Function, args []any, r *callBuffers) *Pending {
+	// A pipeline is not sent again, so a script that the node may not know is sent with its text.
+	p := &Pending{fn: fn, client: c, mark: c.autoload.mark(), ctx: ctx, buffers: r}
+	if c.setVerb(ctx, fn, args, &p.form); p.form.scripted {
 		_, known := p.form.node.known.Load(c.scripts.of(fn).digest)
 		p.form.whole = !known
-		c.use(ctx, fn, args, &p.form)
+		c.setVerb(ctx, fn, args, &p.form)
 	}
-	p.cmd = r.command(ctx, &c.trust, args)
-	// Process of a pipeline only queues; what it returns is not the reply's error.
+	p.cmd = r.command(ctx, &c.signal, args)
+	// Process of a pipeline only queues. Its error is not that of the reply.
 	if err := pipe.Process(ctx, p.cmd); err != nil {
 		p.err = &UnavailableError{Function: fn.String(), Cause: err}
 	}
 	return p
 }
 
-// Reply returns the reply, to be read from its first element, or what the failure proves.
+// Reply returns the reply, or the error that says what a failure proves.
 //
-// Where the library was absent, the client loads it, as Options.NoHeal says, but does not send the call again: whether it
-// may run outside its pipeline or transaction is for the caller to say. NotLoadedError.Healed tells that it would be found. Reply
-// waits for that load as long as the context of Queue lasts, at most 5 s; the load goes on without it.
+// If the library was missing, the client loads it but does not send the call again, because the call may belong to a
+// transaction. NotLoadedError.NowLoaded reports whether sending it again would succeed. Reply waits for the load until the
+// context of Queue ends, at most 5 s; the load continues after that.
 func (p *Pending) Reply() (*Reply, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
 	if err := p.cmd.Err(); err != nil {
-		p.err, _ = judge(p.fn, p.cmd.result(err), 1)
-		p.client.doubt(p.ctx, p.err)
-		p.client.adapt(p.ctx, p.fn, p.cmd, p.err, &p.form) // for the next one
+		p.err, _ = classify(p.fn, p.cmd.result(err), 1)
+		p.client.noteFailure(p.ctx, p.err)
+		p.client.switchForm(p.ctx, p.fn, p.cmd, p.err, &p.form) // for the next call
 		if lost, ok := p.err.(*NotLoadedError); ok {
-			p.client.healQueued(p.ctx, p.fn, lost, p.cmd, p.mark)
+			p.client.autoloadQueued(p.ctx, p.fn, lost, p.cmd, p.mark)
 		}
 		return nil, p.err
 	}
 	if p.cmd.Val() == nil {
 		return nil, &UnavailableError{Function: p.fn.String(), Cause: errNotExecuted}
 	}
-	p.client.ran(p.fn, &p.form)
-	return p.room.reply.of(p.fn, p.cmd.result(nil).reply)
+	p.client.recordSuccess(p.fn, &p.form)
+	return p.buffers.reply.decode(p.fn, p.cmd.result(nil).reply)
 }
 
-func (c *Client) healQueued(ctx context.Context, fn *Function, lost *NotLoadedError, cmd *command, mark uint64) {
-	if c.heal == nil {
+func (c *Client) autoloadQueued(ctx context.Context, fn *Function, lost *NotLoadedError, cmd *command, mark uint64) {
+	if c.autoload == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, healPatience)
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	f, err := c.heal.heal(ctx, cmd, mark)
+	f, err := c.autoload.load(ctx, cmd, mark)
 	if err != nil {
 		lost.Cause = err
 		return
 	}
 	if f.err != nil {
-		held := c.heal.look(ctx, cmd, f)
-		lost.Healed = held != nil && held.has(fn)
+		found := c.autoload.look(ctx, cmd, f)
+		lost.NowLoaded = found != nil && found.has(fn)
 	} else {
-		lost.Healed = true
+		lost.NowLoaded = true
 	}
-	if !lost.Healed {
-		_ = c.heal.explain(ctx, lost, cmd, f)
+	if !lost.NowLoaded {
+		_ = c.autoload.explain(ctx, lost, cmd, f)
 	}
 }

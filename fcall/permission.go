@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A function runs with its caller's permissions. Where those do not do for a command inside it, the server says so with ERR, so only
-// the text tells; in front of it may stand another ERR. Redis 7.0 does not say which command:
+// A function runs with the permissions of its caller. If a command inside it lacks one, the server answers ERR, and only the
+// text says so. Another ERR may precede it. Redis 7.0 does not name the command:
 //
 //	ACL failure in script: User api has no permissions to run the 'rpush' command
 //	ACL failure in script: No permissions to access a key
@@ -17,7 +17,7 @@ var (
 	deniedCommand = regexp.MustCompile(`to run the '([^']+)' command`)
 )
 
-// denied says in plain words which permission a command inside a function lacked; "" if text is about something else.
+// denied says which permission a command inside a function lacked, or returns "" if text is about something else.
 func denied(text string) string {
 	if !deniedMark.MatchString(text) {
 		return ""
@@ -27,9 +27,9 @@ func denied(text string) string {
 	case m != nil:
 		return inside + "the user needs +" + m[1]
 	case strings.Contains(text, "can't run this command"):
-		return inside + "the user lacks a command that it runs, and this server does not say which"
+		return inside + "the user lacks permission for a command, and this server does not name it"
 	case strings.Contains(text, "key"):
-		return inside + "the user may not use a key that it uses"
+		return inside + "the user lacks permission for a key"
 	}
 	return ""
 }

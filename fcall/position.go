@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A server tells where a function failed in front of the text, behind it, or both:
+// A server reports the position of an error before the text, after it, or both:
 //
 //	ERR user_function:7: attempt to index local 'x' (a nil value) script: ratelimit_v1_gcra, on @user_function:7.
 //
-// A failed redis.call has only the end, and Valkey 9.1 leaves the name out there: `script: on @user_function:7.` The line in front is where
-// the error was raised, so it is preferred. Of a script
-// (see Mode) the chunk is called user_script and the name is the script's digest; before Redis 7.0 it looked like
+// A failed redis.call has only the position at the end, where Valkey 9.1 omits the name: `script: on @user_function:7.` The
+// first position is where the error was raised, so it is preferred. For a script (see Mode) the chunk is user_script and the
+// name is the script's digest. Before Redis 7.0 the error was
 //
 //	ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): @user_script:7: user_script:7: attempt ...
 const suffixMark = " script: "
@@ -35,7 +35,7 @@ func scriptError(fn *Function, code, rest, server string, cause error) error {
 		e.Text = code + " " + text
 	} else if plain := denied(text); plain != "" {
 		e.Text = plain
-		e.Hint = "`rlfunc acl service` prints all that it needs"
+		e.Hint = "`rlfunc acl service` prints the permissions that it needs"
 	}
 	bundleLine := front
 	if bundleLine == 0 {
@@ -50,13 +50,14 @@ func scriptError(fn *Function, code, rest, server string, cause error) error {
 	return e
 }
 
-// clean removes a server's position from the text behind a code.
+// clean removes the server's position from the text after a code.
 func clean(fn *Function, rest string) string {
 	rest, _ = cutSuffix(fn, rest)
 	return rest
 }
 
-// cutSuffix cuts ` script: <function>, on @user_function:<line>.`, also without the function, from the end; line is 0 where there is none.
+// cutSuffix cuts ` script: <function>, on @user_function:<line>.`, with or without the function, from the end. line is 0 if it
+// is missing.
 func cutSuffix(fn *Function, text string) (string, int) {
 	i := strings.LastIndex(text, suffixMark)
 	if i < 0 {
@@ -74,7 +75,7 @@ func cutSuffix(fn *Function, text string) (string, int) {
 	return text[:i], 0
 }
 
-// cutPosition cuts `user_function:<line>: ` from the front.
+// cutPosition cuts `user_function:<line>: ` from the beginning.
 func cutPosition(text string) (string, int) {
 	for _, chunk := range chunkNames {
 		if rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "@"), chunk); ok {
@@ -101,7 +102,7 @@ var newlines = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ")
 
 func oneLine(s string) string { return newlines.Replace(s) }
 
-// shortKey keeps at most the first four bytes of a key's tag, and less than half: a log must not tell who a subject is.
+// shortKey keeps at most the first four bytes of a key's tag, and less than half: a log must not reveal a subject.
 func shortKey(key string) string {
 	open := strings.IndexByte(key, '{')
 	if open < 0 {
@@ -116,7 +117,7 @@ func shortKey(key string) string {
 
 func shorten(s string) string {
 	if len(s) > 0 && s[0] == foldMark {
-		return s // a hash tells nothing, and the whole of it finds the key
+		return s // a hash reveals nothing, and its whole text finds the key
 	}
 	return s[:min(4, len(s)/3)] + "..."
 }

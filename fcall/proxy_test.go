@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What a proxy does to a request that carries an FCALL.
+// A proxy can cut, delay or drop a request with an FCALL.
 const (
 	pass      = iota
 	loseReply // the server runs it, then the connection breaks before the reply arrives

@@ -6,26 +6,18 @@ import (
 	"time"
 )
 
-// A Reply reads a function's results in the header's order. After the first problem every method returns a zero, and Err
-// and Close return the problem; nothing panics, whatever the server sent. Not safe for concurrent use.
+// A Reply reads a function's results in header order. After the first problem every method returns a zero value, and Err and
+// Close return the problem. It never panics, whatever the server sent. It is not safe for concurrent use.
 type Reply struct {
 	fn    *Function
-	ints  []int64 // numbers that nobody has read
+	ints  []int64 // unread numbers
 	texts []string
 	group string
 	row   int
 	err   error
 	space [24]int64 // for short replies
 	text  [2]string
-	lone  [3]any // of a reply that is one number
-}
-
-// of makes r the reply to a call.
-func (r *Reply) of(fn *Function, val any) (*Reply, error) {
-	*r = Reply{fn: fn}
-	r.ints, r.texts = r.space[:0], r.text[:0]
-	r.unpack(val, fn.Results)
-	return r, r.err
+	lone  [3]any // for a reply of one number
 }
 
 // Bool reads 1 or 0.
@@ -42,13 +34,13 @@ func (r *Reply) Bool(field string) bool {
 }
 
 // Int reads a whole number from least to most.
-func (r *Reply) Int(field string, least, most int64) int64 {
+func (r *Reply) Int(field string, minimum, maximum int64) int64 {
 	n, ok := r.int(field)
 	if !ok {
 		return 0
 	}
-	if n < least || n > most {
-		r.fail(field, mustInt(least, most), strconv.FormatInt(n, 10))
+	if n < minimum || n > maximum {
+		r.fail(field, mustInt(minimum, maximum), strconv.FormatInt(n, 10))
 		return 0
 	}
 	return n
@@ -88,7 +80,7 @@ func (r *Reply) Text(field string) string {
 	return s
 }
 
-// Enum reads one of the values, which travels as its place among them.
+// Enum reads one of the values. The server sends its index.
 func (r *Reply) Enum(field string, values ...string) string {
 	n, ok := r.int(field)
 	if !ok {
@@ -101,16 +93,16 @@ func (r *Reply) Enum(field string, values ...string) string {
 	return values[n]
 }
 
-// Rows reads how many rows of a result group follow.
+// Rows reads the number of rows of a result group.
 func (r *Reply) Rows(name string) int {
-	n := r.Int(name, 0, mostRows)
+	n := r.Int(name, 0, maxRows)
 	if r.err == nil {
 		r.group, r.row = name, 0
 	}
 	return int(n)
 }
 
-// Row says that the fields of row i follow, counted from 0; messages name them `results.0.allowed`.
+// Row starts row i, counted from 0. Messages name its fields `results.0.allowed`.
 func (r *Reply) Row(i int) { r.row = i }
 
 // EndRows ends a result group.
@@ -119,7 +111,7 @@ func (r *Reply) EndRows() { r.group = "" }
 // Err returns the first problem so far.
 func (r *Reply) Err() error { return r.err }
 
-// Close returns the first problem, results that nobody read among them.
+// Close returns the first problem, which may be unread results.
 func (r *Reply) Close() error {
 	if left := len(r.ints) + len(r.texts); r.err == nil && left > 0 {
 		r.group = ""
@@ -151,7 +143,7 @@ func (r *Reply) fail(field, must, got string) {
 	r.err = &ReplyError{Function: r.fn.String(), Field: field, Must: must, Got: got}
 }
 
-// describe never shows content: a reply may carry what a subject is.
+// describe describes a value without its content, which may contain a subject.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -162,7 +154,7 @@ func describe(v any) string {
 		return fmt.Sprintf("text of %d bytes", len(v))
 	case []any:
 		return fmt.Sprintf("an array of %d elements", len(v))
-	case error: // go-redis hands a nested error over as an element
+	case error: // go-redis returns a nested error as an element
 		return "the error " + quote(v.Error())
 	}
 	return fmt.Sprintf("a %T", v)

@@ -124,7 +124,7 @@ func TestReply_decodes(t *testing.T) {
 }
 
 // Without groups, the first number may stand above the digits of a reply that is one number.
-func TestReply_oneNumberHoldsTheFirst(t *testing.T) {
+func TestReply_oneNumberHoldsFirstResult(t *testing.T) {
 	for _, s := range []struct {
 		val              any
 		allowed          bool
@@ -155,7 +155,7 @@ func TestReply_oneNumberHoldsTheFirst(t *testing.T) {
 }
 
 // A number below 0 stands for a row, so a function without rows has none.
-func TestReply_noRowInOneNumber(t *testing.T) {
+func TestReply_oneNumberHoldsNoRow(t *testing.T) {
 	c, err := fcall.NewClient(answer{int64(-1)}, countLibrary, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -200,14 +200,14 @@ func TestReply_problems(t *testing.T) {
 		{"a nested error for text", with(14, errors.New("ERR x")), `element 15 must be text, got the error "ERR x"`},
 		{"a duration above 2^53", with(12, int64(math.MaxInt64)), "element 13" + number + "9223372036854775807"},
 		{"a number as text", with(14, int64(1)), "element 15 must be text, got 1"},
-		{"more rows than any reply has", []any{int64(1) << 53}, "element 1 must tell of at most 65536 rows, got 1501199875790165"},
+		{"more rows than any reply has", []any{int64(1) << 53}, "element 1 must have at most 65536 rows, got 1501199875790165"},
 		{"in a row", with(6, "x"), "element 7" + number + "text of 1 bytes"},
 		{"in a row's text", with(7, int64(1)), "element 8 must be text, got 1"},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {
 			got, err := decode(reply(t, s.val))
-			want := "fcalltest.hit: " + s.want + "; does the server hold the library that this client was generated from?"
+			want := "fcalltest.hit: " + s.want + "; the server's library may differ from the one that this client was generated from"
 			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -216,7 +216,7 @@ func TestReply_problems(t *testing.T) {
 			}
 			var one *fcall.ReplyError
 			if !errors.Is(err, fcall.ErrReply) || !errors.As(err, &one) {
-				t.Errorf("%T is no ErrReply with a *ReplyError", err)
+				t.Errorf("%T is not an ErrReply with a *ReplyError", err)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestReply_keepsTheFirstProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "read to its end") {
-		t.Errorf("Close of what nobody read is %v", err)
+		t.Errorf("Close with unread results is %v", err)
 	}
 }
 

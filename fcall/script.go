@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// scripts are a client's functions as scripts, each made when it is first called.
+// scripts are a client's functions as scripts, each generated on its first call.
 type scripts struct{ made sync.Map }
 
 type script struct {
@@ -27,35 +27,35 @@ func (s *scripts) of(fn *Function) *script {
 	return found.(*script)
 }
 
-// What a script has in place of the first line of its bundle: a function to take the registrations, of which it keeps one.
+// scriptHead replaces the first line of a bundle: it defines a function that takes the registrations and keeps one.
 const scriptHead = "local rlfunc_run local function rlfunc_register(f, callback) " +
 	"if type(f) == 'table' then f, callback = f.function_name, f.callback end if f == '%' then rlfunc_run = callback end end\n"
 
 const scriptTail = "return rlfunc_run(KEYS, ARGV)\n"
 
-// scriptOf is the bundle as a script that runs one function: line by line the same, so that positions in errors are the
-// bundle's. A script is run from its first line by every call, so what this function does not use is left out, and its
-// lines are empty.
+// scriptOf returns the bundle as a script that runs one function. It keeps line numbers, so that positions in errors match the
+// bundle. Each call runs the whole script, so lines that the function does not need are empty.
 func scriptOf(fn *Function) string {
 	lines := strings.SplitAfter(fn.Library.Code, "\n")
-	keep(lines, fn)
+	dropUnused(lines, fn)
 	lines[0] = strings.Replace(scriptHead, "%", fn.ServerName, 1)
 	text := strings.ReplaceAll(strings.Join(lines, ""), "redis.register_function", "rlfunc_register")
 	return strings.TrimRight(text, "\n") + "\n" + scriptTail
 }
 
-// opening is the line with which a bundle opens what comes from one of the author's files.
-// Generated code that only some functions need stands in shared blocks.
-var opening = regexp.MustCompile(`^(?:do|local (\w+) = \(function\(\)) -- rlfunc: (?:lines=(\d+) file=|shared lines=(\d+)$)`)
+// blockStart is the line that begins one of the author's files in a bundle. Generated code that only some functions need is in
+// shared blocks.
+var blockStart = regexp.MustCompile(`^(?:do|local (\w+) = \(function\(\)) -- rlfunc: (?:lines=(\d+) file=|shared lines=(\d+)$)`)
 
-// A block is what a bundle holds of one of the author's files, from line first to line last.
+// A block is the part of a bundle from one of the author's files, lines first to last.
 type block struct {
 	name        string // of a lib file's local; "" for a function
 	first, last int
 	wanted      bool
 }
 
-// uses reports whether a text needs the block of that name: the author's files name theirs in a header, and generated code calls its own.
+// uses reports whether a text needs the block of that name. The author's files declare their blocks in a header; generated code
+// calls its own.
 func uses(text, name string) bool {
 	if strings.HasPrefix(name, "rlfunc_") {
 		return regexp.MustCompile(`\b` + name + `\b`).MatchString(text)
@@ -63,11 +63,11 @@ func uses(text, name string) bool {
 	return regexp.MustCompile(`(?m)^--- @use\b.*(?:\n---    .*)*\b` + name + `\b|^--- @arg\b.*\bpacked\(` + name + `\)`).MatchString(text)
 }
 
-// keep empties the blocks that fn does not need. A bundle that is not as rlfunc makes them is left as it is.
-func keep(lines []string, fn *Function) {
+// dropUnused empties the blocks that fn does not need. It does not change a bundle that rlfunc did not generate.
+func dropUnused(lines []string, fn *Function) {
 	var blocks []*block
 	for i := 0; i < len(lines); i++ {
-		m := opening.FindStringSubmatch(strings.TrimSuffix(lines[i], "\n"))
+		m := blockStart.FindStringSubmatch(strings.TrimSuffix(lines[i], "\n"))
 		if m == nil {
 			continue
 		}
@@ -88,7 +88,7 @@ func keep(lines []string, fn *Function) {
 		i = b.last
 		blocks = append(blocks, b)
 	}
-	// A lib file uses only those above it.
+	// A lib file uses only lib files above it.
 	used := ""
 	for i := len(blocks) - 1; i >= 0; i-- {
 		b := blocks[i]

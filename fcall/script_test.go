@@ -53,7 +53,7 @@ func TestScript_ofEveryFunction(t *testing.T) {
 	}
 }
 
-func TestScript_takesTheFunctionsPlaceWhereThereAreNone(t *testing.T) {
+func TestScript_replacesFunctionsOnOldServers(t *testing.T) {
 	plain, clustered := startRedis(t, withoutFunctions...), startCluster(t, withoutFunctions...)
 	const state = "fcalltest/crash.lua:104: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"
 	for _, w := range ways {
@@ -105,7 +105,7 @@ func TestScript_takesTheFunctionsPlaceWhereThereAreNone(t *testing.T) {
 	}
 }
 
-func TestScript_modeFunctionsStaysWithFunctions(t *testing.T) {
+func TestScript_modeFunctionsNeverRunsScripts(t *testing.T) {
 	rdb := admin(t, startRedis(t, withoutFunctions...))
 	c := newClient(t, rdb, fcall.Options{Mode: fcall.ModeFunctions})
 	if _, err := hit(c, "k"); kinds(err) != "ErrUnavailable ErrUnsupported" {
@@ -117,7 +117,7 @@ func TestScript_modeFunctionsStaysWithFunctions(t *testing.T) {
 }
 
 // A read-only script goes out as such where the server can tell, and so also to replicas.
-func TestScript_readOnlyIsTold(t *testing.T) {
+func TestScript_readOnlyUsesRO(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: startRedis(t)})
 	defer rdb.Close()
 	c := newClient(t, rdb, fcall.Options{Mode: fcall.ModeScripts})
@@ -135,7 +135,7 @@ func TestScript_readOnlyIsTold(t *testing.T) {
 }
 
 // A server that has been upgraded, or a proxy that answered for another one, is asked again after a while, by one call.
-func TestScript_functionsAreTriedAgainAfterAWhile(t *testing.T) {
+func TestScript_retriesFunctionsLater(t *testing.T) {
 	const ok, unknown = "*1\r\n:1\r\n", "-ERR unknown command 'FCALL'\r\n"
 	for _, w := range ways {
 		if w.name == "transaction" {
@@ -188,7 +188,7 @@ func TestScript_functionsAreTriedAgainAfterAWhile(t *testing.T) {
 }
 
 // Each node is remembered by itself: one that lacks functions takes them from no other one.
-func TestScript_aNodeWithoutFunctionsIsTheOnlyOne(t *testing.T) {
+func TestScript_affectsOnlyNodesWithoutFunctions(t *testing.T) {
 	const ok, unknown = "*1\r\n:1\r\n", "-ERR unknown command 'FCALL'\r\n"
 	older, newer := newFakeServer(t, unknown), newFakeServer(t, ok)
 	older.functions, newer.functions = true, true

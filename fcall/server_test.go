@@ -12,20 +12,20 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// What a real server says, through every way that leads to it.
+// Errors of a real server have the same form over every kind of client.
 func TestCall_errorsOfARealServer(t *testing.T) {
 	plain, clustered := servers(t)
 	steps := []struct{ function, kinds, text string }{
 		{"hit", "", "<nil>"},
 		{"look", "", "<nil>"},
 		{"arg", "ErrArgument", "fcalltest.arg: limit must be a whole number from 1 to 10"},
-		{"state", "ErrState", "fcalltest.state: key fcalltest:{some...}:n: holds a list; delete the key to start anew"},
+		{"state", "ErrState", "fcalltest.state: key fcalltest:{some...}:n: holds a list; delete the key to reset it"},
 		{"quota", "", "fcalltest.quota: QUOTA is used up"},
 		{"crash", "ErrOutcomeUnknown ErrScript", "fcalltest.crash: fcalltest/crash.lua:104: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"},
 		{"wrongtype", "ErrOutcomeUnknown ErrScript", "fcalltest.wrongtype: fcalltest/crash.lua:108: WRONGTYPE Operation against a key holding the wrong kind of value (outcome unknown, it may have written)"},
-		{"nested", "ErrReply", `fcalltest.nested: element 1 must have nothing above its digits, got 1; does the server hold the library that this client was generated from?`},
-		{"nothing", "ErrReply", "fcalltest.nothing: the reply must be an array or a whole number, got nothing; does the server hold the library that this client was generated from?"},
-		{"absent", "ErrNotLoaded", "fcalltest.absent: the server holds fcalltest_v1 of an unknown version, which has no such function; a client replaces nothing: run `rlfunc deploy`"},
+		{"nested", "ErrReply", `fcalltest.nested: element 1 must have nothing above its digits, got 1; the server's library may differ from the one that this client was generated from`},
+		{"nothing", "ErrReply", "fcalltest.nothing: the reply must be an array or a whole number, got nothing; the server's library may differ from the one that this client was generated from"},
+		{"absent", "ErrNotLoaded", "fcalltest.absent: the server holds fcalltest_v1 of an unknown version, which lacks the function; a client never replaces a library: run `rlfunc deploy`"},
 	}
 	for _, w := range ways {
 		addr := plain
@@ -74,10 +74,10 @@ func TestCall_usersAndMemoryOfARealServer(t *testing.T) {
 		}
 	}
 	steps := []struct{ name, user, password, maxmemory, kinds string }{
-		{"no right to the key", "nokeys", "pw", "0", "ErrUnavailable ErrRefused"},
-		{"no right to FCALL", "nofcall", "pw", "0", "ErrUnavailable ErrRefused"},
+		{"no right to the key", "nokeys", "pw", "0", "ErrUnavailable ErrNoPermission"},
+		{"no right to FCALL", "nofcall", "pw", "0", "ErrUnavailable ErrNoPermission"},
 		{"no right to a command inside", "noincr", "pw", "0", "ErrOutcomeUnknown ErrScript"},
-		{"a wrong password", "nofcall", "x", "0", "ErrUnavailable ErrRefused"},
+		{"a wrong password", "nofcall", "x", "0", "ErrUnavailable ErrNoPermission"},
 		{"over maxmemory", "default", "pw", "1", "ErrUnavailable"},
 	}
 	for _, s := range steps {
@@ -115,7 +115,7 @@ func addrWithPassword(t *testing.T, addr string) string {
 	return addr
 }
 
-func TestNewClient_refuses(t *testing.T) {
+func TestNewClient_rejects(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer rdb.Close()
 	piped, err := rdb.AutoPipeline()
@@ -132,8 +132,8 @@ func TestNewClient_refuses(t *testing.T) {
 	}{
 		{"no caller", nil, countLibrary, fcall.Options{}, "new client: caller and library must not be nil"},
 		{"no library", rdb, nil, fcall.Options{}, "new client: caller and library must not be nil"},
-		{"a pipeline", rdb.Pipeline(), countLibrary, fcall.Options{}, "new client of fcalltest: a Pipeliner only queues; give the client that made it, and the pipeline to Queue"},
-		{"an auto-pipeliner of go-redis", piped, countLibrary, fcall.Options{}, "new client of fcalltest: give the client that made the AutoPipeliner; calls share round trips without it"},
+		{"a pipeline", rdb.Pipeline(), countLibrary, fcall.Options{}, "new client of fcalltest: a Pipeliner only queues; pass its client here and the pipeline to Queue"},
+		{"an auto-pipeliner of go-redis", piped, countLibrary, fcall.Options{}, "new client of fcalltest: pass the client that made the AutoPipeliner; calls share round trips anyway"},
 		{"a namespace with a brace", rdb, countLibrary, fcall.Options{Namespace: "a{b"}, `new client of fcalltest: namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got "a{b"`},
 		{"negative attempts", rdb, countLibrary, fcall.Options{MaxAttempts: -1}, "new client of fcalltest: MaxAttempts must be 0 or more, got -1"},
 	}
@@ -148,7 +148,7 @@ func TestNewClient_refuses(t *testing.T) {
 }
 
 // A Caller that writes without asking for Args is never trusted to have sent nothing.
-func TestCall_aCallerThatHidesItsWritesProvesNothing(t *testing.T) {
+func TestCall_hiddenWritesProveNothing(t *testing.T) {
 	caller := &hidden{}
 	c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
 	if err != nil {

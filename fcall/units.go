@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MaxInt is the greatest integer on the wire, 2^53: every integer up to it is exact in a Lua number.
+// MaxInt is the largest integer in calls and replies, 2^53: a Lua number holds every integer up to it exactly.
 const MaxInt = 1 << 53
 
 // Micros are millionths of any currency.
@@ -32,7 +32,7 @@ func ArgDuration(d time.Duration) int64 {
 	return us
 }
 
-// ArgTime returns a time in microseconds since 1970, rounded down, held to what an int64 can count.
+// ArgTime returns a time in microseconds since 1970, rounded down and clamped to an int64.
 func ArgTime(t time.Time) int64 {
 	switch s := t.Unix(); {
 	case s > math.MaxInt64/1_000_000-1:

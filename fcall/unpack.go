@@ -6,36 +6,42 @@ import (
 	"strconv"
 )
 
-// A Result says how one of a function's results travels. A reply is whole numbers, with texts behind them:
+// A Result is the encoding of one of a function's results. A reply is an array of numbers, then texts:
 //
-//   - one number that holds all small results of the top level, each a digit of it, the first the lowest, and above them how many
-//     rows the first group has;
-//   - for each group how many rows it has, but for the first one, then column by column the small fields of a row as one number, its
-//     other numbers, and its texts;
-//   - the other numbers of the top level, then its texts.
+//   - One number that holds all small results of the top level. Each is a digit, the first one the lowest, and the number of rows of the first group is above them.
+//   - Each group: its number of rows, unless it is the first group, then column by column the small fields of a row as one number, its other numbers, and its texts.
+//   - The other numbers of the top level, then its texts.
 //
-// Zeros and empty texts at the end are not sent. Where there is no group, the first of the other numbers may stand above the digits
-// if all behind it is zero. A reply of one number is sent as that number, without an array. Below 0 it holds the digits and the first
-// two of the other numbers, in thousands: -1 less the digits' number, less 2^6 times the first, less 2^29 times the second.
+// Zeros and empty texts at the end are not sent. Without a group, the first of the other numbers may be above the digits if
+// everything after it is zero. A reply of one number is sent as that number, without an array. A number below 0 then holds the
+// digits and the first two of the other numbers, in thousands: -1 less the digits' number, less 2^6 times the first, less 2^29
+// times the second.
 //
-// Where there is a group, a number below 0 is the reply with one row of the first group, whose first small result at the top level is 1 and whose other results
-// are zero but for the row's small ones and the first of its other numbers, in thousands: -1 less the small ones' number and, above its
-// digits, the other. Several such rows are an array of -1 and these numbers.
+// With a group, a number below 0 is a reply with one row in the first group. Its first small result at the top level is 1. All
+// other results are zero, except the row's small ones and the first of its other numbers, in thousands: -1 less the small ones'
+// number and, above its digits, the other. Several such rows are an array of -1 and these numbers.
 type Result struct {
-	Values int64    // how many values a small result has; 0 for what is no digit
-	Text   bool     // whether it is text
+	Values int64    // number of values of a small result; 0 if the result is not a digit
+	Text   bool     // the result is text
 	Rows   []Result // the fields of a group's row
 }
 
-// mostRows bounds what a broken reply lets a client allocate.
-const mostRows = 1 << 16
+// maxRows bounds the allocation that a malformed reply can cause.
+const maxRows = 1 << 16
 
-// An unpacker turns a reply as it was sent into the results' numbers and texts in the header's order, each group's rows behind their
-// number.
+// An unpacker turns a reply into the results' numbers and texts in header order. The rows of each group follow their number.
 type unpacker struct {
 	*Reply
 	sent []any
-	used int // elements that have a meaning
+	used int // number of decoded elements
+}
+
+// decode decodes a server's reply into r, for the methods of Reply to read.
+func (r *Reply) decode(fn *Function, val any) (*Reply, error) {
+	*r = Reply{fn: fn}
+	r.ints, r.texts = r.space[:0], r.text[:0]
+	r.unpack(val, fn.Results)
+	return r, r.err
 }
 
 func (r *Reply) unpack(val any, results []Result) {
@@ -67,7 +73,7 @@ func (r *Reply) unpack(val any, results []Result) {
 	}
 	u.used = 1
 	head := u.number(0)
-	rest := head / above(results) // what stands above the digits
+	rest := head / above(results) // the part above the digits
 	var room [4]span
 	at := u.groups(room[:0], results, rest)
 	grouped := len(at) > 0
@@ -115,13 +121,13 @@ func (r *Reply) unpack(val any, results []Result) {
 	}
 }
 
-// pairHead bounds the digits, and pairNumber each of two numbers in thousands, that a reply of one number holds.
+// pairHead bounds the digits in a reply of one number, and pairNumber each of its two numbers in thousands.
 const (
 	pairHead   = 1 << 6
 	pairNumber = 1 << 23
 )
 
-// paired reports whether the results are without groups and have two numbers besides the digits.
+// paired reports whether the results have no groups and at least two numbers besides the digits.
 func paired(results []Result) bool {
 	numbers := 0
 	for _, f := range results {
@@ -135,7 +141,7 @@ func paired(results []Result) bool {
 	return numbers > 1
 }
 
-// unfold turns rows of one number each into what a longer reply sends of them.
+// unfold expands rows of one number each to the longer form.
 func unfold(sent []any, results []Result) []any {
 	worth, both := firstRow(results)
 	if !both {
@@ -154,7 +160,7 @@ func unfold(sent []any, results []Result) []any {
 	return out
 }
 
-// above is what stands above the digits of these results is worth.
+// above returns the weight of the number above the digits of these results.
 func above(results []Result) int64 {
 	worth := int64(1)
 	for _, f := range results {
@@ -165,7 +171,8 @@ func above(results []Result) int64 {
 	return worth
 }
 
-// firstRow is what stands above the digits of the first group's row is worth, and whether the row has both digits and other numbers.
+// firstRow returns the weight of the number above the digits of the first group's row, and whether the row has both digits and
+// other numbers.
 func firstRow(results []Result) (worth int64, both bool) {
 	for _, f := range results {
 		if f.Rows != nil {
@@ -177,10 +184,10 @@ func firstRow(results []Result) (worth int64, both bool) {
 	return 1, false
 }
 
-// A span is where a group's columns stand.
+// A span is the position of a group's columns.
 type span struct{ rows, first int }
 
-// groups finds the groups; the first one has so many rows.
+// groups finds the groups. rows is the number of rows of the first one.
 func (u *unpacker) groups(at []span, results []Result, rows int64) []span {
 	for _, f := range results {
 		if f.Rows == nil {
@@ -190,8 +197,8 @@ func (u *unpacker) groups(at []span, results []Result, rows int64) []span {
 			rows = u.number(u.used)
 			u.used++
 		}
-		if rows > mostRows {
-			u.fail("element "+strconv.Itoa(u.used), fmt.Sprintf("tell of at most %d rows", mostRows), strconv.FormatInt(rows, 10))
+		if rows > maxRows {
+			u.fail("element "+strconv.Itoa(u.used), fmt.Sprintf("have at most %d rows", maxRows), strconv.FormatInt(rows, 10))
 			return append(at, span{})
 		}
 		at = append(at, span{int(rows), u.used})
@@ -200,7 +207,7 @@ func (u *unpacker) groups(at []span, results []Result, rows int64) []span {
 	return at
 }
 
-// columns is how many elements a row takes.
+// columns returns how many elements a row has.
 func columns(fields []Result) int {
 	n, digits := 0, 0
 	for _, f := range fields {
@@ -250,7 +257,7 @@ func (u *unpacker) rows(fields []Result, rows, first int) {
 	}
 }
 
-// number is an element, or 0 where it was not sent.
+// number returns an element, or 0 if it was not sent.
 func (u *unpacker) number(i int) int64 {
 	if i >= len(u.sent) {
 		return 0
@@ -263,7 +270,7 @@ func (u *unpacker) number(i int) int64 {
 	return n
 }
 
-// text is an element, or empty where it was not sent.
+// text returns an element, or "" if it was not sent.
 func (u *unpacker) text(i int) string {
 	if i >= len(u.sent) {
 		return ""

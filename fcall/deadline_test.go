@@ -86,7 +86,7 @@ var boundedWays = []way{
 	{"bounded ring", func(t *testing.T, addr string) fcall.Caller {
 		return closed(t, redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": addr}, ContextTimeoutEnabled: true}))
 	}},
-	{"bounded lanes", func(t *testing.T, addr string) fcall.Caller {
+	{"bounded queues", func(t *testing.T, addr string) fcall.Caller {
 		return laned(t, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
 	}},
 }
@@ -137,15 +137,15 @@ func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {
 	}
 }
 
-// A call that nobody waits for any more is not sent late: when a connection is there at last, something that does nothing
+// An abandoned call is not sent late: when a connection becomes free, a command that does nothing
 // goes out in its place.
-func TestCall_isNotSentWhenNobodyWaits(t *testing.T) {
+func TestCall_abandonedCallIsNotSent(t *testing.T) {
 	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1)}, "PING")
 }
 
 // Between the moment in which go-redis takes a call's words and the one in which it writes them, nothing else can be sent in its
 // place: then its words are such that a server runs nothing.
-func TestCall_runsNothingWhenNobodyWaits(t *testing.T) {
+func TestCall_abandonedCallRunsNothing(t *testing.T) {
 	words := []string{"FCALL", "fcalltest_v1_hit", "-1", "k"}
 	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1), early: true}, words...)
 	plain, clustered := servers(t)

@@ -18,9 +18,9 @@ type leaver struct {
 
 var errLeft = errors.New("the caller has left")
 
-func (l leaver) Leave() (one, other <-chan struct{}) { return nil, l.gone }
+func (l leaver) Detached() (one, other <-chan struct{}) { return nil, l.gone }
 
-func (l leaver) Left() error {
+func (l leaver) DetachErr() error {
 	select {
 	case <-l.gone:
 		return errLeft
@@ -30,7 +30,7 @@ func (l leaver) Left() error {
 }
 
 // A caller that leaves a call can have its answer later, also where the client holds deadlines by itself.
-func TestLate_hasTheAnswer(t *testing.T) {
+func TestLate_returnsAnswer(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range append(slices.Clone(ways), boundedWays...) {
 		t.Run(w.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestLate_hasTheAnswer(t *testing.T) {
 	}
 }
 
-func TestLate_nothingOfOtherErrors(t *testing.T) {
+func TestLate_nilForOtherErrors(t *testing.T) {
 	for _, err := range []error{nil, context.Canceled, &fcall.UnavailableError{}, &fcall.OutcomeError{Cause: context.Canceled}} {
 		if fcall.Late(err) != nil {
 			t.Errorf("%v has a late answer", err)

@@ -69,7 +69,7 @@ func forget(t testing.TB, addr string) {
 	}
 }
 
-func TestHeal_oneLoadForManyCallers(t *testing.T) {
+func TestAutoLoad_oneLoadForManyCallers(t *testing.T) {
 	plain, clustered := startRedis(t), startCluster(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestHeal_oneLoadForManyCallers(t *testing.T) {
 			forget(t, addr)
 			caller := w.open(t, addr)
 			if _, queues := caller.(*piped); queues {
-				t.Skip("a queued call is not sent again: see TestHeal_aQueuedCallIsTheCallers")
+				t.Skip("a queued call is not sent again: see TestAutoLoad_doesNotResendQueuedCall")
 			}
 			callers := 64
 			if w.name == "conn" {
@@ -118,7 +118,7 @@ func TestHeal_oneLoadForManyCallers(t *testing.T) {
 	}
 }
 
-func TestHeal_deletesUnderTrafficFailNoCall(t *testing.T) {
+func TestAutoLoad_deletesUnderTrafficFailNoCall(t *testing.T) {
 	plain, clustered := startRedis(t), startCluster(t)
 	for _, w := range ways {
 		if w.name == "conn" || strings.HasPrefix(w.name, "pipeline") || w.name == "transaction" {
@@ -132,7 +132,7 @@ func TestHeal_deletesUnderTrafficFailNoCall(t *testing.T) {
 			forget(t, addr)
 			c := newClient(t, w.open(t, addr), fcall.Options{})
 			var clock atomic.Int64
-			fcall.SetHealClock(c, func() time.Time { return time.Unix(clock.Load(), 0) })
+			fcall.SetAutoLoadClock(c, func() time.Time { return time.Unix(clock.Load(), 0) })
 			const deletes = 5
 			stop := make(chan struct{})
 			var ran [8]atomic.Int64
@@ -198,7 +198,7 @@ func TestHeal_deletesUnderTrafficFailNoCall(t *testing.T) {
 	}
 }
 
-func TestHeal_inTheProcess(t *testing.T) {
+func TestAutoLoad_onEmbeddedServer(t *testing.T) {
 	server := embedded.New(embedded.Options{})
 	defer server.Close()
 	c := newClient(t, server, fcall.Options{})
@@ -210,7 +210,7 @@ func TestHeal_inTheProcess(t *testing.T) {
 	}
 }
 
-func TestHeal_aRingLoadsOnTheShardOfTheKeyOnly(t *testing.T) {
+func TestAutoLoad_ringLoadsOnlyShardOfKey(t *testing.T) {
 	shards := map[string]string{"a": startRedis(t), "b": startRedis(t)}
 	ring := redis.NewRing(&redis.RingOptions{Addrs: shards})
 	defer ring.Close()
@@ -233,7 +233,7 @@ func TestHeal_aRingLoadsOnTheShardOfTheKeyOnly(t *testing.T) {
 	}
 }
 
-func TestHeal_aQueuedCallIsTheCallers(t *testing.T) {
+func TestAutoLoad_doesNotResendQueuedCall(t *testing.T) {
 	plain, clustered := startRedis(t), startCluster(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -252,12 +252,12 @@ func TestHeal_aQueuedCallIsTheCallers(t *testing.T) {
 			_, _ = pipe.Exec(t.Context())
 			for range 2 { // the second look finds what the first one did
 				_, err := pending.Reply()
-				want := "fcalltest.hit: fcalltest_v1 was not loaded on this server, and is by now; nothing ran, so send the call again"
+				want := "fcalltest.hit: fcalltest_v1 was missing on this server and is loaded now; nothing ran, so send the call again"
 				if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
 				var lost *fcall.NotLoadedError
-				if !errors.As(err, &lost) || !lost.Healed {
+				if !errors.As(err, &lost) || !lost.NowLoaded {
 					t.Errorf("%v does not say Healed", err)
 				}
 			}
@@ -271,8 +271,8 @@ func TestHeal_aQueuedCallIsTheCallers(t *testing.T) {
 	}
 }
 
-// What stands in the way is told, and never replaced; a second load is not tried within a second.
-func TestHeal_whatStandsInTheWayIsToldAndLeftAlone(t *testing.T) {
+// A client names the library in the way, never replaces it, and tries no second load within 1 s.
+func TestAutoLoad_neverReplaces(t *testing.T) {
 	const older = "#!lua name=fcalltest_v1\n-- rlfunc: library=fcalltest version=0.9.0\nredis.register_function('fcalltest_v1_old', function() return {1} end)\n"
 	const foreign = "#!lua name=other\nredis.register_function('FCALLTEST_v1_look', function() return {1} end)\n"
 	steps := []struct {
@@ -283,27 +283,27 @@ func TestHeal_whatStandsInTheWayIsToldAndLeftAlone(t *testing.T) {
 		{
 			name:  "an older version",
 			given: []any{"FUNCTION", "LOAD", older},
-			text:  "the server holds fcalltest_v1 0.9.0, which has no such function; a client replaces nothing: run `rlfunc deploy`",
-			again: "fcalltest_v1 is not loaded on this server, and loading it did not help: a load less than a second ago failed: ERR Library 'fcalltest_v1' already exists",
+			text:  "the server holds fcalltest_v1 0.9.0, which lacks the function; a client never replaces a library: run `rlfunc deploy`",
+			again: "fcalltest_v1 is not loaded on this server, and auto-load did not help: a load less than 1 s ago failed: ERR Library 'fcalltest_v1' already exists",
 		},
 		{
-			name:  "somebody else's function of that name",
+			name:  "another library with that function",
 			given: []any{"FUNCTION", "LOAD", foreign},
-			text:  "fcalltest_v1 is not loaded on this server, and loading it did not help: ERR Function fcalltest_v1_look already exists",
-			again: "fcalltest_v1 is not loaded on this server, and loading it did not help: a load less than a second ago failed: ERR Function fcalltest_v1_look already exists",
+			text:  "fcalltest_v1 is not loaded on this server, and auto-load did not help: ERR Function fcalltest_v1_look already exists",
+			again: "fcalltest_v1 is not loaded on this server, and auto-load did not help: a load less than 1 s ago failed: ERR Function fcalltest_v1_look already exists",
 		},
 		{
 			name:  "no permission to load",
 			given: []any{"ACL", "SETUSER", "default", "-function"},
-			text:  "fcalltest_v1 is not loaded on this server, and loading it did not help: the user needs +function|load: NOPERM this user has no permissions to run the 'function|load' command",
-			again: "fcalltest_v1 is not loaded on this server, and loading it did not help: a load less than a second ago failed: NOPERM this user has no permissions to run the 'function|load' command",
+			text:  "fcalltest_v1 is not loaded on this server, and auto-load did not help: the user needs +function|load: NOPERM this user has no permissions to run the 'function|load' command",
+			again: "fcalltest_v1 is not loaded on this server, and auto-load did not help: a load less than 1 s ago failed: NOPERM this user has no permissions to run the 'function|load' command",
 		},
 		{
-			name:  "healing turned off",
-			o:     fcall.Options{NoHeal: true},
+			name:  "auto-load off",
+			o:     fcall.Options{NoAutoLoad: true},
 			given: []any{"PING"},
-			text:  "the server has no such function: fcalltest_v1 is not loaded there, or in a version without it; run `rlfunc deploy`",
-			again: "the server has no such function: fcalltest_v1 is not loaded there, or in a version without it; run `rlfunc deploy`",
+			text:  "the server lacks the function: fcalltest_v1 is not loaded, or in a version without it; run `rlfunc deploy`",
+			again: "the server lacks the function: fcalltest_v1 is not loaded, or in a version without it; run `rlfunc deploy`",
 		},
 	}
 	for _, s := range steps {
@@ -325,7 +325,7 @@ func TestHeal_whatStandsInTheWayIsToldAndLeftAlone(t *testing.T) {
 				}
 			}
 			want := fcall.Stats{NotLoaded: 2, Refused: 1}
-			if s.o.NoHeal {
+			if s.o.NoAutoLoad {
 				want = fcall.Stats{}
 			}
 			if diff := cmp.Diff(want, c.Stats()); diff != "" {
@@ -339,7 +339,7 @@ func TestHeal_whatStandsInTheWayIsToldAndLeftAlone(t *testing.T) {
 	}
 }
 
-func TestHeal_aReplicaIsNotLoadedOn(t *testing.T) {
+func TestAutoLoad_skipsReplica(t *testing.T) {
 	primary, replica := startRedis(t), startRedis(t)
 	host, port, _ := strings.Cut(primary, ":")
 	rdb := admin(t, replica)
@@ -354,7 +354,7 @@ func TestHeal_aReplicaIsNotLoadedOn(t *testing.T) {
 }
 
 // The load goes on for the others when the first caller has no more time.
-func TestHeal_aDoneContextEndsOnlyItsOwnCall(t *testing.T) {
+func TestAutoLoad_contextEndsOnlyItsOwnCall(t *testing.T) {
 	server := newFakeServer(t, "-ERR Function not found\r\n", "-ERR Function not found\r\n", "*1\r\n:1\r\n")
 	started, finish := make(chan struct{}), make(chan struct{})
 	c := fakeClient(t, server, fcall.Options{OnNotLoaded: func(ctx context.Context) error {
@@ -390,7 +390,7 @@ func TestHeal_aDoneContextEndsOnlyItsOwnCall(t *testing.T) {
 }
 
 // What Reply does about an absent library ends with the context of Queue; the load goes on.
-func TestHeal_aReplyEndsWithTheContextOfQueue(t *testing.T) {
+func TestAutoLoad_replyEndsWithContextOfQueue(t *testing.T) {
 	server := newFakeServer(t, "-ERR Function not found\r\n")
 	rdb := admin(t, server.addr)
 	started, finish := make(chan struct{}), make(chan struct{})

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// A held library is what a server has under a library's name.
-type held struct {
-	version   string // as the bundle says it; "of an unknown version" if it does not
-	retired   string // when a retire put it there to keep the library away, or empty
+// A loadedLibrary is what a server holds under a library's name.
+type loadedLibrary struct {
+	version   string // from the bundle's header, or "of an unknown version"
+	retired   string // when a retire replaced the library with this tombstone, or ""
 	functions []string
 }
 
-// has tells whether it registers a function; servers compare names without case.
-func (l *held) has(fn *Function) bool {
+// has reports whether the library registers a function. Servers compare names without case.
+func (l *loadedLibrary) has(fn *Function) bool {
 	for _, name := range l.functions {
 		if strings.EqualFold(name, fn.ServerName) {
 			return true
@@ -22,15 +22,15 @@ func (l *held) has(fn *Function) bool {
 	return false
 }
 
-// readHeld reads the reply to FUNCTION LIST of one library with its code; nil if there is none.
-func readHeld(reply any) *held {
+// readLoaded reads the reply to FUNCTION LIST of one library with its code, or returns nil if the list is empty.
+func readLoaded(reply any) *loadedLibrary {
 	list, _ := reply.([]any)
 	if len(list) == 0 {
 		return nil
 	}
 	library := readMap(list[0])
 	code, _ := library["library_code"].(string)
-	l := &held{version: "of an unknown version"}
+	l := &loadedLibrary{version: "of an unknown version"}
 	for field := range metadata(code) {
 		switch key, value, _ := strings.Cut(field, "="); key {
 		case "version":
@@ -48,7 +48,7 @@ func readHeld(reply any) *held {
 	return l
 }
 
-// readMap reads a map of RESP3, or its flat form in RESP2.
+// readMap reads a map of RESP3 or its flat form in RESP2.
 func readMap(reply any) map[string]any {
 	fields := map[string]any{}
 	switch r := reply.(type) {
@@ -68,10 +68,10 @@ func readMap(reply any) map[string]any {
 	return fields
 }
 
-// metadataMark begins the line on which a bundle says what it is.
+// metadataMark begins the header line of a bundle.
 const metadataMark = "-- rlfunc: "
 
-// metadata are the fields of that line.
+// metadata returns the fields of the header line.
 func metadata(code string) iter.Seq[string] {
 	for line := range strings.Lines(code) {
 		if fields, ok := strings.CutPrefix(line, metadataMark); ok {

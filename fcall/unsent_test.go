@@ -60,8 +60,8 @@ func watched(t *testing.T, w way, addr string) fcall.Caller {
 	return caller
 }
 
-// What a hook reads is not what is written: nothing ran where nothing was sent, and an absent library is loaded.
-func TestCall_whatAHookReadsWasNotWritten(t *testing.T) {
+// A hook that reads a command does not count as a write: an unsent call has not run, and a missing library is loaded.
+func TestCall_hookReadsDoNotCountAsWrites(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range ways {
 		addr := plain
@@ -96,10 +96,10 @@ func TestCall_whatAHookReadsWasNotWritten(t *testing.T) {
 }
 
 // A call whose context ends while it waits for a round trip before its own is never sent, and is known not to be.
-func TestCall_isNotSentFromAQueueWhenNobodyWaits(t *testing.T) {
+func TestCall_abandonedCallIsNotSentFromQueue(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range ways {
-		if w.name != "lanes" && w.name != "lanes cluster" {
+		if w.name != "queues" && w.name != "queues cluster" {
 			continue // the others have no queue
 		}
 		t.Run(w.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCall_isNotSentFromAQueueWhenNobodyWaits(t *testing.T) {
 }
 
 // go-redis hands on the error of the first node of a call that ASK sent to another one, which ran it and broke the connection.
-func TestCall_anAskedCommandThatRanIsUnknown(t *testing.T) {
+func TestCall_askedCommandThatRanIsUnknown(t *testing.T) {
 	for _, w := range ways {
 		if !w.isCluster() {
 			continue

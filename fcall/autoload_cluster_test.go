@@ -45,12 +45,12 @@ func do(t *testing.T, c *redis.Client, args ...any) string {
 
 // A slot that moves to a node without the library takes its calls there before the client knows: by ASK for a key that
 // is not at the old node while it moves, by MOVED when it has moved.
-func TestHeal_aSlotMovesToANodeWithoutTheLibrary(t *testing.T) {
+func TestAutoLoad_afterSlotMigration(t *testing.T) {
 	first, second := startPair(t)
 	ids := [2]string{do(t, first, "CLUSTER", "MYID"), do(t, second, "CLUSTER", "MYID")}
 	openers := map[string]func(t *testing.T, c *redis.ClusterClient) fcall.Caller{
 		"cluster": func(_ *testing.T, c *redis.ClusterClient) fcall.Caller { return c },
-		"lanes":   func(t *testing.T, c *redis.ClusterClient) fcall.Caller { return laned(t, c) },
+		"queues":  func(t *testing.T, c *redis.ClusterClient) fcall.Caller { return laned(t, c) },
 	}
 	for name, open := range openers {
 		for _, moved := range []bool{false, true} {
@@ -88,7 +88,7 @@ func TestHeal_aSlotMovesToANodeWithoutTheLibrary(t *testing.T) {
 }
 
 // Each node that lacks the library is loaded once, whatever the number of keys on it.
-func TestHeal_eachNodeIsLoadedOnce(t *testing.T) {
+func TestAutoLoad_loadsEachNodeOnce(t *testing.T) {
 	first, second := startPair(t)
 	ctx := context.Background()
 	newOwner := do(t, second, "CLUSTER", "MYID")

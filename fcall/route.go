@@ -8,62 +8,62 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A place is the node that a call found without its library.
-type place struct {
-	name string // its address; "" where there is only one, or where it is not known
+// A route leads to the node that a call found without its library.
+type route struct {
+	addr string // empty if there is one server, or if it is not known
 	run  func(ctx context.Context, cmd redis.Cmder) error
 }
 
-// sharded is a *redis.Ring.
-type sharded interface {
+// ringCaller is a *redis.Ring.
+type ringCaller interface {
 	GetShardClientForKey(key string) (*redis.Client, error)
 }
 
-// slotted is a *redis.ClusterClient.
-type slotted interface {
+// clusterCaller is a *redis.ClusterClient.
+type clusterCaller interface {
 	Caller
 	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
 	TxPipeline() redis.Pipeliner
 }
 
-// placeOf finds the node that serves a call's first key: a command about functions has no key that would lead it there.
-func placeOf(ctx context.Context, caller Caller, cmd *command) place {
-	direct := place{run: func(ctx context.Context, cmd redis.Cmder) error { return process(ctx, caller, cmd) }}
+// routeOf returns the route to the node that serves a call's first key. Commands about functions have no key to route by.
+func routeOf(ctx context.Context, caller Caller, cmd *command) route {
+	direct := route{run: func(ctx context.Context, cmd redis.Cmder) error { return process(ctx, caller, cmd) }}
 	key, ok := firstKey(cmd.Cmd.Args())
 	if !ok {
 		return direct
 	}
 	switch c := caller.(type) {
-	case sharded:
+	case ringCaller:
 		shard, err := c.GetShardClientForKey(key)
 		if err != nil {
 			return direct
 		}
-		return place{name: shard.Options().Addr, run: func(ctx context.Context, cmd redis.Cmder) error {
+		return route{addr: shard.Options().Addr, run: func(ctx context.Context, cmd redis.Cmder) error {
 			return process(ctx, shard, cmd)
 		}}
-	case slotted:
-		at := place{name: cmd.redirected(), run: byKey(c, key)}
-		if at.name == "" {
-			at.name = nodeOf(ctx, c, cmd.Cmd.Args())
+	case clusterCaller:
+		at := route{addr: cmd.redirected(), run: byKey(c, key)}
+		if at.addr == "" {
+			at.addr = addrOf(ctx, c, cmd.Cmd.Args())
 		}
 		return at
 	}
 	return direct
 }
 
-// nodeOf is the address of the node that serves a call's first key, as far as the caller knows without asking; "" where there is only
-// one, or where it is not known.
-func nodeOf(ctx context.Context, caller Caller, args []any) string {
+// addrOf returns the address of the node that serves a call's first key, or "" if there is only one node or the address is not
+// known.
+func addrOf(ctx context.Context, caller Caller, args []any) string {
 	key, ok := firstKey(args)
 	if !ok {
 		return ""
 	}
 	var client *redis.Client
 	switch c := caller.(type) {
-	case sharded:
+	case ringCaller:
 		client, _ = c.GetShardClientForKey(key)
-	case slotted: // which may have to learn the slots first
+	case clusterCaller: // which may have to load the slots first
 		client, _ = within(ctx, func() *redis.Client {
 			client, _ := c.MasterForKey(ctx, key)
 			return client
@@ -75,14 +75,15 @@ func nodeOf(ctx context.Context, caller Caller, args []any) string {
 	return client.Options().Addr
 }
 
-// Node returns the address of the node that has a subject's keys, as far as it is known without asking; "" where there is only one server.
+// Node returns the address of the node that has a subject's keys, or "" if there is only one server or the caller does not know
+// the address yet. It sends nothing.
 func (c *Client) Node(ctx context.Context, subject Subject) string {
 	var client *redis.Client
 	switch caller := c.caller.(type) {
-	case sharded:
+	case ringCaller:
 		client, _ = caller.GetShardClientForKey(Key(c.namespace, subject, ""))
-	case slotted:
-		if c.engine.answered.Load() {
+	case clusterCaller:
+		if c.transport.slotsKnown.Load() {
 			client, _ = caller.MasterForKey(ctx, Key(c.namespace, subject, ""))
 		}
 	}
@@ -92,12 +93,12 @@ func (c *Client) Node(ctx context.Context, subject Subject) string {
 	return client.Options().Addr
 }
 
-// byKey runs a command in a transaction with one that only looks at the key: such a transaction goes where the key is,
-// and follows MOVED and ASK.
-func byKey(c slotted, key string) func(context.Context, redis.Cmder) error {
+// byKey runs a command in a transaction with one that reads the type of key: such a transaction is routed by the key and
+// follows MOVED and ASK.
+func byKey(c clusterCaller, key string) func(context.Context, redis.Cmder) error {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		pipe := c.TxPipeline()
-		// TYPE, because a function runs it too: its user has the right to.
+		// TYPE, because functions run it too, so the user has the permission.
 		look := pipe.Type(ctx, key)
 		if err := pipe.Process(ctx, cmd); err != nil {
 			return err
@@ -113,7 +114,7 @@ func byKey(c slotted, key string) func(context.Context, redis.Cmder) error {
 	}
 }
 
-// process is a Caller's Process, and returns the command's own error.
+// process calls Process and returns the command's own error.
 func process(ctx context.Context, caller Caller, cmd redis.Cmder) error {
 	err := caller.Process(ctx, cmd)
 	if cmdErr := cmd.Err(); cmdErr != nil {

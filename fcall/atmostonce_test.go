@@ -43,10 +43,10 @@ func slotsAt(addr string) func(context.Context) ([]redis.ClusterSlot, error) {
 // laned has senders send the calls of a client, as if many were under way.
 func laned(t *testing.T, c redis.UniversalClient) fcall.Caller {
 	t.Helper()
-	engine := fcall.Lanes(c)
+	transport := fcall.Queues(c)
 	t.Cleanup(func() {
 		_ = c.Close()
-		runtime.KeepAlive(engine)
+		runtime.KeepAlive(transport)
 	})
 	return c
 }
@@ -72,8 +72,8 @@ var ways = []way{
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}},
-	{"lanes", func(t *testing.T, addr string) fcall.Caller { return laned(t, standalone(addr)) }},
-	{"lanes cluster", func(t *testing.T, addr string) fcall.Caller { return laned(t, cluster(addr)) }},
+	{"queues", func(t *testing.T, addr string) fcall.Caller { return laned(t, standalone(addr)) }},
+	{"queues cluster", func(t *testing.T, addr string) fcall.Caller { return laned(t, cluster(addr)) }},
 	{"pipeline", func(t *testing.T, addr string) fcall.Caller {
 		c := standalone(addr)
 		t.Cleanup(func() { _ = c.Close() })
@@ -146,7 +146,7 @@ func count(t *testing.T, addr, key string) int {
 	return n
 }
 
-func TestCall_runsAtMostOnceWhateverIsLost(t *testing.T) {
+func TestCall_runsAtMostOnce(t *testing.T) {
 	plain, clustered := servers(t)
 	steps := []struct {
 		name string
@@ -289,7 +289,7 @@ func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
 	}
 }
 
-func TestCall_nothingListens(t *testing.T) {
+func TestCall_withoutServer(t *testing.T) {
 	addr := freeAddr(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestCall_nothingListens(t *testing.T) {
 	}
 }
 
-func TestCall_doneContextSendsNothing(t *testing.T) {
+func TestCall_endedContextSendsNothing(t *testing.T) {
 	addr := startRedis(t)
 	loadCount(t, addr)
 	p := newProxy(t, addr)

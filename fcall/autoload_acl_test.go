@@ -6,15 +6,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/codegen/acl"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/acl"
 )
 
-// What `rlfunc acl service --heal` gives is enough, with --cluster on a cluster.
+// What `rlfunc acl service --auto-load` gives is enough, with --cluster on a cluster.
 func TestHeal_needsNoMorePermissionsThanItSays(t *testing.T) {
 	plain, clustered := startRedis(t), startCluster(t)
-	caller := acl.Rule{Keys: []string{"~*"}, Commands: []string{"fcall", "incr", "pexpire"}}.And(acl.Healing)
-	inCluster := caller.And(acl.Cluster).And(acl.HealingByKey)
+	caller := acl.Rule{Keys: []string{"~*"}, Commands: []string{"fcall", "incr", "pexpire"}}.And(acl.AutoLoading)
+	inCluster := caller.And(acl.Cluster).And(acl.AutoLoadingByKey)
 	for _, addr := range []string{plain, clustered} {
 		rule := caller
 		if addr == clustered {

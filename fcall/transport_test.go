@@ -95,7 +95,7 @@ func TestCall_sharesRoundTrips(t *testing.T) {
 					under = few + more
 				}
 				eventually(t, "the others wait", func() error {
-					return unless(g.waiting.Load() >= under && fcall.Underway(clients[0])+fcall.Underway(clients[1]) >= few+more)
+					return unless(g.waiting.Load() >= under && fcall.InFlight(clients[0])+fcall.InFlight(clients[1]) >= few+more)
 				})
 				release()
 				wg.Wait()
@@ -116,10 +116,10 @@ func unless(ok bool) error {
 
 // A lost reply makes the outcome of a whole round trip unknown. The calls after it go out by themselves, so that what is lost next is
 // the outcome of one.
-func TestCall_underDoubtCallsGoAlone(t *testing.T) {
+func TestCall_stopsSharingAfterLostReply(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range ways {
-		if w.name != "client" && w.name != "cluster" && !strings.HasPrefix(w.name, "lanes") {
+		if w.name != "client" && w.name != "cluster" && !strings.HasPrefix(w.name, "queues") {
 			continue // the others share nothing
 		}
 		t.Run(w.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestCall_underDoubtCallsGoAlone(t *testing.T) {
 	}
 }
 
-// What sends calls ends when there are none, however many clients were made, and nothing needs to be closed.
+// Senders end when there are no calls, however many clients were made, and no client needs a Close.
 func TestCall_leavesNoGoroutines(t *testing.T) {
 	plain, clustered := servers(t)
 	for name, rdb := range sharers(t, plain, clustered) {
@@ -182,7 +182,7 @@ func TestCall_leavesNoGoroutines(t *testing.T) {
 			runtime.GC()
 			eventually(t, "nothing is kept of clients that are gone", func() error {
 				runtime.GC()
-				return unless(!fcall.HasEngine(rdb))
+				return unless(!fcall.HasTransport(rdb))
 			})
 		})
 	}

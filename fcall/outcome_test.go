@@ -22,7 +22,7 @@ var sentinels = []struct {
 	{"ErrNotLoaded", fcall.ErrNotLoaded},
 	{"ErrReply", fcall.ErrReply},
 	{"ErrUnavailable", fcall.ErrUnavailable},
-	{"ErrRefused", fcall.ErrRefused},
+	{"ErrNoPermission", fcall.ErrNoPermission},
 	{"ErrUnsupported", fcall.ErrUnsupported},
 	{"ErrOutcomeUnknown", fcall.ErrOutcomeUnknown},
 	{"ErrScript", fcall.ErrScript},
@@ -52,7 +52,7 @@ func fakeClient(t *testing.T, s *fakeServer, o fcall.Options) *fcall.Client {
 
 const subject = "someone@example.org"
 
-func TestCall_whatAReplyProves(t *testing.T) {
+func TestCall_classifiesReplies(t *testing.T) {
 	const digest = "6b1bf486c81ceb7edf3c093f4c48582e38c0e791"
 	const (
 		script   = " script: fcalltest_v1_hit, on @user_function:22."
@@ -76,21 +76,21 @@ func TestCall_whatAReplyProves(t *testing.T) {
 		{"ERR max number of clients reached", 3, "ErrUnavailable", "fcalltest.hit: nothing ran in 3 attempts: ERR max number of clients reached"},
 		{"OOM command not allowed when used memory > 'maxmemory'.", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: OOM command not allowed when used memory > 'maxmemory'.; the server is over maxmemory"},
 		{"NOREPLICAS Not enough good replicas to write.", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: NOREPLICAS Not enough good replicas to write.; the server has fewer replicas than min-replicas-to-write"},
-		{"MISCONF can not persist", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: MISCONF can not persist; the server can not persist and refuses writes"},
+		{"MISCONF cannot persist", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: MISCONF cannot persist; the server cannot persist and refuses writes"},
 		{"CROSSSLOT Keys in request don't hash to the same slot", 1, "ErrUnavailable", "fcalltest.hit: nothing ran: CROSSSLOT Keys in request don't hash to the same slot; all keys of a call must have one tag"},
-		{"NOPERM this user has no permissions to run the 'fcall' command", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: NOPERM this user has no permissions to run the 'fcall' command; the user needs FCALL, the function's commands and its keys: see `rlfunc acl service`"},
-		{"NOAUTH Authentication required.", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: NOAUTH Authentication required.; give the client a user and a password"},
-		{"WRONGPASS invalid username-password pair", 1, "ErrUnavailable ErrRefused", "fcalltest.hit: nothing ran: WRONGPASS invalid username-password pair; check the client's user and password"},
+		{"NOPERM this user has no permissions to run the 'fcall' command", 1, "ErrUnavailable ErrNoPermission", "fcalltest.hit: nothing ran: NOPERM this user has no permissions to run the 'fcall' command; the user needs FCALL, the function's commands and its keys: see `rlfunc acl service`"},
+		{"NOAUTH Authentication required.", 1, "ErrUnavailable ErrNoPermission", "fcalltest.hit: nothing ran: NOAUTH Authentication required.; give the client a user and a password"},
+		{"WRONGPASS invalid username-password pair", 1, "ErrUnavailable ErrNoPermission", "fcalltest.hit: nothing ran: WRONGPASS invalid username-password pair; check the client's user and password"},
 		{"ERR unknown command 'FCALL', with args beginning with: 'fcalltest_v1_hit' '1' '" + key + "'", 1, "ErrUnavailable ErrUnsupported", "fcalltest.hit: nothing ran; the server has no FCALL: functions need Redis 7 or Valkey"},
-		{"ERR Function not found", 1, "ErrNotLoaded", "fcalltest.hit: the server has no such function: fcalltest_v1 is not loaded there, or in a version without it; run `rlfunc deploy`"},
+		{"ERR Function not found", 1, "ErrNotLoaded", "fcalltest.hit: the server lacks the function: fcalltest_v1 is not loaded, or in a version without it; run `rlfunc deploy`"},
 
 		{"RLARG limit must be a whole number from 1 to 10", 1, "ErrArgument", "fcalltest.hit: limit must be a whole number from 1 to 10"},
 		{"RLARG limit must be 1" + script, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
 		{"RLARG limit must be 1" + nameless, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
 		{"RLARG odd", 1, "ErrArgument", "fcalltest.hit: an argument must be what the server says: odd"},
-		{"RLSTATE " + key + ": holds a list", 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to start anew"},
-		{"RLSTATE " + key + ": holds a list" + nameless, 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to start anew"},
-		{"RLSTATE odd", 1, "ErrState", `fcalltest.hit: key "o...": unreadable; delete the key to start anew`},
+		{"RLSTATE " + key + ": holds a list", 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to reset it"},
+		{"RLSTATE " + key + ": holds a list" + nameless, 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to reset it"},
+		{"RLSTATE odd", 1, "ErrState", `fcalltest.hit: key "o...": unreadable; delete the key to reset it`},
 		{"QUOTA is used up", 1, "", "fcalltest.hit: QUOTA is used up"},
 
 		{"ERR user_function:22: attempt to index local 'x' (a nil value)" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: attempt to index local 'x' (a nil value) (outcome unknown, it may have written)"},
@@ -104,10 +104,10 @@ func TestCall_whatAReplyProves(t *testing.T) {
 		{"OOM command not allowed" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: OOM command not allowed (outcome unknown, it may have written)"},
 		{"READONLY You can't write" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: READONLY You can't write (outcome unknown, it may have written)"},
 		{"BUSY from inside" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: BUSY from inside (outcome unknown, it may have written)"},
-		{"ERR The user executing the script can't run this command script: other", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: no permission inside the function: the user lacks a command that it runs, and this server does not say which (outcome unknown, it may have written); `rlfunc acl service` prints all that it needs"},
-		{"ERR The user executing the script can't run this command or subcommand" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: no permission inside the function: the user lacks a command that it runs, and this server does not say which (outcome unknown, it may have written); `rlfunc acl service` prints all that it needs"},
-		{"ERR ERR ACL failure in script: User api has no permissions to run the 'incr' command" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: no permission inside the function: the user needs +incr (outcome unknown, it may have written); `rlfunc acl service` prints all that it needs"},
-		{"ERR ACL failure in script: No permissions to access a key" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: no permission inside the function: the user may not use a key that it uses (outcome unknown, it may have written); `rlfunc acl service` prints all that it needs"},
+		{"ERR The user executing the script can't run this command script: other", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: no permission inside the function: the user lacks permission for a command, and this server does not name it (outcome unknown, it may have written); `rlfunc acl service` prints the permissions that it needs"},
+		{"ERR The user executing the script can't run this command or subcommand" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: no permission inside the function: the user lacks permission for a command, and this server does not name it (outcome unknown, it may have written); `rlfunc acl service` prints the permissions that it needs"},
+		{"ERR ERR ACL failure in script: User api has no permissions to run the 'incr' command" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: no permission inside the function: the user needs +incr (outcome unknown, it may have written); `rlfunc acl service` prints the permissions that it needs"},
+		{"ERR ACL failure in script: No permissions to access a key" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: no permission inside the function: the user lacks permission for a key (outcome unknown, it may have written); `rlfunc acl service` prints the permissions that it needs"},
 		{"ERR The user executing the script can't publish to the channel mentioned in the command" + script, 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: The user executing the script can't publish to the channel mentioned in the command (outcome unknown, it may have written)"},
 
 		{"ERR user_script:22: attempt to index local 'x' (a nil value) script: " + digest + ", on @user_script:22.", 1, "ErrOutcomeUnknown ErrScript", "fcalltest.hit: fcalltest/crash.lua:103: attempt to index local 'x' (a nil value) (outcome unknown, it may have written)"},
@@ -123,7 +123,7 @@ func TestCall_whatAReplyProves(t *testing.T) {
 	for _, s := range steps {
 		t.Run(s.reply, func(t *testing.T) {
 			server := newFakeServer(t, "-"+s.reply+"\r\n")
-			c := fakeClient(t, server, fcall.Options{NoHeal: true, Mode: fcall.ModeFunctions})
+			c := fakeClient(t, server, fcall.Options{NoAutoLoad: true, Mode: fcall.ModeFunctions})
 			_, err := c.Call(context.Background(), countFunction("hit"), []string{key}, nil)
 			if diff := cmp.Diff(s.text, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got)\n%s", diff)
@@ -141,7 +141,7 @@ func TestCall_whatAReplyProves(t *testing.T) {
 	}
 }
 
-func TestCall_otherRepliesAreUnreadable(t *testing.T) {
+func TestCall_rejectsOtherReplies(t *testing.T) {
 	steps := []struct{ name, raw, text string }{
 		{"null", "$-1\r\n", "fcalltest.hit: the reply must be an array or a whole number, got nothing"},
 		{"null array", "*-1\r\n", "fcalltest.hit: the reply must be an array or a whole number, got nothing"},
@@ -152,7 +152,7 @@ func TestCall_otherRepliesAreUnreadable(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := fakeClient(t, newFakeServer(t, s.raw), fcall.Options{})
 			_, err := c.Call(context.Background(), countFunction("hit"), nil, nil)
-			want := s.text + "; does the server hold the library that this client was generated from?"
+			want := s.text + "; the server's library may differ from the one that this client was generated from"
 			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -163,7 +163,7 @@ func TestCall_otherRepliesAreUnreadable(t *testing.T) {
 	}
 }
 
-func TestCall_sendsAgainUntilItRuns(t *testing.T) {
+func TestCall_retriesUntilItRuns(t *testing.T) {
 	const loading, busy, ok = "-LOADING wait\r\n", "-BUSY wait\r\n", "*1\r\n:7\r\n"
 	steps := []struct {
 		name     string
@@ -194,7 +194,7 @@ func TestCall_sendsAgainUntilItRuns(t *testing.T) {
 	}
 }
 
-func TestCall_onNotLoadedIsAskedOnce(t *testing.T) {
+func TestCall_onNotLoadedRunsOnce(t *testing.T) {
 	const absent, ok = "-ERR Function not found\r\n", "*1\r\n:7\r\n"
 	refuse := errors.New("no permission\r\nto load")
 	steps := []struct {
@@ -205,8 +205,8 @@ func TestCall_onNotLoadedIsAskedOnce(t *testing.T) {
 		text    string
 	}{
 		{"loaded", []string{absent, ok}, nil, 2, ""},
-		{"still absent", []string{absent}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and loading it did not help: it was loaded, and the call did not find it even then; does the call go to a replica that has not received it yet?"},
-		{"can not load", []string{absent}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and loading it did not help: no permission to load"},
+		{"still absent", []string{absent}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: it was loaded, but the call did not find it; it may go to a replica that has not received it yet"},
+		{"cannot load", []string{absent}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: no permission to load"},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestCall_onNotLoadedIsAskedOnce(t *testing.T) {
 
 // go-redis keeps the first error of a command in a cluster pipeline. Both commands are MOVED, then run on the new node,
 // which breaks the connection: the second command still says MOVED, and may have run.
-func TestQueue_aMovedCommandThatRanIsUnknown(t *testing.T) {
+func TestQueue_movedCommandThatRanIsUnknown(t *testing.T) {
 	steps := []struct{ name, second, want string }{
 		{"the new node breaks the connection", hangUp, "ErrOutcomeUnknown"},
 		{"the new node answers", "*1\r\n:7\r\n", ""},
@@ -264,7 +264,7 @@ func TestQueue_aMovedCommandThatRanIsUnknown(t *testing.T) {
 }
 
 // A cluster whose nodes send calls round in a circle is asked as often as go-redis follows, and no more.
-func TestCall_aCircleOfRedirectionsEnds(t *testing.T) {
+func TestCall_redirectionLoopEnds(t *testing.T) {
 	for _, w := range ways {
 		if !w.isCluster() {
 			continue
@@ -311,9 +311,9 @@ func TestCall_contextEndsBeforeAConnectionIsFree(t *testing.T) {
 	if _, err := c.Call(ctx, countFunction("hit"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	held := rdb.Conn()
-	defer held.Close()
-	if err := held.Ping(ctx).Err(); err != nil {
+	found := rdb.Conn()
+	defer found.Close()
+	if err := found.Ping(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithTimeout(ctx, 30_000_000)

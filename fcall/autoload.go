@@ -1,0 +1,195 @@
+package fcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	loadInterval = time.Second     // minimum between two loads on one node
+	loadTimeout  = 5 * time.Second // for one load, unless the client's own timeouts are shorter
+)
+
+// Stats count what a Client did about servers that lacked its library.
+type Stats struct {
+	NotLoaded uint64 // calls that found the library missing
+	Loads     uint64 // loads that succeeded, one for each node that lacked the library
+	Refused   uint64 // loads that failed, got no answer, or came after another client's
+}
+
+// An autoloader loads a client's library on nodes that lack it. When many calls find it missing, one loads it and the others
+// wait. It never replaces a library: the server refuses a library that is already there, whatever its version.
+type autoloader struct {
+	caller Caller
+	lib    *Library
+	hook   func(ctx context.Context) error // instead of the load, or nil
+	now    func() time.Time
+
+	ended     atomic.Uint64 // loads that have ended
+	notLoaded atomic.Uint64
+	loads     atomic.Uint64
+	refused   atomic.Uint64
+
+	mu    sync.Mutex
+	nodes map[string]*flight // the latest load on each
+}
+
+// A flight is one load on one node.
+type flight struct {
+	done chan struct{}
+	// Set when done is closed:
+	number uint64 // position in load completion order, from 1
+	at     time.Time
+	err    error
+
+	look  sync.Once
+	found *loadedLibrary
+}
+
+// mark returns the number of loads that have ended. A call takes it before it is sent: a later load may provide the library
+// that the call misses.
+func (h *autoloader) mark() uint64 {
+	if h == nil {
+		return 0
+	}
+	return h.ended.Load()
+}
+
+// load loads the missing library, or waits for a load in progress. It returns nil if the call should be sent once more, and the
+// load, which explain uses if that does not help.
+func (h *autoloader) load(ctx context.Context, cmd *command, mark uint64) (*flight, error) {
+	h.notLoaded.Add(1)
+	to, late := within(ctx, func() route { return routeOf(ctx, h.caller, cmd) })
+	if late {
+		return nil, detachErr(ctx)
+	}
+	h.mu.Lock()
+	f, started := h.nodes[to.addr], false
+	switch {
+	case f == nil || f.over() && f.number <= mark && h.now().Sub(f.at) >= loadInterval:
+		f, started = &flight{done: make(chan struct{})}, true
+		if h.nodes == nil {
+			h.nodes = map[string]*flight{}
+		}
+		h.nodes[to.addr] = f
+	case f.over() && f.number <= mark:
+		h.mu.Unlock()
+		return nil, f.tooSoon()
+	}
+	h.mu.Unlock()
+	if started {
+		// Other calls wait for the load, so it does not end with this call's context.
+		go h.run(context.WithoutCancel(ctx), f, to)
+	}
+	one, other := doneChannels(ctx)
+	select {
+	case <-one:
+		return nil, detachErr(ctx)
+	case <-other:
+		return nil, detachErr(ctx)
+	case <-f.done:
+	}
+	if h.hook != nil {
+		return f, f.err
+	}
+	return f, permanentError(f.err)
+}
+
+func (h *autoloader) run(ctx context.Context, f *flight, at route) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	var err error
+	if h.hook != nil {
+		err = h.hook(ctx)
+	} else {
+		err = at.run(ctx, newLoad(ctx, h.lib))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.number, f.at, f.err = h.ended.Add(1), h.now(), err
+	if err == nil {
+		h.loads.Add(1)
+	} else {
+		h.refused.Add(1)
+	}
+	close(f.done)
+}
+
+// over reports whether the load has ended. The autoloader is locked.
+func (f *flight) over() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (f *flight) tooSoon() error {
+	if f.err != nil {
+		return fmt.Errorf("a load less than 1 s ago failed: %w", f.err)
+	}
+	return errors.New("it was loaded less than 1 s ago and is missing again; check what deletes it")
+}
+
+// permanentError returns the error of a load after which the library is certainly missing. After ERR the library may be there
+// already, and after a lost reply it may have been loaded; sending the call again finds out.
+func permanentError(err error) error {
+	var reply redis.Error
+	if err == nil || !errors.As(err, &reply) {
+		return nil
+	}
+	switch code, _, _ := strings.Cut(reply.Error(), " "); code {
+	case "ERR":
+		return nil
+	case "NOPERM":
+		return fmt.Errorf("the user needs +function|load: %w", err)
+	case "READONLY":
+		return fmt.Errorf("this is a replica, which gets its libraries from the primary: %w", err)
+	}
+	return err
+}
+
+// explain completes the error of a call that found the library missing even after the load f.
+func (h *autoloader) explain(ctx context.Context, lost *NotLoadedError, cmd *command, f *flight) error {
+	if f.err == nil {
+		lost.Cause = errors.New("it was loaded, but the call did not find it; it may go to a replica that has not received it yet")
+		return lost
+	}
+	switch found := h.look(ctx, cmd, f); {
+	case found == nil:
+		lost.Cause = f.err
+	case found.retired != "":
+		lost.Cause = errors.New("it was retired at " + found.retired + "; upgrade this client, or bring the library back with `rlfunc deploy`")
+	default:
+		lost.Found = found.version
+	}
+	return lost
+}
+
+// look reads what a node that refused the load f holds, once for all calls that wait for f. It returns nil if the node holds no
+// such library or does not answer.
+func (h *autoloader) look(ctx context.Context, cmd *command, f *flight) *loadedLibrary {
+	found, _ := within(ctx, func() *loadedLibrary {
+		f.look.Do(func() {
+			list := redis.NewCmd(ctx, "FUNCTION", "LIST", "LIBRARYNAME", h.lib.ServerName, "WITHCODE")
+			if routeOf(ctx, h.caller, cmd).run(ctx, list) == nil {
+				f.found = readLoaded(list.Val())
+			}
+		})
+		return f.found
+	})
+	return found
+}
+
+// newLoad returns a FUNCTION LOAD without REPLACE that is sent at most once.
+func newLoad(ctx context.Context, lib *Library) redis.Cmder {
+	return &command{Cmd: redis.NewCmd(ctx, "FUNCTION", "LOAD", lib.Code), signal: &writeSignal{}}
+}
