@@ -9,11 +9,11 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-func TestDecide_saysWhyRedisWasNotHeard(t *testing.T) {
+func TestDecide_reportsTheCauseOfAFallback(t *testing.T) {
 	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed} {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute, OnFailure: contract})
 		p.Timeout = 20 * time.Millisecond
-		g := newGuard(t, client(t, silent(t)), p, guard.Options{BreakAfter: 2, BreakFor: time.Hour})
+		g := newGuard(t, client(t, silentServer(t)), p, guard.Options{BreakAfter: 2, BreakFor: time.Hour})
 		for i, want := range []error{guard.ErrTimeout, guard.ErrTimeout, guard.ErrBreaker} {
 			d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 			if contract == policy.Open && err == nil {

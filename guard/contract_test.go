@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// answers has a server answer every FCALL with an error.
+// answers makes the server answer every FCALL with an error.
 type answers struct{ err error }
 
 func (a answers) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -33,14 +33,14 @@ func (a answers) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// replied is an error that a server sent.
+// replied is an error reply of a server.
 type replied string
 
 func (r replied) Error() string { return string(r) }
 func (replied) RedisError()     {}
 
-// A server that refuses has not been lost: each limit's contract answers, and others are asked about.
-func TestDecide_whatAServerRefusesFollowsTheContractAndOpensNothing(t *testing.T) {
+// A server that returns an error is not lost: failure modes apply, and the breaker stays closed.
+func TestDecide_serverErrorsApplyFailureModesAndOpenNoBreaker(t *testing.T) {
 	for _, reply := range []replied{
 		"OOM command not allowed when used memory > 'maxmemory'.", "NOPERM this user has no permissions to run the 'fcall' command",
 		"ERR user_function:1: attempt to index a nil value script: guard_v1_admit, on @user_function:1.",
@@ -67,8 +67,8 @@ func TestDecide_whatAServerRefusesFollowsTheContractAndOpensNothing(t *testing.T
 	}
 }
 
-func TestDecide_withoutAWordALimitIsLocal(t *testing.T) {
-	g := newGuard(t, client(t, nobody(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{})
+func TestDecide_failureModeDefaultsToLocal(t *testing.T) {
+	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{})
 	allowed := 0
 	for range 8 {
 		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
@@ -84,10 +84,10 @@ func TestDecide_withoutAWordALimitIsLocal(t *testing.T) {
 	}
 }
 
-// An even part is taken where the number of processes is known and it is more than the share.
-func TestDecide_aLocalShareIsEvenIfTheProcessesAreKnown(t *testing.T) {
+// The share is an even part if the number of processes is known and the part is larger.
+func TestDecide_localShareIsEvenIfProcessesAreKnown(t *testing.T) {
 	for processes, want := range map[int]int{0: 2, 1: 8, 2: 4, 100: 2} {
-		g := newGuard(t, client(t, nobody(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{
+		g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{
 			Hooks: []guard.Hooks{{Processes: func() int { return processes }}},
 		})
 		allowed := 0
@@ -102,41 +102,41 @@ func TestDecide_aLocalShareIsEvenIfTheProcessesAreKnown(t *testing.T) {
 	}
 }
 
-// More requests than may be under way are decided at once, those included that have gone on without an answer.
-func TestDecide_beyondTheMostUnderWayTheContractAnswersAtOnce(t *testing.T) {
+// Requests that timed out still count as in flight.
+func TestDecide_appliesFailureModesAboveMaxInFlight(t *testing.T) {
 	rdb, _ := inProcess(t)
 	load(t, rdb)
 	late := slow{make(chan struct{})}
 	rdb.AddHook(late)
 	p := chat(contracts()["open"])
 	p.Timeout = 20 * time.Millisecond
-	g := newGuard(t, rdb, p, guard.Options{MostUnderway: 3, BreakAfter: 1000})
+	g := newGuard(t, rdb, p, guard.Options{MaxInFlight: 3, BreakAfter: 1000})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() { decide(t, g, r) })
 	}
-	all.Wait() // they have gone on, and their calls have no answer
+	all.Wait() // they timed out, and their calls are unanswered
 	if d := decide(t, g, r); !errors.Is(d.Cause, guard.ErrBusy) || d.Fallback != guard.FallbackOpen {
 		t.Errorf("the fourth: %+v", d)
 	}
 	close(late.gate)
-	guard.Behind(g)
+	guard.WaitBackground(g)
 	if d := decide(t, g, r); d.Fallback != guard.FallbackNone {
 		t.Errorf("once they are answered: %+v", d)
 	}
 }
 
-func TestWait_hasItsBounds(t *testing.T) {
+func TestWait_isBounded(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
-	g := newGuard(t, rdb, p, guard.Options{MostWait: 30 * time.Second})
+	g := newGuard(t, rdb, p, guard.Options{MaxWait: 30 * time.Second})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	decide(t, g, r)
 	if d, err := g.Wait(t.Context(), r); !errors.Is(err, context.DeadlineExceeded) || d == nil || d.Allowed {
 		t.Errorf("a turn in a minute, and at most half a minute: %+v, %v", d, err)
 	}
-	crowded := newGuard(t, rdb, p, guard.Options{MostWait: time.Hour, MostWaiting: 2})
+	crowded := newGuard(t, rdb, p, guard.Options{MaxWait: time.Hour, MaxWaiting: 2})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var all sync.WaitGroup

@@ -7,25 +7,25 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/ask"
+	"github.com/rlfunc/rlfunc/guard/internal/admit"
 	"github.com/rlfunc/rlfunc/guard/internal/fallback"
-	"github.com/rlfunc/rlfunc/guard/internal/moment"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
-// Decide decides about a request; see the package's documentation for its errors. It returns within the policy's timeout, apart from
-// the time that the process itself needs. The caller of an allowed request with a budget settles the decision in the end.
+// Decide decides whether a request may pass. It returns within the policy's timeout; see the package documentation for its errors. If an
+// allowed request reserved a budget, the caller settles or cancels the decision.
 func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
-	// Inlined, so that the decision stays on the stack of a caller that does not keep it.
+	// Decide is inlined, so that the decision can stay on the caller's stack.
 	return g.decideInto(ctx, new(Decision), r)
 }
 
 func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decision, error) {
 	var err error
 	if len(g.hooks) == 0 && g.shadow == nil {
-		_, err = g.decide(ctx, d, &r, moment.Now())
+		_, err = g.decide(ctx, d, &r, monotime.Now())
 	} else {
-		err = g.decideAndTell(ctx, d, r)
+		err = g.decideWithHooks(ctx, d, r)
 	}
 	if err != nil {
 		return nil, err
@@ -33,140 +33,152 @@ func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decisi
 	return d, nil
 }
 
-// decideAndTell shows hooks copies, which they may keep and edit.
-func (g *Guard) decideAndTell(ctx context.Context, d *Decision, r Request) error {
-	start := moment.Now()
-	r.Subjects, r.Also = slices.Clone(r.Subjects), slices.Clone(r.Also) // the caller may use its own again
+// decideWithHooks passes copies to hooks, which may keep and edit them.
+func (g *Guard) decideWithHooks(ctx context.Context, d *Decision, r Request) error {
+	start := monotime.Now()
+	r.Subjects, r.Also = slices.Clone(r.Subjects), slices.Clone(r.Also) // the caller may reuse its slices
 	shown := r
 	shown.Subjects, shown.Also = slices.Clone(r.Subjects), slices.Clone(r.Also)
 	ctx = g.hooks.deciding(ctx, &shown)
 	e := Event{Request: r}
-	did, err := g.decide(ctx, d, &r, start)
-	e.Function, e.Redis, e.Err = did.function, did.took, err
-	e.Duration = moment.Now().Since(start)
+	call, err := g.decide(ctx, d, &r, start)
+	e.Function, e.Redis, e.Err = call.function, call.took, err
+	e.Duration = monotime.Now().Since(start)
 	if err == nil {
 		e.Decision = d.Clone()
 	}
 	g.hooks.decided(ctx, e)
 	if g.shadow != nil && !errors.Is(err, ErrEndpoint) {
 		if err == nil {
-			e.Decision = d.Clone() // hooks may have kept theirs
+			e.Decision = d.Clone() // hooks may have kept the first copy
 		}
-		g.shadow.follow(ctx, e)
+		g.shadow.enqueue(ctx, e)
 	}
 	return err
 }
 
-// asked is what Redis was asked for a decision, and how long it was waited for; zero when it was not.
-type asked struct {
+// A redisCall is the call that a decision made. It is zero if guard did not call Redis.
+type redisCall struct {
 	function string
 	took     time.Duration
 }
 
-// decide fills in an empty decision, which without an error is whole. It keeps neither of its pointers.
-func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start moment.Moment) (asked, error) {
+// decide fills in an empty decision. It keeps neither d nor r.
+func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monotime.Time) (redisCall, error) {
 	g.overrides.Start()
-	ps := g.plans.Load().For(r.Subjects)
+	ps := g.plans.Load().ForSubjects(r.Subjects)
 	request := (*plan.Request)(r)
-	pl, err := ps.Of(request)
+	pl, err := ps.PlanFor(request)
 	if err != nil {
-		return asked{}, err
+		return redisCall{}, err
 	}
 	if err := request.Check(); err != nil {
-		return asked{}, err
+		return redisCall{}, err
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
-	var whom plan.Whom
+	var resolved plan.Resolved
 	overrides := ps.Overrides()
-	ps.Resolve(&whom, pl, r.Subjects, overrides)
-	d.Endpoint, d.Subject = r.Endpoint, whom.Client
+	ps.Resolve(&resolved, pl, r.Subjects, overrides)
+	d.Endpoint, d.Subject = r.Endpoint, resolved.Client
 	if overridden(overrides, d, request) {
-		return asked{}, nil
+		return redisCall{}, nil
 	}
-	if !whom.Counted(pl) && !pl.Unbounded {
-		return asked{}, request.Uncounted()
+	if !resolved.Counted(pl) && !pl.Unbounded {
+		return redisCall{}, request.Uncounted()
 	}
-	if g.recall(d, pl, &whom, r, start) {
-		return asked{}, nil
+	if g.cachedRefusal(d, pl, &resolved, r, start) {
+		return redisCall{}, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return asked{}, err
+		return redisCall{}, err
 	}
-	trip := new(ask.Trip)
-	trip.Question.Ask(pl, request, &whom, g.split.Load())
-	did, err := g.ask(ctx, ps, d, trip)
+	trip := new(admit.RoundTrip)
+	trip.Query.Build(pl, request, &resolved, g.split.Load())
+	call, err := g.callRedis(ctx, ps, d, trip)
 	if err == nil {
-		g.remember(pl, &whom, r, d, start)
+		g.cacheOutcome(pl, &resolved, r, d, start)
 	}
-	return did, err
+	return call, err
 }
 
-// ask puts the calls to Redis, and what it does not answer to the failure contract.
-func (g *Guard) ask(ctx context.Context, ps *plan.Plans, d *Decision, trip *ask.Trip) (asked, error) {
-	q := &trip.Question
-	var room [1]fallback.Pass
-	passes, leftOut := g.passes(ctx, room[:0], q)
-	if passes == nil {
-		return asked{}, g.without(ctx, ps, d, q, ask.Unanswered(len(q.Calls), ErrBreaker), ErrBreaker)
+// overridden reports whether an override decides the request, and fills in the decision.
+func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
+	refused, decided := o.Decide(r)
+	if refused != "" {
+		d.Reason, d.Refused = ReasonDenied, refused
+	} else if decided {
+		d.Allowed = true
 	}
-	answers, err := g.asker.Ask(ctx, trip, leftOut, ps.Policy.Timeout)
+	return decided
+}
+
+// callRedis sends the query to Redis. Failure modes decide what Redis leaves undecided.
+func (g *Guard) callRedis(ctx context.Context, ps *plan.Plans, d *Decision, trip *admit.RoundTrip) (redisCall, error) {
+	q := &trip.Query
+	var room [1]fallback.Permit
+	permits, skipped := g.permits(ctx, room[:0], q)
+	if permits == nil {
+		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), ErrBreaker), ErrBreaker)
+	}
+	answers, err := g.sender.Send(ctx, trip, skipped, ps.Policy.Timeout)
 	if errors.Is(err, ErrBusy) {
-		gaveUp(passes)
-		return asked{}, g.without(ctx, ps, d, q, ask.Unanswered(len(q.Calls), err), err)
+		abandon(permits)
+		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), err), err)
 	}
-	did := asked{function: g.function, took: moment.Now().Since(q.Sent)}
+	call := redisCall{function: g.function, took: monotime.Now().Since(q.Sent)}
 	if err != nil {
-		return did, g.late(ctx, ps, d, trip, passes, err)
+		return call, g.decideLate(ctx, d, trip, permits, err)
 	}
-	for i := range passes {
-		passes[i].Done(answers[i].Err)
+	for i := range permits {
+		permits[i].Done(answers[i].Err)
 	}
-	if q.Whole && answers[0].Err != nil && crossSlot(answers[0].Err) {
+	if q.OneServer && answers[0].Err != nil && isCrossSlot(answers[0].Err) {
 		g.split.Store(true)
-		again := new(ask.Trip)
-		again.Question.Ask(q.Plan, &q.Request, &q.Whom, true)
-		return g.ask(ctx, ps, d, again)
+		again := new(admit.RoundTrip)
+		again.Query.Build(q.Plan, &q.Request, &q.Resolved, true)
+		return g.callRedis(ctx, ps, d, again)
 	}
-	switch undecided, failed := worst(answers); {
+	switch undecided, failed := firstErrors(answers); {
 	case undecided != nil:
-		err = g.without(ctx, ps, d, q, answers, undecided)
+		err = g.applyFailureMode(ctx, d, q, answers, undecided)
 	case failed != nil:
-		g.warn(noticeFailed, "a decision failed", "endpoint", d.Endpoint, "error", failed)
+		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", failed)
 		err = failed
 	default:
 		g.compose(d, q, answers)
-		return did, nil
+		return call, nil
 	}
 	if err != nil || !d.Allowed {
-		trip.End(ask.TurnedAway(q))
+		trip.Finish(admit.RefusedOutcome(q))
 	}
-	return did, err
+	return call, err
 }
 
-// late decides about a request whose answers did not come in time.
-func (g *Guard) late(ctx context.Context, ps *plan.Plans, d *Decision, trip *ask.Trip, passes []fallback.Pass, cause error) error {
-	q := &trip.Question
-	if err := ctx.Err(); err != nil { // the caller's time, not Redis's
-		gaveUp(passes)
-		trip.End(ask.TurnedAway(q))
-		return err
+// decideLate decides a request whose answers missed the deadline.
+func (g *Guard) decideLate(ctx context.Context, d *Decision, trip *admit.RoundTrip, permits []fallback.Permit, cause error) error {
+	q := &trip.Query
+	if callerErr := ctx.Err(); callerErr != nil {
+		abandon(permits)
+		trip.Finish(admit.RefusedOutcome(q))
+		return callerErr
 	}
-	for i := range passes {
-		passes[i].Done(cause)
+	for i := range permits {
+		permits[i].Done(cause)
 	}
-	err := g.without(ctx, ps, d, q, ask.Unanswered(len(q.Calls), cause), cause)
+	err := g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), cause), cause)
 	if err == nil && d.Allowed {
-		trip.End(ask.Counted)
+		trip.Finish(admit.Passed)
 	} else {
-		trip.End(ask.TurnedAway(q))
+		trip.Finish(admit.RefusedOutcome(q))
 	}
 	return err
 }
 
-// crossSlot reports whether a server that turns out to be a cluster has refused keys of several slots. Nothing ran.
-func crossSlot(err error) bool {
+// isCrossSlot reports whether a server rejected keys of several hash slots, because it turns out to be part of a cluster. The call ran
+// nothing.
+func isCrossSlot(err error) bool {
 	var refused *fcall.UnavailableError
 	return errors.As(err, &refused) && refused.Code == "CROSSSLOT"
 }

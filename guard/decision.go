@@ -13,101 +13,102 @@ import (
 // A Reason is why a request is refused.
 type Reason string
 
-// The reasons, in the order in which one is named where several hold.
+// The reasons. If several apply, a decision has the first in this order.
 const (
-	ReasonNone      Reason = ""          // it is not refused
-	ReasonDenied    Reason = "denied"    // the policy's overrides deny a subject of the request
-	ReasonBlocked   Reason = "blocked"   // a block holds
-	ReasonAttempts  Reason = "attempts"  // this attempt is one too many and starts a block
-	ReasonLimit     Reason = "limit"     // a limit of a subject
-	ReasonGlobal    Reason = "global"    // a global limit
-	ReasonPenalty   Reason = "penalty"   // a budget was exceeded by what was really spent
-	ReasonBudget    Reason = "budget"    // the estimate does not fit a budget now
-	ReasonTooLarge  Reason = "too_large" // the estimate exceeds a whole budget: no wait helps
-	ReasonChallenge Reason = "challenge" // a challenge is missing or not valid: no wait helps
+	ReasonNone      Reason = ""          // not refused
+	ReasonDenied    Reason = "denied"    // an override denies a subject of the request
+	ReasonBlocked   Reason = "blocked"   // a subject of the request is blocked
+	ReasonAttempts  Reason = "attempts"  // this attempt was one too many and starts a block
+	ReasonLimit     Reason = "limit"     // a limit of a subject refuses
+	ReasonGlobal    Reason = "global"    // a global limit refuses
+	ReasonPenalty   Reason = "penalty"   // actual costs exceeded a budget
+	ReasonBudget    Reason = "budget"    // the estimate does not fit into a budget now
+	ReasonTooLarge  Reason = "too_large" // the estimate exceeds a whole budget; waiting does not help
+	ReasonChallenge Reason = "challenge" // a challenge is missing or not valid; waiting does not help
 )
 
-// A Fallback is how a request was decided without Redis.
+// A Fallback is the failure mode that decided a request because Redis did not.
 type Fallback string
 
 // The fallbacks.
 const (
-	FallbackNone  Fallback = ""      // Redis answered
-	FallbackOpen  Fallback = "open"  // what Redis would have said is left out
-	FallbackLocal Fallback = "local" // a share of the limits was held in this process
+	FallbackNone  Fallback = ""      // Redis decided
+	FallbackOpen  Fallback = "open"  // limits without a decision let the request pass
+	FallbackLocal Fallback = "local" // this process enforced its share of the limits
 )
 
-// A Decision is the answer to one request. It is safe for concurrent use.
+// A Decision is the result for one request. It is safe for concurrent use.
 type Decision struct {
 	Endpoint string
-	// Subject is the policy's client among the request's subjects: "user=42".
+	// Subject is the request's client by the policy, for example "user=42".
 	Subject string
-	// Allowed tells whether the request may pass.
+	// Allowed reports whether the request may pass.
 	Allowed bool
-	// Reason is why not.
+	// Reason is why the request is refused; ReasonNone if it is allowed.
 	Reason Reason
-	// Refused is the subject whose limit, budget or block is why: "ip=203.0.113.7"; "" when allowed, and of a global limit.
+	// Refused is the subject whose limit, budget or block refuses, for example "ip=203.0.113.7". It is "" if the request is allowed or a
+	// global limit refuses.
 	Refused string
-	// RetryAfter is how long the request would be refused if nothing else happened: 5.987654 s. 0 when allowed, and where no wait
-	// helps.
+	// RetryAfter is how long the request stays refused if nothing else happens, for example 5.987654 s. It is 0 if the request is allowed
+	// or waiting does not help.
 	RetryAfter time.Duration
-	// Duplicate tells that the receipt was known, so that nothing was charged.
+	// Duplicate reports whether the receipt was known, so that guard charged nothing.
 	Duplicate bool
-	// Limits has a row for each limit whose identity the request has, global ones last. Rows of a limit that Redis was not asked about are
-	// missing.
+	// Limits has one entry for each limit that counts a subject of the request, global limits last. It omits limits that neither Redis nor
+	// this process evaluated.
 	Limits []LimitState
-	// Budgets has a row for each budget.
+	// Budgets has one entry for each budget.
 	Budgets []BudgetState
-	// Tier is the tier that started a block, from 1; 0 for none.
+	// Tier is the abuse tier that started the block, from 1; 0 without a block.
 	Tier int
-	// Strikes is how many blocks the subject has had lately, where an attempt was recorded.
+	// Strikes is the number of recent blocks of the subject. It is 0 if the request recorded no attempt.
 	Strikes int
-	// Challenge is what became of the challenge: consumed, unused (it stays, as something else refused), absent, replayed,
-	// expired_or_unknown, mismatch; "" where none was looked at.
+	// Challenge is the challenge's outcome: consumed, unused (still valid, because something else refused), absent, replayed,
+	// expired_or_unknown or mismatch. It is "" if guard checked none.
 	Challenge string
-	// Fallback tells that the decision, or a part of it, was made without Redis.
+	// Fallback is the failure mode that decided all or part of the request.
 	Fallback Fallback
-	// Cause is why, with a Fallback.
+	// Cause is why a failure mode decided; nil without a Fallback.
 	Cause error
-	// Cached reports whether the refusal came from this process's cache. Limits and Budgets are as they were Age ago.
+	// Cached reports whether this process answered from a cached refusal. Limits and Budgets are then Age old.
 	Cached bool
-	// Age is how long ago Limits and Budgets were read: 0 unless Cached.
+	// Age is how long ago Limits and Budgets were read; 0 unless Cached.
 	Age time.Duration
 
-	charge   *charge
-	counting *counting
-	block    time.Duration // of RetryAfter, what the subject's block takes
+	charge          *charge
+	pendingResponse *pendingResponse
+	block           time.Duration // the part of RetryAfter that the block causes
 }
 
-// Clone returns a copy whose Limits and Budgets may be edited. Both share one reservation.
+// Clone returns a copy whose Limits and Budgets the caller may edit. Both copies share one reservation.
 func (d *Decision) Clone() *Decision {
 	c := *d
 	c.Limits, c.Budgets = slices.Clone(d.Limits), slices.Clone(d.Budgets)
 	return &c
 }
 
-// A LimitState is one limit after the decision.
+// A LimitState is the state of one limit after the decision.
 type LimitState struct {
 	Name string
-	// Endpoint is whose limit it is; "" for one of the whole policy.
+	// Endpoint is the endpoint that has the limit; "" for a limit of the whole policy.
 	Endpoint string
-	Subject  string // whom it counts: "user=42"
+	Subject  string // the subject that it counts, for example "user=42"
 	Kind     policy.Kind
 	Limit    int64
 	Window   time.Duration
-	Burst    int64 // of a gcra
+	Burst    int64 // of a gcra limit
 	Global   bool
-	Shadow   bool // it refuses nobody
-	Allowed  bool // whether this limit allows; another one may have refused
-	// Remaining is what is left: 7 when 3 of 10 are taken.
+	Shadow   bool // reports, but never refuses
+	Allowed  bool // reports whether this limit allows; another one may have refused
+	// Remaining is the unused part of the limit: 7 after 3 of 10.
 	Remaining int64
-	// RetryAfter is the wait until this limit allows; 0 when it does.
+	// RetryAfter is how long until this limit allows the request; 0 if it does.
 	RetryAfter time.Duration
-	// ResetAfter is the wait until the limit is as new.
+	// ResetAfter is how long until the limit has its full capacity again.
 	ResetAfter time.Duration
 }
 
-// A BudgetState is one budget after the decision.
+// A BudgetState is the state of one budget after the decision.
 type BudgetState struct {
 	Name      string
 	Budget    fcall.Micros
@@ -115,19 +116,19 @@ type BudgetState struct {
 	Allowed   bool
 	Spent     fcall.Micros
 	Remaining fcall.Micros
-	// RetryAfter is the wait until the estimate fits; 0 when it does, and when it never will.
+	// RetryAfter is how long until the estimate fits; 0 if it does or never will.
 	RetryAfter time.Duration
 }
 
-// A charge is what an admitted request has reserved of the subject's budgets.
+// A charge is an admitted request's reservation in the budgets of its subject.
 type charge struct {
 	guard       *Guard
 	subject     string
 	reservation string
 	estimate    fcall.Micros
-	budgets     []cost.SettleLimits // that the settlement is held to
+	budgets     []cost.SettleLimits // the budgets that a settlement applies to
 	duplicate   bool
-	absent      bool // nothing is reserved in Redis
-	closed      atomic.Bool
-	spent       atomic.Pointer[fcall.Micros] // what Settle could not record
+	notInRedis  bool // a fallback allowed the request, so Redis has no reservation
+	settled     atomic.Bool
+	unrecorded  atomic.Pointer[fcall.Micros] // a cost that Settle could not record
 }

@@ -22,7 +22,7 @@ func asked(n *int) []guard.Hooks {
 	}}}
 }
 
-func TestDecide_aRefusedSubjectCostsNoRoundTrip(t *testing.T) {
+func TestDecide_cachedRefusalTakesNoRoundTrip(t *testing.T) {
 	rdb, _ := inProcess(t)
 	trips := 0
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Hooks: asked(&trips)})
@@ -32,7 +32,7 @@ func TestDecide_aRefusedSubjectCostsNoRoundTrip(t *testing.T) {
 	for range 100 {
 		d := decide(t, g, r)
 		if d.Allowed || !d.Cached || d.Reason != guard.ReasonLimit || d.RetryAfter > first.RetryAfter || d.Age <= 0 {
-			t.Fatalf("remembered: %+v", d)
+			t.Fatalf("cached: %+v", d)
 		}
 	}
 	if trips != 2 {
@@ -43,7 +43,7 @@ func TestDecide_aRefusedSubjectCostsNoRoundTrip(t *testing.T) {
 	}
 }
 
-func TestDecide_aRefusalIsForgottenInTime(t *testing.T) {
+func TestDecide_cachedRefusalExpires(t *testing.T) {
 	rdb, clock := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Millisecond})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
@@ -52,12 +52,12 @@ func TestDecide_aRefusalIsForgottenInTime(t *testing.T) {
 	clock.Advance(time.Minute)
 	for deadline := time.Now().Add(10 * time.Second); !decide(t, g, r).Allowed; {
 		if time.Now().After(deadline) {
-			t.Fatal("it is refused for ever")
+			t.Fatal("still refused after 10 s")
 		}
 	}
 }
 
-func TestDecide_aDuplicateOfAnAdmittedRequestPassesARememberedRefusal(t *testing.T) {
+func TestDecide_duplicatePassesDespiteCachedRefusal(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
 	mine := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}
@@ -70,7 +70,7 @@ func TestDecide_aDuplicateOfAnAdmittedRequestPassesARememberedRefusal(t *testing
 	}
 }
 
-func TestDecide_whereRefusedCallsAreAttemptsTheyReachRedisUntilTheBlock(t *testing.T) {
+func TestDecide_refusedAttemptsReachRedisUntilBlocked(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 3, Window: time.Hour, Block: time.Hour}}}
@@ -89,11 +89,11 @@ func TestDecide_whereRefusedCallsAreAttemptsTheyReachRedisUntilTheBlock(t *testi
 		}
 	}
 	if trips != 5 {
-		t.Errorf("%d round trips, want 5: the block is remembered", trips)
+		t.Errorf("%d round trips, want 5: the block is cached", trips)
 	}
 }
 
-func TestDecide_aReloadedPolicyForgetsRefusals(t *testing.T) {
+func TestDecide_reloadDropsCachedRefusals(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
@@ -113,7 +113,7 @@ func TestDecide_overridesNeedNoRedis(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute, OnFailure: policy.Closed})
 	withKeys(p)
 	p.Overrides = policy.Overrides{Allow: []string{"key=internal"}, Deny: []string{"ip=203.0.113.0/24"}}
-	g := newGuard(t, redis.NewClient(&redis.Options{Addr: nobody(t)}), p, guard.Options{})
+	g := newGuard(t, redis.NewClient(&redis.Options{Addr: closedPort(t)}), p, guard.Options{})
 	for subject, want := range map[string]guard.Reason{"key=internal": guard.ReasonNone, "ip=203.0.113.9": guard.ReasonDenied} {
 		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{subject}}); d.Reason != want || d.Allowed != (want == "") {
 			t.Errorf("%s: %+v", subject, d)
@@ -121,7 +121,7 @@ func TestDecide_overridesNeedNoRedis(t *testing.T) {
 	}
 }
 
-func TestDecide_aMultipliedSubjectHasThatManyTimesTheLimit(t *testing.T) {
+func TestDecide_multiplyRaisesTheLimit(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
 	withKeys(p)
@@ -138,8 +138,8 @@ func TestDecide_aMultipliedSubjectHasThatManyTimesTheLimit(t *testing.T) {
 	}
 }
 
-// What it allocates is its own copy of the limits.
-func TestDecide_aRememberedRefusalAllocatesOnce(t *testing.T) {
+// The allocation is the decision's copy of the limits.
+func TestDecide_cachedRefusalAllocatesOnce(t *testing.T) {
 	g := newGuard(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Hour})
 	guard.Refuse(g, "chat", time.Hour, "ip=ada")
 	allowed, r := false, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
@@ -147,19 +147,19 @@ func TestDecide_aRememberedRefusalAllocatesOnce(t *testing.T) {
 		d, err := g.Decide(t.Context(), r)
 		allowed = allowed || err != nil || d.Allowed || !d.Cached
 	}); n > 1 || allowed {
-		t.Errorf("%v allocations, want one; not remembered: %v", n, allowed)
+		t.Errorf("%v allocations, want one; not cached: %v", n, allowed)
 	}
 }
 
-func BenchmarkDecide_remembered(b *testing.B) {
-	benchmarkRemembered(b, 1)
+func BenchmarkDecide_cached(b *testing.B) {
+	benchmarkCached(b, 1)
 }
 
-func BenchmarkDecide_rememberedOf10000(b *testing.B) {
-	benchmarkRemembered(b, 10_000)
+func BenchmarkDecide_cachedOf10000(b *testing.B) {
+	benchmarkCached(b, 10_000)
 }
 
-func benchmarkRemembered(b *testing.B, subjects int) {
+func benchmarkCached(b *testing.B, subjects int) {
 	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Hour})
 	if err != nil {
 		b.Fatal(err)
@@ -193,7 +193,7 @@ func BenchmarkDecide_withoutRedis(b *testing.B) {
 	}
 }
 
-func TestDecide_aReceiptIsOfItsEndpoint(t *testing.T) {
+func TestDecide_receiptIsPerEndpoint(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image", Limits: p.Endpoints[0].Limits, Idempotency: p.Endpoints[0].Idempotency})

@@ -1,30 +1,45 @@
-// Package guard turns a request into one decision: allowed or refused, why, and for how long.
+// Package guard decides whether a service may serve a request: allowed or refused, why, and for how long.
 //
-// A [policy.Policy] names a service's endpoints and what holds for each: limits of a subject, global limits,
-// money budgets, blocks after too many attempts, one-time challenges. [Guard.Decide] asks Redis about all of it in one round
-// trip. On one server that is one atomic call, all or nothing; on a cluster there is one for each subject, in one pipeline,
-// and a refusal by one gives back what the others took.
+// A [policy.Policy] names a service's endpoints and what applies to each: limits of a subject, global limits, cost budgets, blocks
+// after too many attempts, one-time challenges. [Guard.Decide] evaluates all of them in one round trip to Redis. On one server
+// that is one atomic call: it charges all limits or none. On a cluster it is one call for each subject, in one pipeline; if one
+// refuses, guard refunds what the others charged.
 //
-// A request goes one way: Decide finds its plan (internal/plan), looks whether it is refused already (internal/denied), asks Redis
-// (internal/ask) or decides without it (internal/fallback), and answers.
+//	limits, err := policy.Load("limits.yaml")
+//	...
+//	g, err := guard.New(rdb, limits, guard.Options{})
+//	...
+//	d, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"user=42", "ip=203.0.113.7"}})
+//	switch {
+//	case err != nil: // could not be decided
+//	case !d.Allowed: // refused: see d.Reason and d.RetryAfter
+//	}
 //
-// # When Redis does not answer
+// Packages httpguard and grpcguard do this for HTTP handlers and gRPC methods.
 //
-// A decision takes at most the policy's timeout, 50 ms by default, whatever the client is busy with: dialling, waiting for a
-// connection, reading. Then each limit's failure contract decides: [policy.Local] counts the request in this process, against a share of
-// the limit, with the same Lua in the embedded engine; [policy.Open] lets it pass; [policy.Closed] refuses it with an
-// [UnavailableError]. Once half of the calls of the last second to a node were lost, a circuit breaker answers so without waiting, and tries that node
-// again from time to time. Errors of a server that decides about others follow the contract and open no breaker. A Guard starts
-// without Redis and heals by itself.
+// # Concepts
 //
-// # Refusals that cost nothing
+// A subject is an identity and its value, such as "user=42". A limit counts one subject, a combination of subjects, or all
+// requests (a global limit). A shadow limit counts but never refuses. A receipt is an idempotency key: a known receipt is not
+// charged again. A request to an endpoint with budgets reserves its estimated cost; [Decision.Settle] replaces the estimate by
+// the actual cost.
 //
-// A subject that was refused is remembered in the process until its retry_after, and for [Options.DenyFor] at most: that long
-// after an operator lifted a block another process may still refuse. A request that was refused and not cached is judged anew.
+// # Failure modes
+//
+// A decision takes at most the policy's timeout, 50 ms by default, even while the client is dialling or waiting for a connection.
+// Then the failure mode of each limit decides. [policy.Local] enforces this process's share of the limit, with the same Lua in an
+// embedded engine. [policy.Open] lets the request pass. [policy.Closed] returns an [*UnavailableError]. A node's circuit breaker
+// opens once half of its calls in the last second were lost; guard then applies the failure modes at once and retries the node
+// periodically. Errors of a server that still answers, such as OOM, open no breaker.
+//
+// # Cached refusals
+//
+// A process answers repeated requests of a refused subject without Redis, until retry_after, and for [Options.DenyFor] at most.
 //
 // # Errors
 //
-// A refusal is no error: see [Decision.Allowed]. Errors are [*UnavailableError] (a closed limit and no Redis), what package fcall says of
-// arguments ([fcall.ErrArgument]), unreadable state ([fcall.ErrState]) and unreadable replies ([fcall.ErrReply]), [ErrEndpoint],
-// and the context's own.
+// A refusal is not an error; see [Decision.Allowed]. Errors are [*UnavailableError] (failure mode closed), [ErrEndpoint], [fcall.ErrArgument],
+// [fcall.ErrState] (unreadable key), [fcall.ErrReply] (unreadable reply) and errors of the context.
+//
+// A Guard and its decisions are safe for concurrent use.
 package guard

@@ -5,70 +5,70 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
-// An Explanation is how a request would be decided: whom each part of the policy counts it for.
+// An Explanation describes how guard would decide a request.
 type Explanation struct {
-	// Subject is the policy's client among the request's subjects.
+	// Subject is the request's client by the policy.
 	Subject string
-	// Denied and Allowed are the subject that the policy's overrides deny or allow; "" for none. Such a request costs nothing.
+	// Denied and Allowed are the subjects that overrides deny or allow; "" for none. Such a request is not charged.
 	Denied, Allowed string
-	// Plan is the policy's plan that the request has; "" for none.
+	// Plan is the policy's plan for the client; "" for none.
 	Plan string
-	// Multiplied are the subjects that have each limit and budget several times by an override, and how many times.
+	// Multiplied maps subjects to the factor by which overrides multiply their limits and budgets.
 	Multiplied map[string]int64
-	// Limits are those that count the request, with their capacity for its subjects.
+	// Limits are the limits that count the request, with their capacity for its subjects.
 	Limits []LimitState
-	// Absent are the names of limits whose identity the request lacks.
+	// Absent names the limits that do not apply, because the request lacks their identity.
 	Absent []string
-	// Budgets are those that it is charged to, of Account; Estimate is what it reserves.
+	// Budgets are the budgets of subject Account. Guard reserves Estimate of each.
 	Budgets  []BudgetState
 	Account  string
 	Estimate fcall.Micros
-	// Attempts is the subject whose attempts count; "" where a request is none.
+	// Attempts is the subject whose attempts guard counts; "" if the request is not an attempt.
 	Attempts string
-	// Challenge is the subject of whom a challenge is looked at; ChallengeRequired reports whether one must be there.
+	// Challenge is the subject that the challenge was issued to. ChallengeRequired reports whether the request needs one.
 	Challenge         string
 	ChallengeRequired bool
-	// Counted reports whether some limit counts the request. One that is not is refused, unless its endpoint is unbounded.
+	// Counted reports whether any limit counts the request. If none does, guard rejects it unless its endpoint is unbounded.
 	Counted bool
 }
 
-// Explain says how a request would be decided. It sends nothing, and counts nothing.
+// Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (g *Guard) Explain(r Request) (*Explanation, error) {
 	all, request := g.plans.Load(), (*plan.Request)(&r)
-	ps := all.For(r.Subjects)
-	pl, err := ps.Of(request)
+	ps := all.ForSubjects(r.Subjects)
+	pl, err := ps.PlanFor(request)
 	if err != nil {
 		return nil, err
 	}
 	if err := request.Check(); err != nil {
 		return nil, err
 	}
-	var whom plan.Whom
+	var resolved plan.Resolved
 	overrides := ps.Overrides()
-	ps.Resolve(&whom, pl, r.Subjects, overrides)
+	ps.Resolve(&resolved, pl, r.Subjects, overrides)
 	e := &Explanation{
-		Subject: whom.Client, Account: whom.Account, Attempts: whom.Attempts, Challenge: whom.Challenge,
-		ChallengeRequired: pl.Params.ChallengeRequired, Counted: whom.Counted(pl),
+		Subject: resolved.Client, Account: resolved.Account, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
+		ChallengeRequired: pl.Params.ChallengeRequired, Counted: resolved.Counted(pl),
 		Plan: all.Policy.Plan(r.Subjects), Multiplied: overrides.Multiplied(r.Subjects),
 	}
 	var d Decision
 	if overridden(overrides, &d, request) {
 		e.Denied = d.Refused
 		if d.Allowed {
-			e.Allowed = whom.Client
+			e.Allowed = resolved.Client
 		}
 	}
 	for i := range pl.Rows {
 		row := &pl.Rows[i]
-		if !whom.Rows.Has(i) {
+		if !resolved.Rows.Has(i) {
 			e.Absent = append(e.Absent, row.Name)
 			continue
 		}
-		e.Limits = append(e.Limits, limitState(row, &pl.Limits(&whom, 1<<i, plan.Share{}).Each[0], whom.Of[i]))
+		e.Limits = append(e.Limits, limitState(row, &pl.Limits(&resolved, 1<<i, plan.Share{}).Each[0], resolved.RowSubjects[i]))
 	}
-	if whom.Account != "" {
+	if resolved.Account != "" {
 		e.Estimate = pl.Estimate
-		for _, b := range pl.Account(&whom, plan.Share{}).Each {
+		for _, b := range pl.Account(&resolved, plan.Share{}).Each {
 			e.Budgets = append(e.Budgets, budgetState(b))
 		}
 	}

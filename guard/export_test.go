@@ -4,30 +4,30 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/guard/internal/moment"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
-// Refuse remembers subjects as refused.
+// Refuse caches refusals of subjects.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
 	ps := g.plans.Load()
-	pl, err := ps.Of(&plan.Request{Endpoint: endpoint})
+	pl, err := ps.PlanFor(&plan.Request{Endpoint: endpoint})
 	if err != nil {
 		panic(err)
 	}
 	for _, s := range subjects {
-		var w plan.Whom
+		var w plan.Resolved
 		ps.Resolve(&w, pl, []string{s}, nil)
 		d := &Decision{Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter}
 		for i := range w.Rows.All() {
 			d.Limits = append(d.Limits, limitState(&pl.Rows[i], &pl.Rows[i].Limit, s))
 		}
-		g.remember(pl, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, moment.Now())
+		g.cacheOutcome(pl, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, monotime.Now())
 	}
 }
 
-// Behind waits for what is done behind requests.
-func Behind(g *Guard) { g.work.Wait() }
+// WaitBackground waits for background work.
+func WaitBackground(g *Guard) { g.work.Wait() }
 
 // WithLocalClock sets the clock of the engine in this process.
 func (o Options) WithLocalClock(c embedded.Clock) Options {

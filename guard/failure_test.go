@@ -16,8 +16,8 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// nobody is the address of a port where nothing listens.
-func nobody(t *testing.T) string {
+// closedPort returns an address where nothing listens.
+func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -27,8 +27,8 @@ func nobody(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// silent is a server that accepts connections and never answers.
-func silent(t *testing.T) string {
+// silentServer returns the address of a server that accepts connections and never answers.
+func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,11 +62,11 @@ func contracts() map[string]policy.Limit {
 	}
 }
 
-func TestDecide_withoutRedisEachContractHolds(t *testing.T) {
+func TestDecide_appliesEachFailureMode(t *testing.T) {
 	for _, dead := range []struct {
 		name string
 		addr func(*testing.T) string
-	}{{"refused connections", nobody}, {"a silent server", silent}} {
+	}{{"refused connections", closedPort}, {"a silent server", silentServer}} {
 		t.Run(dead.name, func(t *testing.T) {
 			for contract, limit := range contracts() {
 				p := chat(limit)
@@ -99,10 +99,10 @@ func TestDecide_withoutRedisEachContractHolds(t *testing.T) {
 	}
 }
 
-func TestDecide_returnsInTimeWhileTheServerIsSilent(t *testing.T) {
+func TestDecide_returnsInTimeIfTheServerIsSilent(t *testing.T) {
 	p := chat(contracts()["open"])
 	p.Timeout = 50 * time.Millisecond
-	g := newGuard(t, client(t, silent(t)), p, guard.Options{BreakAfter: 1000})
+	g := newGuard(t, client(t, silentServer(t)), p, guard.Options{BreakAfter: 1000})
 	began := time.Now()
 	var all sync.WaitGroup
 	for range 50 { // more than the pool has connections
@@ -115,11 +115,11 @@ func TestDecide_returnsInTimeWhileTheServerIsSilent(t *testing.T) {
 	}
 }
 
-func TestDecide_afterSomeFailuresRedisIsLeftAloneAndTriedAgain(t *testing.T) {
+func TestDecide_breakerOpensAndClosesAgain(t *testing.T) {
 	clock := embedded.NewManualClock(moment)
 	server := embedded.New(embedded.Options{Clock: clock})
 	t.Cleanup(func() { _ = server.Close() })
-	addr := nobody(t)
+	addr := closedPort(t)
 	var mu sync.Mutex
 	var changes []bool
 	p := chat(contracts()["open"])
@@ -134,10 +134,10 @@ func TestDecide_afterSomeFailuresRedisIsLeftAloneAndTriedAgain(t *testing.T) {
 	if _, err := server.Listen(addr); err != nil {
 		t.Fatal(err)
 	}
-	// It started without Redis, and heals: the server has no library yet either.
+	// The guard started without Redis, and the server has no library yet.
 	for deadline := time.Now().Add(10 * time.Second); decide(t, g, r).Fallback != guard.FallbackNone; {
 		if time.Now().After(deadline) {
-			t.Fatal("Redis is back, and is not asked")
+			t.Fatal("guard does not call Redis again")
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -148,7 +148,7 @@ func TestDecide_afterSomeFailuresRedisIsLeftAloneAndTriedAgain(t *testing.T) {
 	}
 }
 
-// slow lets a server's answers through only when told to.
+// slow holds the answers of a server back until its gate opens.
 type slow struct{ gate chan struct{} }
 
 func (s slow) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -168,13 +168,13 @@ func (s slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// load has the server load the libraries: a call that does not find them has run nothing.
+// load makes the server load the libraries, because a call that finds none runs nothing.
 func load(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	decide(t, newGuard(t, rdb, budgeted(), guard.Options{}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=first"}})
 }
 
-func TestDecide_aLateAnswerGivesBackWhatNobodyGot(t *testing.T) {
+func TestDecide_lateAnswerOfARefusedRequestIsRefunded(t *testing.T) {
 	for contract, remaining := range map[string]int64{"closed": 9, "open": 8} {
 		rdb, _ := inProcess(t)
 		load(t, rdb)
@@ -200,7 +200,7 @@ func TestDecide_aLateAnswerGivesBackWhatNobodyGot(t *testing.T) {
 	}
 }
 
-func TestDecide_anUnreadableStateIsNoFailureOfRedis(t *testing.T) {
+func TestDecide_unreadableStateIsAnError(t *testing.T) {
 	rdb, _ := inProcess(t)
 	if err := rdb.RPush(t.Context(), "guard:{ip=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
 		t.Fatal(err)
@@ -212,12 +212,12 @@ func TestDecide_anUnreadableStateIsNoFailureOfRedis(t *testing.T) {
 	}
 }
 
-func TestDecide_aCallersOwnDeadlineIsItsError(t *testing.T) {
+func TestDecide_returnsTheCallersDeadlineError(t *testing.T) {
 	p := chat(contracts()["open"])
-	g := newGuard(t, client(t, silent(t)), p, guard.Options{BreakAfter: 1})
+	g := newGuard(t, client(t, silentServer(t)), p, guard.Options{BreakAfter: 1})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	for range 3 { // and no reason to leave Redis alone
+	for range 3 { // they do not count as lost
 		_, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, guard.ErrUnavailable) {
 			t.Errorf("after the caller's deadline: %v", err)
@@ -225,11 +225,11 @@ func TestDecide_aCallersOwnDeadlineIsItsError(t *testing.T) {
 	}
 }
 
-func TestDecide_aShareIsOfWhatTheSubjectHas(t *testing.T) {
+func TestDecide_localShareIncludesMultiply(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 10, Window: time.Minute, OnFailure: policy.Local, Share: 0.5})
 	withKeys(p)
 	p.Overrides.Multiply = map[string]int64{"key=partner": 4}
-	g := newGuard(t, client(t, nobody(t)), p, guard.Options{BreakFor: time.Hour})
+	g := newGuard(t, client(t, closedPort(t)), p, guard.Options{BreakFor: time.Hour})
 	for _, c := range []struct {
 		subject string
 		weight  int64
@@ -248,14 +248,14 @@ func TestDecide_aShareIsOfWhatTheSubjectHas(t *testing.T) {
 }
 
 // A challenge that is required and missing needs no Redis to be refused.
-func TestDecide_aMissingChallengeIsRefusedWithoutRedis(t *testing.T) {
+func TestDecide_missingChallengeIsRefusedWithoutRedis(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})
 	p.Endpoints[0].Challenge = &policy.Challenge{Required: true, OnFailure: policy.Open}
-	g := newGuard(t, client(t, nobody(t)), p, guard.Options{})
+	g := newGuard(t, client(t, closedPort(t)), p, guard.Options{})
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Allowed || d.Reason != guard.ReasonChallenge || d.Challenge != "absent" {
 		t.Errorf("without one: %+v", d)
 	}
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Challenge: "c"}); !d.Allowed {
-		t.Errorf("with one that nobody can look at, open: %+v", d)
+		t.Errorf("with one, failure mode open: %+v", d)
 	}
 }

@@ -16,80 +16,79 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/ask"
-	"github.com/rlfunc/rlfunc/guard/internal/denied"
+	"github.com/rlfunc/rlfunc/guard/internal/admit"
 	"github.com/rlfunc/rlfunc/guard/internal/fallback"
 	"github.com/rlfunc/rlfunc/guard/internal/override"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/refusals"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// Options of a Guard; the zero value is useful.
+// Options configures a Guard. The zero value is useful.
 type Options struct {
-	// DenySize is how many refusals, and receipts that passed, are remembered in this process together; negative for none. Defaults to
-	// 100000, about 50 MB.
+	// DenySize is the most cached refusals and admitted receipts in this process, together. A negative size turns the cache off. Defaults
+	// to 100000 (about 50 MB).
 	DenySize int
-	// DenyFor is how long a refusal is remembered at most: what an operator lifts, and an override that an operator sets at run
-	// time, takes effect within that everywhere. Defaults to 10s.
+	// DenyFor is the longest time that this process answers from a cached refusal. It may refuse for that long after an operator lifts a
+	// block or sets an override. Defaults to 10 s.
 	DenyFor time.Duration
-	// BreakAfter is how many calls a node of Redis loses at least before it is left alone: then it is once half of the calls of the last
-	// second were lost. Defaults to 5.
+	// BreakAfter is the fewest lost calls that open a node's circuit breaker. It opens if they are also at least half of the calls of the
+	// last second. Defaults to 5.
 	BreakAfter int
-	// BreakFor is how long a node is left alone before one call tries again. Defaults to 1s.
+	// BreakFor is how long a circuit breaker stays open before a trial call. Defaults to 1 s.
 	BreakFor time.Duration
-	// MostUnderway is how many requests wait for Redis at once, those included that have gone on without an answer; beyond it the failure contract
-	// answers at once. Defaults to 4096.
-	MostUnderway int
-	// MostWaiting is how many requests wait in Guard.Wait at once; one more gets its refusal. Defaults to 1024.
-	MostWaiting int
-	// MostWait is how long a request waits in Guard.Wait at most: one whose turn comes later gets its refusal at once. Defaults to 1m.
-	MostWait time.Duration
-	// LocalBytes is how much heap the subjects of limits with on_failure: local take in this process, beside 5 MiB for their engine. The engine
-	// forgets the subjects that it decided about least recently. Defaults to 64 MiB.
+	// MaxInFlight is the most requests whose calls to Redis are unanswered, including requests that timed out. Failure modes decide any
+	// further request at once. Defaults to 4096.
+	MaxInFlight int
+	// MaxWaiting is the most requests that block in Guard.Wait at once. Wait returns the refusal of any further request. Defaults to 1024.
+	MaxWaiting int
+	// MaxWait is the longest wait in Guard.Wait. A request that would pass later is refused at once. Defaults to 1 minute.
+	MaxWait time.Duration
+	// LocalBytes is the heap for subjects of limits with on_failure: local in this process, besides 5 MiB for their engine. The engine
+	// evicts the least recently used subjects. Defaults to 64 MiB.
 	LocalBytes int64
-	// NoSharing gives every call a round trip of its own, see fcall.Options. Defaults to sharing.
+	// NoSharing gives each call its own round trip; see fcall.Options. Defaults to false.
 	NoSharing bool
-	// Channel is the channel of the libraries that are called, see fcall.Options. Defaults to the libraries themselves.
+	// Channel selects the release channel of the libraries; see fcall.Options. Defaults to no channel.
 	Channel string
-	// NoHeal keeps the guard from loading libraries that a server lacks, see fcall.Options. Defaults to healing.
-	NoHeal bool
-	// NoOverrides leaves out the overrides that operators set at run time (rlfunc override), and the goroutine that asks Redis for them, from
-	// the first decision until Close. Defaults to following them.
+	// NoAutoLoad keeps guard from loading missing libraries; see fcall.Options. Defaults to false.
+	NoAutoLoad bool
+	// NoOverrides ignores overrides that operators set at run time (rlfunc override). Guard otherwise polls Redis for them in one
+	// goroutine, from the first decision until Close. Defaults to false.
 	NoOverrides bool
-	// Hooks hear of decisions, failures and reloads. Defaults to none: then failures, breaker changes and policies that were not taken go to
-	// slog's default logger, each at most once a second.
+	// Hooks observe decisions, failures and reloads. Without hooks, guard logs failures, breaker changes and rejected policies to slog's
+	// default logger, each at most once a second. Defaults to none.
 	Hooks []Hooks
-	// Shadow is another policy that decides beside this one and refuses nobody. Defaults to none.
+	// Shadow evaluates a second policy beside the live one, without refusing any request. Defaults to none.
 	Shadow *Shadow
 
 	localClock  embedded.Clock
-	overridesOf string // the namespace whose overrides are followed; "" for the policy's
+	overridesOf string // namespace of the overrides; "" for the policy's namespace
 }
 
-// A Guard decides about requests. It is safe for concurrent use.
+// A Guard decides whether requests may pass. It is safe for concurrent use.
 type Guard struct {
 	rdb       redis.UniversalClient
 	options   Options
 	plans     atomic.Pointer[plan.Plans]
-	asker     ask.Asker
-	function  string                          // that answers, as the server names it
-	split     atomic.Bool                     // keys of several subjects are on several servers: each part is a call of its own
+	sender    admit.Sender
+	function  string                          // server-side name of the function that decides
+	split     atomic.Bool                     // keys may be on several servers, so each subject needs its own call
 	local     atomic.Pointer[genguard.Client] // nil until a policy needs it
 	costs     *cost.Client
-	denied    *denied.Cache[*Decision]
+	refusals  *refusals.Cache[*Decision]
 	breakers  fallback.Breakers
 	waiting   atomic.Int64
 	overrides override.Watch
 	hooks     hooks
 	log       logger
-	shadow    *follower
-	work      sync.WaitGroup // behind requests
+	shadow    *shadowRunner
+	work      sync.WaitGroup // background work that Close waits for
 	reload    sync.Mutex
 	checks    []func(*policy.Policy) error // guarded by reload
 }
 
-// New returns a guard for a policy. It sends nothing: Redis may be down, and is asked when the first request comes. Close frees what it
-// takes.
+// New returns a guard for a policy. It sends nothing, so a service can start while Redis is down. The caller must call Close.
 func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error) {
 	if rdb == nil || p == nil {
 		return nil, errors.New("new guard: client and policy must not be nil")
@@ -100,7 +99,7 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoHeal: o.NoHeal, NoSharing: o.NoSharing}
+	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoAutoLoad: o.NoAutoLoad, NoSharing: o.NoSharing}
 	client, err := genguard.New(rdb, clients)
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
@@ -114,20 +113,20 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 			return nil, fmt.Errorf("new guard: %w", err)
 		}
 	}
-	g.asker.Backend = ask.Backend{Client: client, Pipeline: rdb.Pipeline}
-	g.asker.Most, g.asker.Events = int64(o.MostUnderway), g.events()
+	g.sender.Backend = admit.Backend{Client: client, Pipeline: rdb.Pipeline}
+	g.sender.MaxInFlight, g.sender.Events = int64(o.MaxInFlight), g.events()
 	g.function = client.Fcall().Library().ServerName + "_admit"
 	_, oneServer := rdb.(*redis.Client)
 	g.split.Store(!oneServer)
-	g.breakers.After, g.breakers.For, g.breakers.Changed = o.BreakAfter, o.BreakFor, g.breakerChanged
+	g.breakers.MinLost, g.breakers.OpenFor, g.breakers.OnChange = o.BreakAfter, o.BreakFor, g.breakerChanged
 	if o.DenySize > 0 {
-		g.denied = denied.New[*Decision](o.DenySize, o.DenyFor)
+		g.refusals = refusals.New[*Decision](o.DenySize, o.DenyFor)
 	}
 	if err := g.install(complete); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	if o.Shadow != nil {
-		if g.shadow, err = newFollower(g, o.Shadow); err != nil {
+		if g.shadow, err = newShadowRunner(g, o.Shadow); err != nil {
 			return nil, fmt.Errorf("new guard: shadow: %w", err)
 		}
 	}
@@ -139,9 +138,9 @@ func (o Options) complete() Options {
 	setDefault(&o.DenyFor, 10*time.Second)
 	setDefault(&o.BreakAfter, 5)
 	setDefault(&o.BreakFor, time.Second)
-	setDefault(&o.MostUnderway, 4096)
-	setDefault(&o.MostWaiting, 1024)
-	setDefault(&o.MostWait, time.Minute)
+	setDefault(&o.MaxInFlight, 4096)
+	setDefault(&o.MaxWaiting, 1024)
+	setDefault(&o.MaxWait, time.Minute)
 	setDefault(&o.LocalBytes, 64<<20)
 	return o
 }
@@ -153,31 +152,31 @@ func setDefault[T comparable](value *T, absent T) {
 	}
 }
 
-func (g *Guard) events() ask.Events {
-	return ask.Events{
-		Behind: g.behind,
-		GaveBack: func(ctx context.Context, subject string, subjects []string, err error) {
+func (g *Guard) events() admit.Events {
+	return admit.Events{
+		Background: g.background,
+		Refunded: func(ctx context.Context, subject string, subjects []string, err error) {
 			for _, s := range subjects {
-				g.denied.Release(s)
+				g.refusals.Invalidate(s)
 			}
-			g.hooks.gaveBack(ctx, subject, err)
+			g.hooks.refunded(ctx, subject, err)
 		},
 		Cancel: func(ctx context.Context, subject, reservation string) {
-			_ = g.Cancel(ctx, subject, reservation) // Hooks.Settled reports it
+			_ = g.Cancel(ctx, subject, reservation) // Hooks.Settled reports the error
 		},
 	}
 }
 
 func (g *Guard) breakerChanged(node string, open bool) {
 	g.hooks.breaker(node, open)
-	g.warn(noticeBreaker, "the circuit breaker changed", "node", node, "open", open)
+	g.warn(noticeBreaker, "circuit breaker changed", "node", node, "open", open)
 }
 
-// Policy returns the policy that holds now, with its defaults filled in.
+// Policy returns the current policy with its defaults filled in.
 func (g *Guard) Policy() *policy.Policy { return g.plans.Load().Policy }
 
-// SetPolicy replaces the policy, from the next request on. A policy that is not valid changes nothing. The namespace can not change:
-// what subjects have taken would be forgotten.
+// SetPolicy replaces the policy from the next request on. If p is not valid, it returns an error and keeps the old policy. The namespace
+// cannot change, because all counts would be lost.
 func (g *Guard) SetPolicy(p *policy.Policy) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()
@@ -189,7 +188,7 @@ func (g *Guard) SetPolicy(p *policy.Policy) error {
 func (g *Guard) reloaded(err error) {
 	g.hooks.reloaded(err)
 	if err != nil {
-		g.warn(noticeReload, "the policy was not replaced", "error", err)
+		g.warn(noticeReload, "policy not replaced", "error", err)
 	}
 }
 
@@ -199,7 +198,7 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 		return fmt.Errorf("set policy: %w", err)
 	}
 	if had := g.Policy().Namespace; complete.Namespace != had {
-		return fmt.Errorf("set policy: namespace must stay %s, got %s: what subjects have taken would be forgotten", had, complete.Namespace)
+		return fmt.Errorf("set policy: cannot change namespace from %s to %s: all counts would be lost", had, complete.Namespace)
 	}
 	for _, check := range g.checks {
 		if err := check(complete); err != nil {
@@ -207,12 +206,12 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 		}
 	}
 	if reflect.DeepEqual(complete, g.Policy()) {
-		return nil // what is remembered stays
+		return nil // keeps the cached refusals
 	}
 	return g.install(complete)
 }
 
-// install takes a complete policy, and starts the engine in this process with the first one that needs it.
+// install activates a complete policy. It starts the local engine for the first policy that needs one.
 func (g *Guard) install(p *policy.Policy) error {
 	ps := plan.Compile(p)
 	if ps.NeedsLocal() && g.local.Load() == nil {
@@ -226,35 +225,35 @@ func (g *Guard) install(p *policy.Policy) error {
 	return nil
 }
 
-// Require has SetPolicy and Watch refuse a policy that a check refuses, as a middleware does that can not follow it.
+// Require adds a check. If it fails, SetPolicy and Watch keep the old policy. A middleware uses it to reject policies that it cannot serve.
 func (g *Guard) Require(check func(*policy.Policy) error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	g.checks = append(g.checks, check)
 }
 
-// Watch follows a policy's file until the context ends, and replaces the policy when its content changes. A file that is not valid keeps
-// the old policy; Hooks.Reloaded is told.
+// Watch reloads the policy file whenever it changes, until ctx ends. If a file is not valid, the old policy stays and Hooks.Reloaded gets
+// the error.
 func (g *Guard) Watch(ctx context.Context, path string) error {
 	return policy.Watch(ctx, path, func(p *policy.Policy, err error) {
 		if err != nil {
 			g.reloaded(err)
 			return
 		}
-		_ = g.SetPolicy(p) // Hooks.Reloaded is told
+		_ = g.SetPolicy(p) // Hooks.Reloaded reports the error
 	})
 }
 
-// behind works behind a request. Close waits for it.
-func (g *Guard) behind(work func()) { g.work.Go(work) }
+// background runs work outside of the request. Close waits for it.
+func (g *Guard) background(work func()) { g.work.Go(work) }
 
-// Close waits for calls that are on their way and frees what the guard took. The Redis client stays open.
+// Close waits for calls that are in flight and stops guard's goroutines. It does not close the Redis client.
 func (g *Guard) Close() error {
 	if g.shadow != nil {
 		g.shadow.close()
 	}
 	g.overrides.Close()
 	g.work.Wait()
-	g.denied.Close()
+	g.refusals.Close()
 	return nil
 }

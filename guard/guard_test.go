@@ -16,13 +16,13 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// moment is when the clocks of the tests stand still.
+// moment is the time of the tests' clocks.
 var moment = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// inProcess is a Redis inside the test and its clock.
+// inProcess returns a client of an embedded server and its clock.
 func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
 	t.Helper()
 	clock := embedded.NewManualClock(moment)
@@ -36,7 +36,7 @@ func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
 func newGuard(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o guard.Options) *guard.Guard {
 	t.Helper()
 	if p.Timeout == 0 {
-		p.Timeout = 10 * time.Second // a busy machine is no fault
+		p.Timeout = 10 * time.Second // busy machines are slow
 	}
 	g, err := guard.New(rdb, p, o)
 	if err != nil {
@@ -69,12 +69,12 @@ func byAll(limits ...policy.Limit) []policy.Limit {
 	return limits
 }
 
-// withKeys gives a policy clients that are keys, or without one addresses.
+// withKeys identifies clients by key, or by address without a key.
 func withKeys(p *policy.Policy) {
 	p.Identities = map[string]policy.Identity{"key": {Func: true}, "client": {First: []string{"key", "ip"}}}
 }
 
-func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
+func TestDecide_refusalByOneLimitChargesNoOther(t *testing.T) {
 	rdb, clock := inProcess(t)
 	g := newGuard(t, rdb, chat(
 		policy.Limit{Name: "minute", Limit: 2, Window: time.Minute},
@@ -105,10 +105,10 @@ func TestDecide_aRefusedHourDoesNotChargeTheMinute(t *testing.T) {
 	}
 }
 
-// manySlots is a client that guard takes for one of several servers: it gives each subject a call of its own.
+// manySlots is a client that guard treats as a cluster client, with one call for each subject.
 type manySlots struct{ *redis.Client }
 
-// eachWay runs a test in one call for all subjects, and in one for each.
+// eachWay runs a test with one call for all subjects and with one call for each.
 func eachWay(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	t.Run("one call", func(t *testing.T) {
 		rdb, _ := inProcess(t)
@@ -120,7 +120,7 @@ func eachWay(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	})
 }
 
-func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
+func TestDecide_globalRefusalChargesNoSubject(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 		p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, byAll(policy.Limit{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute})...)
@@ -133,7 +133,7 @@ func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
 			if d.Allowed || d.Reason != guard.ReasonGlobal || d.RetryAfter != time.Minute {
 				t.Fatalf("the fourth of all: %+v", d)
 			}
-			guard.Behind(g)
+			guard.WaitBackground(g)
 		}
 		p = chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 		p.Timeout = 10 * time.Second
@@ -146,14 +146,14 @@ func TestDecide_aGlobalRefusalLeavesTheSubjectItsCharge(t *testing.T) {
 	})
 }
 
-func TestDecide_theSubjectsRefusalLeavesTheGlobalLimitItsCharge(t *testing.T) {
+func TestDecide_subjectRefusalChargesNoGlobalLimit(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 		p.Limits = byAll(policy.Limit{Name: "all", Limit: 5, Window: time.Minute})
 		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
 		for range 20 {
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-			guard.Behind(g)
+			guard.WaitBackground(g)
 		}
 		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}})
 		if all := d.Limits[1]; !d.Allowed || !all.Global || all.Remaining != 3 {
@@ -162,7 +162,7 @@ func TestDecide_theSubjectsRefusalLeavesTheGlobalLimitItsCharge(t *testing.T) {
 	})
 }
 
-func TestDecide_aRepeatCountsForGlobalLimitsOnly(t *testing.T) {
+func TestDecide_duplicateChargesGlobalLimitsOnly(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 		p.Limits = byAll(policy.Limit{Name: "all", Limit: 3, Window: time.Minute})
@@ -199,7 +199,7 @@ func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-func TestDecide_isOneRoundTrip(t *testing.T) {
+func TestDecide_takesOneRoundTrip(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 	p.Limits = byAll(policy.Limit{Name: "all", Limit: 50, Window: time.Minute}, policy.Limit{Name: "second", Kind: policy.GCRA, Limit: 9, Window: time.Second})
 	for _, c := range []struct {
@@ -226,8 +226,8 @@ func TestDecide_isOneRoundTrip(t *testing.T) {
 	}
 }
 
-// A plain client of a server that is a cluster of one: the first call for several subjects is refused, and from then on each has one.
-func TestDecide_findsOutThatItsServerIsACluster(t *testing.T) {
+// A plain client of a cluster of one node: the first call for several subjects fails, and then each subject has its own call.
+func TestDecide_detectsACluster(t *testing.T) {
 	cluster := engines.OnPath(t).StartCluster(t, 1, 0)
 	rdb := redis.NewClient(&redis.Options{Addr: cluster.Addrs()[0]})
 	defer rdb.Close()
@@ -235,7 +235,7 @@ func TestDecide_findsOutThatItsServerIsACluster(t *testing.T) {
 	p.Limits = byAll(policy.Limit{Name: "all", Limit: 50, Window: time.Minute})
 	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
 	var first sync.WaitGroup
-	for i := range 20 { // which find out at the same time
+	for i := range 20 { // concurrently
 		first.Go(func() {
 			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + strconv.Itoa(i)}}); !d.Allowed || d.Fallback != guard.FallbackNone {
 				t.Errorf("one of the first: %+v", d)
@@ -251,7 +251,7 @@ func TestDecide_findsOutThatItsServerIsACluster(t *testing.T) {
 	}
 }
 
-func TestDecide_aMultipliedSubjectIsToldItsOwnLimits(t *testing.T) {
+func TestDecide_reportsMultipliedLimits(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := budgeted()
 	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 5, Window: time.Second, Burst: 20}}
@@ -264,7 +264,7 @@ func TestDecide_aMultipliedSubjectIsToldItsOwnLimits(t *testing.T) {
 	}
 }
 
-func TestDecide_aWeightOutOfBoundsIsRefused(t *testing.T) {
+func TestDecide_rejectsWeightOutOfBounds(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second, Cost: 4}), guard.Options{})
 	for _, weight := range []int64{-1, 1_000_001, 1 << 62} { // four times the last is 0 in 64 bits
@@ -274,8 +274,8 @@ func TestDecide_aWeightOutOfBoundsIsRefused(t *testing.T) {
 	}
 }
 
-// All clients without a name would share one bucket, with Redis and without.
-func TestDecide_anEmptySubjectIsRefused(t *testing.T) {
+// Clients without a subject would share one bucket, with Redis and without.
+func TestDecide_rejectsEmptySubject(t *testing.T) {
 	rdb, _ := inProcess(t)
 	dead := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = dead.Close() })
@@ -294,7 +294,7 @@ func TestDecide_anEmptySubjectIsRefused(t *testing.T) {
 	}
 }
 
-func TestSetPolicy_refusesWhatACheckRefuses(t *testing.T) {
+func TestSetPolicy_keepsThePolicyIfACheckFails(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
 	no := errors.New("no")

@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// Hooks are told what a Guard does; each may be nil. They run on the request's own goroutine, so they must not wait. Package telemetry
-// makes some for OpenTelemetry and slog.
+// Hooks observe a Guard. Each may be nil. They run on the request's goroutine, so they must not block. Package telemetry provides hooks for
+// OpenTelemetry and slog.
 type Hooks struct {
-	// Deciding is called first; the context that it returns is that of the decision.
+	// Deciding runs first. The decision uses the context that it returns.
 	Deciding func(ctx context.Context, r *Request) context.Context
-	// Decided is called once a decision or an error is there.
+	// Decided runs after each decision or error.
 	Decided func(ctx context.Context, e Event)
-	// Breaker is called when the circuit breaker of a node opens (it is left alone) or closes. The node is an address of a cluster or a Ring, else "".
+	// Breaker runs when a node's circuit breaker opens or closes. node is an address in a cluster or Ring, else "".
 	Breaker func(node string, open bool)
-	// GaveBack is called after a call that was admitted by one side and refused by another: err tells that what it took stays
-	// taken until its window ends.
-	GaveBack func(ctx context.Context, subject string, err error)
-	// Settled is called after a reservation was settled or cancelled: cost reserve's estimate, and what came of it.
+	// Refunded runs after guard refunded a charge. If err is not nil, the charge stays counted until its window ends.
+	Refunded func(ctx context.Context, subject string, err error)
+	// Settled runs after a reservation was settled or cancelled.
 	Settled func(ctx context.Context, s Settlement, err error)
-	// Shadowed is called with the answer of the policy in the shadow beside the live one.
+	// Shadowed runs after the shadow policy decided a request. live is the decision of the live policy.
 	Shadowed func(ctx context.Context, live, shadow Event)
-	// Processes says how many processes decide by the policy, 0 if that is not known. It is asked when one has to decide alone, for its share.
+	// Processes returns the number of processes that share the policy, or 0 if it is unknown. Failure mode local uses it to compute this
+	// process's share.
 	Processes func() int
-	// Reloaded is called when the policy was replaced, and with an error when a file was not taken.
+	// Reloaded runs after each reload. If err is not nil, the old policy stays.
 	Reloaded func(err error)
 }
 
 // An Event is one decision.
 type Event struct {
 	Request  Request
-	Decision *Decision // nil with an Err
+	Decision *Decision // nil if Err is set
 	Err      error
-	// Function is what Redis was asked, guard_v1_admit; "" when it was not.
+	// Function is the Redis function that guard called, such as guard_v1_admit; "" if it called none.
 	Function string
-	// Duration is how long the decision took, and Redis what of it was spent waiting for Redis; 0 when it was not asked.
+	// Duration is how long the decision took. Redis is the part spent waiting for Redis; 0 if guard called no function.
 	Duration time.Duration
 	Redis    time.Duration
 }
 
-// Subject is whose the request is: the policy's client, or without a decision the first of its subjects.
+// Subject returns the client by the policy. Without a decision it returns the first of the request's subjects.
 func (e *Event) Subject() string {
 	switch {
 	case e.Decision != nil:
@@ -77,10 +77,10 @@ func (hs hooks) breaker(node string, open bool) {
 	}
 }
 
-func (hs hooks) gaveBack(ctx context.Context, subject string, err error) {
+func (hs hooks) refunded(ctx context.Context, subject string, err error) {
 	for i := range hs {
-		if hs[i].GaveBack != nil {
-			hs[i].GaveBack(ctx, subject, err)
+		if hs[i].Refunded != nil {
+			hs[i].Refunded(ctx, subject, err)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (hs hooks) reloaded(err error) {
 	}
 }
 
-// processes is the most that a hook knows of.
+// processes returns the largest number that a hook reports.
 func (hs hooks) processes() int {
 	n := 0
 	for i := range hs {

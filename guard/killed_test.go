@@ -15,12 +15,12 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
 
-// A phase is what requests met while Redis was in one state.
+// A phase holds the outcomes of requests while Redis was in one state.
 type phase struct {
 	mu                                sync.Mutex
 	passed, refused, failed, fallback int
@@ -54,7 +54,7 @@ func (p *phase) String() string {
 		p.passed, p.refused, p.failed, p.quantile(0.5), p.quantile(0.99), p.quantile(1))
 }
 
-// Redis is killed and comes back under load, with nothing saved. docs/guard.md has a run's table.
+// Redis is killed and comes back under load, with nothing saved. docs/guard-without-redis.md has a run's table.
 func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 	const subjects, limit = 50, 20
 	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed, policy.Local} {
@@ -69,8 +69,8 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 
 			var now atomic.Int32
 			phases := [3]phase{}
-			var counted [3][subjects]atomic.Int64 // by Redis
-			var alone [subjects]atomic.Int64      // without it
+			var counted [3][subjects]atomic.Int64 // decided by Redis
+			var alone [subjects]atomic.Int64      // by a fallback
 			ctx, stop := context.WithCancel(t.Context())
 			var load sync.WaitGroup
 			for range 4 {
@@ -82,7 +82,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 						if err != nil && !errors.Is(err, guard.ErrUnavailable) {
 							t.Error(err)
 						}
-						if at == now.Load() { // not one that saw two states
+						if at == now.Load() { // within one state
 							phases[at].note(d, err, time.Since(began))
 						}
 						switch {
@@ -96,7 +96,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 					}
 				})
 			}
-			// On a busy machine some answers come too late: they were counted, too.
+			// On a busy machine some answers are late, but counted.
 			awaitPhase(t, &phases[0], func(p *phase) bool { return p.passed+p.failed >= subjects*limit })
 			server.Kill()
 			now.Store(1)
@@ -115,7 +115,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 				}
 			}
 			for i := range subjects {
-				// What the dead server had counted is lost: a subject has its limit once more, and what its contract lets pass meanwhile.
+				// The killed server lost its counts, so a subject gets its limit again, besides what its failure mode admits.
 				for _, at := range []int{0, 2} {
 					if n := counted[at][i].Load(); n > limit {
 						t.Errorf("%s: %d pass a limit of %d", contract, n, limit)

@@ -11,11 +11,11 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// alone is a guard that decides everything in this process, with little memory for it.
+// alone returns a guard that decides everything by failure mode local, with little memory.
 func alone(t *testing.T, p *policy.Policy, bytes int64) *guard.Guard {
 	t.Helper()
 	o := guard.Options{BreakAfter: 1, BreakFor: time.Hour, LocalBytes: bytes}
-	g := newGuard(t, client(t, nobody(t)), p, o.WithLocalClock(embedded.NewManualClock(moment)))
+	g := newGuard(t, client(t, closedPort(t)), p, o.WithLocalClock(embedded.NewManualClock(moment)))
 	return g
 }
 
@@ -37,7 +37,7 @@ func localPolicies() map[string]*policy.Policy {
 	return all
 }
 
-func TestDecide_localForgetsTheLeastRecentlyUsedWhenItsMemoryIsFull(t *testing.T) {
+func TestDecide_localEvictsTheLeastRecentlyUsed(t *testing.T) {
 	for name, p := range localPolicies() {
 		t.Run(name, func(t *testing.T) {
 			g := alone(t, p, 1<<20)
@@ -55,13 +55,13 @@ func TestDecide_localForgetsTheLeastRecentlyUsedWhenItsMemoryIsFull(t *testing.T
 				}
 			}
 			if d := ask("ip=0"); !d.Allowed || left(d) != left(ask("ip=fresh")) {
-				t.Errorf("a subject that was forgotten: %+v", d)
+				t.Errorf("an evicted subject: %+v", d)
 			}
 		})
 	}
 }
 
-// taken is how often a subject may pass.
+// taken returns how often a subject may pass.
 func taken(name string) int {
 	switch name {
 	case "budget":
@@ -77,8 +77,8 @@ func left(d *guard.Decision) int64 {
 	return d.Limits[0].Remaining
 }
 
-// TestDecide_localStaysWithinItsBytesOfHeap counts what is live after a collection. The margin is the 5 MiB that the engine takes without subjects.
-func TestDecide_localStaysWithinItsBytesOfHeap(t *testing.T) {
+// TestDecide_localStaysWithinLocalBytes measures the live heap. The engine itself takes 5 MiB.
+func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
 	const bytes, engine = 6 << 20, 5 << 20
 	for name, p := range localPolicies() {
 		t.Run(name, func(t *testing.T) {
@@ -95,10 +95,10 @@ func TestDecide_localStaysWithinItsBytesOfHeap(t *testing.T) {
 	}
 }
 
-// heap is what is live, in bytes.
+// heap returns the live bytes.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held
+	runtime.GC() // frees pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

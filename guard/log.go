@@ -5,39 +5,39 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/guard/internal/moment"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
-// A notice is something that an operator has to learn of, also where a service set no hooks.
+// A notice is a kind of message that operators need even if the service sets no hooks.
 type notice int
 
 const (
 	noticeBreaker notice = iota
 	noticeReload
-	noticeWithout
+	noticeFallback
 	noticeFailed
 	noticeSettled
-	notices
+	noticeKinds
 )
 
-// noticeEvery is how often a kind of notice is logged at most.
-const noticeEvery = time.Second
+// noticeInterval is the shortest time between two logs of one notice.
+const noticeInterval = time.Second
 
-// A logger bounds how often slog's default logger gets what hooks would hear. The zero value is ready.
+// A logger limits the logs of each notice. The zero value is ready.
 type logger struct {
-	last [notices]atomic.Int64
-	once [notices]atomic.Bool
+	last   [noticeKinds]atomic.Int64
+	logged [noticeKinds]atomic.Bool
 }
 
-// warn logs a notice of a guard without hooks.
+// warn logs a notice, unless the guard has hooks.
 func (g *Guard) warn(n notice, message string, args ...any) {
 	if len(g.hooks) > 0 {
 		return
 	}
-	at := int64(moment.Now())
+	at := int64(monotime.Now())
 	last := g.log.last[n].Load()
-	first := g.log.once[n].CompareAndSwap(false, true)
-	if !first && time.Duration(at-last) < noticeEvery || !g.log.last[n].CompareAndSwap(last, at) {
+	first := g.log.logged[n].CompareAndSwap(false, true)
+	if !first && time.Duration(at-last) < noticeInterval || !g.log.last[n].CompareAndSwap(last, at) {
 		return
 	}
 	slog.Warn("guard: "+message, args...)

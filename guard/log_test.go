@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// logged takes what goes to slog's default logger.
+// logged records slog's default logger.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -38,33 +38,32 @@ func listen(t *testing.T) *logged {
 	return l
 }
 
-// Without hooks an operator learns of a Redis that is gone, at most once a second for each kind of notice, and of a policy that was not taken.
-func TestGuard_withoutHooksLogsWhatFails(t *testing.T) {
+// Without hooks, guard logs failures and rejected policies, at most once a second for each kind.
+func TestGuard_logsFailuresWithoutHooks(t *testing.T) {
 	l := listen(t)
-	g := newGuard(t, client(t, nobody(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{})
+	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{})
 	began := time.Now()
 	for range 200 {
 		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	}
 	if err := g.SetPolicy(chat(policy.Limit{Name: "minute"})); err == nil {
-		t.Fatal("a limit without a window is taken")
+		t.Fatal("a limit without a window is valid")
 	}
 	most := 1 + int(time.Since(began)/time.Second)
-	if n := l.count("deciding without Redis"); n < 1 || n > most {
+	if n := l.count("failure mode applied"); n < 1 || n > most {
 		t.Errorf("200 requests without Redis are logged %d times in %v:\n%s", n, time.Since(began), &l.text)
 	}
-	for _, part := range []string{"the circuit breaker changed", "open=true", "the policy was not replaced", "cause=", "endpoint=chat"} {
+	for _, part := range []string{"circuit breaker changed", "open=true", "policy not replaced", "cause=", "endpoint=chat"} {
 		if l.count(part) == 0 {
 			t.Errorf("no %q in\n%s", part, &l.text)
 		}
 	}
 }
 
-// With hooks nothing is logged: they decide what is.
-func TestGuard_withHooksLogsNothing(t *testing.T) {
+func TestGuard_logsNothingWithHooks(t *testing.T) {
 	l := listen(t)
 	reloads := 0
-	g := newGuard(t, client(t, nobody(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{Hooks: []guard.Hooks{{
+	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{Hooks: []guard.Hooks{{
 		Reloaded: func(error) { reloads++ },
 	}}})
 	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})

@@ -13,10 +13,11 @@ import (
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// denyFor is within what the guards of these tests see an override.
+// denyFor is the time within which guards see an override.
 const denyFor = 2 * time.Second
 
 func overridable(limits ...policy.Limit) *policy.Policy {
@@ -28,7 +29,7 @@ func overridable(limits ...policy.Limit) *policy.Policy {
 	return p
 }
 
-// An operator sets overrides of the namespace that guards have without one of their own.
+// An operator sets overrides in the default namespace.
 type operator struct {
 	t      *testing.T
 	client *override.Client
@@ -45,7 +46,7 @@ func newOperator(t *testing.T, rdb fcall.Caller) operator {
 
 func (o operator) set(subject string, effect override.SetEffect, factor int64, holds time.Duration) {
 	o.t.Helper()
-	p := override.SetParams{Bucket: policy.OverridesBucket, Subject: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann", Reason: "test"}
+	p := override.SetParams{Bucket: wire.OverridesBucket, Subject: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann", Reason: "test"}
 	if _, err := o.client.Set(context.Background(), p); err != nil {
 		o.t.Fatal(err)
 	}
@@ -53,12 +54,12 @@ func (o operator) set(subject string, effect override.SetEffect, factor int64, h
 
 func (o operator) clear(subject string) {
 	o.t.Helper()
-	if r, err := o.client.Clear(context.Background(), override.ClearParams{Bucket: policy.OverridesBucket, Subject: subject}); err != nil || !r.Existed {
+	if r, err := o.client.Clear(context.Background(), override.ClearParams{Bucket: wire.OverridesBucket, Subject: subject}); err != nil || !r.Existed {
 		o.t.Fatalf("%s: %+v, %v", subject, r, err)
 	}
 }
 
-// within waits for what must become true.
+// within waits until holds returns true.
 func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for began := time.Now(); !holds(); time.Sleep(10 * time.Millisecond) {
@@ -68,7 +69,7 @@ func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 	}
 }
 
-func TestOverride_isSeenByEachGuardWithinDenyFor(t *testing.T) {
+func TestOverride_reachesEachGuardWithinDenyFor(t *testing.T) {
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
@@ -122,7 +123,7 @@ func TestOverride_winsOverTheFile(t *testing.T) {
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.9"}}); !d.Allowed || d.Limits[0].Limit != 4 {
 		t.Errorf("the prefix: %+v", d)
 	}
-	// A policy that replaces this one has them, too.
+	// Overrides survive a reload.
 	p = overridable(policy.Limit{Name: "hour", Limit: 5, Window: time.Hour})
 	p.Overrides = policy.Overrides{Deny: []string{"user=42"}}
 	if err := g.SetPolicy(p); err != nil {
@@ -133,7 +134,7 @@ func TestOverride_winsOverTheFile(t *testing.T) {
 	}
 }
 
-func TestOverride_holdsToItsEndWithoutRedis(t *testing.T) {
+func TestOverride_expiresWithoutRedis(t *testing.T) {
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			own := e.Own(t)
@@ -184,8 +185,8 @@ func TestOverride_ofAClaimedIdentityIsIgnored(t *testing.T) {
 			}
 		}
 	}
-	for _, part := range []string{"overrides are ignored", `device=1`, `device=2`, `usr=3`, "must not be all addresses"} {
-		if n := l.count(part); n == 0 || part == "overrides are ignored" && n > 1 {
+	for _, part := range []string{"overrides ignored", `device=1`, `device=2`, `usr=3`, "must not be all addresses"} {
+		if n := l.count(part); n == 0 || part == "overrides ignored" && n > 1 {
 			t.Errorf("%q is logged %d times:\n%s", part, n, &l.text)
 		}
 	}
@@ -194,19 +195,19 @@ func TestOverride_ofAClaimedIdentityIsIgnored(t *testing.T) {
 	}
 }
 
-// A server without the library is no failure: decisions go on, and an operator learns of it once.
+// Without the library, decisions continue and guard logs it once.
 func TestOverride_withoutTheLibrary(t *testing.T) {
 	l := listen(t)
 	rdb, _ := inProcess(t)
 	decide(t, newGuard(t, rdb, overridable(), guard.Options{NoOverrides: true}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}) // loads library guard
-	g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond, NoHeal: true, Hooks: []guard.Hooks{{}}})
+	g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond, NoAutoLoad: true, Hooks: []guard.Hooks{{}}})
 	for i := range 20 {
 		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); d.Allowed != (i < 2) || d.Fallback != guard.FallbackNone {
 			t.Errorf("request %d: %+v", i+1, d)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if n := l.count("overrides that are set at run time are not known"); n != 1 {
+	if n := l.count("cannot read overrides"); n != 1 {
 		t.Errorf("logged %d times:\n%s", n, &l.text)
 	}
 	loaded, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{}).Result()
@@ -219,7 +220,7 @@ func TestOverride_withoutTheLibrary(t *testing.T) {
 	})
 }
 
-// A user that may not list them decides as without overrides.
+// Without the permission to list overrides, guard decides without them.
 func TestOverride_withoutPermission(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -240,7 +241,7 @@ func TestOverride_withoutPermission(t *testing.T) {
 				}
 				time.Sleep(20 * time.Millisecond)
 			}
-			if n := l.count("overrides that are set at run time are not known"); n != 1 || l.count("NOPERM") != 1 {
+			if n := l.count("cannot read overrides"); n != 1 || l.count("NOPERM") != 1 {
 				t.Errorf("logged %d times:\n%s", n, &l.text)
 			}
 		})
@@ -259,14 +260,14 @@ func TestOverride_noOverrides(t *testing.T) {
 	}
 }
 
-// Close ends what follows overrides, also of a guard that never decided, and New waits for no server.
-func TestOverride_closeEndsIt(t *testing.T) {
+// Close stops the polling goroutine, even before the first decision. New does not wait for a server.
+func TestOverride_closeStopsPolling(t *testing.T) {
 	began := time.Now()
-	g, err := guard.New(client(t, nobody(t)), overridable(), guard.Options{})
+	g, err := guard.New(client(t, closedPort(t)), overridable(), guard.Options{})
 	if err != nil || g.Close() != nil || time.Since(began) > time.Second {
 		t.Fatalf("%v after %v", err, time.Since(began))
 	}
-	g, err = guard.New(client(t, nobody(t)), overridable(), guard.Options{})
+	g, err = guard.New(client(t, closedPort(t)), overridable(), guard.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

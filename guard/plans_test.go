@@ -8,7 +8,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func tiered() *policy.Policy {
@@ -27,7 +27,7 @@ func of(subjects ...string) guard.Request {
 	return guard.Request{Endpoint: "chat", Subjects: append([]string{"ip=203.0.113.7"}, subjects...)}
 }
 
-// minutes are the limit of the plan and what is left of it.
+// minutes returns the limit of the plan and its remaining part.
 func minutes(d *guard.Decision) [2]int64 { return [2]int64{d.Limits[0].Limit, d.Limits[0].Remaining} }
 
 func TestPlan_hasItsOwnLimits(t *testing.T) {
@@ -44,8 +44,8 @@ func TestPlan_hasItsOwnLimits(t *testing.T) {
 				{of("user=1"), true, [2]int64{1, 0}, false},
 				{of("user=1"), false, [2]int64{1, 0}, false},
 				{of("user=1"), false, [2]int64{1, 0}, true},
-				{of("user=1", "tier=free"), false, [2]int64{1, 0}, true}, // which is no plan
-				// A plan shares what was taken, and no refusal of another plan is remembered for it.
+				{of("user=1", "tier=free"), false, [2]int64{1, 0}, true}, // not a plan
+				// Plans share counts, but not cached refusals.
 				{of("user=1", "tier=pro"), true, [2]int64{3, 1}, false},
 				{of("user=1", "tier=pro"), true, [2]int64{3, 0}, false},
 				{of("user=1", "tier=pro"), false, [2]int64{3, 0}, false},
@@ -62,8 +62,8 @@ func TestPlan_hasItsOwnLimits(t *testing.T) {
 	}
 }
 
-// A settlement is held to the budgets of the plan: 20 of 50 starts no penalty, 20 of 5 does.
-func TestPlan_settlesByItsOwnBudgets(t *testing.T) {
+// A settlement applies the budgets of the plan: 20 of 50 starts no penalty, 20 of 5 does.
+func TestPlan_settlesByItsBudgets(t *testing.T) {
 	for _, c := range []struct {
 		tier    string
 		settle  func(t *testing.T, g *guard.Guard, d *guard.Decision) error

@@ -5,30 +5,30 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
-// ErrEndpoint is a request for an endpoint that the policy does not name.
+// ErrEndpoint is the error for a request whose endpoint is not in the policy.
 var ErrEndpoint = plan.ErrEndpoint
 
-// A Request is what is decided about.
+// A Request describes one request to decide about.
 type Request struct {
-	// Endpoint is its name in the policy.
+	// Endpoint is the endpoint's name in the policy.
 	Endpoint string
-	// OtherEndpoints are endpoints that a router behind may take the request for: it is held to their limits as well. Such a request has no
-	// receipt. Defaults to none.
+	// OtherEndpoints are endpoints that a router behind guard may also serve the request as. Their limits apply as well, and Receipt is
+	// ignored. Defaults to none.
 	OtherEndpoints []string
-	// Subjects are who the request is from: "user=42", "ip=203.0.113.7", at most one of each identity of the policy, as package identity
-	// reads them.
+	// Subjects identify the client, for example "user=42" and "ip=203.0.113.7": at most one for each identity of the policy. Package
+	// identity reads them from requests.
 	Subjects []string
-	// Also are further subjects that the request names without proof. A deny holds for them too. Defaults to none.
+	// Also are further subjects that the client claims without proof. Only a deny applies to them. Defaults to none.
 	Also []string
-	// Receipt is the request's own ID: a repeat of the same client to the same endpoint within its idempotency costs nothing. Defaults to
-	// none: each request counts.
+	// Receipt is an idempotency key. A repeat by the same client to the same endpoint is not charged again. Defaults to none: each request
+	// is charged.
 	Receipt string
-	// Challenge is the one-time token that the request brings, 128 bytes at most. Defaults to none.
+	// Challenge is a one-time token, at most 128 bytes. Defaults to none.
 	Challenge string
-	// Payload is what the challenge has to have been issued for, 1024 bytes at most. Defaults to none.
+	// Payload is the text that the challenge was issued for, at most 1024 bytes. Defaults to none.
 	Payload string
-	// Weight multiplies the cost of each limit but those of a sliding log, which counts requests. Defaults to 1.
+	// Weight multiplies the cost of each limit, except that a sliding log counts each request once. Defaults to 1.
 	Weight int64
-	// Estimate is what the request will cost. Defaults to the policy's estimate for the endpoint.
+	// Estimate is the expected cost of the request. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// budgeted is a policy of 1.00 a day, of which a request reserves 0.10.
+// budgeted returns a policy with a budget of 1.00 a day; a request reserves 0.10.
 func budgeted() *policy.Policy {
 	return &policy.Policy{
 		OnFailure: policy.Open,
@@ -37,7 +37,7 @@ func spent(t *testing.T, g *guard.Guard, subject string) fcall.Micros {
 	return d.Budgets[0].Spent - 1
 }
 
-func TestDecision_aReservationEndsOnce(t *testing.T) {
+func TestDecision_reservationEndsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*testing.T, *guard.Decision) error
 		want fcall.Micros
@@ -71,8 +71,8 @@ func TestDecision_aReservationEndsOnce(t *testing.T) {
 	}
 }
 
-// A handler that settles with its request's context, whose client has gone, has spent all the same.
-func TestDecision_whatCouldNotBeSettledIsSettledInTheEnd(t *testing.T) {
+// A handler settles with the context of a client that disconnected.
+func TestDecision_finishRetriesAFailedSettlement(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
@@ -103,7 +103,7 @@ func TestDecision_anotherProcessSettlesByName(t *testing.T) {
 	}
 }
 
-func TestDecision_aDuplicateSharesTheReservationAndNeverCancelsIt(t *testing.T) {
+func TestDecision_duplicateNeverCancelsTheReservation(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}
@@ -115,7 +115,7 @@ func TestDecision_aDuplicateSharesTheReservationAndNeverCancelsIt(t *testing.T) 
 		t.Fatal(err)
 	}
 	if got := spent(t, g, "ip=ada"); got != 100_000 {
-		t.Errorf("after the duplicate was given up %v is spent", got)
+		t.Errorf("after Cancel of the duplicate %v is spent", got)
 	}
 	if err := errors.Join(second.Settle(t.Context(), 60_000), first.Settle(t.Context(), 60_000)); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestDecision_aDuplicateSharesTheReservationAndNeverCancelsIt(t *testing.T) 
 	}
 }
 
-func TestDecision_spentWithoutRedisIsRecordedOnceItIsBack(t *testing.T) {
+func TestDecision_fallbackCostIsSettledOnceRedisAnswers(t *testing.T) {
 	for _, receipt := range []string{"", "fp:c1:ada"} {
 		spentWithoutRedis(t, receipt)
 	}
@@ -164,7 +164,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	}
 }
 
-func TestDecide_fiftyAtOnceOverSpendNothing(t *testing.T) {
+func TestDecide_concurrentRequestsNeverOverspend(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
 	var mu sync.Mutex

@@ -12,55 +12,55 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A Shadow is a policy that is tried beside the live one, on requests as they come: it counts in keys of its own and refuses
-// nobody. It runs behind the requests, and leaves some out when it can not follow.
+// A Shadow evaluates a second policy on live requests, in the background. It counts in its own keys and refuses nothing. It skips requests
+// when its queue is full.
 type Shadow struct {
-	// Policy is what is tried. Its namespace must differ from the live one's. Defaults to the live policy, for a channel.
+	// Policy is the policy to evaluate. Its namespace must differ from the live policy's namespace. Defaults to the live policy in a
+	// namespace of its own.
 	Policy *policy.Policy
-	// Channel is the channel of the libraries that it calls. Defaults to the libraries themselves.
+	// Channel selects the release channel of the libraries; see fcall.Options. Defaults to no channel.
 	Channel string
-	// Queue is how many requests may wait for it; more are left out and counted. Defaults to 1024.
+	// Queue is the most requests that wait for evaluation. Further requests are skipped and counted. Defaults to 1024.
 	Queue int
 }
 
-// A Difference is how often two policies answered alike or otherwise.
+// A Difference is the number of requests to an endpoint with one pair of outcomes.
 type Difference struct {
 	Endpoint string
-	// Live and Shadow are what they said: "allowed", a Reason, or "error".
+	// Live and Shadow are the outcomes by each policy: "allowed", a Reason, or "error".
 	Live, Shadow string
 	Count        int64
 }
 
-// ShadowReport is what came of a Shadow so far.
+// A ShadowReport compares the outcomes of both policies.
 type ShadowReport struct {
-	// Outcomes are sorted by how often they occurred, the most frequent first.
+	// Outcomes are sorted by Count, the largest first.
 	Outcomes []Difference
-	// Skipped requests are those that the shadow could not follow.
+	// Skipped is the number of requests that the shadow did not evaluate.
 	Skipped int64
 }
 
-// errSameNamespace is a shadow that would count for the live policy.
-var errSameNamespace = errors.New("the namespace must differ from the live policy's")
+var errSameNamespace = errors.New("namespace must differ from the live policy's namespace")
 
-// A follower decides again what was decided.
-type follower struct {
+// A shadowRunner evaluates requests again by the shadow policy.
+type shadowRunner struct {
 	guard *Guard
 	live  hooks
-	work  chan followed
+	jobs  chan shadowJob
 	end   sync.WaitGroup
 
 	mu      sync.Mutex
-	counts  map[Difference]int64 // by a Difference without its Count
+	counts  map[Difference]int64 // keys have no Count
 	skipped int64
 	closed  bool
 }
 
-type followed struct {
+type shadowJob struct {
 	ctx   context.Context
 	event Event
 }
 
-func newFollower(live *Guard, s *Shadow) (*follower, error) {
+func newShadowRunner(live *Guard, s *Shadow) (*shadowRunner, error) {
 	p := s.Policy
 	if p == nil {
 		p = new(*live.Policy())
@@ -76,7 +76,7 @@ func newFollower(live *Guard, s *Shadow) (*follower, error) {
 	if queue == 0 {
 		queue = 1024
 	}
-	f := &follower{guard: g, live: live.hooks, work: make(chan followed, queue), counts: make(map[Difference]int64)}
+	f := &shadowRunner{guard: g, live: live.hooks, jobs: make(chan shadowJob, queue), counts: make(map[Difference]int64)}
 	f.end.Add(1)
 	go f.run()
 	return f, nil
@@ -93,33 +93,33 @@ func newShadowGuard(rdb redis.UniversalClient, p *policy.Policy, o Options, live
 	return g, nil
 }
 
-// follow queues a decision, or leaves it out.
-func (f *follower) follow(ctx context.Context, e Event) {
+// enqueue queues a decision, or skips it if the queue is full.
+func (f *shadowRunner) enqueue(ctx context.Context, e Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return
 	}
 	select {
-	case f.work <- followed{context.WithoutCancel(ctx), e}:
+	case f.jobs <- shadowJob{context.WithoutCancel(ctx), e}:
 	default:
 		f.skipped++
 	}
 }
 
-func (f *follower) run() {
+func (f *shadowRunner) run() {
 	defer f.end.Done()
-	for w := range f.work {
+	for w := range f.jobs {
 		e := Event{Request: w.event.Request}
 		e.Decision, e.Err = f.guard.Decide(w.ctx, e.Request)
 		f.mu.Lock()
-		f.counts[Difference{Endpoint: e.Request.Endpoint, Live: said(w.event), Shadow: said(e)}]++
+		f.counts[Difference{Endpoint: e.Request.Endpoint, Live: outcomeOf(w.event), Shadow: outcomeOf(e)}]++
 		f.mu.Unlock()
 		f.live.shadowed(w.ctx, w.event, e)
 	}
 }
 
-func said(e Event) string {
+func outcomeOf(e Event) string {
 	switch {
 	case e.Err != nil:
 		return "error"
@@ -129,18 +129,18 @@ func said(e Event) string {
 	return string(e.Decision.Reason)
 }
 
-func (f *follower) close() {
+func (f *shadowRunner) close() {
 	f.mu.Lock()
 	if !f.closed {
 		f.closed = true
-		close(f.work)
+		close(f.jobs)
 	}
 	f.mu.Unlock()
 	f.end.Wait()
 	_ = f.guard.Close()
 }
 
-// ShadowReport tells how the shadow's answers compare; the zero report without a Shadow.
+// ShadowReport compares the outcomes so far. It returns the zero report without a Shadow.
 func (g *Guard) ShadowReport() ShadowReport {
 	f := g.shadow
 	if f == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-func TestDecide_aLimitInTheShadowRefusesNobodyAndTells(t *testing.T) {
+func TestDecide_shadowLimitReportsAndNeverRefuses(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(
 		policy.Limit{Name: "minute", Limit: 100, Window: time.Minute},
@@ -29,23 +29,23 @@ func TestDecide_aLimitInTheShadowRefusesNobodyAndTells(t *testing.T) {
 		}
 	}
 	if refusing != 3 {
-		t.Errorf("a limit of 2 in the shadow would have refused %d of 5", refusing)
+		t.Errorf("a shadow limit of 2 would have refused %d of 5", refusing)
 	}
 }
 
-func TestShadow_anotherPolicyDecidesBesideAndIsCompared(t *testing.T) {
+func TestShadow_comparesBothPolicies(t *testing.T) {
 	rdb, _ := inProcess(t)
 	strict := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
 	strict.Namespace, strict.Timeout = "strict", 10*time.Second
-	var told atomic.Int64
+	var calls atomic.Int64
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 4, Window: time.Minute}), guard.Options{
 		DenySize: -1, Shadow: &guard.Shadow{Policy: strict},
-		Hooks: []guard.Hooks{{Shadowed: func(context.Context, guard.Event, guard.Event) { told.Add(1) }}},
+		Hooks: []guard.Hooks{{Shadowed: func(context.Context, guard.Event, guard.Event) { calls.Add(1) }}},
 	})
 	for range 5 {
 		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	}
-	if err := g.Close(); err != nil { // it has followed then
+	if err := g.Close(); err != nil { // waits for the shadow
 		t.Fatal(err)
 	}
 	want := guard.ShadowReport{Outcomes: []guard.Difference{
@@ -56,20 +56,20 @@ func TestShadow_anotherPolicyDecidesBesideAndIsCompared(t *testing.T) {
 	if diff := cmp.Diff(want, g.ShadowReport()); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if told.Load() != 5 {
-		t.Errorf("the hook was told of %d of 5", told.Load())
+	if calls.Load() != 5 {
+		t.Errorf("the hook ran %d of 5 times", calls.Load())
 	}
 }
 
-func TestShadow_aSharedNamespaceIsRefused(t *testing.T) {
+func TestShadow_rejectsTheLiveNamespace(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 4, Window: time.Minute})
 	if _, err := guard.New(rdb, p, guard.Options{Shadow: &guard.Shadow{Policy: p}}); err == nil {
-		t.Error("a shadow that counts for the live policy is taken")
+		t.Error("a shadow with the live namespace is valid")
 	}
 }
 
-func TestWait_passesWhenThereIsRoom(t *testing.T) {
+func TestWait_passesOnceThereIsRoom(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 	g := newGuard(t, rdb, p, guard.Options{})
@@ -86,7 +86,7 @@ func TestWait_passesWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestShadow_withoutAPolicyTriesTheLiveOneOnAChannel(t *testing.T) {
+func TestShadow_defaultsToTheLivePolicy(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 	g := newGuard(t, rdb, p, guard.Options{DenySize: -1, Shadow: &guard.Shadow{Channel: "canary"}})
@@ -94,7 +94,7 @@ func TestShadow_withoutAPolicyTriesTheLiveOneOnAChannel(t *testing.T) {
 		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	}
 	if err := g.SetPolicy(g.Policy()); err != nil {
-		t.Errorf("the policy that holds is not taken: %v", err)
+		t.Errorf("the live policy is rejected: %v", err)
 	}
 	if err := g.Close(); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// several is a policy with limits by address, by user, by team and user, and by all.
+// several returns a policy with limits by address, by user, by team and user, and by all.
 func several() *policy.Policy {
 	p := chat(
 		policy.Limit{Name: "burst", By: policy.By{"ip"}, Limit: 5, Window: time.Minute},
@@ -28,7 +28,7 @@ func several() *policy.Policy {
 	return p
 }
 
-// states are the limits of a decision as name, subject and what is left.
+// states formats the limits of a decision as name, subject and remaining.
 func states(d *guard.Decision) (all []string) {
 	for _, l := range d.Limits {
 		all = append(all, fmt.Sprintf("%s %s %d", l.Name, l.Subject, l.Remaining))
@@ -36,8 +36,8 @@ func states(d *guard.Decision) (all []string) {
 	return all
 }
 
-// Each limit counts the identity that it names, and a request that lacks it is not counted by it.
-func TestDecide_eachLimitCountsItsOwnSubject(t *testing.T) {
+// A limit does not apply to a request that lacks its identity.
+func TestDecide_eachLimitCountsItsSubject(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		g := newGuard(t, rdb, several(), guard.Options{DenySize: -1})
 		for i, c := range []struct {
@@ -49,7 +49,7 @@ func TestDecide_eachLimitCountsItsOwnSubject(t *testing.T) {
 			{[]string{"ip=1.1.1.1", "user=ada"}, []string{"burst ip=1.1.1.1 3", "minute user=ada 2", "all global/chat/all 998"}, ""},
 			{[]string{"ip=1.1.1.1", "team=red", "user=ada"}, []string{"burst ip=1.1.1.1 2", "minute user=ada 1", "pair team=red+user=ada 1", "all global/chat/all 997"}, ""},
 			{[]string{"ip=2.2.2.2", "team=red", "user=ada"}, []string{"burst ip=2.2.2.2 4", "minute user=ada 0", "pair team=red+user=ada 0", "all global/chat/all 996"}, ""},
-			// All or nothing: what one limit refuses no other one is charged for.
+			// All or nothing: if one limit refuses, no other is charged.
 			{[]string{"ip=2.2.2.2", "team=red", "user=ada"}, nil, "user=ada"},
 			{[]string{"ip=2.2.2.2", "user=bob"}, []string{"burst ip=2.2.2.2 3", "minute user=bob 2", "all global/chat/all 995"}, ""},
 			{[]string{"ip=1.1.1.1", "user=cyd"}, []string{"burst ip=1.1.1.1 1", "minute user=cyd 2", "all global/chat/all 994"}, ""},
@@ -60,15 +60,15 @@ func TestDecide_eachLimitCountsItsOwnSubject(t *testing.T) {
 			if d.Allowed != (c.refused == "") || d.Refused != c.refused || c.refused == "" && !slices.Equal(states(d), c.want) {
 				t.Fatalf("request %d: %+v, want %v, refused %q", i+1, d, c.want, c.refused)
 			}
-			if err := g.Close(); err != nil { // waits for what is given back
+			if err := g.Close(); err != nil { // waits for refunds
 				t.Fatal(err)
 			}
 		}
 	})
 }
 
-// A block of any identity refuses, and the answer says whose it is; also where no limit names it.
-func TestDecide_aBlockOfAnyIdentityHolds(t *testing.T) {
+// A block of any identity refuses and is named, even if no limit counts the identity.
+func TestDecide_blockOfAnyIdentityRefuses(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		g := newGuard(t, rdb, several(), guard.Options{})
 		blocks, err := abuse.New(rdb, fcall.Options{Namespace: "guard"})
@@ -94,8 +94,8 @@ func TestDecide_aBlockOfAnyIdentityHolds(t *testing.T) {
 	})
 }
 
-// A request to which no limit applies is refused: the policy says that there is none.
-func TestDecide_aRequestThatNothingCountsIsRefused(t *testing.T) {
+// Every request must be counted by some limit.
+func TestDecide_rejectsRequestsThatNoLimitCounts(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := several()
 	g := newGuard(t, rdb, p, guard.Options{})
@@ -114,8 +114,8 @@ func TestDecide_aRequestThatNothingCountsIsRefused(t *testing.T) {
 	}
 }
 
-// A request that a router may take for another endpoint is held to the limits of both.
-func TestDecide_severalEndpoints(t *testing.T) {
+// If a router may serve a request as another endpoint, the limits of both apply.
+func TestDecide_appliesLimitsOfSeveralEndpoints(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat()
 		p.Endpoints[0].Unbounded = false
@@ -137,7 +137,7 @@ func TestDecide_severalEndpoints(t *testing.T) {
 			}
 		}
 		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: r.Subjects}); d.Limits[0].Remaining != 7 {
-			t.Errorf("two were let through, and %d of 10 are left after the third", d.Limits[0].Remaining)
+			t.Errorf("after two admitted requests %d of 10 are left after the third", d.Limits[0].Remaining)
 		}
 	})
 }

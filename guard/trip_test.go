@@ -19,7 +19,7 @@ import (
 
 type endKey struct{}
 
-// atTheEnd calls a function of the call's context between Redis's answer and its arrival.
+// atTheEnd calls a function of the call's context after Redis answered and before the answer arrives.
 type atTheEnd struct{}
 
 func (atTheEnd) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -50,8 +50,8 @@ func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Mi
 	return peek.Limits[0].Spent
 }
 
-// An answer that arrives as its caller gives up has one fate: it is used and its hold stays, or it is given back.
-func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
+// An answer that arrives as the caller gives up is either used and stays charged, or refunded.
+func TestDecide_answerAtTheDeadlineIsUsedOrRefunded(t *testing.T) {
 	const requests = 4000
 	rdb, _ := inProcess(t)
 	rdb.AddHook(atTheEnd{})
@@ -63,7 +63,7 @@ func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
 		all.Go(func() {
 			for i := worker; i < requests; i += 16 {
 				ctx, cancel := context.WithCancel(t.Context())
-				end := func() { // the caller wakes up, and the answer arrives a moment later
+				end := func() { // the caller is cancelled, and the answer arrives a moment later
 					cancel()
 					for began := time.Now(); time.Since(began) < time.Duration(i%200)*500*time.Nanosecond; {
 					}
@@ -80,7 +80,7 @@ func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := g.Close(); err != nil { // waits for what is given back
+	if err := g.Close(); err != nil { // waits for refunds
 		t.Fatal(err)
 	}
 	lost, kept := 0, 0
@@ -98,8 +98,8 @@ func TestDecide_anAnswerAtTheLastMomentIsUsedOrGivenBack(t *testing.T) {
 	}
 }
 
-// A caller gives up, and what its receipt has paid for stays paid: a repeat may have passed by it meanwhile.
-func TestDecide_whatAReceiptHasPaidForIsKeptWhenItsCallerGivesUp(t *testing.T) {
+// A cancelled request keeps the charges of its receipt, because a repeat may have passed meanwhile.
+func TestDecide_cancelledRequestKeepsThePaidReceipt(t *testing.T) {
 	rdb, _ := inProcess(t)
 	rdb.AddHook(atTheEnd{})
 	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
@@ -107,16 +107,19 @@ func TestDecide_whatAReceiptHasPaidForIsKeptWhenItsCallerGivesUp(t *testing.T) {
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "once"}
 	passed := make(chan *guard.Decision, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	repeat := func() { // before the caller wakes up
+	returned := make(chan struct{})
+	repeat := func() { // holds the answer back until the caller has returned
 		d, err := g.Decide(context.Background(), r)
 		if err != nil {
 			t.Error(err)
 		}
 		passed <- d
 		cancel()
-		time.Sleep(10 * time.Millisecond)
+		<-returned
 	}
-	if _, err := g.Decide(context.WithValue(ctx, endKey{}, repeat), r); !errors.Is(err, context.Canceled) {
+	_, err := g.Decide(context.WithValue(ctx, endKey{}, repeat), r)
+	close(returned)
+	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
 	if d := <-passed; !d.Allowed || !d.Duplicate {
@@ -130,14 +133,14 @@ func TestDecide_whatAReceiptHasPaidForIsKeptWhenItsCallerGivesUp(t *testing.T) {
 	}
 }
 
-// The third fate: a request that passed without Redis keeps what a late answer counted, and settles by a name of its own.
-func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t *testing.T) {
+// A request that passed by a fallback keeps the late counts, but settles its own reservation.
+func TestDecide_lateAnswerAfterAFallbackKeepsCountsAndCancelsTheReservation(t *testing.T) {
 	rdb, _ := inProcess(t)
 	load(t, rdb)
 	late := slow{make(chan struct{})}
 	rdb.AddHook(late)
 	p := budgeted()
-	p.Timeout = 5 * time.Millisecond
+	p.Timeout = 500 * time.Millisecond // the call must reach Redis within it, also on a busy machine
 	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 10, Window: time.Minute}}
 	g := newGuard(t, rdb, p, guard.Options{})
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "once"})
@@ -149,7 +152,7 @@ func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t
 		t.Fatal(err)
 	}
 	if got := peekSpent(t, rdb, "ip=ada"); got != 0 {
-		t.Errorf("%v is held by an unknown name", got)
+		t.Errorf("%v is reserved under another name", got)
 	}
 	if err := d.Settle(t.Context(), 300_000); err != nil {
 		t.Fatal(err)
@@ -163,7 +166,7 @@ func TestDecide_aLateAnswerOfARequestThatPassedKeepsItsCountsAndForgetsItsHold(t
 	}
 }
 
-// underway is slow, and says when something is sent.
+// underway is slow, and signals when a command is sent.
 type underway struct {
 	slow
 	sent chan struct{}
@@ -190,15 +193,15 @@ func (u underway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// What a call took that its caller did not wait for is given back: of the subject's limits and of global ones, whatever their kind.
-func TestDecide_aLateAnswerIsGivenBackWithItsGlobalLimits(t *testing.T) {
+// A late answer of a cancelled request is refunded, for subject and global limits of every kind.
+func TestDecide_lateAnswerRefundsGlobalLimits(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		load(t, rdb)
 		late := underway{slow{make(chan struct{})}, make(chan struct{}, 1)}
 		rdb.AddHook(late)
 		p := &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat"}}}
 		for _, kind := range []policy.Kind{policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow, policy.GCRA} {
-			l := policy.Limit{Name: string(kind), Kind: kind, Limit: 7, Window: time.Minute} // 7 a minute is no whole number of milliseconds
+			l := policy.Limit{Name: string(kind), Kind: kind, Limit: 7, Window: time.Minute} // 7 a minute is not a whole number of milliseconds
 			p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, l)
 			p.Limits = append(p.Limits, byAll(l)...)
 		}
@@ -215,7 +218,7 @@ func TestDecide_aLateAnswerIsGivenBackWithItsGlobalLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		close(late.gate)
-		if err := g.Close(); err != nil { // waits for what is given back
+		if err := g.Close(); err != nil { // waits for refunds
 			t.Fatal(err)
 		}
 		again := newGuard(t, rdb, p, guard.Options{DenySize: -1})

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// ErrCrowded is a request that does not wait, as Options.MostWaiting others do.
-var ErrCrowded = errors.New("too many requests wait")
+// ErrCrowded means that Options.MaxWaiting requests already wait.
+var ErrCrowded = errors.New("too many requests are waiting")
 
-// Wait decides like Decide, and waits while only time is missing: it returns a decision that allows, one that no wait helps, or
-// an error. It returns the refusal at once, and an error beside it, if the request would not pass before the context's deadline or within
-// Options.MostWait ([context.DeadlineExceeded]), or if too many wait ([ErrCrowded]). Waiting is not a queue: who came first has no right
-// to go first.
+// Wait decides like Decide, but waits and retries while the request is refused and waiting helps. It returns a decision that allows, a
+// refusal that no wait ends, or an error. It returns the refusal and an error at once if the request cannot pass before the context's
+// deadline or within Options.MaxWait ([context.DeadlineExceeded]), or if too many requests wait ([ErrCrowded]). Requests are not served in
+// arrival order.
 func (g *Guard) Wait(ctx context.Context, r Request) (*Decision, error) {
-	ends := time.Now().Add(g.options.MostWait)
+	ends := time.Now().Add(g.options.MaxWait)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(ends) {
 		ends = deadline
 	}
 	d, err := g.Decide(ctx, r)
-	if !waits(d, err) {
+	if !mustWait(d, err) {
 		return d, err
 	}
-	if g.waiting.Add(1) > int64(g.options.MostWaiting) {
+	if g.waiting.Add(1) > int64(g.options.MaxWaiting) {
 		g.waiting.Add(-1)
-		return d, fmt.Errorf("wait for %s: %w", r.Endpoint, ErrCrowded)
+		return d, fmt.Errorf("wait for endpoint %s: %w", r.Endpoint, ErrCrowded)
 	}
 	defer g.waiting.Add(-1)
 	timer := time.NewTimer(d.RetryAfter)
 	defer timer.Stop()
 	for {
 		if time.Until(ends) < d.RetryAfter {
-			return d, fmt.Errorf("wait %s for %s: %w", d.RetryAfter, r.Endpoint, context.DeadlineExceeded)
+			return d, fmt.Errorf("wait %s for endpoint %s: %w", d.RetryAfter, r.Endpoint, context.DeadlineExceeded)
 		}
 		timer.Reset(d.RetryAfter)
 		select {
@@ -40,11 +40,11 @@ func (g *Guard) Wait(ctx context.Context, r Request) (*Decision, error) {
 			return d, ctx.Err()
 		case <-timer.C:
 		}
-		if d, err = g.Decide(ctx, r); !waits(d, err) {
+		if d, err = g.Decide(ctx, r); !mustWait(d, err) {
 			return d, err
 		}
 	}
 }
 
-// waits reports whether only time is missing.
-func waits(d *Decision, err error) bool { return err == nil && !d.Allowed && d.RetryAfter > 0 }
+// mustWait reports whether the request is refused only for some time.
+func mustWait(d *Decision, err error) bool { return err == nil && !d.Allowed && d.RetryAfter > 0 }

@@ -16,7 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 )
 
-// An answer is what a caller sees.
+// An answer is a status as the client reads it.
 type answer struct {
 	Code       codes.Code
 	Reason     string
@@ -43,7 +43,7 @@ func answerOf(err error) answer {
 	return a
 }
 
-func TestAnswers_ofEachReason(t *testing.T) {
+func TestResponse_ofEachReason(t *testing.T) {
 	const service = `endpoints: [{name: chat, match: ["/chat.Chat/*"], `
 	const minute = service + `limits: [{name: minute, limit: 1, window: 1m}]}]`
 	const money = `
@@ -100,7 +100,7 @@ limits: [{name: all, by: all, limit: 1, window: 3m}]
 	}
 }
 
-func TestMethods_byNameBeforeTheirService(t *testing.T) {
+func TestMethods_matchBeforeTheirService(t *testing.T) {
 	f := serve(t, `
 endpoints:
   - {name: all, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}
@@ -122,14 +122,14 @@ endpoints:
 		}
 	}
 	if err := f.call(t.Context(), "/chat.Chat/Say", "x-api-key", "bob"); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another client: %v", err)
 	}
 }
 
 func TestMethods_othersPass(t *testing.T) {
 	f := serve(t, `endpoints: [{name: ask, match: ["/chat.Chat/Ask", "POST /chat.Chat/Say"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, func(ctx context.Context) error {
 		if d := grpcguard.FromContext(ctx); d != nil {
-			t.Errorf("a decision for what the policy does not name: %+v", d)
+			t.Errorf("a decision for a method without an endpoint: %+v", d)
 		}
 		return nil
 	})
@@ -142,7 +142,7 @@ func TestMethods_othersPass(t *testing.T) {
 	}
 }
 
-func TestIdempotency_aRepeatIsOfItsMethod(t *testing.T) {
+func TestIdempotency_isPerMethod(t *testing.T) {
 	f := serve(t, `
 endpoints:
   - name: chat
@@ -170,7 +170,7 @@ endpoints:
 			t.Errorf("call %d, %s of %q: %v", i+1, c.method, c.id, got)
 		}
 	}
-	// Two IDs are none.
+	// Two IDs count as none.
 	if got := status.Code(f.call(t.Context(), "/chat.Chat/Say", "x-api-key", "ada", "idempotency-key", "a", "idempotency-key", "b")); got != codes.ResourceExhausted {
 		t.Errorf("two IDs: %v", got)
 	}
@@ -192,7 +192,7 @@ endpoints:
 		})
 		ask := func() codes.Code {
 			code := status.Code(f.call(t.Context(), method, "x-api-key", "ada"))
-			if err := f.guard.Close(); err != nil { // waits for what is given back
+			if err := f.guard.Close(); err != nil { // waits for refunds
 				t.Fatal(err)
 			}
 			return code
@@ -208,7 +208,7 @@ endpoints:
 	}
 }
 
-func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
+func TestHandlers_endTheReservationInAnyCase(t *testing.T) {
 	entered := make(chan struct{}, 1)
 	for name, c := range map[string]struct {
 		handler handler
@@ -264,7 +264,7 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estima
 	}
 }
 
-func TestWait_aCallersDeadlineIsHonoured(t *testing.T) {
+func TestWait_endsAtTheDeadline(t *testing.T) {
 	f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{Wait: true}, nil)
 	if err := f.call(t.Context(), "/chat.Chat/Say", "x-api-key", "ada"); err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestWait_aCallersDeadlineIsHonoured(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	if a := answerOf(f.call(ctx, "/chat.Chat/Say", "x-api-key", "ada")); a.Code != codes.ResourceExhausted || a.Retry != time.Minute {
-		t.Errorf("a turn in a minute, for 20 s: %+v", a)
+		t.Errorf("passes in a minute, deadline in 20 s: %+v", a)
 	}
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("refused after %v", took)

@@ -1,24 +1,33 @@
-// Package grpcguard puts a guard in front of a gRPC server: one interceptor for unary calls and one for streams. A stream counts once, when
-// it begins, however many messages it has. [Options.Messages] adds a decision for each message that it receives, [Options.Sent] for each
-// that the service sends.
+// Package grpcguard applies a guard to a gRPC server.
 //
-// The endpoints' match says which endpoint of the policy a call is for: "/pkg.Service/Method", or "/pkg.Service/*" for all methods of a
-// service. A method that a proxy behind may decode or clean is held to each endpoint that it may mean. Others pass, unless the policy has
-// unmatched: refuse. The policy's identities say which of the call's metadata, peer and certificate names its client. What an allowed call
-// reserved of a budget is settled by its handler, see [FromContext], or else counts as estimated. It is given back only when the handler
-// panics, or the caller has gone, before a unary handler returned a reply or a stream sent a message or headers.
+//	i, err := grpcguard.New(g, grpcguard.Options{})
+//	...
+//	grpc.NewServer(grpc.UnaryInterceptor(i.Unary), grpc.StreamInterceptor(i.Stream))
 //
-// # Answers
+// The match patterns of the policy select the endpoint of a call: "/pkg.Service/Method", or "/pkg.Service/*" for all methods of a service.
+// If a proxy may read a method in several ways, the limits of every matching endpoint apply. Other calls pass, unless the policy has
+// unmatched: refuse. The policy's identities read metadata, peer address and client certificate.
 //
-//	ResourceExhausted  a limit, a budget or a block refuses; with RetryInfo where waiting helps, and a QuotaFailure that names the
-//	                   limits, and ErrorInfo with a reason: RATE_LIMITED, COST_EXCEEDED, TOO_MANY_ATTEMPTS, BLOCKED
-//	PermissionDenied   the policy denies the subject, or the challenge is missing or not valid: DENIED, CHALLENGE_REQUIRED,
+// A stream counts once, when it begins. [Options.Messages] also counts each message that it receives, [Options.Sent] each message that the
+// service sends.
+//
+// A handler finds its decision with [FromContext] and settles the actual cost of the call. Otherwise the reservation counts as estimated.
+// The interceptor refunds it if the handler panics or the client disconnects before a unary handler returned a reply or a stream sent a
+// message or headers.
+//
+// # Statuses
+//
+//	ResourceExhausted  a limit, budget or block refuses: RATE_LIMITED, COST_EXCEEDED, TOO_MANY_ATTEMPTS, BLOCKED; with RetryInfo if
+//	                   waiting helps, and a QuotaFailure that names the limits
+//	PermissionDenied   the policy denies the client, or the challenge is missing or not valid: DENIED, CHALLENGE_REQUIRED,
 //	                   CHALLENGE_INVALID
-//	Unavailable        Redis does not answer and a limit is closed: LIMITER_UNAVAILABLE, with RetryInfo
-//	Internal           what Redis answered can not be read
-//	InvalidArgument    the call does not say clearly who it is from: BAD_REQUEST
+//	Unavailable        failure mode closed: LIMITER_UNAVAILABLE, with RetryInfo
+//	Internal           Redis returned unreadable data: LIMITER_FAILED
+//	InvalidArgument    the client could not be identified, or an argument is out of bounds: BAD_REQUEST
 //	Unimplemented      no endpoint matches, and the policy has unmatched: refuse: NOT_FOUND
 //
-// An allowed call has ratelimit and ratelimit-policy as header metadata, a refused one as trailer metadata, with retry-after where waiting
-// helps. They are those of package httpguard.
+// The reason is in ErrorInfo. An allowed call has ratelimit and ratelimit-policy as header metadata, a refused call as trailer metadata,
+// with retry-after if waiting helps; see package httpguard.
+//
+// An Interceptor is safe for concurrent use.
 package grpcguard

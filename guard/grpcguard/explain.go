@@ -7,19 +7,19 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// An Explanation is how an interceptor would read a call.
+// An Explanation describes how an interceptor reads a call.
 type Explanation struct {
-	// Endpoint is what the call is for; "" where no endpoint matches.
+	// Endpoint is the endpoint of the call; "" if none matches.
 	Endpoint string
-	// Others are the endpoints that another reading of the method means: the call is held to them as well.
+	// Others are further endpoints that a proxy may serve the call as. Their limits apply as well.
 	Others []string
-	// Found is what the call says about its sender.
+	// Found is the identities of the call.
 	Found identity.Found
-	// Guard is how it would be decided; nil where no endpoint matches.
+	// Guard is how guard would decide; nil if no endpoint matches.
 	Guard *guard.Explanation
 }
 
-// Explain returns how a call would be decided. It sends nothing to Redis, and counts nothing.
+// Explain returns how guard would decide a call. It sends nothing to Redis and charges nothing.
 func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*Explanation, error) {
 	methods := i.current()
 	endpoint, others := methods.endpoints(fullMethod)

@@ -20,10 +20,10 @@ import (
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// A handler is what a test has each method do.
+// A handler is the body of each method in a test.
 type handler func(ctx context.Context) error
 
 // A fixture is a guarded server over a pipe. Its service chat.Chat has the methods Say and Ask, which are unary, Listen, which
@@ -37,7 +37,7 @@ type fixture struct {
 	interceptor *grpcguard.Interceptor
 }
 
-// anyKey is a verifier that believes everything: the tests choose their subjects.
+// anyKey verifies every key, so that tests choose their subjects.
 type anyKey struct{}
 
 func (anyKey) Verify(_ context.Context, value string) (string, error) { return value, nil }
@@ -49,7 +49,7 @@ const clients = `identities:
 
 func TestMain(m *testing.M) { engines.Main(m) }
 
-// onEach runs a scenario on each engine. Windows are hours: a real clock does not reach their end.
+// onEach runs a scenario on each engine. Windows are hours, so that none ends on a real clock.
 func onEach(t *testing.T, scenario func(t *testing.T, rdb *redis.Client)) {
 	t.Helper()
 	for _, e := range engines.All(t) {
@@ -57,7 +57,7 @@ func onEach(t *testing.T, scenario func(t *testing.T, rdb *redis.Client)) {
 	}
 }
 
-// serve is serveOn a Redis inside the test, whose clock stands still.
+// serve runs serveOn with an embedded server whose clock stands still.
 func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 	t.Helper()
 	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(engines.Start)})
@@ -84,7 +84,7 @@ func serveOn(t *testing.T, rdb *redis.Client, yaml string, o grpcguard.Options, 
 		t.Fatal(err)
 	}
 	f.interceptor = i
-	// What recovers a panic is the service's own, outside of the guard.
+	// The service recovers panics outside of the guard.
 	f.server = grpc.NewServer(
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 			defer recovered(&err)
@@ -132,7 +132,7 @@ func serveOn(t *testing.T, rdb *redis.Client, yaml string, o grpcguard.Options, 
 	return f
 }
 
-// echo answers each message until it receives none, whatever the reason.
+// echo answers each message until it receives an error.
 func echo(_ any, s grpc.ServerStream) error {
 	for {
 		if err := s.RecvMsg(new(emptypb.Empty)); err != nil {

@@ -7,30 +7,29 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/fields"
+	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
 )
 
-// Headers is a revision of the rate limit fields, which are a draft still: Draft11, Draft06 or NoHeaders.
-type Headers = fields.Revision
+// Headers is a revision of the RateLimit fields, an IETF draft: Draft11, Draft06 or NoHeaders.
+type Headers = ratelimitheader.Revision
 
 // The revisions.
 const (
-	// Draft11 is draft-ietf-httpapi-ratelimit-headers-11: ratelimit-policy: "minute";q=10;w=60 and ratelimit: "minute";r=7;t=53, an
-	// item for each limit.
-	Draft11 = fields.Draft11
-	// Draft06 is draft-ietf-httpapi-ratelimit-headers-06: ratelimit-limit, ratelimit-remaining and ratelimit-reset, of the limit that
-	// has least left.
-	Draft06 = fields.Draft06
-	// NoHeaders sends none.
-	NoHeaders = fields.None
+	// Draft11 is draft-ietf-httpapi-ratelimit-headers-11. It lists each limit: ratelimit-policy: "minute";q=10;w=60 and ratelimit:
+	// "minute";r=7;t=53.
+	Draft11 = ratelimitheader.Draft11
+	// Draft06 is draft-ietf-httpapi-ratelimit-headers-06: ratelimit-limit, ratelimit-remaining and ratelimit-reset of the tightest limit.
+	Draft06 = ratelimitheader.Draft06
+	// NoHeaders sends no fields.
+	NoHeaders = ratelimitheader.None
 )
 
-// fields returns a decision's rate limit fields.
+// fields returns the RateLimit fields of a decision.
 func (i *Interceptor) fields(d *guard.Decision) metadata.MD {
 	md := metadata.MD{}
 	switch i.options.Headers {
 	case Draft11:
-		if limits, policies := fields.Lists(d); limits != "" {
+		if limits, policies := ratelimitheader.Lists(d); limits != "" {
 			md["ratelimit-policy"], md["ratelimit"] = []string{policies}, []string{limits}
 		}
 	case Draft06:
@@ -43,14 +42,14 @@ func (i *Interceptor) fields(d *guard.Decision) metadata.MD {
 }
 
 func setTightest(md metadata.MD, d *guard.Decision, prefix string) {
-	if limit, remaining, reset, ok := fields.Tightest(d); ok {
+	if limit, remaining, reset, ok := ratelimitheader.Tightest(d); ok {
 		md[prefix+"limit"], md[prefix+"remaining"], md[prefix+"reset"] = []string{limit}, []string{remaining}, []string{reset}
 	}
 }
 
-// retryAfter adds whole seconds, rounded up; nothing if waiting does not help.
+// retryAfter adds retry-after in whole seconds, rounded up, if waiting helps.
 func retryAfter(md metadata.MD, wait time.Duration) {
 	if wait > 0 {
-		md["retry-after"] = []string{strconv.FormatInt(fields.Seconds(wait), 10)}
+		md["retry-after"] = []string{strconv.FormatInt(ratelimitheader.Seconds(wait), 10)}
 	}
 }

@@ -27,29 +27,29 @@ func fieldsOf(md metadata.MD) map[string]string {
 	return got
 }
 
-func TestHeaders_areThoseOfHTTP(t *testing.T) {
-	type told = map[string]string
+func TestHeaders_equalThoseOfHTTP(t *testing.T) {
+	type seen = map[string]string
 	const policies = `"hour";q=2;w=3600, "rate";q=50;w=3600`
 	for name, c := range map[string]struct {
 		options grpcguard.Options
-		want    [3]told // of the first, second and third call
+		want    [3]seen // of the first, second and third call
 	}{
-		"draft 11": {grpcguard.Options{}, [3]told{
+		"draft 11": {grpcguard.Options{}, [3]seen{
 			{"ratelimit": `"hour";r=1;t=3600, "rate";r=49;t=360`, "ratelimit-policy": policies},
 			{"ratelimit": `"hour";r=0;t=3600, "rate";r=48;t=720`, "ratelimit-policy": policies},
 			{"ratelimit": `"hour";r=0;t=3600, "rate";r=48`, "ratelimit-policy": policies, "retry-after": "3600"},
 		}},
-		"draft 6": {grpcguard.Options{Headers: grpcguard.Draft06}, [3]told{
+		"draft 6": {grpcguard.Options{Headers: grpcguard.Draft06}, [3]seen{
 			{"ratelimit-limit": "2", "ratelimit-remaining": "1", "ratelimit-reset": "3600"},
 			{"ratelimit-limit": "2", "ratelimit-remaining": "0", "ratelimit-reset": "3600"},
 			{"ratelimit-limit": "2", "ratelimit-remaining": "0", "ratelimit-reset": "3600", "retry-after": "3600"},
 		}},
-		"none but x": {grpcguard.Options{Headers: grpcguard.NoHeaders, XHeaders: true}, [3]told{
+		"none but x": {grpcguard.Options{Headers: grpcguard.NoHeaders, XHeaders: true}, [3]seen{
 			{"x-ratelimit-limit": "2", "x-ratelimit-remaining": "1", "x-ratelimit-reset": "3600"},
 			{"x-ratelimit-limit": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "3600"},
 			{"x-ratelimit-limit": "2", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "3600", "retry-after": "3600"},
 		}},
-		"none": {grpcguard.Options{Headers: grpcguard.NoHeaders}, [3]told{{}, {}, {"retry-after": "3600"}}},
+		"none": {grpcguard.Options{Headers: grpcguard.NoHeaders}, [3]seen{{}, {}, {"retry-after": "3600"}}},
 	} {
 		for _, method := range methods {
 			t.Run(name+method, func(t *testing.T) {
@@ -102,7 +102,7 @@ func (f *fixture) ask(t *testing.T, method string, pairs ...string) (header, tra
 	return fieldsOf(h), fieldsOf(s.Trailer()), err
 }
 
-func TestHeaders_withoutRedisSayWhenToRetry(t *testing.T) {
+func TestHeaders_unavailableHasRetryAfter(t *testing.T) {
 	for _, method := range methods {
 		f := serve(t, "on_failure: closed\n"+`endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, nil)
 		_ = f.redis.Close()
@@ -113,7 +113,7 @@ func TestHeaders_withoutRedisSayWhenToRetry(t *testing.T) {
 	}
 }
 
-func TestNew_refusesHeadersThatItDoesNotKnow(t *testing.T) {
+func TestNew_rejectsInvalidHeaders(t *testing.T) {
 	f := serve(t, `endpoints: []`, grpcguard.Options{}, nil)
 	_, err := grpcguard.New(f.guard, grpcguard.Options{Headers: 7})
 	if want := "new grpc interceptor: invalid Headers 7: use Draft11, Draft06 or NoHeaders"; err == nil || err.Error() != want {

@@ -15,47 +15,45 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/incoming"
+	"github.com/rlfunc/rlfunc/guard/internal/adapter"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// Options of an Interceptor; the zero value is useful.
+// Options configures an Interceptor. The zero value is useful.
 type Options struct {
-	// Code has the identities and verifiers that the policy leaves to the service: they get the call as an http.Request, with its metadata
+	// Code provides the identities and verifiers that the policy leaves to Go code. They get the call as an http.Request with its metadata
 	// as headers. Defaults to none.
 	Code policy.Code
-	// Identity says how keys are fetched, and hears of failures. Defaults to what package identity does.
+	// Identity configures how keys are fetched. Defaults to identity's own defaults.
 	Identity identity.Options
-	// Headers are the rate limit fields, as metadata: in the header of an allowed call, in the trailer of a refused one. Defaults to
-	// Draft11.
+	// Headers selects the RateLimit fields: header metadata of an allowed call, trailer metadata of a refused one. Defaults to Draft11.
 	Headers Headers
-	// XHeaders adds x-ratelimit-limit, x-ratelimit-remaining and x-ratelimit-reset (seconds), of the limit that has least left. Defaults to
-	// false.
+	// XHeaders adds x-ratelimit-limit, x-ratelimit-remaining and x-ratelimit-reset (seconds) of the tightest limit. Defaults to false.
 	XHeaders bool
-	// Estimate is what a call, or a message of a stream, will cost. A unary call has its request as message; a stream begins with nil.
-	// Defaults to the policy's estimate.
+	// Estimate returns the expected cost of a call or of a stream's message. message is the request of a unary call, and nil when a stream
+	// begins. Defaults to the policy's estimate.
 	Estimate func(ctx context.Context, fullMethod string, message any) fcall.Micros
-	// Weight multiplies what a call, or a message of a stream, takes of its limits; message is as for Estimate. Defaults to 1.
+	// Weight multiplies the cost of a call or of a stream's message for its limits; message is as for Estimate. Defaults to 1.
 	Weight func(ctx context.Context, fullMethod string, message any) int64
-	// Messages names the endpoint of the policy that each message a stream receives is decided for, as the stream's client: its limits,
-	// budgets (as estimated) and attempts, with neither receipt nor challenge; also after the client's token has expired. A refusal ends the stream with ResourceExhausted. A method for
-	// which it returns "" counts once, when the stream begins. Defaults to "" for all.
+	// Messages returns the endpoint that each message received on a stream of fullMethod counts for. Limits, budgets (as estimated) and
+	// attempts of the endpoint apply, but no receipt or challenge. The client stays the same, even after its token expires. A refusal ends
+	// the stream with ResourceExhausted. With "", only the begin of the stream counts. Defaults to "" for all methods.
 	Messages func(fullMethod string) string
-	// Sent is the same for each message that the service sends on a stream: a refused one is not sent. With Wait, messages are sent at the
-	// pace of their limits. Defaults to "" for all.
+	// Sent does the same for each message that the service sends; a refused message is not sent. With Wait, messages are sent at the pace
+	// of their limits. Defaults to "" for all methods.
 	Sent func(fullMethod string) string
-	// Wait makes calls wait for their turn, as long as their context lasts, in place of a refusal. Defaults to false.
+	// Wait delays a refused call until it may pass, as long as its context lasts; see guard.Wait. Defaults to false.
 	Wait bool
 }
 
-// An Interceptor guards a server's methods. It is safe for concurrent use.
+// An Interceptor applies a guard to a server's methods. It is safe for concurrent use.
 type Interceptor struct {
 	guard   *guard.Guard
 	options Options
-	methods atomic.Pointer[methods] // of the policy that held last
+	methods atomic.Pointer[methods] // of the policy at the last call
 }
 
-// New returns an interceptor.
+// New returns an interceptor that follows the guard's policy.
 func New(g *guard.Guard, o Options) (*Interceptor, error) {
 	if g == nil {
 		return nil, errors.New("new grpc interceptor: guard must not be nil")
@@ -90,7 +88,7 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	}
 	nothing, code := true, codes.Unknown
 	ctx = context.WithValue(ctx, contextKey{}, d)
-	defer func() { // also when the handler panics
+	defer func() { // also if the handler panics
 		d.FinishSoon(ctx, nothing)
 		respond(ctx, d, code)
 	}()
@@ -99,12 +97,13 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	return reply, err
 }
 
-// respond says which status code a call ended with.
+// respond reports the status code of a call.
 func respond(ctx context.Context, d *guard.Decision, code codes.Code) {
 	d.Respond(ctx, func(r *policy.Responses) bool { return slices.Contains(r.Code, policy.StatusCode(code.String())) })
 }
 
-// admit returns the decision that lets a call through and its sender, nil if no endpoint matches, or the error to answer with.
+// admit returns the decision that allows a call and its identities, or the error to answer with. The decision is nil if no endpoint
+// matches.
 func (i *Interceptor) admit(ctx context.Context, method string, message any) (*guard.Decision, *identity.Found, error) {
 	methods := i.current()
 	e, others := methods.endpoints(method)
@@ -117,9 +116,9 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	asked := asRequest(ctx, method)
 	who, err := methods.reader.Read(asked, nil)
 	if err != nil {
-		return nil, nil, invalid(err)
+		return nil, nil, invalid(unidentified)
 	}
-	call := incoming.Call{Header: asked.Header, Operation: method, Path: method}
+	call := adapter.Call{Header: asked.Header, Operation: method, Path: method}
 	r := call.Request(methods.policy, e, others, &who)
 	i.measure(ctx, method, message, &r)
 	d, err := i.decide(ctx, r)
@@ -131,11 +130,11 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	case err != nil:
 		return nil, nil, err
 	}
-	_ = grpc.SetHeader(ctx, i.fields(d)) // a service that has sent its header does without
+	_ = grpc.SetHeader(ctx, i.fields(d)) // fails if the service has sent its header
 	return d, &who, nil
 }
 
-// measure sets what a call or a message weighs and will cost.
+// measure sets the weight and estimate of a call or message.
 func (i *Interceptor) measure(ctx context.Context, method string, message any, r *guard.Request) {
 	if i.options.Estimate != nil {
 		r.Estimate = i.options.Estimate(ctx, method, message)
@@ -145,7 +144,7 @@ func (i *Interceptor) measure(ctx context.Context, method string, message any, r
 	}
 }
 
-// decide returns a decision that allows, or the error to answer with; ErrEndpoint as it is.
+// decide returns a decision that allows, or the error to answer with. It returns ErrEndpoint unchanged.
 func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decision, error) {
 	decide := i.guard.Decide
 	if i.options.Wait {
@@ -174,7 +173,7 @@ func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decis
 
 type contextKey struct{}
 
-// FromContext returns the decision that let a call through, to settle what it reserved; nil outside of a guarded handler.
+// FromContext returns the decision of a call in its handler, to settle its reservation. It returns nil outside of a guarded handler.
 func FromContext(ctx context.Context) *guard.Decision {
 	d, _ := ctx.Value(contextKey{}).(*guard.Decision)
 	return d

@@ -19,7 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 )
 
-// message is an Empty of n bytes more.
+// message returns an Empty with n extra bytes.
 func message(n int) *emptypb.Empty {
 	m := new(emptypb.Empty)
 	if n > 0 {
@@ -28,7 +28,7 @@ func message(n int) *emptypb.Empty {
 	return m
 }
 
-// size is what a test takes for the weight of a message: a stream that begins has none.
+// size is the weight of a message; a stream begins without one.
 func size(_ context.Context, _ string, m any) int64 {
 	if m == nil {
 		return 1
@@ -95,7 +95,7 @@ endpoints: [{name: say, match: ["/chat.Chat/Say"], unbounded: true, cost: {estim
 	})
 }
 
-func TestWeight_outOfBoundsIsTheCallsFault(t *testing.T) {
+func TestWeight_outOfBoundsIsInvalid(t *testing.T) {
 	for _, method := range methods {
 		f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, kind: gcra, limit: 1, window: 1m}]}]`,
 			grpcguard.Options{Weight: func(context.Context, string, any) int64 { return 1 << 62 }}, nil)
@@ -105,7 +105,7 @@ func TestWeight_outOfBoundsIsTheCallsFault(t *testing.T) {
 	}
 }
 
-// A challenge for a path is for the method; one is consumed once, and a receipt repeats it.
+// The payload of a challenge is the method. A challenge is consumed once; a receipt may repeat it.
 func TestChallenge_isForTheMethod(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		f := serveOn(t, rdb, `

@@ -13,16 +13,16 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/readings"
+	"github.com/rlfunc/rlfunc/guard/internal/pathnorm"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// methods are what one policy says about calls.
+// methods maps methods to the endpoints of one policy.
 type methods struct {
 	policy   *policy.Policy
 	exact    map[string]*policy.Endpoint // "/pkg.Service/Method"
 	services map[string]*policy.Endpoint // "/pkg.Service/"
-	fold     bool                        // methods are compared in lower case
+	fold     bool                        // compare in lower case
 	reader   *identity.Reader
 }
 
@@ -43,7 +43,7 @@ func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
 	return m, err
 }
 
-// asRequest is a call as package identity reads one: its metadata as headers, its peer as the remote address.
+// asRequest returns a call as an HTTP request, which package identity reads: metadata as headers, the peer as remote address.
 func asRequest(ctx context.Context, method string) *http.Request {
 	r := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: &url.URL{Path: method}}
 	if p, ok := peer.FromContext(ctx); ok {
@@ -61,7 +61,7 @@ func asRequest(ctx context.Context, method string) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// current returns the methods of the policy that holds now. The guard takes no policy that can not be compiled, see New.
+// current returns the methods of the current policy. New's check ensures that each policy compiles.
 func (i *Interceptor) current() *methods {
 	had, p := i.methods.Load(), i.guard.Policy()
 	if had.policy == p {
@@ -72,20 +72,19 @@ func (i *Interceptor) current() *methods {
 		return had
 	}
 	if i.methods.CompareAndSwap(had, m) {
-		_ = had.reader.Close() // it reads on, with the keys of then
+		_ = had.reader.Close() // calls in progress keep reading with its last keys
 	} else {
 		_ = m.reader.Close()
 	}
 	return m
 }
 
-// endpoints returns the endpoint that a method matches, and those that it matches if a proxy behind decodes or cleans it. names has
-// those behind the first.
+// endpoints returns the endpoint that a method matches, and the names of others that it matches if a proxy decodes or cleans it.
 func (m *methods) endpoints(method string) (first *policy.Endpoint, names []string) {
-	if readings.Plain(method) && !strings.Contains(method, "%") {
+	if pathnorm.IsPlain(method) && !strings.Contains(method, "%") {
 		return m.endpoint(method), nil
 	}
-	escaped := "/" + strings.TrimLeft(method, "/") // grpc-go before 1.79.3 serves pkg.Service/Method, too
+	escaped := "/" + strings.TrimLeft(method, "/") // grpc-go before 1.79.3 also serves pkg.Service/Method
 	decoded, err := url.PathUnescape(escaped)
 	if err != nil {
 		decoded = escaped
@@ -100,7 +99,7 @@ func (m *methods) endpoints(method string) (first *policy.Endpoint, names []stri
 		}
 	}
 	match(escaped)
-	for _, p := range readings.Of(escaped, decoded) {
+	for _, p := range pathnorm.Variants(escaped, decoded) {
 		match(p)
 		if path, err := url.PathUnescape(p); err == nil {
 			match(path)
@@ -109,7 +108,7 @@ func (m *methods) endpoints(method string) (first *policy.Endpoint, names []stri
 	return first, names
 }
 
-// endpoint returns what one reading of a method is for, or nil. A method by its own name goes before its service.
+// endpoint returns the endpoint of a method or of its service, or nil. A match by method wins.
 func (m *methods) endpoint(method string) *policy.Endpoint {
 	method = m.folded(method)
 	if e := m.exact[method]; e != nil {

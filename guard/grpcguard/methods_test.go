@@ -19,7 +19,7 @@ type tcp string
 func (tcp) Network() string  { return "tcp" }
 func (a tcp) String() string { return string(a) }
 
-// from is a call's context as a server has it.
+// from returns the context of a call as a server sees it.
 func from(t *testing.T, addr string, pairs ...string) context.Context {
 	t.Helper()
 	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: tcp(addr)})
@@ -31,8 +31,8 @@ endpoints:
   - {name: all, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1000, window: 1m}]}
   - {name: ask, match: ["/chat.Chat/Ask"], limits: [{name: minute, limit: 1000, window: 1m}]}`
 
-// A server that serves unknown services hands on the method as it was sent, and what stands behind may clean or decode it.
-func TestMethods_noSpellingIsAWayAround(t *testing.T) {
+// A proxy that forwards unknown services may clean or decode the method.
+func TestMethods_noSpellingAvoidsALimit(t *testing.T) {
 	exact, folded := serveOnly(t, chatAndAsk), serveOnly(t, "paths: {case: fold}"+chatAndAsk)
 	for _, c := range []struct{ method, want, folded string }{
 		{"/chat.Chat/Ask", "ask", "ask"},
@@ -73,7 +73,7 @@ func TestMethods_noSpellingIsAWayAround(t *testing.T) {
 			got := strings.TrimSpace(e.Endpoint + " " + strings.Join(e.Others, " "))
 			want := strings.Fields([]string{c.want, c.folded}[i])
 			if parts := strings.Fields(got); !slices.Equal(slices.Sorted(slices.Values(parts)), slices.Sorted(slices.Values(want))) {
-				t.Errorf("%.60q is held to %q, want %q, folded %v", c.method, parts, want, i == 1)
+				t.Errorf("%.60q counts for %q, want %q, folded %v", c.method, parts, want, i == 1)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestMethods_unmatchedIsRefused(t *testing.T) {
 	}
 }
 
-func TestExplain_saysWhatWouldCount(t *testing.T) {
+func TestExplain_listsWhatWouldCount(t *testing.T) {
 	i := serveOnly(t, `
 limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)
 	e, err := i.Explain(from(t, "[2001:db8::1]:443", "x-api-key", "ada", "x-api-key", ""), "/chat.Chat/%41sk")
@@ -120,6 +120,6 @@ limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)
 		t.Errorf("a method that no endpoint matches: %+v, %v", e, err)
 	}
 	if _, err := i.Explain(from(t, "203.0.113.7:1", "x-api-key", "ada", "x-api-key", "bob"), "/chat.Chat/Ask"); err == nil {
-		t.Error("two clients at once are explained")
+		t.Error("a call with two clients has an explanation")
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 )
 
-// domain names who says the reasons.
+// domain is the ErrorInfo domain of all reasons.
 const domain = "rlfunc"
 
-// refusal is the status of a decision that refuses.
+// refusal returns the status error of a refusal.
 func refusal(d *guard.Decision) error {
 	code, reason, text := codes.ResourceExhausted, "RATE_LIMITED", "too many requests"
 	switch d.Reason {
@@ -27,18 +27,18 @@ func refusal(d *guard.Decision) error {
 	case guard.ReasonAttempts:
 		reason, text = "TOO_MANY_ATTEMPTS", "too many attempts"
 	case guard.ReasonBudget, guard.ReasonPenalty, guard.ReasonTooLarge:
-		reason, text = "COST_EXCEEDED", "the budget is used up"
+		reason, text = "COST_EXCEEDED", "the budget is exhausted"
 	case guard.ReasonDenied:
-		code, reason, text = codes.PermissionDenied, "DENIED", "this client is not served"
+		code, reason, text = codes.PermissionDenied, "DENIED", "this client is denied"
 	case guard.ReasonChallenge:
-		code, reason, text = codes.PermissionDenied, "CHALLENGE_INVALID", "the challenge is not valid: ask for a new one"
+		code, reason, text = codes.PermissionDenied, "CHALLENGE_INVALID", "the challenge is not valid; request a new one"
 		if d.Challenge == "absent" {
 			reason, text = "CHALLENGE_REQUIRED", "the call needs a challenge"
 		}
 	}
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: domain, Metadata: map[string]string{"endpoint": d.Endpoint}}}
 	if d.RetryAfter > 0 {
-		text = fmt.Sprintf("%s: try again in %v", text, d.RetryAfter.Round(time.Millisecond))
+		text = fmt.Sprintf("%s; try again in %v", text, d.RetryAfter.Round(time.Millisecond))
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)})
 	}
 	if q := violations(d); q != nil {
@@ -47,7 +47,7 @@ func refusal(d *guard.Decision) error {
 	return with(code, text, details...)
 }
 
-// violations names the limits and budgets that refuse; nil where none does.
+// violations lists the limits and budgets that refuse; nil if none does.
 func violations(d *guard.Decision) *errdetails.QuotaFailure {
 	q := new(errdetails.QuotaFailure)
 	add := func(name string, waiting time.Duration, format string, args ...any) {
@@ -73,28 +73,30 @@ func violations(d *guard.Decision) *errdetails.QuotaFailure {
 	return q
 }
 
-// failure is the status of a call that could not be decided. What went wrong is for the hooks, not for the caller.
+// failure returns the status error for an undecided call. Clients do not see the cause; hooks do.
 func failure(err error) error {
 	switch {
 	case errors.Is(err, guard.ErrUnavailable):
-		return with(codes.Unavailable, "calls can not be counted right now",
+		return with(codes.Unavailable, "the rate limiter is not available",
 			&errdetails.ErrorInfo{Reason: "LIMITER_UNAVAILABLE", Domain: domain},
 			&errdetails.RetryInfo{RetryDelay: durationpb.New(unavailableFor)})
 	case errors.Is(err, fcall.ErrArgument):
-		return invalid(err)
+		return invalid("the challenge or cost of the call is out of bounds")
 	}
-	return with(codes.Internal, "the call could not be decided", &errdetails.ErrorInfo{Reason: "LIMITER_FAILED", Domain: domain})
+	return with(codes.Internal, "the rate limiter failed", &errdetails.ErrorInfo{Reason: "LIMITER_FAILED", Domain: domain})
 }
 
-// unavailableFor is how long a client waits when Redis does not answer.
+// unavailableFor is the retry delay while Redis does not answer.
 const unavailableFor = time.Second
 
 func unmatched() error {
-	return with(codes.Unimplemented, "the policy has no such method", &errdetails.ErrorInfo{Reason: "NOT_FOUND", Domain: domain})
+	return with(codes.Unimplemented, "the method is not in the policy", &errdetails.ErrorInfo{Reason: "NOT_FOUND", Domain: domain})
 }
 
-func invalid(error) error {
-	return with(codes.InvalidArgument, "the call can not be told apart", &errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: domain})
+const unidentified = "the client could not be identified"
+
+func invalid(text string) error {
+	return with(codes.InvalidArgument, text, &errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: domain})
 }
 
 func with(code codes.Code, text string, details ...protoadapt.MessageV1) error {

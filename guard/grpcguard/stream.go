@@ -25,17 +25,17 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	if d == nil && s.received == "" && s.sent == "" {
 		return handler(srv, stream)
 	}
-	if d == nil { // the policy does not name the method itself
+	if d == nil { // only messages of the method have endpoints
 		found, err := i.current().reader.Read(asRequest(ctx, method), nil)
 		if err != nil {
-			return invalid(err)
+			return invalid(unidentified)
 		}
 		s.who = &found
 		return s.end(handler(srv, s))
 	}
 	returned, code := false, codes.Unknown
 	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
-	defer func() { // also when the handler panics
+	defer func() { // also if the handler panics
 		d.FinishSoon(s.ctx, !s.began.Load() && (!returned || s.ctx.Err() != nil))
 		respond(s.ctx, d, code)
 	}()
@@ -52,15 +52,15 @@ func named(endpoint func(string) string, method string) string {
 	return endpoint(method)
 }
 
-// guarded is a stream whose context holds the decision, and whose messages may be counted.
+// guarded is a stream that carries the decision and counts messages.
 type guarded struct {
 	grpc.ServerStream
 	ctx            context.Context
 	interceptor    *Interceptor
 	method         string
 	who            *identity.Found
-	received, sent string      // the endpoints that messages are for; "" counts none
-	began          atomic.Bool // something was sent
+	received, sent string      // endpoints of messages; "" does not count them
+	began          atomic.Bool // the stream sent something
 	refused        atomic.Pointer[error]
 }
 
@@ -71,7 +71,7 @@ func (g *guarded) SendHeader(md metadata.MD) error {
 	return g.ServerStream.SendHeader(md)
 }
 
-// SendMsg decides about a message and sends it. After a refusal the stream sends nothing.
+// SendMsg sends a message if it is allowed. After a refusal the stream sends nothing.
 func (g *guarded) SendMsg(m any) error {
 	if err := g.admit(g.sent, m); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (g *guarded) SendMsg(m any) error {
 	return g.ServerStream.SendMsg(m)
 }
 
-// RecvMsg receives a message and decides about it. After a refusal the stream receives nothing.
+// RecvMsg receives a message if it is allowed. After a refusal the stream receives nothing.
 func (g *guarded) RecvMsg(m any) error {
 	if refused := g.refused.Load(); refused != nil {
 		return *refused
@@ -91,7 +91,7 @@ func (g *guarded) RecvMsg(m any) error {
 	return g.admit(g.received, m)
 }
 
-// admit decides about a message for an endpoint; the first refusal is that of the stream.
+// admit decides about a message. The first refusal applies to the rest of the stream.
 func (g *guarded) admit(endpoint string, message any) error {
 	if endpoint == "" {
 		return nil
@@ -109,11 +109,11 @@ func (g *guarded) admit(endpoint string, message any) error {
 		g.refused.CompareAndSwap(nil, &err)
 		return *g.refused.Load()
 	}
-	d.FinishSoon(g.ctx, false) // it counts as estimated
+	d.FinishSoon(g.ctx, false) // counts as estimated
 	return nil
 }
 
-// end is a handler's error, or the refusal that it did not pass on.
+// end returns the handler's error, or a refusal that the handler did not return.
 func (g *guarded) end(err error) error {
 	if refused := g.refused.Load(); refused != nil {
 		return *refused

@@ -27,9 +27,9 @@ func (f *fixture) talk(ctx context.Context, t *testing.T, key string) grpc.Clien
 	return s
 }
 
-// say sends a message and returns what its answer comes to.
+// say sends a message and returns the error of its answer.
 func say(s grpc.ClientStream) error {
-	_ = s.SendMsg(new(emptypb.Empty)) // the stream's end is told by RecvMsg
+	_ = s.SendMsg(new(emptypb.Empty)) // RecvMsg returns the stream's error
 	return s.RecvMsg(new(emptypb.Empty))
 }
 
@@ -66,7 +66,7 @@ endpoints:
 	}
 }
 
-// A refused message is not sent, and the stream's client reads why.
+// A refused message is not sent, and the client gets the status.
 func TestSent_countsByMessage(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		f := serveOn(t, rdb, `
@@ -98,8 +98,8 @@ endpoints:
 	})
 }
 
-// With Wait, the service's messages keep the pace of their limit.
-func TestSent_waitsForItsTurn(t *testing.T) {
+// With Wait, messages are sent at the pace of their limit.
+func TestSent_waitsUntilAllowed(t *testing.T) {
 	f := serve(t, `
 endpoints:
   - {name: talk, match: ["/chat.Chat/Talk"], unbounded: true}
@@ -116,13 +116,13 @@ endpoints:
 	select {
 	case err := <-answered:
 		t.Errorf("did not wait: %v", err)
-	case <-time.After(50 * time.Millisecond): // nothing to poll for: that it waits is that nothing comes
+	case <-time.After(50 * time.Millisecond): // waiting has nothing to poll for
 		hangUp()
 		<-answered
 	}
 }
 
-func TestMessages_withoutThemAStreamCountsOnce(t *testing.T) {
+func TestMessages_streamCountsOnceWithoutThem(t *testing.T) {
 	f := serve(t, `endpoints: [{name: talk, match: ["/chat.Chat/Talk"], limits: [{name: minute, limit: 1, window: 1m}]}]`, grpcguard.Options{}, nil)
 	s := f.talk(t.Context(), t, "ada")
 	for i := range 20 {
@@ -132,15 +132,15 @@ func TestMessages_withoutThemAStreamCountsOnce(t *testing.T) {
 	}
 }
 
-func TestMessages_anUnknownEndpointIsAnError(t *testing.T) {
+func TestMessages_unknownEndpointIsAnError(t *testing.T) {
 	f := serve(t, `endpoints: [{name: talk, match: ["/chat.Chat/Talk"], unbounded: true}]`, grpcguard.Options{Messages: func(string) string { return "none" }}, nil)
 	if err := say(f.talk(t.Context(), t, "ada")); status.Code(err) != codes.Internal {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A client that reads its answer and hangs up has had it.
-func TestBudget_aStreamThatWasAnsweredIsCharged(t *testing.T) {
+// The client reads an answer and disconnects.
+func TestBudget_answeredStreamIsCharged(t *testing.T) {
 	f := serve(t, `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
 endpoints: [{name: talk, match: ["/chat.Chat/Talk"], unbounded: true, cost: {estimate: "0.10"}}]`, grpcguard.Options{}, nil)

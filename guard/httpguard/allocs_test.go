@@ -12,10 +12,10 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// A writer is a response that nobody reads.
+// A writer discards the response.
 type writer http.Header
 
 func (w writer) Header() http.Header         { return http.Header(w) }
@@ -47,7 +47,7 @@ func TestHandler_allocations(t *testing.T) {
 	got := testing.AllocsPerRun(200, func() {
 		h.ServeHTTP(w, r)
 		if w["Ratelimit"] == nil {
-			t.Fatal("it has not been decided")
+			t.Fatal("the request was not decided")
 		}
 		clear(w)
 	})

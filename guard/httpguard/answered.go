@@ -10,16 +10,16 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// An answered is what a handler has answered so far: the status; 0 before an answer began, which is a status other than an informational
-// one, a byte of a body, a flush or a hijack.
+// answered holds the status of the response; 0 until it begins. A response begins with a status that is not informational, a byte of the
+// body, a flush or a hijack.
 type answered struct{ status atomic.Int32 }
 
 func (a *answered) began() bool { return a.status.Load() != 0 }
 
-// is notes the first status.
+// is stores the status, once.
 func (a *answered) is(status int) { a.status.CompareAndSwap(0, int32(status)) }
 
-// observe returns w with what will be answered. What w implements stays.
+// observe wraps w, keeps its optional interfaces, and returns the status of what is written to it.
 func observe(w http.ResponseWriter) (http.ResponseWriter, *answered) {
 	a := new(answered)
 	ok := func() { a.is(http.StatusOK) }

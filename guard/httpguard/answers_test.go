@@ -15,7 +15,7 @@ import (
 
 func guardOptions(deny int) guard.Options { return guard.Options{DenySize: deny} }
 
-func TestAnswers_ofEachReason(t *testing.T) {
+func TestResponse_ofEachReason(t *testing.T) {
 	const minute = `endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 10s}, limits: [{name: minute, limit: 1, window: 1m}]}]`
 	const money = `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}], hold: 24h, penalty: 48h}
@@ -40,56 +40,56 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`
 		want    answer
 	}{
 		"limit": {policy: minute, before: 1, want: answer{
-			Status: 429, Error: "rate_limited", Message: "Too many requests: try again in 60 seconds.", RetryAfter: "60", Seconds: 60, Context: 60,
+			Status: 429, Error: "rate_limited", Message: "Too many requests. Try again in 60 seconds.", RetryAfter: "60", Seconds: 60, Context: 60,
 			RateLimit: `"minute";r=0;t=60`, RateLimitPolicy: `"minute";q=1;w=60`, Violated: []string{"minute"}, Type: quota,
 		}},
 		"global": {policy: `
 limits: [{name: hour, limit: 10, window: 1h}, {name: all, by: all, limit: 1, window: 3m}]
 endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
-			Status: 429, Error: "rate_limited", Message: "Too many requests: try again in 3 minutes.", RetryAfter: "180", Seconds: 180, Context: 180,
+			Status: 429, Error: "rate_limited", Message: "Too many requests. Try again in 3 minutes.", RetryAfter: "180", Seconds: 180, Context: 180,
 			RateLimit: `"hour";r=9`, RateLimitPolicy: `"hour";q=10;w=3600`, Type: quota,
 		}},
 		"budget": {policy: strings.ReplaceAll(money, "%", "0.60"), before: 1, want: answer{
-			Status: 429, Error: "cost_exceeded", Message: "The budget is used up: try again in 24 hours.", RetryAfter: "86400", Seconds: 86400, Context: 86400,
+			Status: 429, Error: "cost_exceeded", Message: "The budget is exhausted. Try again in 24 hours.", RetryAfter: "86400", Seconds: 86400, Context: 86400,
 			Violated: []string{"day"}, Type: quota,
 		}},
 		"penalty": {policy: strings.ReplaceAll(money, "%", "0.60"), before: 1, handler: overspend, want: answer{
-			Status: 429, Error: "cost_exceeded", Message: "The budget is used up: try again in 2 days.", RetryAfter: "172800", Seconds: 172800, Context: 172800,
+			Status: 429, Error: "cost_exceeded", Message: "The budget is exhausted. Try again in 2 days.", RetryAfter: "172800", Seconds: 172800, Context: 172800,
 			Violated: []string{"day"}, Type: quota,
 		}},
 		"too large": {policy: strings.ReplaceAll(money, "%", "0.60"), options: httpguard.Options{Estimate: func(*http.Request) fcall.Micros { return 1_000_001 }}, want: answer{
 			Status: 429, Error: "cost_exceeded", Message: "The request costs more than the whole budget.", Violated: []string{"day"}, Type: quota,
 		}},
 		"attempts": {policy: abuse, before: 1, want: answer{
-			Status: 429, Error: "too_many_attempts", Message: "Too many attempts: try again in 5 minutes.", RetryAfter: "300", Seconds: 300, Context: 300, Type: quota,
+			Status: 429, Error: "too_many_attempts", Message: "Too many attempts. Try again in 5 minutes.", RetryAfter: "300", Seconds: 300, Context: 300, Type: quota,
 		}},
 		"blocked": {policy: abuse, before: 2, want: answer{
-			Status: 429, Error: "blocked", Message: "This client is blocked: try again in 5 minutes.", RetryAfter: "300", Seconds: 300, Context: 300, Type: quota,
+			Status: 429, Error: "blocked", Message: "This client is blocked. Try again in 5 minutes.", RetryAfter: "300", Seconds: 300, Context: 300, Type: quota,
 		}},
 		"denied": {policy: minute + "\n" + `overrides: {deny: ["key=bad"]}`, headers: []string{"X-API-Key", "bad"}, want: answer{
-			Status: 403, Error: "denied", Message: "This client is not served.",
+			Status: 403, Error: "denied", Message: "This client is denied.",
 		}},
 		"no challenge": {policy: challenge, want: answer{
 			Status: 403, Error: "challenge_required", Message: "The request needs a challenge.",
 		}},
 		"a wrong challenge": {policy: challenge, headers: []string{"X-Challenge", "abc"}, want: answer{
-			Status: 403, Error: "challenge_invalid", Message: "The challenge is not valid: ask for a new one.",
+			Status: 403, Error: "challenge_invalid", Message: "The challenge is not valid. Request a new one.",
 		}},
 		"a challenge that is too long": {policy: challenge, headers: []string{"X-Challenge", strings.Repeat("a", 129)}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The request's ID, challenge or cost is out of bounds.",
+			Status: 400, Error: "bad_request", Message: "The idempotency key, challenge or cost of the request is out of bounds.",
 		}},
 		"a weight that is too large": {policy: minute, options: httpguard.Options{Weight: func(*http.Request) int64 { return 1 << 62 }}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The request's ID, challenge or cost is out of bounds.",
+			Status: 400, Error: "bad_request", Message: "The idempotency key, challenge or cost of the request is out of bounds.",
 		}},
 		"two keys": {policy: minute, headers: []string{"X-API-Key", "ada", "X-API-Key", "bob"}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The request does not say clearly who it is from.",
+			Status: 400, Error: "bad_request", Message: "The client could not be identified.",
 		}},
 		"closed without Redis": {policy: "on_failure: closed\n" + minute, break_: func(t *testing.T, rdb *redis.Client) {
 			if err := rdb.Close(); err != nil {
 				t.Error(err)
 			}
 		}, want: answer{
-			Status: 503, Error: "limiter_unavailable", Message: "The service can not count requests right now: try again soon.", RetryAfter: "1", Seconds: 1, Context: 1, Type: capacity,
+			Status: 503, Error: "limiter_unavailable", Message: "The rate limiter is not available. Try again in 1 second.", RetryAfter: "1", Seconds: 1, Context: 1, Type: capacity,
 		}},
 		"open without Redis": {policy: "on_failure: open\n" + minute, before: 1, break_: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{Status: 200}},
 		"unreadable": {policy: minute, break_: func(t *testing.T, rdb *redis.Client) {
@@ -97,7 +97,7 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 				t.Error(err)
 			}
 		}, want: answer{
-			Status: 500, Error: "limiter_unreadable", Message: "The limiter's answer can not be read.",
+			Status: 500, Error: "limiter_unreadable", Message: "The rate limiter returned unreadable data.",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 	}
 }
 
-func TestAnswers_toHEADHaveNoBody(t *testing.T) {
+func TestResponse_toHEADHasNoBody(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["GET /"], limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{}, nil)
 	s.get(t)
@@ -130,7 +130,7 @@ func TestAnswers_toHEADHaveNoBody(t *testing.T) {
 	}
 }
 
-func TestAnswers_areTheServicesOwnOnRequest(t *testing.T) {
+func TestRefused_replacesTheResponse(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{
 		Refused: func(w http.ResponseWriter, _ *http.Request, p *httpguard.Problem) {
@@ -144,7 +144,7 @@ func TestAnswers_areTheServicesOwnOnRequest(t *testing.T) {
 	}
 }
 
-func TestRefused_whatItEditsIsNotRemembered(t *testing.T) {
+func TestRefused_editsDoNotReachTheCache(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`)
 	s := serveWith(t, rdb, p, guard.Options{}, httpguard.Options{Refused: func(w http.ResponseWriter, _ *http.Request, p *httpguard.Problem) {

@@ -17,7 +17,7 @@ const tenAnswers = `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
 endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "0.10"}}]`
 
-// overBoth runs a test over HTTP/1.1 and HTTP/2, against handlers that were given a budget for ten answers.
+// overBoth runs a test over HTTP/1.1 and HTTP/2, with a budget for ten responses.
 func overBoth(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, server *httptest.Server)) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -50,7 +50,7 @@ func overBoth(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, se
 	}
 }
 
-// answered sends a request, reads an answer's first line, and hangs up.
+// answered sends a request, reads the first line of the response, and disconnects.
 func answered(t *testing.T, server *httptest.Server) bool {
 	t.Helper()
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -73,8 +73,8 @@ func answered(t *testing.T, server *httptest.Server) bool {
 	return response.StatusCode == http.StatusOK && line == "hello\n"
 }
 
-// A client that reads the whole answer and hangs up before the handler returns has had it.
-func TestBudget_whoWasAnsweredIsCharged(t *testing.T) {
+// The client reads the whole response and disconnects before the handler returns.
+func TestBudget_answeredClientIsCharged(t *testing.T) {
 	for name, write := range map[string]func(http.ResponseWriter){
 		"written":  func(w http.ResponseWriter) { _, _ = w.Write([]byte("hello\n")) },
 		"a string": func(w http.ResponseWriter) { _, _ = io.WriteString(w, "hello\n") },
@@ -105,7 +105,7 @@ func TestBudget_whoWasAnsweredIsCharged(t *testing.T) {
 	}
 }
 
-func TestBudget_aHijackedConnectionIsCharged(t *testing.T) {
+func TestBudget_hijackedConnectionIsCharged(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, tenAnswers), httpguard.Options{}, func(w http.ResponseWriter, r *http.Request) {
 		conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -129,9 +129,9 @@ func TestBudget_aHijackedConnectionIsCharged(t *testing.T) {
 	}
 }
 
-func TestBudget_whoWasNotAnsweredIsGivenBack(t *testing.T) {
+func TestBudget_abandonedRequestIsRefunded(t *testing.T) {
 	overBoth(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusEarlyHints) // is no answer
+		w.WriteHeader(http.StatusEarlyHints) // does not begin the response
 		panic(http.ErrAbortHandler)
 	}, func(t *testing.T, server *httptest.Server) {
 		for range 20 {
@@ -145,7 +145,7 @@ func TestBudget_whoWasNotAnsweredIsGivenBack(t *testing.T) {
 				if err == nil {
 					_ = response.Body.Close()
 				}
-				return err != nil // it was aborted: refused requests have an answer
+				return err != nil // aborted: a refused request has a response
 			})
 		}
 	})

@@ -71,30 +71,30 @@ func TestCount_onlyResponsesThatCount(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.Client().Transport.(*http.Transport).DisableKeepAlives = true // else it asks again by itself
+			s.Client().Transport.(*http.Transport).DisableKeepAlives = true // else it retries by itself
 			for range 3 {
 				ask()
 			}
 			s.Server.Close()                        // waits for the handlers
-			if err := s.guard.Close(); err != nil { // waits for what is given back
+			if err := s.guard.Close(); err != nil { // waits for refunds
 				t.Fatal(err)
 			}
 			if n := taken(t, rdb, "key=ada", "login/failures", ratelimit.LimitKindSlidingLog, 5); n != 3*c.counted {
-				t.Errorf("%s: three requests have taken %d", c.password, n)
+				t.Errorf("%s: three requests were charged %d", c.password, n)
 			}
 		})
 	}
 }
 
-// 50 guesses at once: each is charged before it is answered, so no more than 5 are.
-func TestCount_fiftyGuessesAtOnce(t *testing.T) {
+// Each of 50 concurrent guesses is charged before its response, so at most 5 get one.
+func TestCount_concurrentGuesses(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, login), httpguard.Options{}, passwords)
 		expect(t, "wrong", map[int]int{401: 5, 429: 45}, s.atOnce(t, 50, func(int) []string { return []string{"X-API-Key", "ada"} }))
 		expect(t, "the right one, too late", map[int]int{429: 1}, s.atOnce(t, 1, func(int) []string { return []string{"X-API-Key", "ada", "X-Password", "right"} }))
 		for range 20 {
 			expect(t, "another account", map[int]int{204: 1}, s.atOnce(t, 1, func(int) []string { return []string{"X-API-Key", "bob", "X-Password", "right"} }))
-			eventually(t, "its success is given back", func() bool {
+			eventually(t, "its success is refunded", func() bool {
 				return taken(t, rdb, "key=bob", "login/failures", ratelimit.LimitKindSlidingLog, 5) == 0
 			})
 		}

@@ -1,21 +1,30 @@
-// Package httpguard puts a guard in front of a net/http handler. It works wherever a func(http.Handler) http.Handler does: chi, and by
-// their adapters gin and echo.
+// Package httpguard applies a guard to net/http handlers. It works with every router that takes a func(http.Handler) http.Handler, such as
+// chi, and with gin and echo through their adapters.
 //
-// Which endpoint of the policy a request is for is told by the endpoints' match patterns, or by [Middleware.For]. A path that a router
-// behind may read in several ways is held to the limits of every endpoint that it may mean. Who it is from is what the policy's identities
-// say, with the service's own code in [Options.Code]. An allowed request reaches the handler with its decision in the
-// context, see [FromContext]; what it reserved of a budget is settled by the handler, or else counts as estimated. It is given back only when
-// the handler panics, or the client has gone, before anything of an answer was written, flushed or hijacked.
+//	g, err := guard.New(rdb, limits, guard.Options{})
+//	...
+//	m, err := httpguard.New(g, httpguard.Options{})
+//	...
+//	http.ListenAndServe(":8080", m.Handler(mux))
 //
-// # Answers
+// The match patterns of the policy select the endpoint of a request; [Middleware.For] selects it in code. If routers may read a path in
+// several ways, the limits of every matching endpoint apply. The policy's identities, with [Options.Code], identify the client.
 //
-//	429  a limit, a budget or a block refuses: error rate_limited, cost_exceeded, too_many_attempts, blocked
-//	403  the policy denies the subject, or the challenge is missing or not valid: error denied, challenge_required, challenge_invalid
-//	503  Redis does not answer and a limit is closed: error limiter_unavailable; the request's own deadline has passed: timeout
-//	500  what Redis answered can not be read: error limiter_unreadable
-//	400  the request does not say clearly who it is from: error bad_request
+// A handler finds its decision with [FromContext] and settles the actual cost of the request. Otherwise the reservation counts as
+// estimated. The middleware refunds it if the handler panics or the client disconnects before the response begins.
 //
-// Each has an RFC 9457 problem body, `application/problem+json`, with error, message, retry_after_seconds (whole seconds, rounded
-// up) and context.retryAfter (the same), and Retry-After where waiting helps. RateLimit and RateLimit-Policy follow
-// draft-ietf-httpapi-ratelimit-headers-11: without global limits and shadow limits.
+// # Responses
+//
+//	429  a limit, budget or block refuses: rate_limited, cost_exceeded, too_many_attempts, blocked
+//	403  the policy denies the client, or the challenge is missing or not valid: denied, challenge_required, challenge_invalid
+//	503  failure mode closed: limiter_unavailable; the request's own deadline has passed: timeout
+//	500  Redis returned unreadable data: limiter_unreadable
+//	400  the client could not be identified, or an argument is out of bounds: bad_request
+//	404  no endpoint matches, and the policy has unmatched: refuse: not_found
+//
+// Each has an RFC 9457 body, application/problem+json, with error, message, retry_after_seconds (whole seconds, rounded up) and
+// context.retryAfter (the same), and Retry-After if waiting helps. RateLimit and RateLimit-Policy follow
+// draft-ietf-httpapi-ratelimit-headers-11. They never list global or shadow limits.
+//
+// A Middleware is safe for concurrent use.
 package httpguard

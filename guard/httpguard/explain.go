@@ -7,19 +7,19 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// An Explanation is how a middleware would read a request.
+// An Explanation describes how a middleware reads a request.
 type Explanation struct {
-	// Endpoint is what the request is for; "" where no endpoint matches.
+	// Endpoint is the endpoint of the request; "" if none matches.
 	Endpoint string
-	// Others are the endpoints that another reading of the path means: the request is held to them as well.
+	// Others are further endpoints that a router may serve the request as. Their limits apply as well.
 	Others []string
-	// Found is who the request is from.
+	// Found is the identities of the request.
 	Found identity.Found
-	// Guard is how it would be decided; nil where no endpoint matches.
+	// Guard is how guard would decide; nil if no endpoint matches.
 	Guard *guard.Explanation
 }
 
-// Explain says how a request would be decided. It sends nothing to Redis, and counts nothing.
+// Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*Explanation, error) {
 	routes := m.current()
 	endpoint, others := routes.endpoints(r)

@@ -4,30 +4,29 @@ import (
 	"net/http"
 
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/fields"
+	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
 )
 
-// Headers is a revision of the rate limit header fields, which are a draft still: Draft11, Draft06 or NoHeaders.
-type Headers = fields.Revision
+// Headers is a revision of the RateLimit header fields, an IETF draft: Draft11, Draft06 or NoHeaders.
+type Headers = ratelimitheader.Revision
 
 // The revisions.
 const (
-	// Draft11 is draft-ietf-httpapi-ratelimit-headers-11: RateLimit-Policy: "minute";q=10;w=60 and RateLimit: "minute";r=7;t=53, an
-	// item for each limit.
-	Draft11 = fields.Draft11
-	// Draft06 is draft-ietf-httpapi-ratelimit-headers-06: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, of the limit that
-	// has least left.
-	Draft06 = fields.Draft06
-	// NoHeaders writes none.
-	NoHeaders = fields.None
+	// Draft11 is draft-ietf-httpapi-ratelimit-headers-11. It lists each limit: RateLimit-Policy: "minute";q=10;w=60 and RateLimit:
+	// "minute";r=7;t=53.
+	Draft11 = ratelimitheader.Draft11
+	// Draft06 is draft-ietf-httpapi-ratelimit-headers-06: RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset of the tightest limit.
+	Draft06 = ratelimitheader.Draft06
+	// NoHeaders writes no fields.
+	NoHeaders = ratelimitheader.None
 )
 
-// writeHeaders writes the fields, spelled as net/http would: it brings another spelling to this one each time.
+// writeHeaders writes the RateLimit fields. It uses canonical names, so that net/http need not convert them.
 func (m *Middleware) writeHeaders(header http.Header, d *guard.Decision) {
 	switch m.options.Headers {
 	case Draft11:
-		if limits, policies := fields.Lists(d); limits != "" {
-			both := [2]string{limits, policies} // one allocation, and each its own
+		if limits, policies := ratelimitheader.Lists(d); limits != "" {
+			both := [2]string{limits, policies} // one allocation; each has its own capacity
 			header["Ratelimit"], header["Ratelimit-Policy"] = both[0:1:1], both[1:2:2]
 		}
 	case Draft06:
@@ -39,7 +38,7 @@ func (m *Middleware) writeHeaders(header http.Header, d *guard.Decision) {
 }
 
 func writeTightest(header http.Header, d *guard.Decision, prefix string) {
-	if limit, remaining, reset, ok := fields.Tightest(d); ok {
+	if limit, remaining, reset, ok := ratelimitheader.Tightest(d); ok {
 		header.Set(prefix+"Limit", limit)
 		header.Set(prefix+"Remaining", remaining)
 		header.Set(prefix+"Reset", reset)

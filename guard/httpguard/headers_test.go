@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
 
-// checkHeaders holds an answer to RFC 9651 and to draft-ietf-httpapi-ratelimit-headers-11.
+// checkHeaders checks a response against RFC 9651 and to draft-ietf-httpapi-ratelimit-headers-11.
 func checkHeaders(t *testing.T, h http.Header) {
 	t.Helper()
 	retry, waits := int64(-1), h.Get("Retry-After") != ""
@@ -41,7 +41,7 @@ func checkHeaders(t *testing.T, h http.Header) {
 			item, ok := member.(httpsfv.Item)
 			name, text := item.Value.(string)
 			if !ok || !text {
-				t.Errorf("%s: %q has an item that is no string", field, lines)
+				t.Errorf("%s: %q has an item that is not a string", field, lines)
 				continue
 			}
 			names[field] = append(names[field], name)
@@ -75,28 +75,28 @@ endpoints:
 `
 
 func TestHeaders_ofEachRevision(t *testing.T) {
-	type told map[string]string
+	type seen map[string]string
 	for name, c := range map[string]struct {
 		options httpguard.Options
-		want    []told // of the first, second and third request
+		want    []seen // of the first, second and third request
 	}{
-		"draft 11": {httpguard.Options{}, []told{
+		"draft 11": {httpguard.Options{}, []seen{
 			{"RateLimit": `"hour";r=99;t=7200, "minute";r=1;t=60, "rate";r=49;t=1`, "RateLimit-Policy": `"hour";q=100;w=3600, "minute";q=2;w=60, "rate";q=50;w=1`},
 			{"RateLimit": `"hour";r=98;t=7200, "minute";r=0;t=60, "rate";r=48;t=1`, "RateLimit-Policy": `"hour";q=100;w=3600, "minute";q=2;w=60, "rate";q=50;w=1`},
-			// What admits tells no t: Retry-After must not be earlier.
+			// Limits that admit have no t: Retry-After must not be earlier.
 			{"RateLimit": `"hour";r=98, "minute";r=0;t=60, "rate";r=48`, "RateLimit-Policy": `"hour";q=100;w=3600, "minute";q=2;w=60, "rate";q=50;w=1`, "Retry-After": "60"},
 		}},
-		"draft 6": {httpguard.Options{Headers: httpguard.Draft06}, []told{
+		"draft 6": {httpguard.Options{Headers: httpguard.Draft06}, []seen{
 			{"RateLimit-Limit": "2", "RateLimit-Remaining": "1", "RateLimit-Reset": "60"},
 			{"RateLimit-Limit": "2", "RateLimit-Remaining": "0", "RateLimit-Reset": "60"},
 			{"RateLimit-Limit": "2", "RateLimit-Remaining": "0", "RateLimit-Reset": "60", "Retry-After": "60"},
 		}},
-		"none but X": {httpguard.Options{Headers: httpguard.NoHeaders, XHeaders: true}, []told{
+		"none but X": {httpguard.Options{Headers: httpguard.NoHeaders, XHeaders: true}, []seen{
 			{"X-Ratelimit-Limit": "2", "X-Ratelimit-Remaining": "1", "X-Ratelimit-Reset": "60"},
 			{"X-Ratelimit-Limit": "2", "X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": "60"},
 			{"X-Ratelimit-Limit": "2", "X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": "60", "Retry-After": "60"},
 		}},
-		"none": {httpguard.Options{Headers: httpguard.NoHeaders}, []told{{}, {}, {"Retry-After": "60"}}},
+		"none": {httpguard.Options{Headers: httpguard.NoHeaders}, []seen{{}, {}, {"Retry-After": "60"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, _ := inProcess(t)
@@ -104,7 +104,7 @@ func TestHeaders_ofEachRevision(t *testing.T) {
 			for i, want := range c.want {
 				response, _ := s.ask(t, "GET /")
 				checkHeaders(t, response.Header)
-				got := told{}
+				got := seen{}
 				for field := range response.Header {
 					if low := strings.ToLower(field); strings.Contains(low, "ratelimit") || low == "retry-after" {
 						got[map[bool]string{true: strings.Replace(field, "Ratelimit", "RateLimit", 1), false: field}[!strings.HasPrefix(field, "X-")]] = response.Header.Get(field)
@@ -133,8 +133,8 @@ func TestHeaders_areRoundedUp(t *testing.T) {
 	}
 }
 
-// A refusal from memory tells what is left of the wait, not what it was.
-func TestHeaders_ofARememberedRefusalAge(t *testing.T) {
+// A cached refusal reports the remaining wait.
+func TestHeaders_ofACachedRefusalAge(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serveWith(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), guardOptions(1000), httpguard.Options{}, nil)
 	s.get(t)

@@ -26,8 +26,8 @@ endpoints:
     challenge: {payload: path}
 `
 
-// What no http.Client sends, and a proxy in the same process may hand on.
-func TestHostile_noValueReachesAResponseHeader(t *testing.T) {
+// No http.Client sends these values, but a proxy in the same process may.
+func TestHostile_responseHeadersNeverEchoValues(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, hostile), httpguard.Options{XHeaders: true}, nil)
 	known := []string{
@@ -66,7 +66,7 @@ func TestHostile_noValueReachesAResponseHeader(t *testing.T) {
 	}
 }
 
-func TestHostile_aMillionBytesOfHeaderAreTheServersToRefuse(t *testing.T) {
+func TestHostile_serverLimitsHeaderBytes(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, hostile), httpguard.Options{}, nil)
 	response, _ := s.ask(t, "GET /", "X-API-Key", strings.Repeat("x", 900<<10))
@@ -83,7 +83,7 @@ const oneEuro = `
 cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
 endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "0.25"}}]`
 
-// spent reads back what counts against a subject.
+// spent returns the cost counted for a subject.
 func spent(t *testing.T, s *service, c fcall.Caller, subject fcall.Subject) fcall.Micros {
 	t.Helper()
 	costs, err := cost.New(c, fcall.Options{Namespace: "guard"})
@@ -97,7 +97,7 @@ func spent(t *testing.T, s *service, c fcall.Caller, subject fcall.Subject) fcal
 	return peek.Limits[0].Spent
 }
 
-func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
+func TestHandlers_endTheReservationInAnyCase(t *testing.T) {
 	entered := make(chan struct{}, 1)
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -183,8 +183,8 @@ func TestHandlers_howeverTheyEndTheReservationEnds(t *testing.T) {
 	}
 }
 
-// A client that hangs up before there is a decision gets none, and takes nothing.
-func TestHandlers_aClientThatHasGoneIsNotServed(t *testing.T) {
+// A client that disconnects before the decision is not charged.
+func TestHandlers_disconnectedClientIsNotServed(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, oneEuro), httpguard.Options{}, func(http.ResponseWriter, *http.Request) { t.Error("served") })
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,12 +18,12 @@ import (
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
 
-// inProcess is a Redis inside the test and its clock, which stands still.
+// inProcess returns a client of an embedded server and its clock, which stands still.
 func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
 	t.Helper()
 	clock := embedded.NewManualClock(engines.Start)
@@ -33,14 +33,14 @@ func inProcess(t *testing.T) (*redis.Client, *embedded.ManualClock) {
 	return rdb, clock
 }
 
-// anyKey is a verifier that believes everything: the tests choose their subjects.
+// anyKey verifies every key, so that tests choose their subjects.
 type anyKey struct{}
 
 func (anyKey) Verify(_ context.Context, value string) (string, error) { return value, nil }
 
 var keys = policy.Code{Verifiers: map[string]identity.Verifier{"key": anyKey{}}}
 
-// parse reads a policy whose clients are API keys, see anyKey, and which gives a busy machine time.
+// parse returns a policy that identifies clients by API key, with a timeout for busy machines.
 func parse(t *testing.T, yaml string) *policy.Policy {
 	t.Helper()
 	p, err := policy.Parse("policy.yaml", []byte("version: 1\ntimeout: 20s\n"+clients+yaml))
@@ -93,7 +93,7 @@ func serveWith(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, g guar
 	return s
 }
 
-// An answer is what a client sees of a refusal.
+// An answer is a response as the client reads it.
 type answer struct {
 	Status           int
 	Error, Message   string
@@ -105,7 +105,7 @@ type answer struct {
 	Type             string
 }
 
-// ask sends a request; headers are pairs.
+// ask sends a request. headers are pairs of name and value.
 func (s *service) ask(t *testing.T, path string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	method, path, _ := strings.Cut(path, " ")
@@ -167,10 +167,10 @@ func read(t *testing.T, path string, s *service, headers ...string) answer {
 	return a
 }
 
-// quiet keeps what handlers of tests panic with out of the log.
+// quiet keeps panics of handlers out of the log.
 var quiet = log.New(io.Discard, "", 0)
 
-// eventually waits for what is done behind a request.
+// eventually waits for background work.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {

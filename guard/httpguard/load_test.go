@@ -19,7 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
 
-func TestServers_aBudgetIsReservedSettledCancelledAndAbandoned(t *testing.T) {
+func TestServers_budgetIsReservedSettledAndCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		entered, settle := make(chan struct{}), make(chan struct{})
 		s := serve(t, rdb, parse(t, oneEuro), httpguard.Options{}, func(_ http.ResponseWriter, r *http.Request) {
@@ -76,12 +76,12 @@ func TestServers_aBudgetIsReservedSettledCancelledAndAbandoned(t *testing.T) {
 		if _, err := s.Client().Do(r); err == nil { //nolint:bodyclose // there is none
 			t.Error("the handler has not panicked")
 		}
-		eventually(t, "what was abandoned is given back", func() bool { return spent(t, s, rdb, "key=ada") == 400_000 })
+		eventually(t, "the abandoned reservation is refunded", func() bool { return spent(t, s, rdb, "key=ada") == 400_000 })
 	})
 }
 
-// The window of the tier is over long before its block, by the servers' own clocks.
-func TestServers_aBlockOutlivesItsWindow(t *testing.T) {
+// The tier's window ends long before its block.
+func TestServers_blockOutlivesItsWindow(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
 abuse: {tiers: [{threshold: 3, window: 50ms, block: 1h}]}
@@ -105,7 +105,7 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`), httpguar
 	})
 }
 
-func TestServers_thePolicyIsReloadedUnderLoad(t *testing.T) {
+func TestServers_reloadUnderLoad(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		const yaml = `
 endpoints: [{name: %s, match: ["/"], limits: [{name: own, limit: 1000, window: 1h}]}]
@@ -137,11 +137,11 @@ limits: [{name: hour, kind: gcra, limit: %d, window: 1h}]`
 				t.Error(err)
 			}
 		}
-		eventually(t, "the last policy's limit is taken", func() bool { return s.get(t, "X-API-Key", "ada").Status == 429 })
+		eventually(t, "the limit of the last policy is used up", func() bool { return s.get(t, "X-API-Key", "ada").Status == 429 })
 		close(stop)
 		load.Wait()
 		if n := taken(t, rdb, "key=ada", "hour", ratelimit.LimitKindGCRA, 59); n != 59 {
-			t.Errorf("%d of 59 are taken", n)
+			t.Errorf("%d of 59 are used", n)
 		}
 		if passed.Load() > 59 {
 			t.Errorf("%d passed limits of 40 to 59", passed.Load())
@@ -149,8 +149,8 @@ limits: [{name: hour, kind: gcra, limit: %d, window: 1h}]`
 	})
 }
 
-// A hundred thousand refused subjects stay within what Options.DenySize says, and are forgotten in time.
-func TestDenyCache_staysWithinItsBounds(t *testing.T) {
+// A hundred thousand refused subjects stay within Options.DenySize.
+func TestCache_staysWithinDenySize(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := parse(t, `
 limits: [{name: hour, limit: 1, window: 1h}]
@@ -172,7 +172,7 @@ endpoints: [{name: chat, match: ["/"]}]`)
 				r.Header.Set("X-API-Key", fmt.Sprint("user", i))
 				s.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
 			}
-			if i%1000 == 999 { // what Redis, which is in this process, keeps is not the cache's
+			if i%1000 == 999 { // the embedded server shares the heap
 				if err := rdb.FlushDB(t.Context()).Err(); err != nil {
 					t.Fatal(err)
 				}

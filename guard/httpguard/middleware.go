@@ -11,45 +11,44 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/incoming"
+	"github.com/rlfunc/rlfunc/guard/internal/adapter"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// Options of a Middleware; the zero value is useful.
+// Options configures a Middleware. The zero value is useful.
 type Options struct {
-	// Code has the identities and verifiers that the policy leaves to the service. Defaults to none.
+	// Code provides the identities and verifiers that the policy leaves to Go code. Defaults to none.
 	Code policy.Code
-	// Identity says how keys are fetched, and hears of failures. Defaults to what package identity does.
+	// Identity configures how keys are fetched. Defaults to identity's own defaults.
 	Identity identity.Options
-	// Headers are the rate limit fields of an answer. Defaults to Draft11.
+	// Headers selects the RateLimit header fields. Defaults to Draft11.
 	Headers Headers
-	// XHeaders adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds), of the limit that has least left. Defaults to
-	// false.
+	// XHeaders adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds) of the tightest limit. Defaults to false.
 	XHeaders bool
-	// Estimate is what a request will cost. Defaults to the policy's estimate.
+	// Estimate returns the expected cost of a request. Defaults to the policy's estimate.
 	Estimate func(*http.Request) fcall.Micros
-	// Weight multiplies what a request takes of its limits. Defaults to 1.
+	// Weight multiplies the cost of a request for its limits. Defaults to 1.
 	Weight func(*http.Request) int64
-	// Wait makes requests wait for their turn, as long as their context lasts, in place of a refusal. Defaults to false.
+	// Wait delays a refused request until it may pass, as long as its context lasts; see guard.Wait. Defaults to false.
 	Wait bool
-	// Refused answers a request that is not let through; see Problem for what there is to tell. Defaults to the problem itself.
+	// Refused writes the response to a request that may not pass. Defaults to the problem itself.
 	Refused func(http.ResponseWriter, *http.Request, *Problem)
 }
 
-// A Middleware guards handlers. It is safe for concurrent use.
+// A Middleware applies a guard to HTTP handlers. It is safe for concurrent use.
 type Middleware struct {
 	guard   *guard.Guard
 	options Options
-	routes  atomic.Pointer[routes] // of the policy that held last
+	routes  atomic.Pointer[routes] // of the policy at the last request
 }
 
-// New returns a middleware.
+// New returns a middleware that follows the guard's policy.
 func New(g *guard.Guard, o Options) (*Middleware, error) {
 	if g == nil {
 		return nil, errors.New("new http middleware: guard must not be nil")
 	}
 	if o.Headers < Draft11 || o.Headers > NoHeaders {
-		return nil, fmt.Errorf("new http middleware: there are no Headers %d", o.Headers)
+		return nil, fmt.Errorf("new http middleware: invalid Headers %d: use Draft11, Draft06 or NoHeaders", o.Headers)
 	}
 	m := &Middleware{guard: g, options: o}
 	r, err := m.compile(g.Policy())
@@ -67,7 +66,7 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 	return m, nil
 }
 
-// Handler guards the requests that the endpoints' match patterns name; all others pass as they are.
+// Handler guards requests that an endpoint of the policy matches. Others pass, unless the policy has unmatched: refuse.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +76,7 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 		case endpoint != nil:
 			m.serve(w, r, next, routes, endpoint, others, guarded)
 		case routes.policy.Unmatched == policy.UnmatchedRefuse:
-			m.refuse(w, r, &Problem{Status: http.StatusNotFound, Error: "not_found", Message: "There is nothing at this address."})
+			m.refuse(w, r, &Problem{Status: http.StatusNotFound, Error: "not_found", Message: "The service has nothing at this path."})
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -85,8 +84,8 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return guarded
 }
 
-// For guards a handler as one endpoint of the policy, whatever its match patterns are. An endpoint that the policy does not name
-// answers 500: check with Policy().Endpoint.
+// For guards a handler as one endpoint of the policy, whatever patterns the endpoint has. If the policy does not have the endpoint, it
+// answers 500; check with Policy().Endpoint.
 func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
@@ -101,17 +100,17 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 	return guarded
 }
 
-// serve decides about a request for an endpoint; again is for one whose policy was replaced meanwhile.
+// serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, e *policy.Endpoint, others []string, again http.HandlerFunc) {
 	who, err := routes.reader.Read(r, routes.wildcard(r, e))
 	if err != nil {
-		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The request does not say clearly who it is from.", Cause: err})
+		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The client could not be identified.", Cause: err})
 		return
 	}
 	d, err := m.decide(r.Context(), m.request(r, routes.policy, e, others, &who))
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		panic(http.ErrAbortHandler) // nobody reads an answer
+		panic(http.ErrAbortHandler) // the client disconnected
 	case errors.Is(err, guard.ErrEndpoint) && routes.policy != m.guard.Policy():
 		again(w, r)
 		return
@@ -122,7 +121,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	m.writeHeaders(w.Header(), d)
 	if !d.Allowed {
 		if m.options.Refused != nil {
-			d = d.Clone() // it may be edited
+			d = d.Clone() // Refused may edit it
 		}
 		m.refuse(w, r, problemFor(d))
 		return
@@ -134,7 +133,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	w, answer := observe(w)
 	returned := false
-	defer func() { // also when the handler panics
+	defer func() { // also if the handler panics
 		d.FinishSoon(ctx, !answer.began() && (!returned || ctx.Err() != nil))
 		if returned {
 			answer.is(http.StatusOK) // net/http writes it
@@ -153,7 +152,7 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 }
 
 func (m *Middleware) request(r *http.Request, p *policy.Policy, e *policy.Endpoint, others []string, who *identity.Found) guard.Request {
-	call := incoming.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
+	call := adapter.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
 	req := call.Request(p, e, others, who)
 	if m.options.Estimate != nil {
 		req.Estimate = m.options.Estimate(r)
@@ -166,7 +165,7 @@ func (m *Middleware) request(r *http.Request, p *policy.Policy, e *policy.Endpoi
 
 type contextKey struct{}
 
-// FromContext returns the decision that let a request through, to settle what it reserved; nil outside of a guarded handler.
+// FromContext returns the decision of a request in its handler, to settle its reservation. It returns nil outside of a guarded handler.
 func FromContext(ctx context.Context) *guard.Decision {
 	d, _ := ctx.Value(contextKey{}).(*guard.Decision)
 	return d

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/fields"
+	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
 )
 
 // Problem types of draft-ietf-httpapi-ratelimit-headers-11, section 7.
@@ -20,20 +20,20 @@ const (
 	reducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 )
 
-// A Problem is why a request is not let through: the body of its answer, after RFC 9457.
+// A Problem is the response to a request that may not pass, as an RFC 9457 body.
 type Problem struct {
 	Type    string
 	Status  int
-	Error   string // "rate_limited", see the package's documentation
-	Message string // for people
-	// RetryAfter is how long waiting helps: 5.987654 s, told as 6. 0 where it does not.
+	Error   string // such as "rate_limited"; see the package documentation
+	Message string // a sentence for people
+	// RetryAfter is how long the client must wait, for example 5.987654 s; the response says 6. It is 0 if waiting does not help.
 	RetryAfter time.Duration
-	Violated   []string        // names of the limits and budgets that refuse
-	Decision   *guard.Decision // nil without one
-	Cause      error           // what went wrong, never told to the client
+	Violated   []string        // names of limits and budgets that refuse
+	Decision   *guard.Decision // nil if there is none
+	Cause      error           // never sent to the client
 }
 
-// problemFor is the problem of a refusal.
+// problemFor returns the problem of a refusal.
 func problemFor(d *guard.Decision) *Problem {
 	p := &Problem{Type: quotaExceeded, Status: http.StatusTooManyRequests, RetryAfter: d.RetryAfter, Decision: d}
 	switch d.Reason {
@@ -42,13 +42,13 @@ func problemFor(d *guard.Decision) *Problem {
 	case guard.ReasonAttempts:
 		p.Error, p.Message = "too_many_attempts", "Too many attempts"
 	case guard.ReasonBudget, guard.ReasonPenalty:
-		p.Error, p.Message = "cost_exceeded", "The budget is used up"
+		p.Error, p.Message = "cost_exceeded", "The budget is exhausted"
 	case guard.ReasonTooLarge:
 		p.Error, p.Message = "cost_exceeded", "The request costs more than the whole budget"
 	case guard.ReasonDenied:
-		return &Problem{Status: http.StatusForbidden, Error: "denied", Message: "This client is not served.", Decision: d}
+		return &Problem{Status: http.StatusForbidden, Error: "denied", Message: "This client is denied.", Decision: d}
 	case guard.ReasonChallenge:
-		p = &Problem{Status: http.StatusForbidden, Error: "challenge_invalid", Message: "The challenge is not valid: ask for a new one.", Decision: d}
+		p = &Problem{Status: http.StatusForbidden, Error: "challenge_invalid", Message: "The challenge is not valid. Request a new one.", Decision: d}
 		if d.Challenge == "absent" {
 			p.Error, p.Message = "challenge_required", "The request needs a challenge."
 		}
@@ -57,7 +57,7 @@ func problemFor(d *guard.Decision) *Problem {
 		p.Error, p.Message = "rate_limited", "Too many requests"
 	}
 	if p.RetryAfter > 0 {
-		p.Message += fmt.Sprintf(": try again in %s.", inWords(fields.Seconds(p.RetryAfter)))
+		p.Message += fmt.Sprintf(". Try again in %s.", inWords(ratelimitheader.Seconds(p.RetryAfter)))
 	} else {
 		p.Message += "."
 	}
@@ -74,26 +74,26 @@ func problemFor(d *guard.Decision) *Problem {
 	return p
 }
 
-// problemOf is the problem of an error.
+// problemOf returns the problem of an error.
 func problemOf(err error) *Problem {
-	p := &Problem{Status: http.StatusInternalServerError, Error: "limiter_failed", Message: "The request could not be decided.", Cause: err}
+	p := &Problem{Status: http.StatusInternalServerError, Error: "limiter_failed", Message: "The rate limiter failed.", Cause: err}
 	switch {
 	case errors.Is(err, guard.ErrUnavailable):
-		p.Type, p.Status, p.Error, p.Message = reducedCapacity, http.StatusServiceUnavailable, "limiter_unavailable", "The service can not count requests right now: try again soon."
+		p.Type, p.Status, p.Error, p.Message = reducedCapacity, http.StatusServiceUnavailable, "limiter_unavailable", "The rate limiter is not available. Try again in 1 second."
 		p.RetryAfter = time.Second
-	case errors.Is(err, context.DeadlineExceeded): // the request's own
-		p.Status, p.Error, p.Message = http.StatusServiceUnavailable, "timeout", "The request's time is over."
+	case errors.Is(err, context.DeadlineExceeded): // of the request itself
+		p.Status, p.Error, p.Message = http.StatusServiceUnavailable, "timeout", "The deadline of the request has passed."
 	case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
-		p.Error, p.Message = "limiter_unreadable", "The limiter's answer can not be read."
+		p.Error, p.Message = "limiter_unreadable", "The rate limiter returned unreadable data."
 	case errors.Is(err, fcall.ErrArgument):
-		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", "The request's ID, challenge or cost is out of bounds."
+		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", "The idempotency key, challenge or cost of the request is out of bounds."
 	}
 	return p
 }
 
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(fields.Seconds(p.RetryAfter), 10))
+		w.Header().Set("Retry-After", strconv.FormatInt(ratelimitheader.Seconds(p.RetryAfter), 10))
 	}
 	if m.options.Refused != nil {
 		m.options.Refused(w, r, p)
@@ -102,7 +102,7 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) 
 	p.ServeHTTP(w, r)
 }
 
-// ServeHTTP answers with the problem.
+// ServeHTTP writes the problem as the response.
 func (p *Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
@@ -110,11 +110,11 @@ func (p *Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
-		_ = json.NewEncoder(w).Encode(p) // the client may have gone
+		_ = json.NewEncoder(w).Encode(p) // fails if the client disconnected
 	}
 }
 
-// MarshalJSON writes the body of RFC 9457.
+// MarshalJSON returns the RFC 9457 body.
 func (p *Problem) MarshalJSON() ([]byte, error) {
 	body := struct {
 		Type     string   `json:"type"`
@@ -131,7 +131,7 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 		body.Type = "about:blank"
 	}
 	if p.RetryAfter > 0 {
-		s := fields.Seconds(p.RetryAfter)
+		s := ratelimitheader.Seconds(p.RetryAfter)
 		body.Seconds, body.Context = &s, &waiting{s}
 	}
 	return json.Marshal(body)

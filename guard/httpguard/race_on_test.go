@@ -3,8 +3,8 @@
 package httpguard_test
 
 const (
-	// subjects are fewer under the race detector, where each takes milliseconds.
+	// subjects is smaller under the race detector, where each takes milliseconds.
 	subjects = 5000
-	// mostAllocations are more, as it takes some itself.
+	// mostAllocations includes the allocations of the race detector.
 	mostAllocations = 30
 )

@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/readings"
+	"github.com/rlfunc/rlfunc/guard/internal/pathnorm"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// routes are what one policy says about requests.
+// routes maps requests to the endpoints of one policy.
 type routes struct {
 	policy    *policy.Policy
-	mux       *http.ServeMux // nil when no endpoint has patterns
+	mux       *http.ServeMux // nil if no endpoint has patterns
 	patterns  map[string]*policy.Endpoint
 	hosts     bool // some pattern has a host
 	reader    *identity.Reader
@@ -31,7 +31,7 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 		e := &p.Endpoints[i]
 		for _, pattern := range e.Match {
 			if strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*") {
-				continue // of gRPC
+				continue // a gRPC pattern
 			}
 			if r.mux == nil {
 				r.mux = http.NewServeMux()
@@ -53,7 +53,7 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 	return r, err
 }
 
-// handle adds a pattern. ServeMux panics where one is not valid, or is the same as another.
+// handle adds a pattern. It returns the error that ServeMux panics with for an invalid or duplicate pattern.
 func handle(mux *http.ServeMux, pattern string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -64,7 +64,7 @@ func handle(mux *http.ServeMux, pattern string) (err error) {
 	return nil
 }
 
-// current returns the routes of the policy that holds now. The guard takes no policy that can not be compiled, see New.
+// current returns the routes of the current policy. New's check ensures that each policy compiles.
 func (m *Middleware) current() *routes {
 	had, p := m.routes.Load(), m.guard.Policy()
 	if had.policy == p {
@@ -75,15 +75,15 @@ func (m *Middleware) current() *routes {
 		return had
 	}
 	if m.routes.CompareAndSwap(had, r) {
-		_ = had.close() // it reads on, with the keys of then
+		_ = had.close() // requests in progress keep reading with its last keys
 	} else {
 		_ = r.close()
 	}
 	return r
 }
 
-// endpoints returns what a request is for: the endpoint that its path matches, and those that another reading of the path does. None
-// of them is a way around the others. names has those behind the first.
+// endpoints returns the endpoint that a request matches, and the names of others that it matches if a router reads its path differently.
+// Limits of all of them apply, so no spelling avoids a limit.
 func (r *routes) endpoints(req *http.Request) (first *policy.Endpoint, names []string) {
 	if r.mux == nil {
 		return nil, nil
@@ -92,12 +92,12 @@ func (r *routes) endpoints(req *http.Request) (first *policy.Endpoint, names []s
 	if r.policy.Paths.Case == policy.CaseFold {
 		escaped, decoded = strings.ToLower(escaped), strings.ToLower(decoded)
 	}
-	if escaped == req.URL.Path && escaped == decoded && readings.Plain(escaped) && (!r.hosts || isPlainHost(req.Host)) {
+	if escaped == req.URL.Path && escaped == decoded && pathnorm.IsPlain(escaped) && (!r.hosts || isPlainHost(req.Host)) {
 		return r.patterns[r.match(req)], nil
 	}
 	probe, u := *req, *req.URL
 	probe.URL, probe.Host = &u, hostOf(req.Host)
-	for _, p := range readings.Of(escaped, decoded) {
+	for _, p := range pathnorm.Variants(escaped, decoded) {
 		path, err := url.PathUnescape(p)
 		if err != nil {
 			continue
@@ -119,7 +119,7 @@ func (r *routes) match(req *http.Request) string {
 	return pattern
 }
 
-// hostOf is a host as patterns have it: in lower case, without a port and a final dot.
+// hostOf returns a host in lower case without port and final dot, as in patterns.
 func hostOf(host string) string {
 	if name, port, err := net.SplitHostPort(host); err == nil && port != "" {
 		host = name
@@ -128,7 +128,7 @@ func hostOf(host string) string {
 	return strings.ToLower(host)
 }
 
-// isPlainHost reports whether hostOf would change nothing but the port, which a ServeMux leaves out by itself.
+// isPlainHost reports whether hostOf changes only the port, which ServeMux ignores.
 func isPlainHost(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; 'A' <= c && c <= 'Z' || c == '[' || c == '.' && (i == len(host)-1 || host[i+1] == ':') {
@@ -138,7 +138,7 @@ func isPlainHost(host string) bool {
 	return true
 }
 
-// parts are a pattern's method with the blanks behind it, its host and its path.
+// parts splits a pattern into its method with the blanks after it, its host and its path.
 func parts(pattern string) (method, host, path string) {
 	rest := pattern
 	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
@@ -148,7 +148,7 @@ func parts(pattern string) (method, host, path string) {
 	return method, rest[:slash], rest[slash:]
 }
 
-// folded is a pattern in lower case but for its method and the names of its wildcards, as far as routes compares them so.
+// folded returns a pattern with its host, and if path is set its path, in lower case. Wildcard names stay.
 func folded(pattern string, path bool) string {
 	method, host, p := parts(pattern)
 	if path {

@@ -14,8 +14,8 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// What a path is held to, in every way that a router behind may read it.
-func TestRoutes_noPathIsAWayAround(t *testing.T) {
+// A path counts for every endpoint that a router may match it to.
+func TestRoutes_noSpellingAvoidsALimit(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, `
 endpoints:
@@ -80,7 +80,7 @@ endpoints:
 	} {
 		method, path, _ := strings.Cut(c.request, " ")
 		r := httptest.NewRequest(method, path, nil)
-		if method == http.MethodConnect { // as a gateway hands it on
+		if method == http.MethodConnect { // as a gateway forwards it
 			r = httptest.NewRequest(http.MethodGet, path, nil)
 			r.Method = method
 		}
@@ -128,7 +128,7 @@ func TestRoutes_unmatchedIsRefused(t *testing.T) {
 	}
 }
 
-func TestRoutes_forIsOneEndpoint(t *testing.T) {
+func TestRoutes_forServesOneEndpoint(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{}, nil)
 	for name, want := range map[string][2]int{"chat": {200, 429}, "chta": {500, 500}} {
@@ -150,7 +150,7 @@ func TestRoutes_forIsOneEndpoint(t *testing.T) {
 	}
 }
 
-func TestRoutes_followThePolicy(t *testing.T) {
+func TestRoutes_reloadWithThePolicy(t *testing.T) {
 	rdb, _ := inProcess(t)
 	one := `endpoints: [{name: old, match: ["/old"], limits: [{name: minute, limit: 1, window: 1m}]}]`
 	two := `endpoints: [{name: new, match: ["/new"], limits: [{name: minute, limit: 1, window: 1m}]}]`
@@ -174,14 +174,14 @@ func TestRoutes_followThePolicy(t *testing.T) {
 	signed := parse(t, two)
 	signed.Identities["own"] = policy.Identity{Func: true}
 	if err := s.guard.SetPolicy(signed); err == nil || !strings.Contains(err.Error(), `set Funcs["own"]`) {
-		t.Errorf("a policy that asks for code that is not there: %v", err)
+		t.Errorf("a policy with missing code: %v", err)
 	}
 	if new := statuses("/new"); new != [2]int{429, 429} {
-		t.Errorf("after a policy that was not taken %v", new)
+		t.Errorf("after a rejected policy %v", new)
 	}
 }
 
-func TestNew_refusesWhatItCannotDo(t *testing.T) {
+func TestNew_rejectsInvalidOptions(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g, err := guard.New(rdb, parse(t, `endpoints: [{name: old, match: ["/old"], unbounded: true}]`), guard.Options{})
 	if err != nil {
@@ -207,8 +207,8 @@ func TestNew_refusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// The clock of Redis stands still, so a turn never comes unless it is moved.
-func TestWait_waitsForATurnAsLongAsTheClientDoes(t *testing.T) {
+// The embedded clock stands still, so the request passes only after Advance.
+func TestWait_waitsUntilTheRequestMayPass(t *testing.T) {
 	rdb, clock := inProcess(t)
 	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: tick, limit: 1, window: 20ms}]}]`), httpguard.Options{Wait: true}, nil)
 	s.get(t)
@@ -217,7 +217,7 @@ func TestWait_waitsForATurnAsLongAsTheClientDoes(t *testing.T) {
 	select {
 	case a := <-waited:
 		t.Fatalf("did not wait: %+v", a)
-	case <-time.After(50 * time.Millisecond): // nothing to poll for: that it waits is that nothing comes
+	case <-time.After(50 * time.Millisecond): // waiting has nothing to poll for
 	}
 	clock.Advance(20 * time.Millisecond)
 	if a := <-waited; a.Status != 200 {
@@ -225,7 +225,7 @@ func TestWait_waitsForATurnAsLongAsTheClientDoes(t *testing.T) {
 	}
 }
 
-func TestWait_aRequestsOwnDeadlineEndsIt(t *testing.T) {
+func TestWait_endsAtTheDeadline(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{Wait: true}, nil)
 	late := httptest.NewServer(http.TimeoutHandler(s.middleware.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -235,6 +235,6 @@ func TestWait_aRequestsOwnDeadlineEndsIt(t *testing.T) {
 	s.get(t)
 	s.Server.URL, late.URL = late.URL, s.Server.URL
 	if a := s.get(t); a.Status != 429 || a.RetryAfter != "60" {
-		t.Errorf("a turn in a minute, for 10 s: %+v", a)
+		t.Errorf("passes in a minute, deadline in 10 s: %+v", a)
 	}
 }

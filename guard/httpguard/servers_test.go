@@ -14,10 +14,10 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// onEach runs a scenario on each engine. Windows are hours: a real clock does not reach their end.
+// onEach runs a scenario on each engine. Windows are hours, so that none ends on a real clock.
 func onEach(t *testing.T, scenario func(t *testing.T, rdb *redis.Client)) {
 	t.Helper()
 	for _, e := range engines.All(t) {
@@ -25,7 +25,7 @@ func onEach(t *testing.T, scenario func(t *testing.T, rdb *redis.Client)) {
 	}
 }
 
-// atOnce sends n requests at the same time and counts the answers; headers are those of the i-th.
+// atOnce sends n concurrent requests and counts their statuses. headers returns those of request i.
 func (s *service) atOnce(t *testing.T, n int, headers func(i int) []string) map[int]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -54,7 +54,7 @@ func expect(t *testing.T, what string, want, got map[int]int) {
 	}
 }
 
-// taken reads back how much of a limit is taken.
+// taken returns the used part of a limit.
 func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, kind ratelimit.LimitKind, limit int64) int64 {
 	t.Helper()
 	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "guard"})
@@ -72,27 +72,27 @@ func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, 
 
 const tenAnHour = `endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 1h, repeats: 8}, limits: [{name: hour, limit: 10, window: 1h}]}]`
 
-// repeated are requests of one key, each with an ID of its own.
+// repeated returns headers of one key, with an ID for each request.
 func repeated(id func(i int) string) func(i int) []string {
 	return func(i int) []string { return []string{"X-API-Key", "ada", "Idempotency-Key", id(i)} }
 }
 
 func number(i int) string { return "c" + string(rune('A'+i)) }
 
-func TestServers_fiftyAtOnceOfOneKey(t *testing.T) {
+func TestServers_concurrentRequestsOfOneKey(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{}, nil)
 		expect(t, "with one ID", map[int]int{200: 9}, s.atOnce(t, 9, repeated(func(int) string { return "one" })))
 		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 1 {
-			t.Errorf("one receipt has taken %d", n)
+			t.Errorf("one receipt was charged %d", n)
 		}
 		expect(t, "with fifty more", map[int]int{200: 9, 429: 41}, s.atOnce(t, 50, repeated(number)))
 		expect(t, "the first again, repeated as often as it may be", map[int]int{429: 2}, s.atOnce(t, 2, repeated(func(int) string { return "one" })))
 	})
 }
 
-// A connection is cut after the request was served; the client asks again with the same receipt.
-func TestServers_aRetryAfterACutConnectionCostsOne(t *testing.T) {
+// The connection breaks after the response; the client retries with the same receipt.
+func TestServers_retryAfterACutConnectionIsChargedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		var mu sync.Mutex
 		served := 0
@@ -103,11 +103,11 @@ func TestServers_aRetryAfterACutConnectionCostsOne(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 		})
-		s.Client().Transport.(*http.Transport).DisableKeepAlives = true // else it asks again by itself
+		s.Client().Transport.(*http.Transport).DisableKeepAlives = true // else it retries by itself
 		for range 3 {
 			key := fcall.NewToken()
 			for attempt := range 2 {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, http.NoBody)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -123,7 +123,7 @@ func TestServers_aRetryAfterACutConnectionCostsOne(t *testing.T) {
 			}
 		}
 		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 3 {
-			t.Errorf("three requests, each sent twice, have taken %d", n)
+			t.Errorf("three requests, each sent twice, were charged %d", n)
 		}
 	})
 }
@@ -143,7 +143,7 @@ func TestServers_neighboursShareASlash64(t *testing.T) {
 	})
 }
 
-func TestServers_nothingLeaks(t *testing.T) {
+func TestServers_refusalsAreRefunded(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
 limits: [{name: all, by: all, kind: fixed_window, limit: 30, window: 1h}]
@@ -162,7 +162,7 @@ endpoints:
 		if got[200]+got[429] != 100 || got[200] > 30 || got[200] < 1 {
 			t.Errorf("statuses are %v", got)
 		}
-		if err := s.guard.Close(); err != nil { // waits for what is given back
+		if err := s.guard.Close(); err != nil { // waits for refunds
 			t.Fatal(err)
 		}
 		long, wide := int64(0), int64(0)
@@ -172,12 +172,12 @@ endpoints:
 		}
 		all := taken(t, rdb, "global/all", "all", ratelimit.LimitKindFixedWindow, 30)
 		if want := int64(got[200]); long != want || wide != want || all != want {
-			t.Errorf("%d were admitted; taken are %d, %d, and %d of the global limit", want, long, wide, all)
+			t.Errorf("%d were admitted; used are %d, %d, and %d of the global limit", want, long, wide, all)
 		}
 	})
 }
 
-func TestServers_aGlobalLimitCountsDuplicates(t *testing.T) {
+func TestServers_globalLimitCountsDuplicates(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
 limits: [{name: all, by: all, limit: 30, window: 1h}]
@@ -186,7 +186,7 @@ limits: [{name: all, by: all, limit: 30, window: 1h}]
 	})
 }
 
-func TestServers_aRefusedHourDoesNotEatTheMinute(t *testing.T) {
+func TestServers_refusalByOneLimitChargesNoOther(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
 endpoints:
@@ -196,12 +196,12 @@ endpoints:
 `), httpguard.Options{}, nil)
 		expect(t, "at once", map[int]int{200: 3, 429: 47}, s.atOnce(t, 50, func(int) []string { return []string{"X-API-Key", "ada"} }))
 		if n := taken(t, rdb, "key=ada", "chat/minute", ratelimit.LimitKindGCRA, 10); n != 3 {
-			t.Errorf("%d of the minute are taken", n)
+			t.Errorf("%d of the minute are used", n)
 		}
 	})
 }
 
-func TestServers_fiftyAtOnceConsumeOneChallenge(t *testing.T) {
+func TestServers_challengeIsConsumedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, `
 endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 1h, repeats: 8}, limits: [{name: hour, limit: 10, window: 1h}], challenge: {required: true, payload: path}}]
@@ -231,7 +231,7 @@ endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, fo
 			tokens = append(tokens, issue("key=bob", "/"))
 		}
 		expect(t, "fifty of them", map[int]int{200: 10, 429: 40}, s.atOnce(t, 50, func(i int) []string { return []string{"X-API-Key", "bob", "X-Challenge", tokens[i]} }))
-		// What was refused by the limit has not used its challenge up.
+		// A refusal by the limit does not consume the challenge.
 		unused := 0
 		for _, token := range tokens {
 			peek, err := challenges.Peek(t.Context(), challenge.PeekParams{Bucket: "key=bob", Token: token})

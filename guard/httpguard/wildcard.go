@@ -8,8 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// wildcard returns what reads the wildcards of the pattern that leads a request to an endpoint: the segment of the path in their place,
-// decoded.
+// wildcard returns a function that reads path wildcards of the endpoint's pattern, decoded. It returns nil if no identity needs one.
 func (r *routes) wildcard(req *http.Request, e *policy.Endpoint) func(string) string {
 	if !r.wildcards {
 		return nil
@@ -20,13 +19,13 @@ func (r *routes) wildcard(req *http.Request, e *policy.Endpoint) func(string) st
 		}
 		_, pattern := r.mux.Handler(req)
 		if r.patterns[pattern] != e {
-			return req.PathValue(name) // of the router that the guard stands behind
+			return req.PathValue(name) // of the router before the guard
 		}
 		return segment(pattern, req.URL.EscapedPath(), name)
 	}
 }
 
-// segment is the part of a path in the place of a pattern's wildcard.
+// segment returns the part of a path that a wildcard of the pattern matches.
 func segment(pattern, path, name string) string {
 	_, _, pattern = parts(pattern)
 	for {

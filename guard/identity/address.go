@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// proxies are the peers whose header of addresses counts.
+// proxies are the trusted peers and their forwarded header.
 type proxies struct {
 	trusted   []netip.Prefix
 	header    string
-	forwarded bool // the header is Forwarded
+	forwarded bool // the header is Forwarded (RFC 7239)
 }
 
-// client returns the client's address: the peer's, or where that is a trusted proxy, the last hop of the header that is
-// not one. A hop that cannot be read ends the search at the proxy that added it. The zero Addr is a peer without an
-// address, on a Unix socket.
+// client returns the client's address: the peer's, or behind a trusted proxy the last hop of the header that is not a trusted
+// proxy. An invalid hop ends the search at the proxy that added it. The zero Addr means a peer without an address, such as a
+// Unix socket.
 func (p *proxies) client(r *http.Request) netip.Addr {
 	addr, ok := parseHop(r.RemoteAddr)
 	if !ok {
@@ -24,7 +24,7 @@ func (p *proxies) client(r *http.Request) netip.Addr {
 	if lines := r.Header[p.header]; len(lines) > 0 && p.trusts(addr) {
 		addr = p.behind(addr, lines)
 	}
-	return carried(addr)
+	return embeddedIPv4(addr)
 }
 
 // behind walks from a trusted proxy towards the client, over all lines of the header from the last to the first.
@@ -56,7 +56,7 @@ func (p *proxies) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// appendAddress appends an address, or the prefix of it that its neighbors share: 203.0.113.7, 2001:db8::/64.
+// appendAddress appends an address, or its prefix if that is shorter: 203.0.113.7, 2001:db8::/64.
 func appendAddress(to []byte, addr netip.Addr, v4, v6 int) []byte {
 	bits := v6
 	if addr.Is4() {
@@ -68,11 +68,11 @@ func appendAddress(to []byte, addr netip.Addr, v4, v6 int) []byte {
 	return netip.PrefixFrom(addr, bits).Masked().AppendTo(to)
 }
 
-// parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:80, ::1, [::1], [::1]:443. It drops a zone, and
-// IPv4 mapped into IPv6 is IPv4.
+// parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:80, ::1, [::1], [::1]:443. It drops the zone and
+// converts IPv4-mapped IPv6 to IPv4.
 func parseHop(text string) (netip.Addr, bool) {
-	const longest = 128 // an address with a zone and a port, generously
-	if text == "" || len(text) > longest {
+	const maxHop = 128 // more than an address with a zone and a port
+	if text == "" || len(text) > maxHop {
 		return netip.Addr{}, false
 	}
 	bracketed := text[0] == '['
@@ -95,7 +95,7 @@ func parseHop(text string) (netip.Addr, bool) {
 	return addr.WithZone("").Unmap(), true
 }
 
-// isPort accepts nothing, or a colon and up to five digits.
+// isPort accepts "", or a colon and one to five digits.
 func isPort(text string) bool {
 	if text == "" {
 		return true

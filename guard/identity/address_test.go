@@ -112,7 +112,7 @@ func TestClient_prefixes(t *testing.T) {
 	}
 }
 
-func TestClient_aPeerWithoutAnAddress(t *testing.T) {
+func TestClient_peerWithoutAddress(t *testing.T) {
 	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
 	for _, peer := range []string{"", "@", "/run/http.sock", "1.2.3.4:http"} {
 		got, err := r.Read(&http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": {"203.0.113.7"}}}, nil)
@@ -122,8 +122,8 @@ func TestClient_aPeerWithoutAnAddress(t *testing.T) {
 	}
 }
 
-// Spellings of one IPv4 client, and neighbors of these spellings that are IPv6.
-func TestClient_carriedIPv4(t *testing.T) {
+// IPv6 forms of one IPv4 client, and similar addresses that stay IPv6.
+func TestClient_embeddedIPv4(t *testing.T) {
 	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
 	for address, subject := range map[string]string{
 		"203.0.113.7":            "203.0.113.7",
@@ -145,7 +145,7 @@ func TestClient_carriedIPv4(t *testing.T) {
 		want(t, r, address+" as the peer", "X-Forwarded-For", net.JoinHostPort(address, "1"), subject, nil)
 		want(t, r, address+" behind a proxy", "X-Forwarded-For", "10.0.0.1:1", subject, []string{address})
 	}
-	// A spelling of a proxy is a client, whose header does not count.
+	// An IPv6 form of a proxy's address is a client, whose header does not count.
 	want(t, r, "NAT64 of a proxy", "X-Forwarded-For", "[64:ff9b::10.0.0.1]:1", "10.0.0.1", []string{"1.1.1.1"})
 	want(t, r, "NAT64 of a proxy as a hop", "X-Forwarded-For", "10.0.0.1:1", "10.0.0.2", []string{"1.1.1.1, 64:ff9b::10.0.0.2"})
 }

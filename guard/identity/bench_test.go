@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// reads are what a service asks for often; allocs is the bound of one Read.
+// reads are frequent requests; allocs is the most allocations of one Read.
 func reads(t testing.TB) []struct {
 	name   string
 	reader *Reader

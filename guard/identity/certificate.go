@@ -11,16 +11,15 @@ import (
 // A CertificatePart is a part of a client certificate.
 type CertificatePart string
 
-// The parts of a client certificate. Where it has several DNS names or URIs, the first is the subject.
+// The parts of a client certificate. If it has several DNS names or URIs, the first is the subject.
 const (
 	CertificateSHA256     CertificatePart = "sha256"      // SHA-256 of the certificate, 64 hexadecimal digits
 	CertificateCommonName CertificatePart = "common_name" // common name of the certificate's subject
 	CertificateDNS        CertificatePart = "dns"         // DNS names, in lower case and without a final dot
-	CertificateURI        CertificatePart = "uri"         // URIs, as of SPIFFE
+	CertificateURI        CertificatePart = "uri"         // URIs, such as SPIFFE IDs
 )
 
-// certificate returns the values of a part of the client certificate. A certificate that the server did not verify has
-// none.
+// certificate returns the values of a part of the client certificate, or nil if the server did not verify it.
 func certificate(state *tls.ConnectionState, part CertificatePart) []string {
 	if state == nil || len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return nil

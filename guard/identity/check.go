@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +15,7 @@ const (
 	maxSourceName = 256 // bytes of the name of a header, cookie, parameter, wildcard or claim
 )
 
-// Check returns an error if New refuses the options or an identity. It reads no file and no URL.
+// Check returns the error that New would return for invalid options or identities. It reads neither files nor URLs.
 func Check(o Options, identities ...Config) error {
 	if _, err := o.complete(); err != nil {
 		return fmt.Errorf("identity: %w", err)
@@ -23,10 +24,10 @@ func Check(o Options, identities ...Config) error {
 	return err
 }
 
-// complete returns identities with defaults and canonical names, checked.
+// complete checks identities and returns them with defaults and canonical names.
 func complete(identities []Config) ([]Config, error) {
 	if len(identities) > maxIdentities {
-		return nil, fmt.Errorf("identity: at most %d identities, got %d", maxIdentities, len(identities))
+		return nil, fmt.Errorf("identity: must have at most %d identities, got %d", maxIdentities, len(identities))
 	}
 	done := slices.Clone(identities)
 	fingerprint := ""
@@ -43,7 +44,7 @@ func complete(identities []Config) ([]Config, error) {
 		}
 		if c.Fingerprint != "" {
 			if fingerprint != "" {
-				return nil, fmt.Errorf("identity %s: only one identity can be a fingerprint, and %s is one", c.Name, fingerprint)
+				return nil, fmt.Errorf("identity %s: must be the only fingerprint: identity %s has one, too", c.Name, fingerprint)
 			}
 			fingerprint = c.Name
 		}
@@ -56,15 +57,15 @@ func (c *Config) complete() error {
 		return err
 	}
 	if c.Verify != nil && c.Header == "" && c.Cookie == "" && c.Query == "" && c.Fingerprint == "" {
-		return errors.New("invalid Verify: it is for Header, Cookie, Query and Fingerprint")
+		return errors.New("Verify applies only to Header, Cookie, Query and Fingerprint")
 	}
 	if !c.Address && (c.IPv4Prefix != 0 || c.IPv6Prefix != 0) {
-		return errors.New("invalid IPv4Prefix or IPv6Prefix: they are for Address")
+		return errors.New("IPv4Prefix and IPv6Prefix apply only to Address")
 	}
-	if err := prefix(&c.IPv4Prefix, "IPv4Prefix", 32, 32); err != nil {
+	if err := completePrefix(&c.IPv4Prefix, "IPv4Prefix", 32, 32); err != nil {
 		return err
 	}
-	if err := prefix(&c.IPv6Prefix, "IPv6Prefix", 64, 128); err != nil {
+	if err := completePrefix(&c.IPv6Prefix, "IPv6Prefix", 64, 128); err != nil {
 		return err
 	}
 	if err := c.completeNames(); err != nil {
@@ -105,62 +106,60 @@ func (c *Config) checkSource() error {
 	}
 	switch len(sources) {
 	case 0:
-		return errors.New("no source: set one of Address, Header, Cookie, Query, Path, Fingerprint, JWT, Certificate and Func")
+		return errors.New("has no source: set Address, Header, Cookie, Query, Path, Fingerprint, JWT, Certificate or Func")
 	case 1:
 		return nil
 	}
-	return fmt.Errorf("exactly one source is allowed, got %s", strings.Join(sources, " and "))
+	return fmt.Errorf("must have one source, got %s", strings.Join(sources, " and "))
 }
 
 func (c *Config) completeNames() error {
-	if err := header(&c.Header, "Header"); err != nil {
+	if err := completeHeader(&c.Header, "Header"); err != nil {
 		return err
 	}
-	if err := header(&c.Fingerprint, "Fingerprint"); err != nil {
+	if err := completeHeader(&c.Fingerprint, "Fingerprint"); err != nil {
 		return err
 	}
 	if c.Verify == nil && (c.Header == "Authorization" || c.Header == "Proxy-Authorization") {
-		return fmt.Errorf("invalid Header %s: it holds a secret; use JWT, or set Verify", c.Header)
+		return fmt.Errorf("header %s holds a secret: use JWT, or set Verify", c.Header)
 	}
-	if err := cookie(c.Cookie, "Cookie"); err != nil {
+	if err := checkCookie(c.Cookie, "Cookie"); err != nil {
 		return err
 	}
 	for _, source := range []struct{ field, name string }{{"Query", c.Query}, {"Path", c.Path}} {
-		if len(source.name) > maxSourceName || !readable(source.name) {
-			return fmt.Errorf("%s: a name has at most %d printable bytes, got %.40q", source.field, maxSourceName, source.name)
+		if len(source.name) > maxSourceName || !printable(source.name) {
+			return fmt.Errorf("%s must have at most %d printable bytes, got %.40q", source.field, maxSourceName, source.name)
 		}
 	}
 	return nil
 }
 
-// header checks the name of a header and makes it canonical.
-func header(name *string, field string) error {
+// completeHeader checks the name of a header and makes it canonical.
+func completeHeader(name *string, field string) error {
 	if *name == "" {
 		return nil
 	}
 	if len(*name) > maxSourceName || !isToken(*name) {
-		return fmt.Errorf("%s: invalid header name %.40q", field, *name)
+		return fmt.Errorf("%s must be a header name, got %.40q", field, *name)
 	}
 	switch *name = http.CanonicalHeaderKey(*name); *name {
 	case "Host":
-		return fmt.Errorf("%s: the host is not a header here: match it in an endpoint's pattern", field)
+		return fmt.Errorf("%s must not be Host: match the host in an endpoint's pattern", field)
 	case "Cookie":
-		return fmt.Errorf("%s: use Cookie for one of the cookies", field)
+		return fmt.Errorf("%s must not be Cookie: set Cookie to a cookie's name", field)
 	}
 	return nil
 }
 
-func cookie(name, field string) error {
+func checkCookie(name, field string) error {
 	if name != "" && (len(name) > maxSourceName || !isToken(name)) {
-		return fmt.Errorf("%s: invalid cookie name %.40q", field, name)
+		return fmt.Errorf("%s must be a cookie name, got %.40q", field, name)
 	}
 	return nil
 }
 
-func prefix(bits *int, field string, absent, most int) error {
-	if *bits == 0 {
-		*bits = absent
-	}
+func completePrefix(bits *int, field string, byDefault, most int) error {
+	*bits = cmp.Or(*bits, byDefault)
 	if *bits < 1 || *bits > most {
 		return fmt.Errorf("%s must be 1 to %d, got %d", field, most, *bits)
 	}

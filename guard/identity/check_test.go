@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestNew_refusesIdentities(t *testing.T) {
+func TestNew_rejectsIdentities(t *testing.T) {
 	named := func(c Config) Config { c.Name = "user"; return c }
 	token := func(j JWT) Config { return named(Config{JWT: &j}) }
 	const missing = "/nowhere/jwks.json"
@@ -20,35 +20,35 @@ func TestNew_refusesIdentities(t *testing.T) {
 		`identity: name of identity 0 must be 1 to 32 of the characters a-z 0-9 _ -, got "` + strings.Repeat("a", 33) + `"`: {
 			Name: strings.Repeat("a", 33), Address: true,
 		},
-		"no source: set one of Address, Header, Cookie, Query, Path, Fingerprint, JWT, Certificate and Func": named(Config{}),
-		"exactly one source is allowed, got Address and Header":                                              named(Config{Address: true, Header: "A"}),
-		"exactly one source is allowed, got Cookie and Query and Path":                                       named(Config{Path: "a", Cookie: "a", Query: "a"}),
-		"invalid Verify: it is for Header, Cookie, Query and Fingerprint":                                    named(Config{Address: true, Verify: accepting{}}),
-		"invalid IPv4Prefix or IPv6Prefix: they are for Address":                                             named(Config{Header: "A", IPv6Prefix: 64}),
-		"IPv4Prefix must be 1 to 32, got 33":                                                                 named(Config{Address: true, IPv4Prefix: 33}),
-		"IPv6Prefix must be 1 to 128, got -1":                                                                named(Config{Address: true, IPv6Prefix: -1}),
-		`Header: invalid header name "X Key"`:                                                                named(Config{Header: "X Key"}),
-		`Header: invalid header name "X-Kéy"`:                                                                named(Config{Header: "X-Kéy"}),
-		"Header: the host is not a header here: match it in an endpoint's pattern":                           named(Config{Header: "host"}),
-		"Header: use Cookie for one of the cookies":                                                          named(Config{Header: "cookie"}),
-		"invalid Header Authorization: it holds a secret; use JWT, or set Verify":                            named(Config{Header: "authorization"}),
-		`Fingerprint: invalid header name "a\nb"`:                                                            named(Config{Fingerprint: "a\nb"}),
-		`Cookie: invalid cookie name "a=b"`:                                                                  named(Config{Cookie: "a=b"}),
-		`Query: a name has at most 256 printable bytes, got "a\u200b"`:                                       named(Config{Query: "a\u200b"}),
-		`invalid Certificate "serial": use sha256, common_name, dns or uri`:                                  named(Config{Certificate: "serial"}),
-		"JWT: set Header or Cookie, not both":                                                                token(JWT{Header: "A", Cookie: "b", Keys: missing}),
-		`JWT.Header: invalid header name "A B"`:                                                              token(JWT{Header: "A B", Keys: missing}),
-		"JWT.Claim has at most 256 bytes, got 257":                                                           token(JWT{Claim: strings.Repeat("c", 257), Keys: missing}),
-		"JWT.Leeway must be 0 to 10m0s, got 10m0.000000001s":                                                 token(JWT{Leeway: 10*time.Minute + 1, Keys: missing}),
-		"JWT.Leeway must be 0 to 10m0s, got -1s":                                                             token(JWT{Leeway: -time.Second, Keys: missing}),
-		"JWT.Keys: give a file or an https URL":                                                              token(JWT{}),
-		"JWT.Keys: a URL of keys must be https, got http://id.example":                                       token(JWT{Keys: "http://id.example/jwks"}),
-		"JWT.Keys: a URL of keys must be https, got ftp://127.0.0.1":                                         token(JWT{Keys: "ftp://127.0.0.1/jwks"}),
-		"JWT.Keys: a URL of keys must be https, got http://127.0.0.1.evil.example":                           token(JWT{Keys: "http://127.0.0.1.evil.example/jwks"}),
-		"JWT.Keys: a URL of keys has a host":                                                                 token(JWT{Keys: "file:///etc/jwks"}),
-		"JWT.Keys: a URL of keys has no user and no password":                                                token(JWT{Keys: "https://me:secret@id.example/jwks"}),
-		"JWT.Keys: invalid URL":                                                                              token(JWT{Keys: "https://me:secret@id.exa mple/%zz"}),
-		"JWT.Keys: stat /nowhere/jwks.json: no such file or directory":                                       token(JWT{Keys: missing}),
+		"has no source: set Address, Header, Cookie, Query, Path, Fingerprint, JWT, Certificate or Func": named(Config{}),
+		"must have one source, got Address and Header":                                                   named(Config{Address: true, Header: "A"}),
+		"must have one source, got Cookie and Query and Path":                                            named(Config{Path: "a", Cookie: "a", Query: "a"}),
+		"Verify applies only to Header, Cookie, Query and Fingerprint":                                   named(Config{Address: true, Verify: accepting{}}),
+		"IPv4Prefix and IPv6Prefix apply only to Address":                                                named(Config{Header: "A", IPv6Prefix: 64}),
+		"IPv4Prefix must be 1 to 32, got 33":                                                             named(Config{Address: true, IPv4Prefix: 33}),
+		"IPv6Prefix must be 1 to 128, got -1":                                                            named(Config{Address: true, IPv6Prefix: -1}),
+		`Header must be a header name, got "X Key"`:                                                      named(Config{Header: "X Key"}),
+		`Header must be a header name, got "X-Kéy"`:                                                      named(Config{Header: "X-Kéy"}),
+		"Header must not be Host: match the host in an endpoint's pattern":                               named(Config{Header: "host"}),
+		"Header must not be Cookie: set Cookie to a cookie's name":                                       named(Config{Header: "cookie"}),
+		"header Authorization holds a secret: use JWT, or set Verify":                                    named(Config{Header: "authorization"}),
+		`Fingerprint must be a header name, got "a\nb"`:                                                  named(Config{Fingerprint: "a\nb"}),
+		`Cookie must be a cookie name, got "a=b"`:                                                        named(Config{Cookie: "a=b"}),
+		`Query must have at most 256 printable bytes, got "a\u200b"`:                                     named(Config{Query: "a\u200b"}),
+		`invalid Certificate "serial": use sha256, common_name, dns or uri`:                              named(Config{Certificate: "serial"}),
+		"JWT: set Header or Cookie, not both":                                                            token(JWT{Header: "A", Cookie: "b", Keys: missing}),
+		`JWT.Header must be a header name, got "A B"`:                                                    token(JWT{Header: "A B", Keys: missing}),
+		"JWT.Claim must have at most 256 bytes, got 257":                                                 token(JWT{Claim: strings.Repeat("c", 257), Keys: missing}),
+		"JWT.Leeway must be 0 to 10m0s, got 10m0.000000001s":                                             token(JWT{Leeway: 10*time.Minute + 1, Keys: missing}),
+		"JWT.Leeway must be 0 to 10m0s, got -1s":                                                         token(JWT{Leeway: -time.Second, Keys: missing}),
+		"JWT.Keys must be a file or an https URL":                                                        token(JWT{}),
+		"JWT.Keys must be an https URL, got http://id.example":                                           token(JWT{Keys: "http://id.example/jwks"}),
+		"JWT.Keys must be an https URL, got ftp://127.0.0.1":                                             token(JWT{Keys: "ftp://127.0.0.1/jwks"}),
+		"JWT.Keys must be an https URL, got http://127.0.0.1.evil.example":                               token(JWT{Keys: "http://127.0.0.1.evil.example/jwks"}),
+		"JWT.Keys must be a URL with a host":                                                             token(JWT{Keys: "file:///etc/jwks"}),
+		"JWT.Keys must be a URL without user and password":                                               token(JWT{Keys: "https://me:secret@id.example/jwks"}),
+		"JWT.Keys must be a valid URL":                                                                   token(JWT{Keys: "https://me:secret@id.exa mple/%zz"}),
+		"JWT.Keys: stat /nowhere/jwks.json: no such file or directory":                                   token(JWT{Keys: missing}),
 	} {
 		if !strings.HasPrefix(want, "identity: ") {
 			want = "identity user: " + want
@@ -63,7 +63,7 @@ func TestNew_refusesIdentities(t *testing.T) {
 	}
 }
 
-func TestNew_refusesSets(t *testing.T) {
+func TestNew_rejectsSets(t *testing.T) {
 	var many []Config
 	for i := range 17 {
 		many = append(many, Config{Name: fmt.Sprint(i), Address: true})
@@ -72,9 +72,9 @@ func TestNew_refusesSets(t *testing.T) {
 		t.Error(err)
 	}
 	for want, set := range map[string][]Config{
-		"identity: at most 16 identities, got 17":                          many,
-		"identity a: duplicate name":                                       {{Name: "a", Address: true}, {Name: "b", Address: true}, {Name: "a", Header: "A"}},
-		"identity b: only one identity can be a fingerprint, and a is one": {{Name: "a", Fingerprint: "A"}, {Name: "b", Fingerprint: "B"}},
+		"identity: must have at most 16 identities, got 17":                 many,
+		"identity a: duplicate name":                                        {{Name: "a", Address: true}, {Name: "b", Address: true}, {Name: "a", Header: "A"}},
+		"identity b: must be the only fingerprint: identity a has one, too": {{Name: "a", Fingerprint: "A"}, {Name: "b", Fingerprint: "B"}},
 	} {
 		if _, err := New(Options{}, set...); err == nil || err.Error() != want {
 			t.Errorf("want %s, got %v", want, err)
@@ -82,12 +82,12 @@ func TestNew_refusesSets(t *testing.T) {
 	}
 }
 
-func TestNew_refusesOptions(t *testing.T) {
+func TestNew_rejectsOptions(t *testing.T) {
 	for want, o := range map[string]Options{
-		`identity: invalid ForwardedHeader "X Forwarded"`:                     {ForwardedHeader: "X Forwarded"},
-		"identity: invalid TrustedProxies[1]: use netip.ParsePrefix":          {TrustedProxies: []netip.Prefix{trusted[0], {}}},
-		"identity: KeyRefresh must be 1m0s to 24h0m0s, got 59s":               {KeyRefresh: 59 * time.Second},
-		"identity: KeyRefresh must be 1m0s to 24h0m0s, got 24h0m0.000000001s": {KeyRefresh: 24*time.Hour + 1},
+		`identity: ForwardedHeader must be a header name, got "X Forwarded"`:        {ForwardedHeader: "X Forwarded"},
+		"identity: TrustedProxies[1] must be a valid prefix: use netip.ParsePrefix": {TrustedProxies: []netip.Prefix{trusted[0], {}}},
+		"identity: KeyRefresh must be 1m0s to 24h0m0s, got 59s":                     {KeyRefresh: 59 * time.Second},
+		"identity: KeyRefresh must be 1m0s to 24h0m0s, got 24h0m0.000000001s":       {KeyRefresh: 24*time.Hour + 1},
 	} {
 		if _, err := New(o); err == nil || err.Error() != want {
 			t.Errorf("want %s, got %v", want, err)
@@ -95,7 +95,7 @@ func TestNew_refusesOptions(t *testing.T) {
 	}
 }
 
-// New keeps what it was given as it was, and does not see later changes to it.
+// New neither changes its arguments nor sees later changes to them.
 func TestNew_copiesItsArguments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jwks.json")
 	write(t, path, jwks(t, jwk(rsaKey, "r1")), 0)

@@ -8,52 +8,50 @@ import (
 // A Config is one named identity. It has exactly one source: Address, Header, Cookie, Query, Path, Fingerprint, JWT,
 // Certificate or Func.
 type Config struct {
-	// Name begins the identity's subjects: user of user=42. It has 1 to 32 of the characters a-z 0-9 _ -.
+	// Name begins the identity's subjects, such as user in user=42. It has 1 to 32 of the characters a-z 0-9 _ -. Required.
 	Name string
 
-	// Address makes the client's address the identity: of the peer, or of the client behind trusted proxies. A request over
-	// a Unix socket has none.
+	// Address makes the client's address the identity: that of the peer, or of the client behind trusted proxies. A request over
+	// a Unix socket has none. Defaults to false.
 	Address bool
-	// IPv4Prefix is how many bits of an IPv4 address are one client, 1 to 32. Defaults to 32.
+	// IPv4Prefix is the number of bits of an IPv4 address that make a subject, 1 to 32. Defaults to 32.
 	IPv4Prefix int
-	// IPv6Prefix is how many bits of an IPv6 address are one client, 1 to 128. Defaults to 64.
+	// IPv6Prefix is the number of bits of an IPv6 address that make a subject, 1 to 128. Defaults to 64.
 	IPv6Prefix int
 
-	// Header is the name of a header that holds the identity. A comma list in one line is one value.
+	// Header is the name of a header that holds the identity. A comma-separated list in one line is one value. Defaults to none.
 	Header string
-	// Cookie is the name of a cookie that holds the identity.
+	// Cookie is the name of a cookie that holds the identity. Defaults to none.
 	Cookie string
-	// Query is the name of a parameter of the URL that holds the identity.
+	// Query is the name of a query parameter that holds the identity. Defaults to none.
 	Query string
-	// Path is the name of a wildcard in the endpoint's pattern.
+	// Path is the name of a wildcard in the endpoint's pattern. Defaults to none.
 	Path string
 	// Fingerprint is the name of a header that holds fp:<challenge>:<stable hash>. The identity is the stable hash, or the
-	// whole value if it has another form.
+	// whole value if it has another form. Defaults to none.
 	Fingerprint string
-	// JWT reads a claim of a signed token.
+	// JWT reads a claim of a signed token. Defaults to none.
 	JWT *JWT
-	// Certificate reads a part of the client certificate that the server verified.
+	// Certificate reads a part of the client certificate that the server verified. Defaults to none.
 	Certificate CertificatePart
-	// Func is the service's own code.
+	// Func reads the identity with the service's own code. Defaults to none.
 	Func Func
 
 	// Verify verifies the values of Header, Cookie, Query or Fingerprint. Defaults to none: the identity is claimed.
 	Verify Verifier
 }
 
-// A Func returns the value of an identity. ErrNone and an empty value mean that the request lacks the identity; any other
-// error fails the request. It must be safe for concurrent use.
+// A Func returns the value of an identity. ErrNone or an empty value means that the request lacks the identity; any other
+// error fails the request. A Func must be safe for concurrent use.
 type Func func(*http.Request) (value string, err error)
 
-// A Verifier verifies values. Verify returns what the subject holds, or an error if the value is not genuine. The
-// request then lacks the identity, whatever the error is. Verify must be safe for concurrent use.
-//
-// [Digests] and [HMAC] are verifiers.
+// A Verifier verifies values. Verify returns the value for the subject, or an error if value is not genuine. After any error,
+// the request lacks the identity. Verify must be safe for concurrent use. [Digests] and [HMAC] are verifiers.
 type Verifier interface {
 	Verify(ctx context.Context, value string) (subject string, err error)
 }
 
-// Verified reports whether a client cannot choose the value of the identity.
+// Verified reports whether clients cannot choose the value of the identity.
 func (c *Config) Verified() bool {
 	return c.Address || c.JWT != nil || c.Certificate != "" || c.Func != nil || c.Verify != nil
 }

@@ -9,35 +9,35 @@ import (
 	"sync/atomic"
 )
 
-// ErrUnknown is the error of a value whose digest is not in the file.
-var ErrUnknown = errors.New("the value is not known")
+// ErrUnknown means that the digest of a value is not in the file.
+var ErrUnknown = errors.New("unknown value")
 
 // Digests verifies API keys by a file of their SHA-256 digests. Each line is `<sha256 in 64 hexadecimal digits> [name]`; a
 // line that begins with # is a comment. The subject holds the name, or the first 32 digits if there is none. Several keys
-// may share a name, so that a client can change its key without a gap.
+// can share a name, so that a client can change its key without downtime.
 //
 //	printf %s "$KEY" | sha256sum
 //
-// Keys must be random, of 128 bits at least: a digest does not protect a value that can be guessed.
+// Keys must have at least 128 random bits: a digest does not protect a value that can be guessed.
 //
-// A [Reader] that has Digests as its Verify reads the file again within 2 s after a change. Replace the file by renaming
-// another over it, so that no reader sees half of it. Digests is safe for concurrent use.
+// A [Reader] with Digests as Verify reloads the file within 2 s after a change. To replace the file atomically, rename
+// another file over it. Digests is safe for concurrent use.
 type Digests struct {
 	file
 	names atomic.Pointer[map[[sha256.Size]byte]string]
 }
 
-// NewDigests reads a file of at most 16 MiB.
+// NewDigests reads a file of digests, at most 16 MiB.
 func NewDigests(path string) (*Digests, error) {
 	d := &Digests{}
-	d.file = file{path: path, most: maxFile, apply: d.parse}
+	d.file = file{path: path, max: maxFile, apply: d.parse}
 	if err := d.load(); err != nil {
 		return nil, fmt.Errorf("read digests: %w", err)
 	}
 	return d, nil
 }
 
-// Verify returns the name of a value whose digest is in the file; else ErrUnknown.
+// Verify returns the name of a value whose digest is in the file, or ErrUnknown.
 func (d *Digests) Verify(_ context.Context, value string) (string, error) {
 	digest := sha256.Sum256([]byte(value))
 	name, ok := (*d.names.Load())[digest]
@@ -50,7 +50,7 @@ func (d *Digests) Verify(_ context.Context, value string) (string, error) {
 	return name, nil
 }
 
-// claimed is the digest: the key itself is a secret, and an unknown one may be the real one of another service.
+// claimed returns the digest: an unknown key may be another service's secret.
 func (d *Digests) claimed(value string) string {
 	digest := sha256.Sum256([]byte(value))
 	return hex.EncodeToString(digest[:16])
@@ -65,13 +65,13 @@ func (d *Digests) parse(content []byte) error {
 			return errors.New("the digest must be 64 hexadecimal digits")
 		}
 		if len(fields) > 2 {
-			return errors.New("the name must not have spaces")
+			return errors.New("the name must not contain spaces")
 		}
 		key, name := [sha256.Size]byte(digest), ""
 		if len(fields) == 2 {
 			name = fields[1]
 		}
-		if !readable(name) || len(name) > maxDigestName {
+		if !printable(name) || len(name) > maxDigestName {
 			return fmt.Errorf("the name must have at most %d printable bytes", maxDigestName)
 		}
 		if _, ok := names[key]; ok {
@@ -83,8 +83,8 @@ func (d *Digests) parse(content []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 { // a file that is being written, more likely than one that refuses all
-		return fmt.Errorf("%s: no digests", d.path)
+	if len(names) == 0 { // the file is probably being written
+		return fmt.Errorf("%s: the file has no digests", d.path)
 	}
 	d.names.Store(&names)
 	return nil

@@ -15,7 +15,7 @@ import (
 
 func digest(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key))) }
 
-func TestDigests_verifiesWhatTheFileHolds(t *testing.T) {
+func TestDigests_verifiesListedKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.txt")
 	write(t, path, "# partners\n\n  "+digest("old")+" acme\r\n"+digest("new")+"\tacme\n"+strings.ToUpper(digest("bare"))+"\n#"+digest("out")+" out\n"+digest("odd")+" a+b", 0)
 	d, err := NewDigests(path)
@@ -43,18 +43,18 @@ func TestDigests_verifiesWhatTheFileHolds(t *testing.T) {
 	}
 }
 
-func TestNewDigests_refuses(t *testing.T) {
+func TestNewDigests_rejects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.txt")
 	good := digest("a")
 	for want, content := range map[string]string{
 		":1: the digest must be 64 hexadecimal digits":       good[1:],
 		":2: the digest must be 64 hexadecimal digits":       "\nplain-text-key",
 		":3: duplicate digest":                               good + " a\n\n" + strings.ToUpper(good) + " b",
-		":1: the name must not have spaces":                  good + " a b",
+		":1: the name must not contain spaces":               good + " a b",
 		":1: the name must have at most 128 printable bytes": good + " a\u200bb",
 		":2: the name must have at most 128 printable bytes": "#\n" + good + " " + strings.Repeat("n", 129),
 		":1: longer than 512 bytes":                          "# " + strings.Repeat("c", 512),
-		": no digests":                                       "# none\n",
+		": the file has no digests":                          "# none\n",
 		"read " + path + ": larger than 16777216 bytes":      strings.Repeat("\n", maxFile+1),
 	} {
 		if !strings.HasPrefix(want, "read ") {
@@ -117,21 +117,21 @@ func TestReader_reloadsFiles(t *testing.T) {
 		reports                 []string
 	}{
 		{name: "at first", key: "one", token: oldToken, verified: "one user=42"},
-		{name: "no key of later", key: "two", token: newToken, verified: ""},
+		{name: "a later key is unknown", key: "two", token: newToken, verified: ""},
 		{
 			name: "rotated", digests: digest("two"), secrets: "k2 " + strings.Repeat("22", 32) + "\nk1 " + strings.Repeat("11", 32), keys: jwks(t, jwk(ecKey, "e1")),
 			key: "two", token: newToken, verified: "two user=42", reports: []string{"keys.txt: <nil>", "hmac.txt: <nil>", "jwks.json: <nil>"},
 		},
-		{name: "no key of before", key: "one", token: oldToken, verified: ""},
+		{name: "an earlier key is unknown", key: "one", token: oldToken, verified: ""},
 		{
-			name: "bad files", digests: "two", secrets: "k3 short", keys: "{}",
+			name: "invalid files", digests: "two", secrets: "k3 short", keys: "{}",
 			key: "two", token: newToken, verified: "two user=42", reports: []string{
 				"keys.txt: " + digests + ":1: the digest must be 64 hexadecimal digits",
 				"hmac.txt: " + secrets + ":1: the secret must be hexadecimal digits",
-				"jwks.json: read " + keys + ": a JWK Set has 1 to 64 keys, got 0",
+				"jwks.json: read " + keys + ": a JWK Set must have 1 to 64 keys, got 0",
 			},
 		},
-		{name: "still bad", key: "two", token: newToken, verified: "two user=42"},
+		{name: "still invalid", key: "two", token: newToken, verified: "two user=42"},
 	} {
 		reports = nil
 		for path, content := range map[string]string{digests: step.digests, secrets: step.secrets, keys: step.keys} {
@@ -155,17 +155,17 @@ func TestReader_reloadsFiles(t *testing.T) {
 	}
 }
 
-func TestNewHMACFile_refuses(t *testing.T) {
+func TestNewHMACFile_rejects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hmac.txt")
 	secret := strings.Repeat("ab", 32)
 	for want, content := range map[string]string{
-		":1: want a key ID and a secret":                                   secret,
+		":1: the line must be a key ID and a secret":                       secret,
 		":2: the secret must be hexadecimal digits":                        "# c\nk1 " + secret[1:],
 		":1: the secret must have at least 32 bytes, got 31":               "k1 " + secret[2:],
 		":1: the key ID must be 1 to 32 of the characters A-Z a-z 0-9 _ -": "k.1 " + secret,
 		":2: duplicate key ID k1":                                          "k1 " + secret + "\nk1 " + strings.Repeat("cd", 32),
 		":2: keys k1 and k2 have the same secret":                          "k1 " + secret + "\nk2 " + secret,
-		": an HMAC has 1 to 16 keys, got 0":                                "",
+		": an HMAC must have 1 to 16 keys, got 0":                          "",
 	} {
 		write(t, path, content, 0)
 		_, err := NewHMACFile(path)
@@ -178,7 +178,7 @@ func TestNewHMACFile_refuses(t *testing.T) {
 	}
 }
 
-func TestReader_closeEndsTheBackground(t *testing.T) {
+func TestReader_closeStopsBackgroundWork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.txt")
 	write(t, path, digest("one"), 0)
 	d, err := NewDigests(path)

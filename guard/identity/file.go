@@ -11,39 +11,39 @@ import (
 )
 
 const (
-	quiet  = 250 * time.Millisecond // since a write, before a file is read: its writer may write more
-	coarse = 2 * time.Second        // within it, two writes may leave the same time behind
+	settle = 250 * time.Millisecond // from a write to a read: the writer may write more
+	coarse = 2 * time.Second        // file times may have this resolution, so that two writes have the same time
 )
 
-// A file applies the content of a file whenever it has changed. A content that cannot be applied changes nothing.
+// A file reloads a file whenever it changes. Invalid content has no effect.
 type file struct {
 	path  string
-	most  int64 // bytes
+	max   int64 // bytes
 	apply func(content []byte) error
 
 	mu     sync.Mutex
-	info   fs.FileInfo // of the content that was read last
-	sure   bool        // the content cannot have changed if info has not
+	info   fs.FileInfo // of the last content
+	exact  bool        // equal info means equal content
 	digest [sha256.Size]byte
-	bad    error // why the content that was read last does not apply
-	last   error // what the last poll found
+	bad    error // of the last content, if it is invalid
+	last   error // of the last poll
 }
 
 func (f *file) source() string { return f.path }
 
 // load reads the file for the first time.
 func (f *file) load() error {
-	_, err := f.poll(time.Now().Add(quiet)) // a service that starts does not wait
+	_, err := f.poll(time.Now().Add(settle)) // does not wait for a recent write to settle
 	return err
 }
 
-// poll reads the file again if it has changed. It reports whether other content applies now, or works after a failure. It
-// returns an error once, not for as long as it lasts.
+// poll reloads the file if it has changed. It reports whether new content applies, or whether an earlier failure has ended. It
+// returns each error once, however long it lasts.
 func (f *file) poll(now time.Time) (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := f.last
-	changed, err = f.look(now)
+	changed, err = f.reload(now)
 	f.last = err
 	if err != nil && last != nil && err.Error() == last.Error() {
 		return false, nil
@@ -51,16 +51,16 @@ func (f *file) poll(now time.Time) (changed bool, err error) {
 	return changed || err == nil && last != nil, err
 }
 
-func (f *file) look(now time.Time) (changed bool, err error) {
+func (f *file) reload(now time.Time) (changed bool, err error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
 		return false, err
 	}
-	if f.info != nil && f.sure && os.SameFile(f.info, info) && info.ModTime().Equal(f.info.ModTime()) && info.Size() == f.info.Size() {
+	if f.info != nil && f.exact && os.SameFile(f.info, info) && info.ModTime().Equal(f.info.ModTime()) && info.Size() == f.info.Size() {
 		return false, f.bad
 	}
 	age := now.Sub(info.ModTime())
-	if 0 <= age && age < quiet {
+	if 0 <= age && age < settle {
 		return false, f.last
 	}
 	content, err := f.read(info)
@@ -69,7 +69,7 @@ func (f *file) look(now time.Time) (changed bool, err error) {
 	}
 	digest := sha256.Sum256(content)
 	same := f.info != nil && digest == f.digest
-	f.info, f.sure, f.digest = info, age > coarse, digest
+	f.info, f.exact, f.digest = info, age > coarse, digest
 	if !same {
 		f.bad = f.apply(content)
 	}
@@ -85,12 +85,12 @@ func (f *file) read(info fs.FileInfo) ([]byte, error) {
 		return nil, err
 	}
 	defer opened.Close()
-	content, err := io.ReadAll(io.LimitReader(opened, f.most+1))
+	content, err := io.ReadAll(io.LimitReader(opened, f.max+1))
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(content)) > f.most {
-		return nil, fmt.Errorf("read %s: larger than %d bytes", f.path, f.most)
+	if int64(len(content)) > f.max {
+		return nil, fmt.Errorf("read %s: larger than %d bytes", f.path, f.max)
 	}
 	return content, nil
 }

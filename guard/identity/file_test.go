@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// write writes a file as if an hour ago, plus some time.
+// write writes a file with a time of one hour ago, plus an offset.
 func write(t testing.TB, path, content string, age time.Duration) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -24,7 +24,7 @@ func write(t testing.TB, path, content string, age time.Duration) {
 func TestFile_appliesEachContentOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	var applied []string
-	f := &file{path: path, most: 10, apply: func(content []byte) error {
+	f := &file{path: path, max: 10, apply: func(content []byte) error {
 		if strings.HasPrefix(string(content), "bad") {
 			return errors.New("bad content")
 		}
@@ -57,7 +57,7 @@ func TestFile_appliesEachContentOnce(t *testing.T) {
 		{"renamed over", func() { write(t, path+"2", "three", 8*time.Second); os.Rename(path+"2", path) }, true, ""},
 	} {
 		step.do()
-		changed, err := f.poll(time.Now().Add(quiet)) // a folder is as old as it is
+		changed, err := f.poll(time.Now().Add(settle)) // the folder may be new
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -71,11 +71,11 @@ func TestFile_appliesEachContentOnce(t *testing.T) {
 	}
 }
 
-// A file that is being written is left for the next poll, and one whose time may hide a second write is read again.
+// poll skips a file that was just written, and reads a file again if its time could hide a second write.
 func TestFile_doesNotMissAWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	last := ""
-	f := &file{path: path, most: 10, apply: func(content []byte) error { last = string(content); return nil }}
+	f := &file{path: path, max: 10, apply: func(content []byte) error { last = string(content); return nil }}
 	write(t, path, "one", 0)
 	if err := f.load(); err != nil {
 		t.Fatal(err)
@@ -91,12 +91,12 @@ func TestFile_doesNotMissAWrite(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  string
-	}{{0, "one"}, {quiet - 1, "one"}, {quiet, "two"}} {
+	}{{0, "one"}, {settle - 1, "one"}, {settle, "two"}} {
 		if _, err := f.poll(at.Add(step.after)); err != nil || last != step.want {
 			t.Errorf("after %v: %q, %v", step.after, last, err)
 		}
 	}
-	set("2nd") // as long, and of the same time
+	set("2nd") // same size and time
 	if changed, err := f.poll(at.Add(coarse)); !changed || err != nil || last != "2nd" {
 		t.Errorf("got %v, %v, %q", changed, err, last)
 	}

@@ -2,8 +2,8 @@ package identity
 
 import "strings"
 
-// split returns the parts of fp:<challenge>:<stable hash>; false unless the value has both, and no colon in either.
-func split(value string) (challenge, stable string, ok bool) {
+// splitFingerprint returns the parts of fp:<challenge>:<stable hash>. It reports false unless both are set and have no colon.
+func splitFingerprint(value string) (challenge, stable string, ok bool) {
 	rest, ok := strings.CutPrefix(value, "fp:")
 	if !ok {
 		return "", "", false
@@ -12,10 +12,10 @@ func split(value string) (challenge, stable string, ok bool) {
 	return challenge, stable, challenge != "" && stable != "" && !strings.Contains(stable, ":")
 }
 
-// stable returns the stable hash of a fingerprint. A value of another form is one as a whole, an IPv6 address for example,
-// and never cut at a colon.
-func stable(value string) string {
-	if _, stable, ok := split(value); ok {
+// stableHash returns the stable hash of a fingerprint. It returns a value of another form as a whole, such as an IPv6 address,
+// which has colons, too.
+func stableHash(value string) string {
+	if _, stable, ok := splitFingerprint(value); ok {
 		return stable
 	}
 	return value

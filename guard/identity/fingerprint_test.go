@@ -25,7 +25,7 @@ func TestRead_claimedFingerprints(t *testing.T) {
 		"invalid UTF-8":   {"\xff", "fp=~a8100ae6aa1940d0b663bb31cd466142"},
 		"1 MiB":           {strings.Repeat("a", 1<<20), "fp=~9bc1b2a288b26af7257a36277ae3816a"},
 	} {
-		got, err := r.Read(request("X-Fingerprint", c.value), nil) // no Challenge and no Receipt: the client chose them
+		got, err := r.Read(request("X-Fingerprint", c.value), nil) // neither Challenge nor Receipt: the client chose the value
 		if diff := cmp.Diff(Found{Subjects: []string{c.want}}, got, withoutAddr); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -47,7 +47,7 @@ func TestRead_verifiedFingerprints(t *testing.T) {
 		"of no form":         {[]string{"ab12"}, Found{Also: []string{"device=ab12"}}},
 		"and another device": {[]string{"fp:c1:cd34", signed}, Found{Subjects: []string{"device=ab12"}, Also: []string{"device=cd34"}, Challenge: "c1", Receipt: signed}},
 		"longest": {[]string{longest}, Found{
-			Subjects: []string{"device=" + strings.Repeat("h", maxHash)}, Challenge: strings.Repeat("c", maxChallenge), Receipt: fold(longest, maxReceipt),
+			Subjects: []string{"device=" + strings.Repeat("h", maxHash)}, Challenge: strings.Repeat("c", maxChallenge), Receipt: shorten(longest, maxReceipt),
 		}},
 	} {
 		req := request()
@@ -62,8 +62,8 @@ func TestRead_verifiedFingerprints(t *testing.T) {
 	}
 }
 
-// Only the source Fingerprint gives a receipt, whatever the verifier is.
-func TestRead_aSignedHeaderIsNoReceipt(t *testing.T) {
+// Only Fingerprint sets Receipt, whatever the verifier is.
+func TestRead_signedHeaderSetsNoReceipt(t *testing.T) {
 	h := mustHMAC(t, start, oldKey)
 	r := mustNew(t, Options{}, Config{Name: "device", Header: "X-Device", Verify: h})
 	got, err := r.Read(request("X-Device", mustSign(t, h, "c1", "ab12")), nil)

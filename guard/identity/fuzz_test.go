@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// FuzzRead holds whatever a client sends to the bounds that Found promises, and to the client's own address.
+// FuzzRead checks that any request stays within the bounds of Found, and cannot change the client's address.
 func FuzzRead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "jwks.json")
 	write(f, path, jwks(f, jwk(rsaKey, "r1")), 0)
@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 			}
 			checkFound(t, got)
 			// A peer that is not a trusted proxy cannot name another address.
-			if peer, ok := parseHop(peer); ok && !reader.trusts(peer) && got.Address != carried(peer) {
+			if peer, ok := parseHop(peer); ok && !reader.trusts(peer) && got.Address != embeddedIPv4(peer) {
 				t.Errorf("peer %s became %s", peer, got.Address)
 			}
 		}
@@ -82,7 +82,7 @@ func checkFound(t *testing.T, got Found) {
 			t.Errorf("got %q: %v", subject, err)
 		}
 	}
-	if len(got.Receipt) > maxReceipt || len(got.Challenge) > maxChallenge || !readable(got.Receipt) || !readable(got.Challenge) {
+	if len(got.Receipt) > maxReceipt || len(got.Challenge) > maxChallenge || !printable(got.Receipt) || !printable(got.Challenge) {
 		t.Errorf("got %+q, %+q", got.Receipt, got.Challenge)
 	}
 	if got.Receipt != "" && got.Subject("device") == "" {
@@ -90,14 +90,14 @@ func checkFound(t *testing.T, got Found) {
 	}
 }
 
-// FuzzValue holds that what a raw value becomes is safe, stable and its own.
+// FuzzValue checks that Value returns text that is safe, stable and different for different values.
 func FuzzValue(f *testing.F) {
 	for _, raw := range []string{"a", "a+b", "%2B", "~", "\x00", "\u202e", "\xff", strings.Repeat("+", 90)} {
 		f.Add(raw, raw+"x")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		value := Value(a)
-		if a != "" && (!IsValue(value) || !readable(value) || len(value) > maxValue || strings.Contains(value, "+")) {
+		if a != "" && (!IsValue(value) || !printable(value) || len(value) > maxValue || strings.Contains(value, "+")) {
 			t.Errorf("%+q became %+q", a, value)
 		}
 		if a != b && value == Value(b) {
@@ -106,7 +106,7 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// FuzzToken holds that no token is valid that no key signed.
+// FuzzToken checks that a token without a valid signature is never valid.
 func FuzzToken(f *testing.F) {
 	r := tokenReader(f)
 	good := sign(f, rsaKey, "r1", valid())
@@ -121,7 +121,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// FuzzFiles holds that no content of a file or URL is a crash.
+// FuzzFiles checks that no content of a file or URL panics.
 func FuzzFiles(f *testing.F) {
 	f.Add([]byte(digest("a") + " name\n# comment\n"))
 	f.Add([]byte("k1 " + strings.Repeat("ab", 32)))

@@ -20,7 +20,7 @@ const (
 	maxSigned = 1024 // bytes of a signed fingerprint
 )
 
-// Why a fingerprint is refused; a client learns no more.
+// Errors of HMAC.Verify.
 var (
 	ErrSignature = errors.New("the fingerprint is not signed by a known key")
 	ErrExpired   = errors.New("the fingerprint has expired")
@@ -28,17 +28,17 @@ var (
 
 // An HMACKey signs fingerprints.
 type HMACKey struct {
-	ID     string // 1 to 32 of the characters A-Z a-z 0-9 _ -; it is in each fingerprint that the key signs
+	ID     string // 1 to 32 of the characters A-Z a-z 0-9 _ -; public: each signed fingerprint contains it
 	Secret []byte // at least 32 random bytes
 }
 
-// An HMAC signs fingerprints and verifies them: fp:<challenge>:<hash>.<expiry>.<key ID>.<signature>, where expiry is in
-// Unix seconds, and signature is HMAC-SHA256 of <hash>.<expiry>.<key ID>.<challenge> in unpadded base64url.
+// An HMAC signs and verifies fingerprints of the form fp:<challenge>:<hash>.<expiry>.<key ID>.<signature>. The expiry is in
+// Unix seconds; the signature is HMAC-SHA256 of <hash>.<expiry>.<key ID>.<challenge> in unpadded base64url.
 //
-// The first key signs, and each one verifies. To rotate keys, add the new key behind the old one everywhere, then move it
-// to the front, and remove the old one when its last fingerprint has expired. It is safe for concurrent use.
+// The first key signs, and all keys verify. To rotate keys, add the new key after the old one in all processes, then move it
+// to the front. Remove the old key when its last fingerprint has expired. An HMAC is safe for concurrent use.
 type HMAC struct {
-	file // of NewHMACFile
+	file // zero unless created by NewHMACFile
 	keys atomic.Pointer[[]HMACKey]
 	now  func() time.Time
 }
@@ -52,13 +52,13 @@ func NewHMAC(keys ...HMACKey) (*HMAC, error) {
 	return h, nil
 }
 
-// Sign returns a fingerprint that holds until expires. The challenge is 1 to 128 printable bytes without a colon, the hash
+// Sign returns a fingerprint that is valid until expires. The challenge has 1 to 128 printable bytes without a colon, the hash
 // 1 to 128 of the characters A-Z a-z 0-9 _ -.
 func (h *HMAC) Sign(challenge, hash string, expires time.Time) (string, error) {
 	if !isWord(hash, maxHash) {
 		return "", fmt.Errorf("the hash must be 1 to %d of the characters A-Z a-z 0-9 _ -", maxHash)
 	}
-	if !keepable(challenge, maxChallenge) || strings.Contains(challenge, ":") {
+	if !isPlain(challenge, maxChallenge) || strings.Contains(challenge, ":") {
 		return "", fmt.Errorf("the challenge must be 1 to %d printable bytes without a colon, and not begin with ~", maxChallenge)
 	}
 	if expires.Unix() < 0 {
@@ -70,12 +70,12 @@ func (h *HMAC) Sign(challenge, hash string, expires time.Time) (string, error) {
 	return "fp:" + challenge + ":" + hash + "." + expiry + "." + key.ID + "." + signature, nil
 }
 
-// Verify returns the hash of a fingerprint that is signed and has not expired; else ErrSignature or ErrExpired.
+// Verify returns the hash of a signed fingerprint, ErrSignature or ErrExpired.
 func (h *HMAC) Verify(_ context.Context, value string) (string, error) {
 	if len(value) > maxSigned {
 		return "", ErrSignature
 	}
-	challenge, signed, ok := split(value)
+	challenge, signed, ok := splitFingerprint(value)
 	hash, rest, ok2 := strings.Cut(signed, ".")
 	expiry, rest, ok3 := strings.Cut(rest, ".")
 	id, text, ok4 := strings.Cut(rest, ".")
@@ -90,16 +90,16 @@ func (h *HMAC) Verify(_ context.Context, value string) (string, error) {
 	if !ok || !hmac.Equal(signature, key.sign(hash, expiry, challenge)) {
 		return "", ErrSignature
 	}
-	until, err := strconv.ParseInt(expiry, 10, 64)
-	if err != nil || h.now().Unix() >= until {
+	expires, err := strconv.ParseInt(expiry, 10, 64)
+	if err != nil || h.now().Unix() >= expires {
 		return "", ErrExpired
 	}
 	return hash, nil
 }
 
-// claimed is the hash of a fingerprint whose signature does not hold.
+// claimed returns the hash of a fingerprint without a valid signature.
 func (h *HMAC) claimed(value string) string {
-	hash, _, _ := strings.Cut(stable(value), ".")
+	hash, _, _ := strings.Cut(stableHash(value), ".")
 	return hash
 }
 
@@ -112,7 +112,7 @@ func (h *HMAC) key(id string) (HMACKey, bool) {
 	return HMACKey{}, false
 }
 
-// sign has one reading of what it signs: only the challenge, which comes last, may have a dot.
+// sign returns the signature. The signed text is unambiguous: only its last part, the challenge, may have a dot.
 func (k HMACKey) sign(hash, expiry, challenge string) []byte {
 	mac := hmac.New(sha256.New, k.Secret)
 	mac.Write([]byte(hash + "." + expiry + "." + k.ID + "." + challenge))

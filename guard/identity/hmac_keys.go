@@ -16,10 +16,10 @@ const maxHMACKeys = 16
 //
 //	echo "k1 $(openssl rand -hex 32)"
 //
-// A [Reader] that has the HMAC as its Verify reads the file again within 2 s after a change.
+// A [Reader] with the HMAC as Verify reloads the file within 2 s after a change.
 func NewHMACFile(path string) (*HMAC, error) {
 	h := &HMAC{now: time.Now}
-	h.file = file{path: path, most: maxFile, apply: h.parse}
+	h.file = file{path: path, max: maxFile, apply: h.parse}
 	if err := h.load(); err != nil {
 		return nil, fmt.Errorf("read HMAC keys: %w", err)
 	}
@@ -30,7 +30,7 @@ func (h *HMAC) parse(content []byte) error {
 	var keys []HMACKey
 	err := eachLine(h.path, content, func(fields []string) error {
 		if len(fields) != 2 {
-			return errors.New("want a key ID and a secret")
+			return errors.New("the line must be a key ID and a secret")
 		}
 		secret, err := hex.DecodeString(fields[1])
 		if err != nil {
@@ -54,27 +54,27 @@ func (h *HMAC) parse(content []byte) error {
 
 func (h *HMAC) set(keys []HMACKey) error {
 	if len(keys) < 1 || len(keys) > maxHMACKeys {
-		return fmt.Errorf("an HMAC has 1 to %d keys, got %d", maxHMACKeys, len(keys))
+		return fmt.Errorf("an HMAC must have 1 to %d keys, got %d", maxHMACKeys, len(keys))
 	}
-	kept := slices.Clone(keys)
-	for i := range kept {
-		if err := kept[i].check(kept[:i]); err != nil {
+	keys = slices.Clone(keys)
+	for i := range keys {
+		if err := keys[i].check(keys[:i]); err != nil {
 			return fmt.Errorf("key %d: %w", i, err)
 		}
-		kept[i].Secret = bytes.Clone(kept[i].Secret)
+		keys[i].Secret = bytes.Clone(keys[i].Secret)
 	}
-	h.keys.Store(&kept)
+	h.keys.Store(&keys)
 	return nil
 }
 
-func (k HMACKey) check(before []HMACKey) error {
+func (k HMACKey) check(earlier []HMACKey) error {
 	if !isWord(k.ID, maxKeyID) {
 		return fmt.Errorf("the key ID must be 1 to %d of the characters A-Z a-z 0-9 _ -", maxKeyID)
 	}
 	if len(k.Secret) < minSecret {
 		return fmt.Errorf("the secret must have at least %d bytes, got %d", minSecret, len(k.Secret))
 	}
-	for _, other := range before {
+	for _, other := range earlier {
 		if other.ID == k.ID {
 			return fmt.Errorf("duplicate key ID %s", k.ID)
 		}

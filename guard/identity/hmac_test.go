@@ -14,7 +14,7 @@ var (
 	start  = time.Unix(1_800_000_000, 0)
 )
 
-// mustHMAC returns one whose clock stands.
+// mustHMAC returns an HMAC with a fixed clock.
 func mustHMAC(t testing.TB, now time.Time, keys ...HMACKey) *HMAC {
 	t.Helper()
 	h, err := NewHMAC(keys...)
@@ -34,7 +34,7 @@ func mustSign(t testing.TB, h *HMAC, challenge, hash string) string {
 	return value
 }
 
-func TestHMAC_verifiesWhatItSigned(t *testing.T) {
+func TestHMAC_verifiesSignedFingerprints(t *testing.T) {
 	h := mustHMAC(t, start, oldKey)
 	value := mustSign(t, h, "c1", "ab12")
 	// printf 'ab12.1800000060.old.c1' | openssl dgst -sha256 -hmac oooooooooooooooooooooooooooooooo -binary | basenc --base64url
@@ -46,7 +46,7 @@ func TestHMAC_verifiesWhatItSigned(t *testing.T) {
 	}
 }
 
-func TestHMAC_refuses(t *testing.T) {
+func TestHMAC_rejects(t *testing.T) {
 	h := mustHMAC(t, start, oldKey)
 	value := mustSign(t, h, "c1", "ab12")
 	signature := value[strings.LastIndex(value, ".")+1:]
@@ -103,7 +103,7 @@ func TestHMAC_rotation(t *testing.T) {
 	}
 }
 
-func TestHMAC_signsNothingThatReadsTwoWays(t *testing.T) {
+func TestHMAC_rejectsAmbiguousText(t *testing.T) {
 	h := mustHMAC(t, start, oldKey)
 	for _, c := range [][2]string{{"c:1", "h"}, {"", "h"}, {"c", ""}, {"c", "h.1"}, {"c", "h:1"}, {"c\n", "h"}, {"c", strings.Repeat("h", 129)}} {
 		if value, err := h.Sign(c[0], c[1], start); err == nil {
@@ -112,11 +112,11 @@ func TestHMAC_signsNothingThatReadsTwoWays(t *testing.T) {
 	}
 }
 
-func TestNewHMAC_refuses(t *testing.T) {
+func TestNewHMAC_rejects(t *testing.T) {
 	secret := oldKey.Secret
 	for want, keys := range map[string][]HMACKey{
-		"an HMAC has 1 to 16 keys, got 0":                                     {},
-		"an HMAC has 1 to 16 keys, got 17":                                    make([]HMACKey, 17),
+		"an HMAC must have 1 to 16 keys, got 0":                               {},
+		"an HMAC must have 1 to 16 keys, got 17":                              make([]HMACKey, 17),
 		"key 0: the secret must have at least 32 bytes, got 31":               {{"a", secret[:31]}},
 		"key 0: the key ID must be 1 to 32 of the characters A-Z a-z 0-9 _ -": {{"a.b", secret}},
 		"key 1: duplicate key ID old":                                         {oldKey, {"old", newKey.Secret}},
@@ -128,7 +128,7 @@ func TestNewHMAC_refuses(t *testing.T) {
 	}
 }
 
-func TestHMAC_keepsItsOwnCopyOfAKey(t *testing.T) {
+func TestHMAC_copiesKeys(t *testing.T) {
 	secret := []byte(strings.Repeat("o", 32))
 	h := mustHMAC(t, start, HMACKey{"old", secret})
 	value := mustSign(t, h, "c1", "ab12")

@@ -13,36 +13,36 @@ const (
 	maxLeeway     = 10 * time.Minute
 )
 
-// A JWT reads a claim of a token that a key signed (RFC 7519). A request lacks the identity if its token is malformed, not
-// signed by one of the keys, expired, not yet valid, without exp, or of another issuer or audience. Two different valid
-// tokens in one request are ErrAmbiguous. Identities that differ by their Claim only share one verification.
+// A JWT reads a claim of a signed token (RFC 7519). A request lacks the identity if its token is malformed, not signed by one
+// of the keys, expired, not yet valid, without exp, or of another issuer or audience. Two different valid tokens in one
+// request are ErrAmbiguous. Identities that differ only in Claim share one verification.
 //
-// A Reader caches tokens that verified, by SHA-256, for 5 min at most, and no longer than they are valid and their keys stay: a key that is
-// removed ends its tokens as soon as the keys are read again. The cache has 8 MiB. An invalid token is not cached.
+// A Reader caches valid tokens by SHA-256 for at most 5 min, and no longer than they and their keys are valid: when a reload
+// removes a key, its tokens end. The cache holds 8 MiB. Invalid tokens are not cached.
 //
-// The keys, not the token, say which algorithms count: a key verifies its own alg, or those of its type where it has none.
+// The keys, not the token, determine the allowed algorithms: a key verifies its own alg, or those of its type if it has none.
 type JWT struct {
-	// Header is the header that holds the token, with or without the scheme Bearer. Defaults to Authorization, where the
-	// scheme is required, unless Cookie is set.
+	// Header is the header with the token, with or without the scheme Bearer. Defaults to Authorization, which requires the
+	// scheme, unless Cookie is set.
 	Header string
-	// Cookie is the cookie that holds the token. Defaults to none.
+	// Cookie is the cookie with the token. Defaults to none.
 	Cookie string
-	// Claim is a claim at the token's top level: a string, or a whole number. Any other type counts as missing. Defaults to sub.
+	// Claim is a claim at the token's top level: a string or a whole number. Other types count as missing. Defaults to sub.
 	Claim string
-	// Keys are the keys of the issuer: the path of a file with a JWK Set (RFC 7517) or with public keys in PEM, or the https
-	// URL of a JWK Set; http for loopback addresses only. Shared secrets (kty oct) count in a file only. A file is read
-	// again within 2 s after a change; a URL as Options.KeyRefresh says, and for a token with an unknown kid at most every
-	// 30 s. If that fails, the keys from before stay. Until the first answer of a URL no token is valid.
+	// Keys is the path of a file with a JWK Set (RFC 7517) or public keys in PEM, or the https URL of a JWK Set (http only for
+	// loopback addresses). Only files may hold shared secrets (kty oct). A Reader reloads a file within 2 s after a change. It
+	// fetches a URL every Options.KeyRefresh, and at most every 30 s for tokens with an unknown kid. If that fails, the old keys
+	// stay in use. No token is valid before the first response of a URL. Required.
 	Keys string
-	// Issuer is the iss of valid tokens. Defaults to any.
+	// Issuer is the required iss. Defaults to any.
 	Issuer string
-	// Audience is one of the aud of valid tokens. Set it if the issuer signs tokens for other services, too. Defaults to any.
+	// Audience is a required entry of aud. Set it if the issuer also signs tokens for other services. Defaults to any.
 	Audience string
-	// Leeway is how far clocks may differ, at most 10 min. Defaults to 30 s.
+	// Leeway is the tolerated difference between clocks, at most 10 min. Defaults to 30 s.
 	Leeway time.Duration
 }
 
-// complete sets defaults and canonical names, and checks.
+// complete sets defaults and canonical names, and checks them.
 func (j *JWT) complete() error {
 	if j.Header != "" && j.Cookie != "" {
 		return errors.New("JWT: set Header or Cookie, not both")
@@ -50,17 +50,17 @@ func (j *JWT) complete() error {
 	if j.Header == "" && j.Cookie == "" {
 		j.Header = "Authorization"
 	}
-	if err := header(&j.Header, "JWT.Header"); err != nil {
+	if err := completeHeader(&j.Header, "JWT.Header"); err != nil {
 		return err
 	}
-	if err := cookie(j.Cookie, "JWT.Cookie"); err != nil {
+	if err := checkCookie(j.Cookie, "JWT.Cookie"); err != nil {
 		return err
 	}
 	if j.Claim == "" {
 		j.Claim = "sub"
 	}
 	if len(j.Claim) > maxSourceName {
-		return fmt.Errorf("JWT.Claim has at most %d bytes, got %d", maxSourceName, len(j.Claim))
+		return fmt.Errorf("JWT.Claim must have at most %d bytes, got %d", maxSourceName, len(j.Claim))
 	}
 	if j.Leeway == 0 {
 		j.Leeway = defaultLeeway
@@ -69,11 +69,11 @@ func (j *JWT) complete() error {
 		return fmt.Errorf("JWT.Leeway must be 0 to %v, got %v", maxLeeway, j.Leeway)
 	}
 	if j.Keys == "" {
-		return errors.New("JWT.Keys: give a file or an https URL")
+		return errors.New("JWT.Keys must be a file or an https URL")
 	}
 	if isURL(j.Keys) {
 		if _, err := parseKeyURL(j.Keys); err != nil {
-			return fmt.Errorf("JWT.Keys: %w", err)
+			return fmt.Errorf("JWT.Keys %w", err)
 		}
 	}
 	return nil

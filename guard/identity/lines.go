@@ -10,8 +10,8 @@ const (
 	maxLine = 512      // bytes of one of its lines
 )
 
-// eachLine calls f with the fields of each line but empty ones and comments, which begin with #. It returns the first error
-// with the line's number. No error holds a line's text, which may be a secret.
+// eachLine calls f with the fields of each line, except empty lines and comments, which begin with #. It returns the first
+// error with its line number, and without the line's text, which may be a secret.
 func eachLine(path string, content []byte, f func(fields []string) error) error {
 	number := 0
 	for line := range strings.Lines(string(content)) {

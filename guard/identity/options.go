@@ -17,14 +17,14 @@ const (
 	maxKeyRefresh     = 24 * time.Hour
 )
 
-// Options of a Reader; the zero value is useful.
+// Options configure a Reader. The zero value trusts no proxies.
 type Options struct {
-	// TrustedProxies are the peers whose ForwardedHeader counts. Defaults to none.
+	// TrustedProxies are the peers whose ForwardedHeader the Reader trusts. Defaults to none.
 	TrustedProxies []netip.Prefix
-	// ForwardedHeader is where proxies add the address of their peer: Forwarded in the form of RFC 7239, any other in the
-	// form of X-Forwarded-For. Defaults to X-Forwarded-For.
+	// ForwardedHeader is the header to which proxies add the address of their peer: Forwarded in the form of RFC 7239, any
+	// other in the form of X-Forwarded-For. Defaults to X-Forwarded-For.
 	ForwardedHeader string
-	// KeyRefresh is how often keys are fetched from a URL, 1 min to 24 h. Defaults to 15 min.
+	// KeyRefresh is the interval between fetches of a URL's keys, 1 min to 24 h. Defaults to 15 min.
 	KeyRefresh time.Duration
 	// Client fetches keys. It follows redirects to https only, and each fetch ends after 10 s. Defaults to a client on
 	// http.DefaultTransport.
@@ -42,13 +42,13 @@ func (o Options) complete() (Options, error) {
 		o.ForwardedHeader = "X-Forwarded-For"
 	}
 	if !isToken(o.ForwardedHeader) {
-		return o, fmt.Errorf("invalid ForwardedHeader %q", o.ForwardedHeader)
+		return o, fmt.Errorf("ForwardedHeader must be a header name, got %q", o.ForwardedHeader)
 	}
 	o.ForwardedHeader = http.CanonicalHeaderKey(o.ForwardedHeader)
 	o.TrustedProxies = slices.Clone(o.TrustedProxies)
 	for i, p := range o.TrustedProxies {
 		if !p.IsValid() {
-			return o, fmt.Errorf("invalid TrustedProxies[%d]: use netip.ParsePrefix", i)
+			return o, fmt.Errorf("TrustedProxies[%d] must be a valid prefix: use netip.ParsePrefix", i)
 		}
 		o.TrustedProxies[i] = unmap(p).Masked()
 	}
@@ -62,14 +62,14 @@ func (o Options) complete() (Options, error) {
 	if o.OnReload == nil {
 		o.OnReload = func(source string, err error) {
 			if err != nil {
-				slog.Warn("identity: the content from before stays in use", "source", source, "error", err)
+				slog.Warn("identity not reloaded; the old content stays in use", "source", source, "error", err)
 			}
 		}
 	}
 	return o, nil
 }
 
-// fetcher returns a copy of a client that never leaves https.
+// fetcher returns a copy of a client that follows redirects to https only.
 func fetcher(client *http.Client) *http.Client {
 	var c http.Client
 	if client != nil {
@@ -81,7 +81,7 @@ func fetcher(client *http.Client) *http.Client {
 			return errors.New("more than 3 redirects")
 		}
 		if err := checkKeyURL(r.URL); err != nil {
-			return fmt.Errorf("redirected: %w", err)
+			return fmt.Errorf("redirect target %w", err)
 		}
 		if next != nil {
 			return next(r, via)
@@ -99,7 +99,7 @@ func unmap(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// isToken reports whether a text is a token of RFC 9110, 5.6.2: the name of a header or cookie.
+// isToken reports whether text is a token (RFC 9110, 5.6.2): the name of a header or cookie.
 func isToken(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; !isAlnum(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {

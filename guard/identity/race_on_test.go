@@ -2,5 +2,5 @@
 
 package identity
 
-// raced means that sync.Pool drops what it is given now and then.
+// raced is true under the race detector, where sync.Pool drops some objects.
 const raced = true

@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	compareAddr   = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
-	withoutAddr   = cmp.Options{cmpopts.IgnoreFields(Found{}, "Address"), cmpopts.EquateEmpty()}
-	errCannotTell = errors.New("the session store is down")
+	compareAddr     = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+	withoutAddr     = cmp.Options{cmpopts.IgnoreFields(Found{}, "Address"), cmpopts.EquateEmpty()}
+	errSessionStore = errors.New("the session store is down")
 )
 
-// request has the headers given in pairs.
+// request returns a request with headers given in pairs.
 func request(headers ...string) *http.Request {
 	r := &http.Request{RemoteAddr: "192.0.2.1:4711", Header: http.Header{}, URL: &url.URL{Path: "/"}}
 	for i := 0; i < len(headers); i += 2 {
@@ -45,7 +45,7 @@ func mustNew(t testing.TB, o Options, identities ...Config) *Reader {
 	return r
 }
 
-// accepting verifies what begins with good-.
+// accepting verifies values that begin with good-.
 type accepting struct{}
 
 func (accepting) Verify(_ context.Context, value string) (string, error) {
@@ -119,7 +119,7 @@ func TestRead_values(t *testing.T) {
 	}
 }
 
-func TestRead_refusesAmbiguousRequests(t *testing.T) {
+func TestRead_rejectsAmbiguousRequests(t *testing.T) {
 	lines := func(header, format string, n int) *http.Request {
 		r := request()
 		for i := range n {
@@ -176,13 +176,13 @@ func TestRead_path(t *testing.T) {
 	}
 }
 
-func TestRead_ownFunction(t *testing.T) {
+func TestRead_serviceFunc(t *testing.T) {
 	r := mustNew(t, Options{}, Config{Name: "user", Func: func(r *http.Request) (string, error) {
 		switch user := r.Header.Get("User"); user {
 		case "none":
 			return "ignored", fmt.Errorf("no session: %w", ErrNone)
 		case "broken":
-			return "", errCannotTell
+			return "", errSessionStore
 		default:
 			return user, nil
 		}
@@ -195,12 +195,12 @@ func TestRead_ownFunction(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", user, err, diff)
 		}
 	}
-	if _, err := r.Read(request("User", "broken"), nil); !errors.Is(err, errCannotTell) || errors.Is(err, ErrAmbiguous) || err.Error() != "identity user: the session store is down" {
+	if _, err := r.Read(request("User", "broken"), nil); !errors.Is(err, errSessionStore) || errors.Is(err, ErrAmbiguous) || err.Error() != "identity user: the session store is down" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestRead_ordersSubjectsAsTheConfigs(t *testing.T) {
+func TestRead_returnsSubjectsInConfigOrder(t *testing.T) {
 	r := mustNew(t, Options{},
 		Config{Name: "b", Header: "B"}, Config{Name: "ip", Address: true}, Config{Name: "a", Header: "A"}, Config{Name: "c", Header: "C"})
 	got, err := r.Read(request("A", strings.Repeat("a", 256), "B", strings.Repeat("b", 256), "X", "x"), nil)

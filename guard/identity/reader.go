@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// pollEvery is how often files are looked at.
-const pollEvery = 2 * time.Second
+// pollInterval is the interval between checks of files.
+const pollInterval = 2 * time.Second
 
 // A Reader reads the identities of requests. It is safe for concurrent use.
 type Reader struct {
 	proxies
 	sources       []source
 	verifications []verification
-	tokens        *tokenCache // of the verifications; nil without one
+	tokens        *tokenCache // nil without verifications
 	now           func() time.Time
 
 	files  []reloadable
@@ -25,22 +25,22 @@ type Reader struct {
 	ended  sync.WaitGroup
 }
 
-// A source is one identity, prepared.
+// A source is one identity, prepared for Read.
 type source struct {
 	Config
-	prefix       string // user= of user=42
-	verification int    // of a JWT: index into the Reader's
-	claim        int    // of a JWT: index into the verification's
+	prefix       string // such as "user="
+	verification int    // for a JWT: index in Reader.verifications
+	claim        int    // for a JWT: index in verification.claims
 }
 
-// reloadable is what a file can replace.
+// A reloadable verifier or key source reads a file.
 type reloadable interface {
 	source() string
 	poll(now time.Time) (changed bool, err error)
 }
 
-// New returns a reader of identities, in their order. It reads the files of keys, and begins to fetch those of URLs without
-// waiting for them. Call Close to end that.
+// New returns a reader of identities, in their order. It reads key files, and starts to fetch key URLs in the background.
+// Call Close to stop background work.
 func New(o Options, identities ...Config) (*Reader, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -70,7 +70,7 @@ func New(o Options, identities ...Config) (*Reader, error) {
 	return r, nil
 }
 
-// verification returns the index of the verification that a JWT shares with those that differ by Claim only, and that of its claim.
+// verification returns the indexes of a JWT's verification, which it shares with JWTs that differ only in Claim, and of its claim.
 func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int, err error) {
 	shared := *j
 	shared.Claim = ""
@@ -98,7 +98,7 @@ func (r *Reader) verification(j *JWT, keys map[string]*keySource) (at, claim int
 	return i, 0, nil
 }
 
-// start begins what runs in the background, if there is anything.
+// start starts the background work, if there is any.
 func (r *Reader) start(o Options, keys map[string]*keySource) {
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -114,7 +114,7 @@ func (r *Reader) start(o Options, keys map[string]*keySource) {
 }
 
 func (r *Reader) watch(ctx context.Context) {
-	ticker := time.NewTicker(pollEvery)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -134,7 +134,8 @@ func (r *Reader) poll(now time.Time) {
 	}
 }
 
-// Close ends the reading of files and URLs and waits for it. Read works on, with the keys of then. It returns nil.
+// Close stops the reloading of files and URLs and waits for its end. Read keeps working with the current keys. Close returns
+// nil.
 func (r *Reader) Close() error {
 	r.stop()
 	r.ended.Wait()

@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// A reading is the state of one Read. The subjects are written one behind the other, so that they take one allocation.
+// A reading is the state of one Read. Subjects share one buffer, so that they take one allocation.
 type reading struct {
 	*Reader
 	request *http.Request
 	path    func(string) string
 	found   Found
-	text    []byte // of all subjects
+	text    []byte // subjects, joined
 	ends    [maxIdentities]int
-	n       int       // subjects
-	tokens  []verdict // by verification; nil until one is needed
+	n       int       // number of subjects
+	tokens  []verdict // by verification; nil before the first one
 }
 
 var readings = sync.Pool{New: func() any { return new(reading) }}
@@ -25,7 +25,7 @@ var readings = sync.Pool{New: func() any { return new(reading) }}
 // A verdict is the outcome of one verification.
 type verdict struct {
 	done  bool
-	texts []string // of the claims; nil without a valid token
+	texts []string // claims; nil without a valid token
 	err   error
 }
 
@@ -99,7 +99,7 @@ func (p *reading) readValues(s *source) error {
 	return nil
 }
 
-// verify adds the one value that verifies, and to Also those that do not.
+// verify adds the one value that verifies, and the others to Also.
 func (p *reading) verify(s *source, given []string) error {
 	verified := -1
 	for i, value := range given {
@@ -112,8 +112,8 @@ func (p *reading) verify(s *source, given []string) error {
 		}
 		verified = i
 		p.add(s, subject)
-		if challenge, _, ok := split(value); ok && s.Fingerprint != "" {
-			p.found.Challenge, p.found.Receipt = fold(challenge, maxChallenge), fold(value, maxReceipt)
+		if challenge, _, ok := splitFingerprint(value); ok && s.Fingerprint != "" {
+			p.found.Challenge, p.found.Receipt = shorten(challenge, maxChallenge), shorten(value, maxReceipt)
 		}
 	}
 	for i, value := range given {
@@ -124,18 +124,18 @@ func (p *reading) verify(s *source, given []string) error {
 	return nil
 }
 
-// claimed returns what a value that is not verified would be the subject of.
+// claimed returns the text that a value without proof has in a subject.
 func (s *source) claimed(value string) string {
 	if v, ok := s.Verify.(interface{ claimed(string) string }); ok {
 		return v.claimed(value)
 	}
 	if s.Fingerprint != "" {
-		return stable(value)
+		return stableHash(value)
 	}
 	return value
 }
 
-// claims returns the texts of the claims in the request's one valid token; nil without one.
+// claims returns the texts of the claims in the request's valid token, or nil without one.
 func (p *reading) claims(i int) ([]string, error) {
 	if p.tokens == nil {
 		p.tokens = make([]verdict, len(p.verifications))
@@ -166,7 +166,7 @@ func (p *reading) claims(i int) ([]string, error) {
 	return found.texts, found.err
 }
 
-// add adds the subject of an identity; an empty value is none.
+// add adds the subject of an identity, unless the value is empty.
 func (p *reading) add(s *source, value string) {
 	if value != "" {
 		p.text = appendValue(append(p.text, s.prefix...), value)
@@ -179,7 +179,7 @@ func (p *reading) end() {
 	p.n++
 }
 
-// also adds a subject that is claimed. finish drops one that is a subject as well.
+// also adds a subject to Also; finish drops those that are in Subjects, too.
 func (p *reading) also(s *source, value string) {
 	if value == "" {
 		return

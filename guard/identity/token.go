@@ -15,21 +15,21 @@ import (
 
 const (
 	maxToken = 16 << 10 // bytes
-	maxTried = 8        // keys, for a token that names none
+	maxTried = 8        // keys, for a token without a kid
 )
 
-// A verification is what several identities ask of the same tokens.
+// A verification is shared by the identities that read claims of the same tokens.
 type verification struct {
 	JWT    // without a Claim
 	claims []string
 	keys   *keySource
-	index  int // in the Reader's
+	index  int // in Reader.verifications
 	cache  *tokenCache
 }
 
 type claims map[string]json.RawMessage
 
-// verify returns the texts of the verification's claims in a valid token, "" for one that it lacks. now is the time to hold it against.
+// verify returns the texts of the claims of a token that is valid at now, with "" for a missing claim.
 func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return nil, false
@@ -50,7 +50,7 @@ func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 	return texts, true
 }
 
-// prove returns the claims of a token that one of the keys signed, and its expiry.
+// prove returns the claims and the expiry of a token that one of the keys signed.
 func (v *verification) prove(token string, keys *[]key, now time.Time) (all claims, expiry time.Time, ok bool) {
 	jws, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil {
@@ -60,14 +60,14 @@ func (v *verification) prove(token string, keys *[]key, now time.Time) (all clai
 	if !ok || !utf8.Valid(payload) {
 		return nil, expiry, false
 	}
-	if json.Unmarshal(payload, &all) != nil { // an object with a claim twice is an error in this json package
+	if json.Unmarshal(payload, &all) != nil { // duplicate claims are an error in this json package
 		return nil, expiry, false
 	}
 	expiry, ok = v.valid(payload, now)
 	return all, expiry, ok
 }
 
-// payload returns what one of the keys signed; keys is nil before a URL has answered.
+// payload returns the payload that one of the keys signed; keys is nil before the first response of a URL.
 func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) ([]byte, bool) {
 	header := jws.Signatures[0].Protected
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} { // none is supported
@@ -97,7 +97,7 @@ func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) ([]byte,
 		}
 	}
 	if !known {
-		v.keys.want()
+		v.keys.requestRefresh()
 	}
 	return nil, false
 }
@@ -126,7 +126,7 @@ func (v *verification) valid(payload []byte, now time.Time) (expiry time.Time, o
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,38})$`)
 
-// text returns a claim that is a string or a whole number; "" for any other.
+// text returns a claim that is a string or a whole number, and "" for any other.
 func (c claims) text(name string) string {
 	raw, ok := c[name]
 	if !ok {
@@ -136,7 +136,7 @@ func (c claims) text(name string) string {
 		return string(raw)
 	}
 	var text string
-	if json.Unmarshal(raw, &text) != nil || strings.ContainsRune(text, utf8.RuneError) { // U+FFFD: half of a surrogate pair, which any other would equal
+	if json.Unmarshal(raw, &text) != nil || strings.ContainsRune(text, utf8.RuneError) { // U+FFFD stands for any half of a surrogate pair
 		return ""
 	}
 	return text

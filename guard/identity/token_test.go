@@ -188,7 +188,7 @@ func TestRead_invalidTokensIdentifyNothing(t *testing.T) {
 	}
 }
 
-func TestRead_placesOfTokens(t *testing.T) {
+func TestRead_tokenSources(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jwks.json")
 	write(t, path, jwks(t, jwk(rsaKey, "r1")), 0)
 	bearer := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path}})
@@ -239,7 +239,7 @@ func TestRead_placesOfTokens(t *testing.T) {
 	}
 }
 
-// Two identities of one token verify it once; another audience is another verification.
+// Two identities of one token share a verification; another audience needs its own.
 func TestNew_sharesVerifications(t *testing.T) {
 	r := tokenReader(t)
 	if len(r.verifications) != 1 || len(r.files) != 1 {
@@ -257,8 +257,8 @@ func TestNew_sharesVerifications(t *testing.T) {
 	}
 }
 
-// A key with an alg verifies no other, and a token that names no key is not tried with more than 8.
-func TestVerification_keysOfATokenAreFew(t *testing.T) {
+// A key verifies only its own alg, and Read tries at most 8 keys for a token without a kid.
+func TestVerification_limitsKeysPerToken(t *testing.T) {
 	only384 := jwk(rsaKey, "r1")
 	only384.Algorithm = "RS384"
 	nine := []jose.JSONWebKey{jwk(ecKey, "e1")}

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	foldMark     = '~' // begins a hash, and no readable value
+	hashMark     = '~' // begins a hash, and never a printable value
 	maxValue     = 256 // bytes of a subject's value
 	maxReceipt   = 224 // bound of library guard
 	maxChallenge = 128 // bound of library challenge
 )
 
-// Value returns what a subject holds for a raw value: user= and Value("42") is user=42.
+// Value returns the text of a raw value in a subject: user=42 is "user=" + Value("42").
 //
-// A readable value of at most 256 bytes is its own, with + and % written %2B and %25, so that a combination of subjects,
-// which + joins, has one reading. Any other becomes ~ and the first 128 bits of its SHA-256 in hexadecimal digits: a longer
-// one, one that begins with ~, invalid UTF-8, and one with control, format, bidirectional or invisible characters. So two
-// values share a subject only if their hashes collide. Letters that look alike stay different values.
+// A printable value of at most 256 bytes stays the same, except that + and % become %2B and %25: + joins the subjects of a
+// combination. Any other value becomes ~ and the first 128 bits of its SHA-256 in hexadecimal digits. That applies to longer
+// values, those that begin with ~, invalid UTF-8, and control, format, bidirectional or invisible characters. So two values
+// share a subject only if their hashes collide. Letters that look alike stay different.
 func Value(raw string) string {
 	if raw == "" {
 		return ""
@@ -31,7 +31,7 @@ func IsValue(text string) bool {
 	if text == "" {
 		return false
 	}
-	if text[0] == foldMark {
+	if text[0] == hashMark {
 		return len(text) == 33 && strings.Trim(text[1:], "0123456789abcdef") == ""
 	}
 	return Value(unescape.Replace(text)) == text
@@ -41,7 +41,7 @@ var unescape = strings.NewReplacer("%2B", "+", "%25", "%")
 
 // appendValue appends Value(raw).
 func appendValue(to []byte, raw string) []byte {
-	if !keepable(raw, maxValue) {
+	if !isPlain(raw, maxValue) {
 		return appendHash(to, raw)
 	}
 	start := len(to)
@@ -61,19 +61,19 @@ func appendValue(to []byte, raw string) []byte {
 	return to
 }
 
-// fold returns a readable value of at most some bytes as it is, and the hash of any other. Nothing stays nothing.
-func fold(raw string, most int) string {
-	if raw == "" || keepable(raw, most) {
+// shorten returns a printable value of at most some bytes unchanged, and the hash of any other. "" stays "".
+func shorten(raw string, most int) string {
+	if raw == "" || isPlain(raw, most) {
 		return raw
 	}
 	return string(appendHash(nil, raw))
 }
 
-func keepable(raw string, most int) bool {
-	return raw != "" && len(raw) <= most && raw[0] != foldMark && readable(raw)
+func isPlain(raw string, most int) bool {
+	return raw != "" && len(raw) <= most && raw[0] != hashMark && printable(raw)
 }
 
 func appendHash(to []byte, raw string) []byte {
 	sum := sha256.Sum256([]byte(raw))
-	return hex.AppendEncode(append(to, foldMark), sum[:16])
+	return hex.AppendEncode(append(to, hashMark), sum[:16])
 }

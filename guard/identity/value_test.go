@@ -70,7 +70,7 @@ func TestValue_hashesWhatDoesNotShow(t *testing.T) {
 		"a mark that joins the = before": "\u0338a",
 	} {
 		got := Value(raw)
-		if len(got) != 33 || got[0] != foldMark || !IsValue(got) || IsValue(raw) && raw[0] != foldMark {
+		if len(got) != 33 || got[0] != hashMark || !IsValue(got) || IsValue(raw) && raw[0] != hashMark {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}

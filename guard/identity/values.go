@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// maxValues is how many different values of one source Read looks at. A request with more is ambiguous.
+// maxValues is the most different values of one source. A request with more is ambiguous.
 const maxValues = 8
 
-// values are the different values of one source, in the order of the request; empty ones do not count.
+// values holds the different values of one source, in the order of the request, without empty ones.
 type values struct {
 	all  [maxValues]string
 	n    int
-	over bool // there are more
+	over bool // there are more than maxValues
 }
 
 func (v *values) add(value string) {
@@ -34,7 +34,7 @@ func (v *values) add(value string) {
 	v.n++
 }
 
-// header adds the lines of a header; its name is canonical.
+// header adds the lines of a header, whose name must be canonical.
 func (v *values) header(r *http.Request, name string) {
 	for _, line := range r.Header[name] {
 		v.add(textproto.TrimString(line))
@@ -50,7 +50,8 @@ func (v *values) cookie(r *http.Request, name string) {
 	}
 }
 
-// query adds the values of a parameter of the URL as url.ParseQuery reads them, without a map of all others.
+// query adds the values of a query parameter as url.ParseQuery reads them, without a map of all parameters.
+
 func (v *values) query(r *http.Request, name string) {
 	if r.URL == nil {
 		return

@@ -7,15 +7,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// bounds holds each value against what its field's tags say. A zero is an absent value, unless given says that it stands
-// in a file.
+// bounds checks each value against its field's tags. A zero value is omitted, unless given reports that the file sets it.
 type bounds struct {
 	found *problems
 	given func(path string) bool
 
-	tooMany bool // some list or mapping has more entries than it may
+	tooMany bool // a list or mapping has too many entries
 }
 
 func (b *bounds) section(path string, v reflect.Value) {
@@ -74,10 +75,10 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 	}
 }
 
-// count reports whether entries may be looked at: there are not too many.
+// count reports whether the entries are few enough to be checked one by one.
 func (b *bounds) count(at string, n int, f *field) bool {
-	if f.items != nil && !f.items.holds(float64(n)) {
-		b.found.add(at, "must have %s entries, got %d", f.items, n)
+	if f.items != nil && !f.items.contains(float64(n)) {
+		b.found.add(at, "must have %s, got %d", f.items.entries(), n)
 		if float64(n) > f.items.max {
 			b.tooMany = true
 			return false
@@ -89,7 +90,7 @@ func (b *bounds) count(at string, n int, f *field) bool {
 func (b *bounds) enum(at, value string, e enum, f *field) {
 	values := slices.DeleteFunc(e.values(), func(v string) bool { return v == f.not })
 	if !slices.Contains(values, value) {
-		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), didYouMean(value, values))
+		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), spelling.DidYouMean(value, values))
 	}
 }
 
@@ -114,12 +115,12 @@ func (b *bounds) number(at string, v reflect.Value, f *field) {
 		if math.IsNaN(n) || n <= 0 || n > 1 {
 			b.found.add(at, "must be above 0 and at most 1, got %v", n)
 		}
-	case f.bounds != nil && !f.bounds.holds(n):
+	case f.bounds != nil && !f.bounds.contains(n):
 		b.found.add(at, "must be %s, got %s", f.bounds, format(v))
 	}
 }
 
-// format writes a number as a policy does.
+// format returns a number as a policy writes it.
 func format(v reflect.Value) string {
 	switch n := v.Interface().(type) {
 	case time.Duration:

@@ -5,14 +5,13 @@ import (
 	"reflect"
 )
 
-// Check returns everything that is wrong with a policy, as an [*Error] without file and lines; nil when nothing is. A zero
-// value is an omitted one.
+// Check returns all problems of a policy as an [*Error] without file and lines, or nil. A zero value counts as omitted.
 func (p *Policy) Check() error {
 	never := func(string) bool { return false }
 	return p.check(never, never).err()
 }
 
-// check is Check for a policy in which some zero values may be given, and some values may be bad: they could not be read.
+// check also serves files: given reports whether a path is set, even to zero, and isBad whether its value could not be read.
 func (p *Policy) check(given, isBad func(path string) bool) problems {
 	var found problems
 	b := bounds{found: &found, given: given}

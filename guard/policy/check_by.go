@@ -6,13 +6,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // wildcard finds the name of each wildcard in a pattern: id of /chat/{id}, path of /files/{path...}.
 var wildcard = regexp.MustCompile(`\{([^{}.$]+)(\.\.\.)?\}`)
 
-// wildcards returns the names of all wildcards that requests for endpoints may match; nil for any name, if an endpoint has
-// no patterns.
+// wildcards returns the names of all wildcards in the endpoints' patterns. It returns nil if an endpoint has no patterns,
+// because its requests may then have any path value.
 func wildcards(endpoints []Endpoint) map[string]bool {
 	if len(endpoints) == 0 {
 		return nil
@@ -31,7 +33,7 @@ func wildcards(endpoints []Endpoint) map[string]bool {
 	return names
 }
 
-// checkBys finds names of identities that are not defined, and those that no request has.
+// checkBys finds identities that are not defined, and those that no request can have.
 func (p *Policy) checkBys(found *problems) {
 	values := wildcards(p.Endpoints)
 	for i := range p.Limits {
@@ -55,7 +57,7 @@ func (p *Policy) checkBys(found *problems) {
 	}
 }
 
-// checkBy holds a by against the identities and the wildcards of its endpoints.
+// checkBy checks a by against the identities and the wildcards of its endpoints.
 func (p *Policy) checkBy(at string, by By, global bool, values map[string]bool, found *problems) {
 	for i, name := range by {
 		at := at + ".by"
@@ -64,30 +66,30 @@ func (p *Policy) checkBy(at string, by By, global bool, values map[string]bool, 
 		}
 		_, defined := p.Identities[name]
 		switch {
-		case checkIdentity(name) != "": // said already
+		case checkIdentity(name) != "": // reported by bounds
 		case name == ByAll && !global:
 			found.add(at, "must be an identity, not all")
 		case name == ByAll && len(by) > 1:
-			found.add(at, "must stand alone: all is every request together")
+			found.add(at, "must be the only entry: all counts every request together")
 		case name == ByAll:
 		case !defined && name != ByIP && name != ByClient:
 			names := p.names()
 			if global {
 				names = append(names, ByAll)
 			}
-			found.add(at, "unknown identity %s%s", quote(name), didYouMean(name, names))
+			found.add(at, "unknown identity %s%s", quote(name), spelling.DidYouMean(name, names))
 		case slices.Contains(by[:i], name):
-			found.add(at, "is there twice: %s", name)
+			found.add(at, "duplicate identity %s", name)
 		default:
-			if path := p.missing(name, values); path != "" {
-				found.add(at, "never applies: no pattern in match has the wildcard {%s} of %s", path, name)
+			if path := p.missingWildcard(name, values); path != "" {
+				found.add(at, "never applies: identity %s needs the wildcard {%s}, which no pattern in match has", name, path)
 			}
 		}
 	}
 }
 
-// missing returns the wildcard that no pattern has, of an identity that no request has therefore; "" if some may have it.
-func (p *Policy) missing(name string, values map[string]bool) string {
+// missingWildcard returns the wildcard that an identity needs and no pattern has, or "" if some request may have the identity.
+func (p *Policy) missingWildcard(name string, values map[string]bool) string {
 	first := ""
 	for _, one := range p.Alternatives(name) {
 		id := p.Identities[one]
@@ -99,7 +101,7 @@ func (p *Policy) missing(name string, values map[string]bool) string {
 	return first
 }
 
-// checkReceipt finds an ID that all requests of a client share, so that only the first would count.
+// checkReceipt finds an idempotency header that also identifies the client: all its requests would share one ID.
 func (p *Policy) checkReceipt(at string, e *Endpoint, found *problems) {
 	if e.Idempotency == nil {
 		return

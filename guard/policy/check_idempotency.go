@@ -1,23 +1,23 @@
 package policy
 
-// checkIdempotency finds an ID that comes from nowhere, and a fingerprint that would be a free pass: without the challenge that it holds, and
-// that one request consumes, whoever has it could repeat it.
+// checkIdempotency finds an ID without a source, and a fingerprint that a client could repeat for free. Only a required
+// challenge prevents that, because one request consumes it.
 func (p *Policy) checkIdempotency(at string, e *Endpoint, found *problems) {
 	i := e.Idempotency
 	switch {
 	case i == nil:
 	case i.Header == "" && !i.Fingerprint:
-		found.add(at+".header", "is required, or fingerprint: true")
+		found.add(at+".header", "is required unless fingerprint is true")
 	case i.Header != "" && i.Fingerprint:
-		found.add(at+".header", "must not be with fingerprint: true: an ID comes from one place")
+		found.add(at+".header", "cannot be combined with fingerprint: true: an ID has one source")
 	case i.Fingerprint && (e.Challenge == nil || !e.Challenge.Required):
-		found.add(at+".fingerprint", "is for an endpoint with challenge: {required: true}")
-	case i.Fingerprint && !p.provedFingerprint():
-		found.add(at+".fingerprint", "needs an identity with a fingerprint that is verified")
+		found.add(at+".fingerprint", "requires challenge: {required: true} on the endpoint")
+	case i.Fingerprint && !p.hasVerifiedFingerprint():
+		found.add(at+".fingerprint", "requires an identity with a verified fingerprint")
 	}
 }
 
-func (p *Policy) provedFingerprint() bool {
+func (p *Policy) hasVerifiedFingerprint() bool {
 	for _, id := range p.Identities {
 		if id.Fingerprint != "" && id.Verify != nil {
 			return true

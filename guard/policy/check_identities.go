@@ -5,9 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// checkIdentities finds identities of no source or of several, and values that are neither claimed nor verified.
+// checkIdentities finds identities without a source or with several, and values that are neither claimed nor verified.
 func (p *Policy) checkIdentities(found *problems) {
 	fingerprint := ""
 	for _, name := range slices.Sorted(maps.Keys(p.Identities)) {
@@ -15,7 +17,7 @@ func (p *Policy) checkIdentities(found *problems) {
 		at := identityPath(name)
 		id.check(at, name, p, found)
 		if id.Fingerprint != "" && fingerprint != "" {
-			found.add(at+".fingerprint", "is the second fingerprint: only one identity can be one, and %s is", fingerprint)
+			found.add(at+".fingerprint", "must be the only fingerprint: identity %s has one, too", fingerprint)
 		} else if id.Fingerprint != "" {
 			fingerprint = name
 		}
@@ -27,39 +29,39 @@ func identityPath(name string) string { return structPath("identities", name) }
 
 func (id *Identity) check(at, name string, p *Policy, found *problems) {
 	if name == ByAll {
-		found.add(at, "cannot be defined: all is every request together")
+		found.add(at, "cannot be defined: all is reserved for global limits")
 		return
 	}
 	if name == ByIP {
 		id.checkProxies(at, found)
 	} else if len(id.TrustedProxies) > 0 {
-		found.add(at+".trusted_proxies", "must be in identities.ip, for all identities of the address")
+		found.add(at+".trusted_proxies", "must be in identities.ip, for all address identities")
 	}
 	if name != ByIP && id.ForwardedHeader != "" {
-		found.add(at+".forwarded_header", "must be in identities.ip, for all identities of the address")
+		found.add(at+".forwarded_header", "must be in identities.ip, for all address identities")
 	}
 	sources := id.sources()
 	source := id.source()
-	isAddress := p.address(name)
+	isAddress := p.OfAddress(name)
 	switch {
 	case len(sources) > 1:
 		found.add(at, "must have one source, got %s", strings.Join(sources, " and "))
 		return
 	case name == ByIP && source != "":
-		found.add(at+"."+source, "must not be in ip, which is the client's address: define another identity")
+		found.add(at+"."+source, "must not be in ip, which is always the client's address: define another identity")
 		return
 	case !isAddress && source == "":
 		found.add(at, "must have a source: ipv4_prefix, ipv6_prefix, header, cookie, query, path, fingerprint, jwt, certificate, func or first")
 		return
 	case !isAddress && (id.IPv4Prefix != 0 || id.IPv6Prefix != 0):
-		found.add(at, "must have one source, got a prefix of the address and %s", source)
+		found.add(at, "must have one source, got an address prefix and %s", source)
 	}
 	id.checkHeader(at, found)
 	id.checkProof(at, source, found)
 	id.checkFirst(at, name, p, found)
 }
 
-// checkProxies finds proxies that are never believed, and those that let a client choose its address.
+// checkProxies finds a header that guard never reads, and proxies that let a client choose its address.
 func (id *Identity) checkProxies(at string, found *problems) {
 	if id.ForwardedHeader != "" && len(id.TrustedProxies) == 0 {
 		found.add(at+".forwarded_header", "has no effect while trusted_proxies is empty")
@@ -71,7 +73,7 @@ func (id *Identity) checkProxies(at string, found *problems) {
 	}
 }
 
-// checkHeader finds headers that hold no value of their own, or a secret.
+// checkHeader finds headers that have a key of their own, or hold a secret.
 func (id *Identity) checkHeader(at string, found *problems) {
 	headers := map[string]string{"header": id.Header, "fingerprint": id.Fingerprint}
 	if id.JWT != nil {
@@ -82,30 +84,30 @@ func (id *Identity) checkHeader(at string, found *problems) {
 		case name == "host":
 			found.add(at+"."+key, "must not be Host: match the host in an endpoint's pattern")
 		case name == "cookie":
-			found.add(at+"."+key, "must not be Cookie: name one of the cookies with cookie")
+			found.add(at+"."+key, "must not be Cookie: use the key cookie with a cookie's name")
 		case (name == "authorization" || name == "proxy-authorization") && key == "header" && id.Verify == nil:
-			found.add(at+"."+key, "holds a secret: use jwt, or verify it")
+			found.add(at+"."+key, "holds a secret: use jwt, or add verify")
 		}
 	}
 }
 
-// checkProof finds a value that is neither claimed nor verified, or both.
+// checkProof finds a value that is neither claimed nor verified, and one that is both.
 func (id *Identity) checkProof(at, source string, found *problems) {
 	verifiable := slices.Contains([]string{"header", "cookie", "query", "fingerprint"}, source)
 	switch {
 	case id.Verify != nil && !verifiable:
-		found.add(at+".verify", "is for a header, cookie, query or fingerprint")
+		found.add(at+".verify", "applies only to a header, cookie, query or fingerprint")
 	case id.Verify != nil:
 		id.Verify.check(at+".verify", source, found)
 		if id.Claimed {
-			found.add(at+".claimed", "must not be with verify: a value is claimed or verified")
+			found.add(at+".claimed", "cannot be combined with verify: a value is either claimed or verified")
 		}
 	case id.Claimed && !verifiable && source != "path" && source != "func":
-		found.add(at+".claimed", "is for a header, cookie, query, path, fingerprint or func")
+		found.add(at+".claimed", "applies only to a header, cookie, query, path, fingerprint or func")
 	case !id.Claimed && verifiable:
-		found.add(at, "must have verify or claimed: true, because a client chooses its %s", source)
+		found.add(at, "requires verify or claimed: true, because clients choose the %s", source)
 	case !id.Claimed && source == "path":
-		found.add(at, "must have claimed: true, because a client chooses its path")
+		found.add(at, "requires claimed: true, because clients choose the path")
 	}
 }
 
@@ -118,29 +120,29 @@ func (v *Verify) check(at, source string, found *problems) {
 	}
 	switch {
 	case ways != 1:
-		found.add(at, "must have one of sha256_file, hmac_file and func, got %d", ways)
+		found.add(at, "must have exactly one of sha256_file, hmac_file and func, got %d", ways)
 	case v.HMACFile != "" && source != "fingerprint":
-		found.add(at+".hmac_file", "is for a fingerprint: verify a %s with sha256_file or func", source)
+		found.add(at+".hmac_file", "applies only to a fingerprint: verify a %s with sha256_file or func", source)
 	}
 }
 
-// checkFirst finds alternatives that no request has, or that are never read.
+// checkFirst finds alternatives that no request has, and those that are never used.
 func (id *Identity) checkFirst(at, name string, p *Policy, found *problems) {
 	for i, one := range id.First {
 		at := fmt.Sprintf("%s.first[%d]", at, i)
 		other, defined := p.Identities[one]
 		switch {
-		case checkIdentity(one) != "": // said already
+		case checkIdentity(one) != "": // reported by bounds
 		case one == ByAll:
 			found.add(at, "must be an identity, not all")
 		case one == name || defined && len(other.First) > 0 || one == ByClient && !defined:
 			found.add(at, "must be an identity with a source of its own, got %s", quote(one))
 		case !defined && one != ByIP:
-			found.add(at, "unknown identity %s%s", quote(one), didYouMean(one, p.sourced()))
+			found.add(at, "unknown identity %s%s", quote(one), spelling.DidYouMean(one, p.sourced()))
 		case slices.Contains(id.First[:i], one):
-			found.add(at, "is there twice: %s", one)
-		case p.address(one) && i < len(id.First)-1:
-			found.add(at, "must be the last: every request has an address, so what follows is never read")
+			found.add(at, "duplicate identity %s", one)
+		case p.OfAddress(one) && i < len(id.First)-1:
+			found.add(at, "must be last: every request has an address, so later identities are never used")
 		}
 	}
 }

@@ -7,23 +7,22 @@ import (
 )
 
 const (
-	maxRows          = 16           // of one call of admit: the policy's limits and the endpoint's
+	maxRows          = 16           // limits in one call of guard.admit: the policy's and the endpoint's
 	maxCounterWindow = 90 * day     // of a sliding_counter
-	maxGain          = 36_500 * day // in which a gcra's burst is gained
-	maxLimit         = 1_000_000
+	maxRefill        = 36_500 * day // time in which a gcra refills its burst
 )
 
-// checkLimits holds every limit against what its kind takes, as library ratelimit does.
+// checkLimits checks every limit by the rules of its kind, as library ratelimit does.
 func (p *Policy) checkLimits(found *problems) {
 	p.eachLimit(func(at, _ string, l *Limit) { l.check(at, p, found) })
 	for i := range p.Endpoints {
 		if own, all := len(p.Endpoints[i].Limits), len(p.Limits); own > 0 && own+all > maxRows {
-			found.add(fmt.Sprintf("endpoints[%d].limits", i), "must be at most %d together with the policy's limits, got %d and %d", maxRows, own, all)
+			found.add(fmt.Sprintf("endpoints[%d].limits", i), "must have at most %d entries together with the policy's limits, got %d and %d", maxRows, own, all)
 		}
 	}
 }
 
-// eachLimit calls f with every limit, its path and its endpoint; "" for one of the policy.
+// eachLimit calls f with every limit, its path and its endpoint, which is "" for a limit of the whole policy.
 func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
 	each := func(at, endpoint string, limits []Limit) {
 		for i := range limits {
@@ -41,22 +40,22 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 		l.checkBurst(at, found)
 	} else {
 		if l.Burst != 0 {
-			found.add(at+".burst", "is for a gcra, not for a %s", l.kind())
+			found.add(at+".burst", "applies only to kind gcra, not to %s", l.kind())
 		}
 		if l.kind() == SlidingLog && l.Cost > 1 {
-			found.add(at+".cost", "must be 1 in a sliding_log, which counts requests, got %d", l.Cost)
+			found.add(at+".cost", "must be 1 for a sliding_log, which counts requests, got %d", l.Cost)
 		} else if l.Limit > 0 && l.Cost > l.Limit {
-			found.add(at+".cost", "must be at most the limit %d, got %d: more is never there", l.Limit, l.Cost)
+			found.add(at+".cost", "must be at most the limit %d, got %d: a larger cost never fits", l.Limit, l.Cost)
 		}
 	}
 	if l.Kind == SlidingCounter && l.Window > maxCounterWindow {
-		found.add(at+".window", "must be at most 90d in a sliding_counter, got %s", FormatDuration(l.Window))
+		found.add(at+".window", "must be at most 90d for a sliding_counter, got %s", FormatDuration(l.Window))
 	}
 	if c := l.Count; c != nil && len(c.Status)+len(c.Code) == 0 {
 		found.add(at+".count", "must have a status or a code")
 	}
 	if l.Share != 0 && (l.OnFailure == Open || l.OnFailure == Closed || l.OnFailure == "" && p.OnFailure != "" && p.OnFailure != Local) {
-		found.add(at+".share", "is for on_failure: local")
+		found.add(at+".share", "applies only with on_failure: local")
 	}
 }
 
@@ -66,21 +65,21 @@ func (l *Limit) checkBurst(at string, found *problems) {
 		burst = l.Limit
 	}
 	if burst > 0 && l.Cost > burst {
-		found.add(at+".cost", "must be at most the burst %d, got %d: more is never there", burst, l.Cost)
+		found.add(at+".cost", "must be at most the burst %d, got %d: a larger cost never fits", burst, l.Cost)
 	}
-	if l.Limit > 0 && burst > 0 && l.Window > 0 && gain(burst, l.Window, l.Limit) > maxGain {
-		found.add(at+".window", "must gain the burst %d within 100 years", burst)
+	if l.Limit > 0 && burst > 0 && l.Window > 0 && refillTime(burst, l.Window, l.Limit) > maxRefill {
+		found.add(at+".window", "must refill the burst %d within 100 years", burst)
 	}
 }
 
-// gain is the time in which a burst is gained; maxGain and a bit where that is more than 292 years.
-func gain(burst int64, window time.Duration, limit int64) time.Duration {
+// refillTime returns the time in which a burst is refilled; more than maxRefill if the time overflows.
+func refillTime(burst int64, window time.Duration, limit int64) time.Duration {
 	high, low := bits.Mul64(uint64(burst), uint64(window))
 	if high >= uint64(limit) {
-		return maxGain + 1
+		return maxRefill + 1
 	}
 	quotient, _ := bits.Div64(high, low, uint64(limit))
-	return time.Duration(min(quotient, uint64(maxGain)+1))
+	return time.Duration(min(quotient, uint64(maxRefill)+1))
 }
 
 func (l *Limit) kind() Kind {

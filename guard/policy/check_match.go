@@ -7,61 +7,61 @@ import (
 	"strings"
 )
 
-// maxPatterns is how many patterns the endpoints of a policy may have together: net/http compares those with wildcards one by one.
+// maxPatterns limits the patterns of all endpoints together: net/http compares those with wildcards one by one.
 const maxPatterns = 2000
 
-// checkMatch lets net/http try the patterns: what a ServeMux refuses is refused here.
+// checkMatch registers all patterns in a ServeMux and reports those that net/http rejects.
 func (p *Policy) checkMatch(found *problems) {
-	taken := map[string]string{} // the path of each pattern
+	paths := map[string]string{} // policy path of each registered pattern
 	mux := http.NewServeMux()
 	count := 0
 	for i := range p.Endpoints {
 		for j, pattern := range p.Endpoints[i].Match {
 			at := fmt.Sprintf("endpoints[%d].match[%d]", i, j)
 			if count++; count > maxPatterns {
-				found.add(at, "must be one of at most %d patterns: match several paths with a wildcard or a prefix", maxPatterns)
+				found.add(at, "exceeds the %d patterns of a policy: match several paths with a wildcard or a prefix", maxPatterns)
 				return
 			}
 			if checkPattern(pattern) != "" {
-				continue // said already
+				continue // reported by bounds
 			}
-			if refused, _ := register(http.NewServeMux(), pattern); refused != "" {
-				found.add(at, "%s", refused)
+			if rejected, _ := register(http.NewServeMux(), pattern); rejected != "" {
+				found.add(at, "%s", rejected)
 				continue
 			}
-			if refused, other := register(mux, pattern); refused != "" {
-				found.add(at, "%s conflicts with %s of %s: %s", quote(pattern), quote(other), taken[other], refused)
+			if rejected, other := register(mux, pattern); rejected != "" {
+				found.add(at, "%s conflicts with %s of %s: %s", quote(pattern), quote(other), paths[other], rejected)
 				continue
 			}
-			taken[pattern] = at
+			paths[pattern] = at
 		}
 	}
 }
 
-// register returns why a mux refuses a pattern, in one line, and the pattern that it conflicts with; "" when it takes it.
-func register(mux *http.ServeMux, pattern string) (refused, other string) {
+// register returns why a mux rejects a pattern, in one line, and the pattern that it conflicts with; "" if it accepts it.
+func register(mux *http.ServeMux, pattern string) (rejected, other string) {
 	defer func() {
 		if r := recover(); r != nil {
 			text := fmt.Sprint(r)
-			refused, other = reason(text, pattern), conflicting(text)
+			rejected, other = reason(text, pattern), conflicting(text)
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
 	return "", ""
 }
 
-// conflicting is the second pattern of `pattern "/a" (registered at ...) conflicts with pattern "/b" (...`.
+// conflicting returns the second pattern in `pattern "/a" (registered at ...) conflicts with pattern "/b" (...`.
 func conflicting(text string) string {
 	_, rest, _ := strings.Cut(text, ") conflicts with pattern ")
 	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
 		return ""
 	}
-	other, _ := strconv.Unquote(quoted) // it was quoted by net/http
+	other, _ := strconv.Unquote(quoted) // net/http quoted it
 	return other
 }
 
-// reason is what a panic of net/http says without where it was called.
+// reason returns the message of a net/http panic without the call sites.
 func reason(text, pattern string) string {
 	first, rest, more := strings.Cut(text, "\n")
 	if more {

@@ -1,11 +1,15 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
 
-// maxWireName is how long `<endpoint>/<name>` may be, library guard's bound of a limit's name.
+	"github.com/rlfunc/rlfunc/internal/wire"
+)
+
+// maxWireName is the most bytes of ENDPOINT/LIMIT, as in library guard.
 const maxWireName = 64
 
-// checkNames finds names that stand for two things: in Redis, in a header or in a metric.
+// checkNames finds names that would mean two things in Redis, in a header or in a metric.
 func (p *Policy) checkNames(found *problems) {
 	shared := names{found: found, first: map[string]string{}}
 	shared.limits("limits", p.Limits)
@@ -23,11 +27,11 @@ func (p *Policy) checkNames(found *problems) {
 	}
 }
 
-// names are those of one scope, with the path of each one's first use.
+// names are the names of one scope, with the path of each one's first use.
 type names struct {
 	found    *problems
 	first    map[string]string
-	endpoint string // what they are joined to on the wire; "" for nothing
+	endpoint string // prefix of the names in Redis; "" for none
 }
 
 func (n *names) limits(at string, limits []Limit) {
@@ -41,11 +45,11 @@ func (n *names) add(at, name string) {
 		return
 	}
 	if first, ok := n.first[name]; ok {
-		n.found.add(at, "%s is the name of %s too", quote(name), first)
+		n.found.add(at, "%s is already the name of %s", quote(name), first)
 		return
 	}
 	n.first[name] = at
-	if wire := WireName(n.endpoint, name); n.endpoint != "" && len(wire) > maxWireName && len(name) <= 32 && len(n.endpoint) <= 32 {
-		n.found.add(at, "must make at most %d bytes with its endpoint's, got %d: %s", maxWireName, len(wire), quote(wire))
+	if full := wire.LimitName(n.endpoint, name); n.endpoint != "" && len(full) > maxWireName && len(name) <= 32 && len(n.endpoint) <= 32 {
+		n.found.add(at, "must have at most %d bytes together with the endpoint's name, got %d: %s", maxWireName, len(full), quote(full))
 	}
 }

@@ -9,16 +9,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// check finds entries that contradict each other, that no request can have, or that push a limit above its bounds.
+// check finds entries that contradict each other, that no request can have, or that raise a limit above its bounds.
 func (o *Overrides) check(p *Policy, found *problems) {
 	first := map[string]string{}
 	each := func(list string, subjects []string) {
 		for i, subject := range subjects {
 			at := fmt.Sprintf("overrides.%s[%d]", list, i)
 			if other, ok := first[CanonicalSubject(subject)]; ok {
-				found.add(at, "%s is in %s too", quote(subject), other)
+				found.add(at, "%s is already in %s", quote(subject), other)
 				continue
 			}
 			first[CanonicalSubject(subject)] = at
@@ -33,21 +36,21 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	for _, subject := range slices.Sorted(maps.Keys(o.Multiply)) {
 		at := "overrides.multiply[" + strconv.Quote(subject) + "]"
 		if other, ok := factors[CanonicalSubject(subject)]; ok {
-			found.add(at, "is in %s too", other)
+			found.add(at, "is already in %s", other)
 		}
 		factors[CanonicalSubject(subject)] = at
 		if other, ok := first[CanonicalSubject(subject)]; ok {
-			found.add(at, "never matters: it is in %s too", other)
+			found.add(at, "has no effect: the subject is already in %s", other)
 			continue
 		}
 		p.checkSubject(at, subject, "multiply", found)
-		if factor := o.Multiply[subject]; factor > 1 && factor <= maxLimit {
+		if factor := o.Multiply[subject]; factor > 1 && factor <= wire.MaxLimit {
 			top.check(at, factor, found)
 		}
 	}
 }
 
-// CanonicalSubject returns the one text of a subject that can be written in several ways: ip=203.0.113.7 of ip=::ffff:203.0.113.7.
+// CanonicalSubject returns the form of a subject that guard uses: ip=203.0.113.7 for ip=::ffff:203.0.113.7.
 func CanonicalSubject(subject string) string {
 	if p, ok := subjectPrefix(subject); ok {
 		return ipMark + subjectText(p)
@@ -55,7 +58,8 @@ func CanonicalSubject(subject string) string {
 	return subject
 }
 
-// CheckOverride returns what is wrong with one more override of a subject, which must be one of allow, deny and multiply; nil if nothing is.
+// CheckOverride checks one override outside the policy's own, such as one set at run time. It must have exactly one of
+// Allow, Deny and Multiply.
 func (p *Policy) CheckOverride(subject string, override Override) error {
 	var one Overrides
 	switch {
@@ -76,10 +80,10 @@ func (p *Policy) CheckOverride(subject string, override Override) error {
 	return nil
 }
 
-// checkSubject finds a subject that no request has, and one that a client can choose where that would lift a limit.
+// checkSubject finds a subject that no request has, and a claimed one that would lift a limit.
 func (p *Policy) checkSubject(at, subject, list string, found *problems) {
 	if checkSubject(subject) != "" {
-		return // said already
+		return // reported by bounds
 	}
 	name, value, named := strings.Cut(subject, "=")
 	id, defined := p.Identities[name]
@@ -87,24 +91,24 @@ func (p *Policy) checkSubject(at, subject, list string, found *problems) {
 	case !named:
 		found.add(at, "must be IDENTITY=VALUE, got %s", quote(subject))
 	case !defined && name != ByIP && name != ByClient:
-		found.add(at, "unknown identity %s%s", quote(name), didYouMean(name, p.sourced()))
+		found.add(at, "unknown identity %s%s", quote(name), spelling.DidYouMean(name, p.sourced()))
 	case !p.isSourced(name):
-		found.add(at, "never matches: subjects of %s begin with %s", name, either(p.Alternatives(name)))
+		found.add(at, "never matches: subjects of identity %s begin with %s", name, either(p.Alternatives(name)))
 	case value == "":
 		found.add(at, "never matches: must have a value after =, got %s", quote(subject))
 	case strings.Contains(value, "+"):
-		found.add(at, "never matches: must be of one identity, got %s; write + in a value as %%2B", quote(subject))
+		found.add(at, "never matches: an override applies to one identity, got %s; write + in a value as %%2B", quote(subject))
 	case list != "deny" && !p.Verified(name):
-		found.add(at, "must be of a verified identity: any client can write %s", quote(subject))
-	case p.address(name):
+		found.add(at, "must be of a verified identity: any client can send %s", quote(subject))
+	case p.OfAddress(name):
 		id.checkSubject(at, name, value, found)
 		if prefix, ok := subjectPrefix(subject); ok && prefix.Bits() == 0 && list == "allow" {
-			found.add(at, "must not be all addresses: write unbounded: true at the endpoints instead")
+			found.add(at, "must not be all addresses: set unbounded: true on the endpoints instead")
 		}
 	}
 }
 
-// checkSubject finds a prefix that is longer than the subjects of an identity of the address. Only ip may have a shorter one.
+// checkSubject finds a prefix that is longer than the subjects of an address identity. Only ip may have a shorter one.
 func (id *Identity) checkSubject(at, name, value string, found *problems) {
 	prefix, err := parsePrefix(value)
 	if err != nil {
@@ -116,13 +120,13 @@ func (id *Identity) checkSubject(at, name, value string, found *problems) {
 		family, bits = "IPv6", cmp.Or(id.IPv6Prefix, DefaultIPv6Prefix)
 	}
 	if prefix.Bits() > bits || name != ByIP && prefix.Bits() < bits {
-		found.add(at, "never matches: %s is a /%d of an %s address", name, bits, family)
+		found.add(at, "never matches: %s subjects are /%d prefixes of %s addresses", name, bits, family)
 	} else if text := subjectText(prefix); name != ByIP && text != value {
 		found.add(at, "never matches: must be %s=%s", name, text)
 	}
 }
 
-// subjectText is what a prefix is in a subject: one of all bits is an address.
+// subjectText returns a prefix as subjects have it: one of all bits is an address.
 func subjectText(prefix netip.Prefix) string {
 	if prefix.IsSingleIP() {
 		return prefix.Addr().String()
@@ -130,7 +134,7 @@ func subjectText(prefix netip.Prefix) string {
 	return prefix.String()
 }
 
-// greatest are the limit and the budget that a factor pushes above their bounds first.
+// greatest holds the largest limit and budget: a factor raises them above their bounds first.
 type greatest struct {
 	limit, budget     int64
 	limitAt, budgetAt string
@@ -173,10 +177,10 @@ func (o *Overrides) greatest(p *Policy) greatest {
 }
 
 func (g greatest) check(at string, factor int64, found *problems) {
-	if g.limit > maxLimit/factor && g.limit <= maxLimit {
-		found.add(at, "makes %s %d, above %d", g.limitAt, g.limit*factor, maxLimit)
+	if g.limit > wire.MaxLimit/factor && g.limit <= wire.MaxLimit {
+		found.add(at, "raises %s to %d, above the maximum %d", g.limitAt, g.limit*factor, wire.MaxLimit)
 	}
-	if most := int64(maxBudget); g.budget > most/factor && g.budget <= most {
-		found.add(at, "makes %s more than %s", g.budgetAt, maxBudget)
+	if g.budget > wire.MaxBudget/factor && g.budget <= wire.MaxBudget {
+		found.add(at, "raises %s above the maximum %s", g.budgetAt, Micros(wire.MaxBudget))
 	}
 }

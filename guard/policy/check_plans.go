@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// checkPlans finds plans that no request has, and limits and budgets that no policy may have.
+// checkPlans finds plans that no request can have, and limits and budgets that are out of bounds.
 func (p *Policy) checkPlans(isBad func(path string) bool, found *problems) {
 	if p.Plans == nil {
 		return
@@ -20,11 +22,11 @@ func (p *Policy) checkPlans(isBad func(path string) bool, found *problems) {
 			at := planLimitPath(at, name)
 			l, ok := known[name]
 			switch {
-			case checkLimitName(name) != "": // said already
+			case checkLimitName(name) != "": // reported by bounds
 			case !ok:
-				found.add(at, "unknown limit %s%s", quote(name), didYouMean(name, slices.Sorted(maps.Keys(known))))
+				found.add(at, "unknown limit %s%s", quote(name), spelling.DidYouMean(name, slices.Sorted(maps.Keys(known))))
 			case l.limit.By.Global():
-				found.add(at, "must not be a limit by: all, which counts the requests of all plans together")
+				found.add(at, "must not be a global limit, which counts the requests of all plans together")
 			case !isBad(l.at + ".kind"):
 				plan.Limits[name].check(at, l.limit, p, found)
 			}
@@ -38,24 +40,24 @@ func (p *Policy) checkPlansBy(found *problems) {
 	by := p.Plans.By
 	_, defined := p.Identities[by]
 	switch {
-	case checkIdentity(by) != "": // said already
+	case checkIdentity(by) != "": // reported by bounds
 	case by == ByAll:
 		found.add(at, "must be an identity, not all")
 	case !defined && by != ByIP && by != ByClient:
-		found.add(at, "unknown identity %s%s", quote(by), didYouMean(by, p.sourced()))
+		found.add(at, "unknown identity %s%s", quote(by), spelling.DidYouMean(by, p.sourced()))
 	case !p.isSourced(by):
 		found.add(at, "must be an identity with a source of its own, got %s", quote(by))
 	case !p.Verified(by):
 		found.add(at, "must be a verified identity: any client can claim a plan by %s", quote(by))
-	case p.address(by):
-		found.add(at, "must not be an identity of the address: an address is not a plan's name")
+	case p.OfAddress(by):
+		found.add(at, "must not be an address identity: an address never names a plan")
 	}
 }
 
-// check finds what no limit may have, of what differs from one that may.
+// check reports the problems that the limit has with the plan's values, and not without them.
 func (c PlanLimit) check(at string, l *Limit, p *Policy, found *problems) {
 	var own, differing problems
-	changed := c.of(*l)
+	changed := c.apply(*l)
 	l.check(at, p, &own)
 	changed.check(at, p, &differing)
 	for _, problem := range differing {
@@ -67,7 +69,7 @@ func (c PlanLimit) check(at string, l *Limit, p *Policy, found *problems) {
 
 func (p *Policy) checkPlanBudgets(at string, plan *Plan, found *problems) {
 	if len(plan.Budgets) > 0 && p.Cost == nil {
-		found.add(at+".budgets", "has no budgets to change: the policy has no cost")
+		found.add(at+".budgets", "requires cost.budgets: the policy has no cost")
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
@@ -77,12 +79,12 @@ func (p *Policy) checkPlanBudgets(at string, plan *Plan, found *problems) {
 			names = append(names, b.Name)
 		}
 		if !slices.Contains(names, name) {
-			found.add(at, "unknown budget %s%s", quote(name), didYouMean(name, names))
+			found.add(at, "unknown budget %s%s", quote(name), spelling.DidYouMean(name, names))
 			continue
 		}
 		for i := range p.Endpoints {
 			if c := p.Endpoints[i].Cost; c != nil && budget > 0 && c.Estimate > budget {
-				found.add(at, "must be at least the estimate %s of endpoints[%d], got %s: it would never fit", c.Estimate, i, budget)
+				found.add(at, "must be at least the estimate %s of endpoints[%d], got %s: the estimate would never fit", c.Estimate, i, budget)
 			}
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// checkEndpoint finds an endpoint that takes part in what the policy does not have, or never could.
+// checkEndpoint finds settings of an endpoint that need a section the policy does not have, or that never apply.
 func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 	if e.Abuse != "" && p.Abuse == nil {
-		found.add(at+".abuse", "has no tiers: the policy has no abuse")
+		found.add(at+".abuse", "requires abuse.tiers: the policy has no abuse")
 	}
 	if e.Abuse == CountAll && p.Abuse != nil {
 		for i, t := range p.Abuse.Tiers {
@@ -22,12 +22,12 @@ func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 		return
 	}
 	if p.Cost == nil {
-		found.add(at+".cost", "has no budgets: the policy has no cost")
+		found.add(at+".cost", "requires cost.budgets: the policy has no cost")
 		return
 	}
 	for i, b := range p.Cost.Budgets {
 		if b.Budget > 0 && e.Cost.Estimate > b.Budget {
-			found.add(at+".cost.estimate", "must be at most the budget %s of cost.budgets[%d], got %s: it would never fit", b.Budget, i, e.Cost.Estimate)
+			found.add(at+".cost.estimate", "must be at most the budget %s of cost.budgets[%d], got %s: the estimate would never fit", b.Budget, i, e.Cost.Estimate)
 		}
 	}
 }
@@ -37,19 +37,18 @@ func (c *Cost) check(at string, found *problems) {
 		return
 	}
 	if c.Hold != 0 {
-		found.add(at+".hold", "has no budget to hold")
+		found.add(at+".hold", "has no effect without cost.budgets")
 	}
 	if c.Penalty != 0 {
-		found.add(at+".penalty", "has no budget that could be exceeded")
+		found.add(at+".penalty", "has no effect without cost.budgets")
 	}
 }
 
 func (a *Abuse) check(at string, found *problems) {
 	for i, t := range a.Tiers {
-		here := fmt.Sprintf("%s.tiers[%d]", at, i)
 		for j, other := range a.Tiers {
 			if i != j && other.covers(t) && (j < i || !t.covers(other)) {
-				found.add(here, "never matters: tiers[%d] blocks as long, at no more attempts in no less time", j)
+				found.add(fmt.Sprintf("%s.tiers[%d]", at, i), "has no effect: tiers[%d] starts no later and blocks at least as long", j)
 				break
 			}
 		}
@@ -57,7 +56,7 @@ func (a *Abuse) check(at string, found *problems) {
 	a.checkEscalation(at, found)
 }
 
-// covers reports whether t blocks whenever other does, and as long.
+// covers reports whether t blocks whenever other does, at least as long.
 func (t Tier) covers(other Tier) bool {
 	return t.Threshold <= other.Threshold && t.Window >= other.Window && t.Block >= other.Block
 }
@@ -69,11 +68,11 @@ func (a *Abuse) checkEscalation(at string, found *problems) {
 	}
 	for i, block := range a.Escalation {
 		if i < len(a.Escalation)-1 && block >= memory && memory > 0 {
-			found.add(fmt.Sprintf("%s.escalation[%d]", at, i), "must be shorter than the strike memory %s, got %s: the next would never be reached",
+			found.add(fmt.Sprintf("%s.escalation[%d]", at, i), "must be shorter than the strike memory %s, got %s: the next step would never be reached",
 				FormatDuration(memory), FormatDuration(block))
 		}
 	}
 	if a.StrikeMemory != time.Duration(0) && len(a.Escalation) == 0 {
-		found.add(at+".strike_memory", "has no escalation to count for")
+		found.add(at+".strike_memory", "has no effect without abuse.escalation")
 	}
 }

@@ -34,24 +34,24 @@ limits[1].window: is required
 cost.budgets[0].budget: must be 0.000001 to 1000000000, got 2000000000
 abuse.tiers: is required
 abuse.escalation[0]: must be 1ms to 3650d, got 0s
-endpoints[0].idempotency.header: must be the name of a header, got "X Y"
+endpoints[0].idempotency.header: must be a header name, got "X Y"
 endpoints[0].idempotency.for: must be 1us to 3650d, got -1s
 endpoints[0].abuse: must be all or refused, got "some"
-endpoints[0].challenge.header: must be the name of a header, got "X Y"
+endpoints[0].challenge.header: must be a header name, got "X Y"
 endpoints[0].challenge.on_failure: must be open or closed, got "local"
-overrides.deny[0]: must have no bits set after its prefix: 10.0.0.0/8, got "ip=10.0.0.1/8"
-overrides.deny[1]: must be a subject of 1 to 512 bytes: user=42, got ""
+overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.1/8"
+overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
 `)
 }
 
-func TestCheck_theZeroPolicyIsFine(t *testing.T) {
+func TestCheck_acceptsTheZeroPolicy(t *testing.T) {
 	if err := new(Policy).Check(); err != nil {
 		t.Error(err)
 	}
 }
 
-// wantProblems compares an error with the lines of a text.
+// wantProblems compares an error with the expected lines.
 func wantProblems(t *testing.T, err error, want string) {
 	t.Helper()
 	var e *Error

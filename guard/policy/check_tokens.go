@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// checkTokens finds tokens whose keys no identity gives, or several give in different ways.
+// checkTokens finds tokens without keys that the policy's other tokens could not complete.
 func (p *Policy) checkTokens(found *problems) {
 	keyed := map[JWT]bool{}
 	for _, id := range p.Identities {
@@ -35,12 +35,12 @@ func (p *Policy) checkTokens(found *problems) {
 			found.add(at+".keys", "is required, because the other tokens differ in more than their claim")
 		}
 		if id.JWT.Header != "" && id.JWT.Cookie != "" {
-			found.add(at+".cookie", "must not be with a header: a token comes from one place")
+			found.add(at+".cookie", "cannot be combined with header: a token has one source")
 		}
 	}
 }
 
-// isKeys reports whether text is a file, or a URL whose answer only its owner can write.
+// isKeys reports whether text is a file, or a URL whose response cannot be forged on the way: https, or http on loopback.
 func isKeys(text string) bool {
 	if !strings.Contains(text, "://") {
 		return true

@@ -1,12 +1,13 @@
 package policy
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 )
 
-// What stands where a policy says nothing.
+// The defaults of omitted values.
 const (
 	DefaultVersion         = 1
 	DefaultNamespace       = "guard"
@@ -23,9 +24,8 @@ const (
 	DefaultLeeway          = 30 * time.Second
 )
 
-// Complete checks a policy and returns a deep copy in which every default is filled in: a limit's kind, cost and what it
-// does on failure, a gcra's burst, a By. What is off stays zero: Cost.Hold and Cost.Penalty,
-// a limit's Share where it is not local. A complete policy stays as it is.
+// Complete checks a policy and returns a deep copy with every default filled in. Values that mean "off" stay zero:
+// Cost.Hold, Cost.Penalty, and the Share of a limit that is not local. A complete policy does not change.
 func (p *Policy) Complete() (*Policy, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (p *Policy) completeLimits(limits []Limit) []Limit {
 	return limits
 }
 
-// completeEndpoint fills in an endpoint that still shares what it points to with the policy that was written.
+// completeEndpoint fills in a shallow copy of an endpoint, and replaces all that it shares with the original.
 func (p *Policy) completeEndpoint(e *Endpoint) {
 	e.Match = slices.Clone(e.Match)
 	if e.Idempotency != nil {
@@ -114,7 +114,7 @@ func (p *Policy) completeEndpoint(e *Endpoint) {
 	}
 }
 
-// completeIdentities adds those that a policy always has, and gives each token what the policy says of it once.
+// completeIdentities adds ip and client, and copies the settings of the token with keys to the other tokens.
 func (p *Policy) completeIdentities() map[string]Identity {
 	all := maps.Clone(p.Identities)
 	if all == nil {
@@ -133,7 +133,7 @@ func (p *Policy) completeIdentities() map[string]Identity {
 		}
 	}
 	for name, id := range all {
-		if p.address(name) {
+		if p.OfAddress(name) {
 			fill(&id.IPv4Prefix, DefaultIPv4Prefix)
 			fill(&id.IPv6Prefix, DefaultIPv6Prefix)
 			if len(id.TrustedProxies) > 0 {
@@ -163,7 +163,7 @@ func (p *Policy) completeIdentities() map[string]Identity {
 	return all
 }
 
-// completeBy copies whose requests are counted; client's where nothing is said.
+// completeBy copies a By; an empty one becomes client.
 func completeBy(by By) By {
 	if len(by) == 0 {
 		return By{ByClient}
@@ -171,9 +171,4 @@ func completeBy(by By) By {
 	return slices.Clone(by)
 }
 
-func fill[T comparable](value *T, absent T) {
-	var zero T
-	if *value == zero {
-		*value = absent
-	}
-}
+func fill[T comparable](value *T, byDefault T) { *value = cmp.Or(*value, byDefault) }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
+func TestComplete_fillsInDefaults(t *testing.T) {
 	p := &Policy{
 		OnFailure: Local, Share: 0.5,
 		Identities: map[string]Identity{
@@ -59,6 +59,6 @@ func TestComplete_fillsInWhatIsAbsent(t *testing.T) {
 		t.Errorf("completed twice: %v (-once +twice):\n%s", err, diff)
 	}
 	if p.Limits[0].Cost != 0 || p.Endpoints[0].Challenge.TTL != 0 {
-		t.Error("the policy itself was changed")
+		t.Error("the receiver was changed")
 	}
 }

@@ -8,28 +8,30 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// maxValues is how many values a file may have once its aliases are followed.
+// maxValues is the most values of a file, with aliases expanded.
 const maxValues = 300_000
 
-// A decoder fills in a policy out of a tree of YAML, and keeps where each value stands.
+// A decoder fills in a policy from a tree of YAML, and records the position of each value.
 type decoder struct {
 	found   problems
 	aliases map[*ast.AliasNode]ast.Node
-	open    map[ast.Node]bool // aliased nodes that are being decoded
-	at      map[string]*token.Token
-	bad     map[string]bool // paths whose value is not what it must be, so that nothing else is said of it
+	open    map[ast.Node]bool       // aliased nodes that are being decoded
+	at      map[string]*token.Token // by path
+	bad     map[string]bool         // paths of values that could not be read; they have no other problems
 	values  int
 }
 
 func newDecoder(root ast.Node) *decoder {
-	return &decoder{aliases: resolve(root), open: map[ast.Node]bool{}, at: map[string]*token.Token{}, bad: map[string]bool{}}
+	return &decoder{aliases: resolveAliases(root), open: map[ast.Node]bool{}, at: map[string]*token.Token{}, bad: map[string]bool{}}
 }
 
 func (d *decoder) isGiven(path string) bool { return d.at[path] != nil }
 
-// isBad reports whether the value of a path, or what holds it, could not be read.
+// isBad reports whether the value of a path, or of a parent, could not be read.
 func (d *decoder) isBad(path string) bool {
 	for ; path != ""; path = parent(path) {
 		if d.bad[path] {
@@ -39,7 +41,8 @@ func (d *decoder) isBad(path string) bool {
 	return d.bad[""]
 }
 
-// locate returns a problem with its place: the path's value, the name of an entry as a whole, or what stands around it.
+// locate adds a position to a problem: that of its path, or else of the nearest parent. A problem with a whole entry is at the
+// entry's name.
 func (d *decoder) locate(p Problem) Problem {
 	p.Line, p.Column = 1, 1
 	if name := d.at[p.Path+".name"]; name != nil && strings.HasSuffix(p.Path, "]") {
@@ -76,12 +79,12 @@ func (d *decoder) add(path string, t *token.Token, format string, args ...any) {
 	last.Line, last.Column = position(t)
 }
 
-// decode fills in v with what stands at path.
+// decode fills in v from the value at path.
 func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
 	if d.values++; d.values > maxValues {
 		if d.values == maxValues+1 {
 			d.bad[""] = true
-			d.add(path, n.GetToken(), "must be at most %d values, with aliases followed", maxValues)
+			d.add(path, n.GetToken(), "must have at most %d values, with aliases expanded", maxValues)
 		}
 		return
 	}
@@ -91,7 +94,7 @@ func (d *decoder) decode(path string, n ast.Node, v reflect.Value) {
 	}
 	defer done()
 	if _, ok := n.(*ast.NullNode); ok {
-		delete(d.at, path) // `limits:` with nothing behind is absent
+		delete(d.at, path) // an empty `limits:` counts as omitted
 		return
 	}
 	switch v.Kind() {
@@ -132,7 +135,7 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 			for i, f := range fields {
 				keys[i] = f.key
 			}
-			d.add(path, e.token, "unknown key %s%s", quote(e.key), didYouMean(e.key, keys))
+			d.add(path, e.token, "unknown key %s%s", quote(e.key), spelling.DidYouMean(e.key, keys))
 		}
 	}
 }
@@ -169,7 +172,7 @@ func (d *decoder) by(path string, n ast.Node, v reflect.Value) {
 	}
 }
 
-// entryPath is the path of an entry of a map: a name, or a subject, which may have any bytes.
+// entryPath returns the path of an entry of a map, whose key is a name, or a subject of any bytes.
 func entryPath(path, key string, t reflect.Type) string {
 	if t.Elem().Kind() == reflect.Struct {
 		return structPath(path, key)
@@ -177,7 +180,7 @@ func entryPath(path, key string, t reflect.Type) string {
 	return path + "[" + strconv.Quote(key) + "]"
 }
 
-// structPath is the path of a section of a map.
+// structPath returns the path of a section of a map.
 func structPath(path, key string) string {
 	if checkIdentity(key) == "" {
 		return join(path, key)

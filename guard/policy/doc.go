@@ -1,10 +1,29 @@
-// Package policy is what guard decides by: endpoints and their limits, in Go or in YAML, which are one model.
+// Package policy defines the rules of package guard: identities of requests, endpoints, limits, budgets, blocks and
+// challenges. A [Policy] is a Go struct or a YAML file:
 //
-// A policy is written as Go structs or read by [Load]; [Policy.Check] finds everything that is wrong with it at once, and
-// [Policy.Complete] gives a copy in which every default is filled in. [Watch] tells of each change of a file.
+//	version: 1
+//	identities:
+//	  key: {header: X-API-Key, verify: {sha256_file: keys.txt}}
+//	  client: {first: [key, ip]}
+//	endpoints:
+//	  - name: search
+//	    match: ["GET /v1/search"]
+//	    limits:
+//	      - {name: minute, limit: 60, window: 1m}
+//	      - {name: address, by: ip, kind: gcra, limit: 10, window: 1s}
 //
-// Durations in YAML are Go's (1m30s) and days (30d), money is decimal text or a number (5, "0.000001"), exact to a
-// millionth. Every error is an [*Error], which lists all problems as `file:line:col: path: message`.
+// [Load] and [Parse] read and check a file, [Policy.Check] checks a struct, and [Watch] follows a file that changes. Each returns
+// all problems at once, as an [*Error] with lines of the form file:line:col: path: message. [Policy.Complete] fills in
+// the defaults. Package guard does all this itself, so most services only call Load or Watch.
 //
-// docs/policy.md describes each key, schema.json tells an editor about them.
+// # Concepts
+//
+//   - An identity is a named answer to "who is this?", such as ip or key. A subject is an identity with its value: key=partner.
+//   - A verified identity is one whose value clients cannot choose: an address, a known key, a signed token. Others are claimed.
+//   - A limit counts the subject of its identities, by default of client. A limit by all is global: it counts all requests.
+//   - An endpoint must have a limit by verified identities or a global limit, or must set unbounded: true.
+//   - A shadow limit counts and logs, and never refuses.
+//
+// Durations are Go's (1m30s) or whole days (30d). Money is decimal text or a number, exact to a millionth: 5, "0.000001".
+// docs/policy.md describes each key; [Schema] is for editors.
 package policy

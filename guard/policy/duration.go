@@ -10,9 +10,9 @@ import (
 
 const day = 24 * time.Hour
 
-var errDuration = errors.New("must be a duration: 90s, 1m30s, 30d")
+var errDuration = errors.New("must be a duration such as 90s, 1m30s or 30d")
 
-// parseDuration reads Go's syntax, or whole days: 30d.
+// parseDuration reads Go's syntax, or whole days such as 30d.
 func parseDuration(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseInt(days, 10, 64)
@@ -28,7 +28,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// FormatDuration writes a duration as policies do, in whole days where it is some.
+// FormatDuration returns a duration as policies write it: 1m30s, or whole days such as 30d.
 func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"

@@ -1,6 +1,6 @@
 package policy
 
-// Kind is how a limit counts, as the functions of library ratelimit do.
+// Kind is the algorithm of a limit: a function of library ratelimit.
 type Kind string
 
 // The kinds of a limit.
@@ -11,31 +11,31 @@ const (
 	GCRA           Kind = "gcra"
 )
 
-// OnFailure is what a limit does when Redis does not answer in time.
+// OnFailure is the failure mode of a limit: how it decides when Redis does not answer in time.
 type OnFailure string
 
-// What a limit does without Redis.
+// The failure modes.
 const (
-	Open   OnFailure = "open"   // it allows
-	Closed OnFailure = "closed" // it fails the request, with an error that is no refusal
-	Local  OnFailure = "local"  // this process decides alone, by a share of the limit
+	Open   OnFailure = "open"   // allow the request
+	Closed OnFailure = "closed" // fail the request with an error, which is not a refusal
+	Local  OnFailure = "local"  // decide in this process, by a share of the limit
 )
 
-// Count says which requests are attempts.
+// Count selects the requests that are attempts.
 type Count string
 
-// Which requests are attempts.
+// The requests that are attempts.
 const (
-	CountAll     Count = "all"     // every one that is not blocked and no duplicate
-	CountRefused Count = "refused" // those that something else refuses
+	CountAll     Count = "all"     // all but blocked requests and repeats
+	CountRefused Count = "refused" // those that a limit, budget or challenge refuses
 )
 
-// Payload is what a challenge is good for.
+// Payload is what a challenge is bound to.
 type Payload string
 
-// What a challenge is good for.
+// The payloads of a challenge.
 const (
-	PayloadNone Payload = "none" // anything
+	PayloadNone Payload = "none" // nothing: it is valid for any request
 	PayloadPath Payload = "path" // the path of the request's URL
 )
 
@@ -44,40 +44,39 @@ type Certificate string
 
 // The parts of a client certificate.
 const (
-	CertificateSHA256     Certificate = "sha256"      // its digest
-	CertificateCommonName Certificate = "common_name" // of its subject
-	CertificateDNS        Certificate = "dns"         // its first DNS name
-	CertificateURI        Certificate = "uri"         // its first URI, as SPIFFE has one
+	CertificateSHA256     Certificate = "sha256"      // digest of the certificate
+	CertificateCommonName Certificate = "common_name" // common name of the certificate's subject
+	CertificateDNS        Certificate = "dns"         // first DNS name
+	CertificateURI        Certificate = "uri"         // first URI, such as a SPIFFE ID
 )
 
-// Case says whether upper and lower case differ.
+// Case is how upper and lower case compare.
 type Case string
 
-// Whether upper and lower case differ.
+// The ways to compare upper and lower case.
 const (
-	CaseExact Case = "exact" // they do
-	CaseFold  Case = "fold"  // they do not
+	CaseExact Case = "exact" // /V1 and /v1 differ
+	CaseFold  Case = "fold"  // /V1 and /v1 are the same
 )
 
-// Unmatched is what becomes of a request that no endpoint matches.
+// Unmatched is how guard handles requests that no endpoint matches.
 type Unmatched string
 
-// What becomes of a request that no endpoint matches.
+// The ways to handle requests that no endpoint matches.
 const (
-	UnmatchedPass   Unmatched = "pass"   // it is not guarded
-	UnmatchedRefuse Unmatched = "refuse" // it is refused with 404
+	UnmatchedPass   Unmatched = "pass"   // pass without limits
+	UnmatchedRefuse Unmatched = "refuse" // refuse with 404
 )
 
-// StatusCode is a status code of gRPC by its name.
+// StatusCode is the name of a gRPC status code.
 type StatusCode string
 
-// statusCodes are the status codes of gRPC.
 var statusCodes = []string{
 	"OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
 	"FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss", "Unauthenticated",
 }
 
-// An enum is a type with few values. An absent value is "".
+// An enum is a string type with few values; "" means omitted.
 type enum interface{ values() []string }
 
 func (Kind) values() []string {

@@ -9,31 +9,43 @@ import (
 	"time"
 )
 
-// A field is one key of a section: the struct's tags are the one place where its bounds stand, for Check and schema.json.
+// A field is one key of a section. Struct tags hold its bounds, both for Check and for schema.json.
 type field struct {
 	key      string
 	index    int
 	typ      reflect.Type
 	required bool
 	bounds   *span  // of the value, or of each element
-	items    *span  // of how many elements
-	format   string // a key of formats, for text: the value, each element, or each key of a map
-	not      string // a value of the enum that is not for this field
+	items    *span  // of the number of elements
+	format   string // key of formats, for text: the value, each element, or each key of a map
+	not      string // value of the enum that this field does not allow
 }
 
-// A span is what lies between two values, as they are written and as numbers.
+// A span is a closed interval, as text and as numbers.
 type span struct {
 	minText, maxText string
 	min, max         float64
 }
 
-func (s *span) holds(n float64) bool { return s.min <= n && n <= s.max }
+func (s *span) contains(n float64) bool { return s.min <= n && n <= s.max }
 
 func (s *span) String() string {
 	if s.min == s.max {
 		return s.minText
 	}
 	return s.minText + " to " + s.maxText
+}
+
+// entries returns the span as a number of entries.
+func (s *span) entries() string {
+	unit := " entries"
+	if s.max == 1 {
+		unit = " entry"
+	}
+	if s.min == 0 {
+		return "at most " + s.maxText + unit
+	}
+	return s.String() + unit
 }
 
 var (
@@ -77,7 +89,7 @@ func (f *field) read(tag string) {
 	}
 }
 
-// scalarOf returns what a pointer, a list or a map holds.
+// scalarOf returns the element type of a pointer, a list or a map, and any other type itself.
 func scalarOf(t reflect.Type) reflect.Type {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -89,12 +101,12 @@ func scalarOf(t reflect.Type) reflect.Type {
 func readSpan(text string, t reflect.Type) *span {
 	low, high, ok := strings.Cut(text, "..")
 	if !ok {
-		panic(fmt.Sprintf("policy: tag %q is no span", text))
+		panic(fmt.Sprintf("policy: tag %q is not a span", text))
 	}
 	return &span{minText: low, maxText: high, min: mustNumber(low, t), max: mustNumber(high, t)}
 }
 
-// mustNumber is for tags: all of them are read by the first test that checks a policy.
+// mustNumber reads a number of a tag. It panics in the first test that checks a policy, because that reads all tags.
 func mustNumber(text string, t reflect.Type) float64 {
 	var n float64
 	var err error

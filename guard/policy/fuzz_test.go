@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// FuzzParse holds Parse to its word: a policy that can be completed, or an Error whose problems all have a place.
+// FuzzParse checks that Parse returns a policy that can be completed, or an Error whose problems all have a position.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(everything))
 	files, _ := filepath.Glob("testdata/problems/*.yaml")
@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, problem := range e.Problems {
 			if problem.Line < 1 || problem.Column < 1 || problem.Message == "" || problem.File != "p.yaml" {
-				t.Errorf("no place: %+v", problem)
+				t.Errorf("no position: %+v", problem)
 			}
 		}
 	})

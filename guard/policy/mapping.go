@@ -12,7 +12,7 @@ type entry struct {
 	value ast.Node
 }
 
-// where is the place that a problem with the value names: the value of a scalar, the key of a section or a list.
+// where returns the position for problems of the value: a scalar itself, or the key of a section or list.
 func (e entry) where() *token.Token {
 	switch e.value.(type) {
 	case *ast.MappingNode, *ast.SequenceNode, *ast.NullNode, *ast.AnchorNode, *ast.AliasNode:
@@ -21,13 +21,13 @@ func (e entry) where() *token.Token {
 	return e.value.GetToken()
 }
 
-// entries returns what a mapping has, merges included: its own keys win, then those that are merged first.
+// entries returns the entries of a mapping with its merges. Its own keys win, then those of earlier merges.
 func (d *decoder) entries(path string, n ast.Node) ([]entry, bool) {
 	var own, merged []entry
 	has := map[string]bool{}
 	mapping, ok := n.(*ast.MappingNode)
 	if !ok {
-		d.wrong(path, n, "must be a mapping of keys, got %s", describe(n))
+		d.wrong(path, n, "must be a mapping, got %s", describe(n))
 		return nil, false
 	}
 	for _, pair := range mapping.Values {
@@ -38,9 +38,9 @@ func (d *decoder) entries(path string, n ast.Node) ([]entry, bool) {
 		key, ok := keyText(pair.Key)
 		switch {
 		case !ok:
-			d.add(path, pair.Key.GetToken(), "must have plain text for a key")
+			d.add(path, pair.Key.GetToken(), "must have a plain-text key")
 		case has[key]:
-			d.add(path, pair.Key.GetToken(), "key %s is there twice", quote(key))
+			d.add(path, pair.Key.GetToken(), "duplicate key %s", quote(key))
 		default:
 			has[key] = true
 			own = append(own, entry{key, pair.Key.GetToken(), pair.Value})
@@ -55,10 +55,10 @@ func (d *decoder) entries(path string, n ast.Node) ([]entry, bool) {
 	return own, true
 }
 
-// merged returns what a merge brings: a mapping's entries, or those of several.
+// merged returns the entries of a merge, which names one mapping or several.
 func (d *decoder) merged(path string, n ast.Node) []entry {
 	if d.values++; d.values > maxValues {
-		return nil // decode tells
+		return nil // decode reports this
 	}
 	n, done := d.follow(path, n)
 	if n == nil {
@@ -87,7 +87,8 @@ func keyText(key ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// follow leads from anchors and aliases to what they stand for: nil when that is said to be wrong. done ends it.
+// follow resolves anchors and aliases to their value. It returns nil after it has reported a problem. The caller calls done when it
+// has decoded the value: until then, an alias of the same anchor is a cycle.
 func (d *decoder) follow(path string, n ast.Node) (target ast.Node, done func()) {
 	var opened []ast.Node
 	for {
@@ -124,15 +125,15 @@ func (d *decoder) close(opened []ast.Node) {
 
 func aliasProblem(target ast.Node, alias *ast.AliasNode) string {
 	if target == nil {
-		return "has no anchor: *" + aliasName(alias)
+		return "unknown anchor: *" + aliasName(alias)
 	}
-	return "holds itself: *" + aliasName(alias)
+	return "refers to itself: *" + aliasName(alias)
 }
 
 func aliasName(alias *ast.AliasNode) string { return alias.Value.GetToken().Value }
 
-// resolve finds what each alias stands for: the last anchor of its name before it.
-func resolve(root ast.Node) map[*ast.AliasNode]ast.Node {
+// resolveAliases returns the node of each alias: the last anchor of its name before it.
+func resolveAliases(root ast.Node) map[*ast.AliasNode]ast.Node {
 	r := &resolver{anchors: map[string]ast.Node{}, aliases: map[*ast.AliasNode]ast.Node{}}
 	ast.Walk(r, root)
 	return r.aliases
@@ -153,7 +154,7 @@ func (r *resolver) Visit(n ast.Node) ast.Visitor {
 	return r
 }
 
-// first is where an element of a list begins.
+// first returns the first token of a list element.
 func first(n ast.Node) *token.Token {
 	if mapping, ok := n.(*ast.MappingNode); ok && !mapping.IsFlowStyle && len(mapping.Values) > 0 {
 		return mapping.Values[0].Key.GetToken()

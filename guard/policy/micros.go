@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Micros are millionths of any currency, as fcall.Micros are: this package links no Redis client.
+// Micros is an amount in millionths of any currency. It mirrors fcall.Micros, because this package does not link a Redis client.
 type Micros int64
 
 const (
@@ -15,13 +15,13 @@ const (
 	oneUnit     = 1_000_000
 )
 
-var errMicros = errors.New(`must be an amount with at most six decimals: 5 or "0.000001"`)
+var errMicros = errors.New(`must be an amount with at most six decimals, such as 5 or "0.000001"`)
 
-// ParseMicros reads decimal text, "5" or "0.000001", exactly: no exponent, at most six decimals.
+// ParseMicros reads decimal text such as "5" or "0.000001" exactly. It accepts at most six decimals and no exponent.
 func ParseMicros(text string) (Micros, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, frac, point := strings.Cut(digits, ".")
-	octal := len(whole) > 1 && whole[0] == '0' // or what some readers of YAML take for it
+	octal := len(whole) > 1 && whole[0] == '0' // some YAML parsers read 010 as 8
 	if !isDigits(whole) || octal || point && !isDigits(frac) || len(frac) > microDigits {
 		return 0, errMicros
 	}
@@ -37,7 +37,7 @@ func ParseMicros(text string) (Micros, error) {
 	return m, nil
 }
 
-// String returns the amount without needless decimals: 5, 0.02.
+// String returns the amount without trailing zeros: 5, 0.02.
 func (m Micros) String() string {
 	sign, u := "", uint64(m)
 	if m < 0 {

@@ -7,74 +7,57 @@ import (
 	"strings"
 )
 
-// An Override is what the overrides say of one subject.
+// An Override is the effect of the overrides on one subject.
 type Override struct {
-	Allow    bool  // it is never limited
-	Deny     bool  // it is always refused
-	Multiply int64 // how many times each limit and budget it has: 10; 1 where nothing is said
+	Allow    bool  // no limits apply
+	Deny     bool  // every request is refused
+	Multiply int64 // factor of each limit and budget; 1 without an override
 }
 
-// maxBudget is what a budget may be.
-const maxBudget = 1_000_000_000 * Micros(oneUnit)
-
-// MultiplyLimit returns a limit several times, 1000000 at most: an override that is set at run time knows no limits.
-func MultiplyLimit(limit, times int64) int64 { return multiplied(limit, times, maxLimit) }
-
-// MultiplyBudget returns a budget several times, 1000000000 units at most.
-func MultiplyBudget(budget Micros, times int64) Micros {
-	return Micros(multiplied(int64(budget), times, int64(maxBudget)))
-}
-
-func multiplied(n, times, most int64) int64 {
-	if n > most/times {
-		return most
-	}
-	return n * times
-}
-
-// A Lookup finds the override of a subject, in a few steps however many there are. It is safe for concurrent use.
+// A Lookup finds the override of a subject by hash lookups, one for each prefix length. It is safe for concurrent use.
 type Lookup struct {
-	allow, deny list
+	allow, deny subjectSet
 	multiply    map[string]int64
-	nets        map[netip.Prefix]int64
-	netBits     bitLengths
+	prefixes    map[netip.Prefix]int64
+	lengths     prefixLengths
 }
 
-// A list holds subjects, and prefixes by the number of their bits.
-type list struct {
+// A subjectSet holds exact subjects and prefixes.
+type subjectSet struct {
 	subjects map[string]bool
-	nets     map[netip.Prefix]bool
-	bits     bitLengths
+	prefixes map[netip.Prefix]bool
+	lengths  prefixLengths
 }
 
-// bitLengths are the lengths of IPv4 and IPv6 prefixes that occur, longest first.
-type bitLengths struct{ v4, v6 []int }
+// prefixLengths are the lengths of IPv4 and IPv6 prefixes that occur, longest first.
+type prefixLengths struct{ v4, v6 []int }
 
-// Lookup prepares the overrides to be looked up. They must have been checked.
+// Lookup returns an index of the overrides. They must be valid.
 func (o *Overrides) Lookup() *Lookup {
-	l := &Lookup{allow: newList(o.Allow), deny: newList(o.Deny), multiply: map[string]int64{}, nets: map[netip.Prefix]int64{}}
+	l := &Lookup{allow: newSubjectSet(o.Allow), deny: newSubjectSet(o.Deny), multiply: map[string]int64{}, prefixes: map[netip.Prefix]int64{}}
 	for subject, factor := range o.Multiply {
 		if p, ok := subjectPrefix(subject); ok {
-			l.nets[p] = factor
-			l.netBits.add(p)
+			l.prefixes[p] = factor
+			l.lengths.add(p)
 		} else {
 			l.multiply[subject] = factor
 		}
 	}
-	l.netBits.sort()
+	l.lengths.sort()
 	return l
 }
 
-// Of returns what is said of a subject. The most exact entry wins where it is allowed by one and denied by another.
+// Of returns the override of a subject. If one entry allows it and another denies it, the longer prefix wins, and
+// deny wins a tie.
 func (l *Lookup) Of(subject string) Override {
-	p, isNet := subjectPrefix(subject)
-	if !isNet {
+	p, isPrefix := subjectPrefix(subject)
+	if !isPrefix {
 		return Override{Allow: l.allow.subjects[subject], Deny: l.deny.subjects[subject], Multiply: max(l.multiply[subject], 1)}
 	}
 	allow, deny := l.allow.longest(p), l.deny.longest(p)
 	o := Override{Allow: allow >= 0 && allow > deny, Deny: deny >= 0 && deny >= allow, Multiply: 1}
-	for _, bits := range l.netBits.of(p) {
-		if factor := l.nets[cut(p, bits)]; factor > 0 {
+	for _, bits := range l.lengths.containing(p) {
+		if factor := l.prefixes[cut(p, bits)]; factor > 0 {
 			o.Multiply = factor
 			break
 		}
@@ -82,31 +65,31 @@ func (l *Lookup) Of(subject string) Override {
 	return o
 }
 
-func newList(subjects []string) list {
-	l := list{subjects: map[string]bool{}, nets: map[netip.Prefix]bool{}}
+func newSubjectSet(subjects []string) subjectSet {
+	set := subjectSet{subjects: map[string]bool{}, prefixes: map[netip.Prefix]bool{}}
 	for _, s := range subjects {
 		if p, ok := subjectPrefix(s); ok {
-			l.nets[p] = true
-			l.bits.add(p)
+			set.prefixes[p] = true
+			set.lengths.add(p)
 		} else {
-			l.subjects[s] = true
+			set.subjects[s] = true
 		}
 	}
-	l.bits.sort()
-	return l
+	set.lengths.sort()
+	return set
 }
 
-// longest returns how many bits the longest prefix has that contains p; -1 when none does.
-func (l *list) longest(p netip.Prefix) int {
-	for _, bits := range l.bits.of(p) {
-		if l.nets[cut(p, bits)] {
+// longest returns the length of the longest prefix that contains p, or -1.
+func (set *subjectSet) longest(p netip.Prefix) int {
+	for _, bits := range set.lengths.containing(p) {
+		if set.prefixes[cut(p, bits)] {
 			return bits
 		}
 	}
 	return -1
 }
 
-func (b *bitLengths) add(p netip.Prefix) {
+func (b *prefixLengths) add(p netip.Prefix) {
 	if p.Addr().Is4() {
 		b.v4 = append(b.v4, p.Bits())
 	} else {
@@ -114,7 +97,7 @@ func (b *bitLengths) add(p netip.Prefix) {
 	}
 }
 
-func (b *bitLengths) sort() {
+func (b *prefixLengths) sort() {
 	for _, bits := range []*[]int{&b.v4, &b.v6} {
 		slices.Sort(*bits)
 		slices.Reverse(*bits)
@@ -122,8 +105,8 @@ func (b *bitLengths) sort() {
 	}
 }
 
-// of returns the lengths that a prefix containing p may have.
-func (b *bitLengths) of(p netip.Prefix) []int {
+// containing returns the lengths of prefixes that may contain p.
+func (b *prefixLengths) containing(p netip.Prefix) []int {
 	all := b.v6
 	if p.Addr().Is4() {
 		all = b.v4
@@ -138,7 +121,7 @@ func cut(p netip.Prefix, bits int) netip.Prefix {
 	return netip.PrefixFrom(p.Addr(), bits).Masked()
 }
 
-// subjectPrefix returns the prefix that a subject is; an address is a prefix of all its bits.
+// subjectPrefix returns the prefix of an ip= subject; an address is a prefix of all its bits.
 func subjectPrefix(subject string) (netip.Prefix, bool) {
 	text, ok := strings.CutPrefix(subject, ipMark)
 	if !ok {
@@ -148,7 +131,7 @@ func subjectPrefix(subject string) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// With returns the overrides with others, by subject, each in place of what there is for the same subject or prefix.
+// With returns the overrides merged with others, by subject. One of others replaces that for the same subject or prefix.
 func (o *Overrides) With(others map[string]Override) Overrides {
 	if len(others) == 0 {
 		return *o

@@ -10,7 +10,7 @@ import (
 
 const page = "../../docs/policy.md"
 
-// modelKeys returns every key of the model that is no section, by its path without indexes, once for each type of section.
+// modelKeys collects every key of the model that is not a section, by path without indexes, once for each type of section.
 func modelKeys(t reflect.Type, path string, known map[reflect.Type]bool, keys map[string]field) {
 	known[t] = true
 	for _, f := range fieldsOf(t) {
@@ -24,7 +24,7 @@ func modelKeys(t reflect.Type, path string, known map[reflect.Type]bool, keys ma
 	}
 }
 
-// TestPage_hasEachKey holds docs/policy.md against the model: its keys, their bounds and what is required.
+// TestPage_hasEachKey compares the keys in docs/policy.md with the model: bounds and required keys.
 func TestPage_hasEachKey(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestPage_hasEachKey(t *testing.T) {
 	rows := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)` \\|.*$").FindAllStringSubmatch(string(text), -1) {
 		if rows[row[1]] != "" {
-			t.Errorf("%s is there twice", row[1])
+			t.Errorf("duplicate row %s", row[1])
 		}
 		rows[row[1]] = row[0]
 	}
@@ -56,7 +56,7 @@ func TestPage_hasEachKey(t *testing.T) {
 	}
 	for key := range rows {
 		if _, ok := keys[key]; !ok {
-			t.Errorf("%s is no key", key)
+			t.Errorf("%s is not a key", key)
 		}
 	}
 }

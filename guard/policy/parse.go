@@ -15,34 +15,34 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxFileSize is how many bytes a file may have.
+// MaxFileSize is the most bytes of a file, 1 MiB.
 const MaxFileSize = 1 << 20
 
-// Load reads the policy in a file. What is wrong with its content comes back as an [*Error], else it is the file's error.
+// Load reads the policy in a file. It returns an [*Error] if the content is invalid, and the file's error otherwise.
 func Load(path string) (*Policy, error) {
-	data, err := read(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
 	return Parse(path, data)
 }
 
-// read takes a byte more than a policy may have, so that Parse tells.
-func read(path string) ([]byte, error) {
+// readFile reads at most one byte more than Parse accepts.
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the policy: %w", err)
+		return nil, fmt.Errorf("read policy: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the policy: %w", err)
+		return nil, fmt.Errorf("read policy: %w", err)
 	}
 	return data, nil
 }
 
-// Parse reads a policy in YAML; file is its name in errors, each of which is an [*Error]. Anchors, aliases and merges
-// work; top-level keys that start with x- are left alone and may hold what is used again. What is absent stays zero.
+// Parse reads a policy in YAML. Its errors are [*Error] and name file. It supports anchors, aliases and merges, and ignores
+// top-level keys that start with x-. Omitted values stay zero.
 func Parse(file string, data []byte) (*Policy, error) {
 	p, found := parse(data)
 	for i := range found {
@@ -56,11 +56,11 @@ func Parse(file string, data []byte) (*Policy, error) {
 
 func parse(data []byte) (*Policy, problems) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if p := unreadable(data); p != nil {
+	if p := checkBytes(data); p != nil {
 		return nil, problems{*p}
 	}
 	tokens := lexer.Tokenize(string(data))
-	if p := misshapen(tokens); p != nil {
+	if p := checkShape(tokens); p != nil {
 		return nil, problems{*p}
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -95,7 +95,7 @@ func syntax(err error) Problem {
 	return Problem{Line: line, Column: column, Message: at.GetMessage()}
 }
 
-// document returns the one document of a file. Nothing at all is refused: it is what a file has while it is written.
+// document returns the one document of a file. An empty file is an error: it may be incomplete, because a writer truncates it first.
 func document(file *ast.File) (ast.Node, *Problem) {
 	var root ast.Node
 	for _, doc := range file.Docs {
@@ -110,7 +110,7 @@ func document(file *ast.File) (ast.Node, *Problem) {
 	}
 	switch root.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		return nil, &Problem{Line: 1, Column: 1, Message: "is empty: a policy has at least `version: 1`"}
+		return nil, &Problem{Line: 1, Column: 1, Message: "is empty: write at least `version: 1`"}
 	}
 	return root, nil
 }

@@ -80,7 +80,7 @@ overrides:
   multiply: {"key=partner": 10}
 `
 
-// wantEverything is the policy that everything stands for.
+// wantEverything is the policy in everything.
 func wantEverything() *Policy {
 	return &Policy{
 		Version: 1, Namespace: "chat", Timeout: 20 * time.Millisecond, OnFailure: Local, Share: 0.5,
@@ -191,7 +191,7 @@ endpoints:
 	}
 }
 
-// TestParse_problems has one policy a file: what is wrong stands in comments at its end.
+// TestParse_problems reads files of one policy each, followed by its problems in comments. Run it with -update to write these.
 func TestParse_problems(t *testing.T) {
 	files, err := filepath.Glob("testdata/problems/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -207,30 +207,36 @@ func TestParse_problems(t *testing.T) {
 			if !ok {
 				t.Fatal("no line # problems")
 			}
-			want = "\n" + strings.ReplaceAll(strings.TrimPrefix(want, "# "), "\n# ", "\n")
 			_, err = Parse("p.yaml", []byte(text))
-			wantProblems(t, err, want)
+			if *update {
+				text += "\n# problems\n# " + strings.ReplaceAll(err.Error(), "\n", "\n# ") + "\n"
+				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			wantProblems(t, err, "\n"+strings.ReplaceAll(strings.TrimPrefix(want, "# "), "\n# ", "\n"))
 			again, err2 := Parse("p.yaml", []byte(text))
 			if again != nil || err2.Error() != err.Error() {
-				t.Error("another answer the second time")
+				t.Error("the second Parse returns another error")
 			}
 		})
 	}
 }
 
-func TestParse_whatNoFileCanShow(t *testing.T) {
+func TestParse_problemsOfTheWholeText(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":         {"", "p.yaml:1:1: is empty: a policy has at least `version: 1`"},
-		"comment":       {"# nothing\n", "p.yaml:1:1: is empty: a policy has at least `version: 1`"},
+		"empty":         {"", "p.yaml:1:1: is empty: write at least `version: 1`"},
+		"comment":       {"# nothing\n", "p.yaml:1:1: is empty: write at least `version: 1`"},
 		"no UTF-8":      {"version: 1\nname: \xff", "p.yaml:2:7: must be UTF-8"},
 		"NUL":           {"version: 1\x00", "p.yaml:1:11: must have no control character U+0000"},
 		"too large":     {strings.Repeat("#", MaxFileSize+1), "p.yaml:1:1: must have at most 1048576 bytes: set large overrides in Go"},
 		"long line":     {"#" + strings.Repeat("a", maxLine), "p.yaml:1:16384: must have at most 16384 bytes in a line"},
-		"deep":          {"a: " + strings.Repeat("[", 1001), "p.yaml:1:1004: is too deeply nested"},
+		"deep":          {"a: " + strings.Repeat("[", 1001), "p.yaml:1:1004: must have at most 1000 open brackets"},
 		"documents":     {strings.Repeat("---\n", 11), "p.yaml:11:1: must be one document"},
-		"complex key":   {"? a\n: 1\n", "p.yaml:1:1: must have plain text for a key"},
+		"complex key":   {"? a\n: 1\n", "p.yaml:1:1: must have a plain-text key"},
 		"two documents": {"version: 1\n---\nversion: 1\n", "p.yaml:3:1: must be one document"},
-		"text":          {"hello", `p.yaml:1:1: must be a mapping of keys, got "hello"`},
+		"text":          {"hello", `p.yaml:1:1: must be a mapping, got "hello"`},
 		"syntax":        {"version: [1", "p.yaml:1:10: sequence end token ']' not found"},
 	} {
 		_, err := Parse("p.yaml", []byte(c.text))
@@ -240,7 +246,7 @@ func TestParse_whatNoFileCanShow(t *testing.T) {
 	}
 }
 
-func TestLoad_aFileThatIsNotThere(t *testing.T) {
+func TestLoad_missingFile(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "no.yaml"))
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)

@@ -5,37 +5,39 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// Plans give clients other limits than the policy's, by what they pay for or who they are.
+// Plans give some clients other limits and budgets, for example by what they pay for.
 type Plans struct {
-	// By is the verified identity whose value names the plan, with a source of its own: tier, where tier=pro has the plan pro. A request
-	// without it, or with another value, has the policy's limits. Required.
+	// By is the identity whose value names the plan: with by: tier, tier=pro selects the plan pro. It must be verified and have a source
+	// of its own. Other requests have the policy's limits. Required.
 	By string `yaml:"by" policy:"required,is=identity"`
-	// Named are the plans, 1 to 32; their names are 1 to 32 of A-Z a-z 0-9 _ -. Required.
+	// Named holds 1 to 32 plans; their names have 1 to 32 of A-Z a-z 0-9 _ -. Required.
 	Named map[string]Plan `yaml:"named" policy:"required,items=1..32,is=name"`
 }
 
-// A Plan is what differs from the policy.
+// A Plan holds the limits and budgets that differ from the policy.
 type Plan struct {
-	// Limits are those that differ, as refusals name them: ENDPOINT/LIMIT, or LIMIT for one of the policy; at most 1000. No limit by: all
-	// can differ. Defaults to none.
+	// Limits holds the limits that differ, at most 1000, by ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy. Global limits cannot
+	// differ. Defaults to none.
 	Limits map[string]PlanLimit `yaml:"limits" policy:"items=0..1000,is=limit"`
-	// Budgets are those that differ, by their names: 0.000001 to 1000000000. Defaults to none.
+	// Budgets holds the budgets that differ, by name: 0.000001 to 1000000000. Defaults to none.
 	Budgets map[string]Micros `yaml:"budgets" policy:"items=0..16,is=name,0.000001..1000000000"`
 }
 
-// A PlanLimit is what differs in one limit. Its kind, its window and the rest stay.
+// A PlanLimit holds the values that differ in one limit. Its kind and window stay the same.
 type PlanLimit struct {
-	// Limit is 1 to 1000000. Defaults to that of the limit.
+	// Limit is the plan's limit, 1 to 1000000. Defaults to that of the limit.
 	Limit int64 `yaml:"limit" policy:"1..1000000"`
-	// Burst is 1 to 1000000, for a gcra only. Defaults to that of the limit; where it has none, to the plan's Limit.
+	// Burst is the plan's burst, 1 to 1000000; for a gcra only. Defaults to that of the limit, or to the plan's limit if it has none.
 	Burst int64 `yaml:"burst" policy:"1..1000000"`
-	// Cost is 1 to 1000000. Defaults to that of the limit.
+	// Cost is the plan's cost of a request, 1 to 1000000. Defaults to that of the limit.
 	Cost int64 `yaml:"cost" policy:"1..1000000"`
 }
 
-// Plan returns the name of the plan that a request with these subjects has; "" for none. It does not allocate.
+// Plan returns the name of the plan of a request with these subjects, or "". It does not allocate.
 func (p *Policy) Plan(subjects []string) string {
 	if p.Plans == nil {
 		return ""
@@ -53,8 +55,8 @@ func (p *Policy) Plan(subjects []string) string {
 	return ""
 }
 
-// ForPlan returns the policy as the requests of a plan have it: a policy without plans, complete if p is. It shares what does not differ with
-// p. A name that no plan has returns p.
+// ForPlan returns the policy with a plan applied, and without plans; it is complete if p is. It shares unchanged parts with p.
+// It returns p if there is no such plan.
 func (p *Policy) ForPlan(name string) *Policy {
 	if p.Plans == nil {
 		return p
@@ -84,18 +86,18 @@ func (p *Policy) ForPlan(name string) *Policy {
 func (p *Plan) limits(endpoint string, limits []Limit) []Limit {
 	limits = slices.Clone(limits)
 	for i := range limits {
-		limits[i] = p.Limits[WireName(endpoint, limits[i].Name)].of(limits[i])
+		limits[i] = p.Limits[wire.LimitName(endpoint, limits[i].Name)].apply(limits[i])
 	}
 	return limits
 }
 
-// of returns a limit as it is with what differs.
-func (c PlanLimit) of(l Limit) Limit {
+// apply returns l with the values that differ.
+func (c PlanLimit) apply(l Limit) Limit {
 	l.Limit, l.Burst, l.Cost = cmp.Or(c.Limit, l.Limit), cmp.Or(c.Burst, l.Burst), cmp.Or(c.Cost, l.Cost)
 	return l
 }
 
-// completePlans fills in each value of each limit that differs.
+// completePlans fills in all values of the limits that differ.
 func (p *Policy) completePlans() *Plans {
 	if p.Plans == nil {
 		return nil
@@ -105,7 +107,7 @@ func (p *Policy) completePlans() *Plans {
 	for name, plan := range p.Plans.Named {
 		limits := maps.Clone(plan.Limits)
 		for at, differs := range limits {
-			l := p.completeLimits([]Limit{differs.of(*known[at].limit)})[0]
+			l := p.completeLimits([]Limit{differs.apply(*known[at].limit)})[0]
 			limits[at] = PlanLimit{Limit: l.Limit, Burst: l.Burst, Cost: l.Cost}
 		}
 		c.Named[name] = Plan{Limits: limits, Budgets: maps.Clone(plan.Budgets)}
@@ -119,9 +121,9 @@ type namedLimit struct {
 	limit *Limit
 }
 
-// limitsByName returns all limits by the names that refusals have.
+// limitsByName returns all limits by their names in refusals.
 func (p *Policy) limitsByName() map[string]namedLimit {
 	known := map[string]namedLimit{}
-	p.eachLimit(func(at, endpoint string, l *Limit) { known[WireName(endpoint, l.Name)] = namedLimit{at, l} })
+	p.eachLimit(func(at, endpoint string, l *Limit) { known[wire.LimitName(endpoint, l.Name)] = namedLimit{at, l} })
 	return known
 }

@@ -31,7 +31,7 @@ func plansPolicy() *Policy {
 	}
 }
 
-func TestForPlan_replacesWhatDiffers(t *testing.T) {
+func TestForPlan_replacesValuesThatDiffer(t *testing.T) {
 	complete, err := plansPolicy().Complete()
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func TestForPlan_replacesWhatDiffers(t *testing.T) {
 	want.Limits[0].Limit = 1000
 	want.Cost.Budgets[0].Budget = 50 * oneUnit
 	chat, search := want.Endpoints[0].Limits, want.Endpoints[1].Limits
-	chat[0].Limit, chat[0].Burst = 100, 100 // a gcra without a burst has the limit
-	chat[1].Limit = 20                      // and keeps one that it has
+	chat[0].Limit, chat[0].Burst = 100, 100 // a gcra without a burst takes the plan's limit
+	chat[1].Limit = 20                      // and keeps a burst of its own
 	search[0].Cost = 1
 	if want, err = want.Complete(); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestForPlan_replacesWhatDiffers(t *testing.T) {
 	}
 	fromFile, err := plansPolicy().ForPlan("pro").Complete()
 	if diff := cmp.Diff(want, fromFile); err != nil || diff != "" {
-		t.Errorf("pro before it was completed: %v (-want +got):\n%s", err, diff)
+		t.Errorf("pro before Complete: %v (-want +got):\n%s", err, diff)
 	}
 	if l := complete.ForPlan("large").Endpoints[0].Limits[0]; l.Limit != 10 || l.Burst != 200 {
 		t.Errorf("large: %+v", l)
@@ -67,11 +67,11 @@ func TestForPlan_replacesWhatDiffers(t *testing.T) {
 		t.Errorf("completed twice: %v (-once +twice):\n%s", err, diff)
 	}
 	if diff := cmp.Diff(plansPolicy().Limits, []Limit{{Name: "hour", Limit: 100, Window: time.Hour}}); diff != "" || complete.Limits[0].Limit != 100 {
-		t.Error("the policy itself was changed")
+		t.Error("the receiver was changed")
 	}
 }
 
-func TestPlan_isNamedByTheIdentity(t *testing.T) {
+func TestPlan_findsTheNamingIdentity(t *testing.T) {
 	p := plansPolicy()
 	for _, c := range []struct {
 		subjects []string

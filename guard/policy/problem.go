@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// A Problem is one thing that is wrong with a policy.
+// A Problem is one error in a policy. File, Line and Column are zero for a policy in Go.
 type Problem struct {
-	File    string // as it was given; "" for a policy written in Go
-	Line    int    // from 1; 0 for a policy written in Go
-	Column  int    // from 1, in characters; 0 for a policy written in Go
-	Path    string // endpoints[0].limits[1].window; "" for the whole
-	Message string // must be 1us to 3650d, got 0s
+	File    string // name of the file, as the caller gave it
+	Line    int    // from 1
+	Column  int    // from 1, in characters
+	Path    string // such as endpoints[0].limits[1].window; "" for the whole policy
+	Message string // such as "must be 1us to 3650d, got 0s"
 }
 
-// String returns file:line:col: path: message, without what is not known.
+// String returns file:line:col: path: message, without parts that are zero.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -34,15 +34,15 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// maxProblems is how many problems an Error lists, beside one that counts the rest.
+// maxProblems is the most problems in an Error, besides one that counts the rest.
 const maxProblems = 100
 
-// An Error is what is wrong with a policy, in order of place: never empty. Behind 100 problems it only counts the rest.
+// An Error holds the problems of a policy by position, at least one. After 100 problems, one more counts the rest.
 type Error struct {
 	Problems []Problem
 }
 
-// Error returns a line for each problem.
+// Error returns one line for each problem.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -51,7 +51,6 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// problems collects what is wrong.
 type problems []Problem
 
 func (ps *problems) add(path, format string, args ...any) {

@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// scalar fills in a value that is no section and no list. Numbers are read from their text: no float64 is between.
+// scalar fills in a value that is neither a section nor a list. It reads whole numbers and amounts from their text, without a float64.
 func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
 	text, isText := textOf(n)
 	number, isNumber := numberOf(n)
@@ -78,7 +78,7 @@ func numberOf(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// describe names what stands in the file.
+// describe names a value of the file for a message.
 func describe(n ast.Node) string {
 	switch node := n.(type) {
 	case *ast.MappingNode:

@@ -2,8 +2,8 @@ package policy
 
 import _ "embed"
 
-// Schema is schema.json, for editors: a file's first line is `# yaml-language-server: $schema=<where it stands>`. It knows
-// keys, types and bounds; what contradicts each other only Check finds. A test makes it from the model.
+// Schema is the JSON Schema of a policy file, for editors: start a file with `# yaml-language-server: $schema=<URL or path>`. It covers
+// keys, types and bounds; only [Policy.Check] finds contradictions. A test generates it from the structs.
 //
 //go:embed schema.json
 var Schema []byte

@@ -2,17 +2,17 @@ package policy
 
 import "reflect"
 
-// durationPattern is what parseDuration reads, without a sign.
+// durationPattern matches what parseDuration accepts, without a sign.
 const durationPattern = `^([0-9]+d|0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
 
 const amountPattern = `^-?(0|[1-9][0-9]*)(\.[0-9]{1,6})?$`
 
-// makeSchema is the JSON Schema (draft 2020-12) of the model. Descriptions are doc comments, by type and field.
+// makeSchema returns the JSON Schema (draft 2020-12) of the model. docs holds the descriptions, by type and field.
 func makeSchema(docs map[string]string) map[string]any {
 	s := schemaOf(reflect.TypeFor[Policy](), docs)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "rlfunc guard policy"
-	s["patternProperties"] = map[string]any{"^x-": map[string]any{"description": "left alone: holds what anchors name"}}
+	s["patternProperties"] = map[string]any{"^x-": map[string]any{"description": "ignored; may hold anchors"}}
 	return s
 }
 
@@ -35,7 +35,7 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 	return s
 }
 
-// orNull lets a key stand with nothing behind, which is an absent one.
+// orNull also accepts a key without a value, which counts as omitted.
 func orNull(s map[string]any) map[string]any {
 	description := s["description"]
 	delete(s, "description")

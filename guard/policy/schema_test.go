@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write schema.json")
 
-// TestSchema_isThatOfTheModel makes the schema from the model: every key, bound and doc comment.
-func TestSchema_isThatOfTheModel(t *testing.T) {
+// TestSchema_matchesTheModel generates the schema from the model: every key, bound and doc comment.
+func TestSchema_matchesTheModel(t *testing.T) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -34,7 +34,7 @@ func TestSchema_isThatOfTheModel(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(b.String(), string(Schema)); diff != "" {
-		t.Errorf("schema.json: run go test ./guard/policy -run TestSchema_isThatOfTheModel -update (-want +got):\n%s", diff)
+		t.Errorf("schema.json: run go test ./guard/policy -run TestSchema_matchesTheModel -update (-want +got):\n%s", diff)
 	}
 }
 

@@ -2,114 +2,116 @@ package policy
 
 import "time"
 
-// Cost are a subject's budgets: an estimate is reserved when a request is admitted, and settled by what it really cost. There is one
-// account a subject, over all endpoints that charge it.
+// Cost holds the money budgets of a subject. guard reserves an estimate when it admits a request; the service settles the real cost.
+// A subject has one account, which each endpoint with a cost charges.
 type Cost struct {
-	// By is whose budgets they are, as of a limit, but not all. Defaults to client.
+	// By is the identity that has the account, or several, as for a limit; not all. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity"`
-	// Budgets are decided together: the estimate fits all, or nothing is reserved. 1 to 16. Required.
+	// Budgets are 1 to 16 budgets, decided together: guard reserves the estimate in all of them or in none. Required.
 	Budgets []Budget `yaml:"budgets" policy:"required,items=1..16"`
 	// Hold is how long an estimate counts without a settlement, 1us to 3650d. Defaults to each budget's window.
 	Hold time.Duration `yaml:"hold" policy:"1us..3650d"`
-	// Penalty is how long a subject that has exceeded a budget is refused, 1us to 3650d. Defaults to none.
+	// Penalty is how long guard refuses a subject that exceeded a budget, 1us to 3650d. Defaults to none.
 	Penalty time.Duration `yaml:"penalty" policy:"1us..3650d"`
-	// OnFailure is what the budgets do without Redis. Defaults to the policy's.
+	// OnFailure is the failure mode of the budgets. Defaults to the policy's.
 	OnFailure OnFailure `yaml:"on_failure"`
 }
 
-// EndpointCost is what a request for an endpoint charges to the policy's budgets.
+// EndpointCost is the charge of an endpoint's requests to the policy's budgets.
 type EndpointCost struct {
-	// Estimate is what a request reserves unless its caller knows better, at most 1000000000 and at most each budget.
+	// Estimate is the amount that a request reserves unless its caller gives one, at most 1000000000 and at most each budget.
 	// Defaults to 0.
 	Estimate Micros `yaml:"estimate" policy:"0..1000000000"`
 }
 
-// A Budget is how much money a subject may spend in a window.
+// A Budget is the amount of money that a subject may spend in a window.
 type Budget struct {
-	// Name is 1 to 32 of A-Z a-z 0-9 _ -, and stands for one of the policy's limits and budgets. Required.
+	// Name is unique among the limits and budgets of the whole policy: 1 to 32 of A-Z a-z 0-9 _ -. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
-	// Budget is in units of any currency, 0.000001 to 1000000000. Required.
+	// Budget is the amount, 0.000001 to 1000000000 units of any currency. Required.
 	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000"`
-	// Window is 1us to 3650d. Required.
+	// Window is the length of the window, 1us to 3650d. Required.
 	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
 }
 
-// Abuse blocks a subject that asks too often. Blocks and attempts are the subject's, over all endpoints of the policy.
+// Abuse blocks a subject after too many attempts. Attempts and blocks of a subject hold on all endpoints of the policy.
 type Abuse struct {
-	// By is whose attempts are counted, the name of one identity. Defaults to client.
+	// By is the identity whose attempts count; one, and not all. Defaults to client.
 	By By `yaml:"by" policy:"items=0..1,is=identity"`
-	// Tiers are what is too often, 1 to 8. Required.
+	// Tiers are 1 to 8 thresholds that start a block. Required.
 	Tiers []Tier `yaml:"tiers" policy:"required,items=1..8"`
-	// Escalation is how long the first, second, ... block within the strike memory lasts in place of the tier's, each
-	// 1ms to 3650d, at most 8; the last repeats. Defaults to none: each block is the tier's.
+	// Escalation is how long the first, second, ... block within the strike memory lasts, each 1ms to 3650d, at most 8. The last one
+	// repeats. Defaults to none: each block lasts as long as its tier says.
 	Escalation []time.Duration `yaml:"escalation" policy:"items=0..8,1ms..3650d"`
-	// StrikeMemory is how long a block is remembered, from its beginning, 1ms to 3650d. Defaults to 30d.
+	// StrikeMemory is how long a block counts for the escalation, from its start, 1ms to 3650d. Defaults to 30d.
 	StrikeMemory time.Duration `yaml:"strike_memory" policy:"1ms..3650d"`
-	// OnFailure is what blocks and attempts do without Redis. Defaults to the policy's.
+	// OnFailure is the failure mode of blocks and attempts. Defaults to the policy's.
 	OnFailure OnFailure `yaml:"on_failure"`
 }
 
-// A Tier blocks a subject at its threshold-th attempt in a window.
+// A Tier starts a block when a subject reaches a number of attempts in a window.
 type Tier struct {
-	// Threshold is the attempt that is refused and starts the block, 1 to 10000. Required.
+	// Threshold is the number of the attempt that guard refuses and that starts the block, 1 to 10000. Required.
 	Threshold int64 `yaml:"threshold" policy:"required,1..10000"`
-	// Window is 1us to 3650d. Required.
+	// Window is the time in which attempts count, 1us to 3650d. Required.
 	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
 	// Block is how long the block lasts, 1ms to 3650d. Required.
 	Block time.Duration `yaml:"block" policy:"required,1ms..3650d"`
 }
 
-// Challenge is a one-time token: a request that brings it consumes it, and exactly one does.
+// Challenge is a one-time token. Exactly one request consumes it.
 type Challenge struct {
-	// By is whom it was issued for, as of a limit, but not all. Defaults to client.
+	// By is the identity that the challenge is issued for, or several, as for a limit; not all. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity"`
-	// Required refuses a request that brings none. Defaults to false: one that is brought must be good.
+	// Required refuses requests without a challenge. Defaults to false: a request may omit it, but a challenge that it carries must be
+	// valid.
 	Required bool `yaml:"required"`
-	// TTL is how long one can be consumed after its issue, 1us to 3650d. Defaults to 5m.
+	// TTL is how long a challenge can be consumed after its issue, 1us to 3650d. Defaults to 5m.
 	TTL time.Duration `yaml:"ttl" policy:"1us..3650d"`
-	// Header brings it. Defaults to X-Challenge.
+	// Header is the name of the header with the challenge. Defaults to X-Challenge.
 	Header string `yaml:"header" policy:"is=header"`
-	// Payload is what it is good for. Defaults to none: for anything.
+	// Payload binds a challenge to a path, or to nothing. Defaults to none: it is valid for any request.
 	Payload Payload `yaml:"payload"`
-	// OnFailure is open or closed: no process can tell alone whether a challenge was used. Defaults to the policy's, and
+	// OnFailure is open or closed, because a process alone cannot know whether a challenge was consumed. Defaults to the policy's, and
 	// to closed where that is local.
 	OnFailure OnFailure `yaml:"on_failure" policy:"not=local"`
 }
 
-// Responses are those that a limit counts: of HTTP by status, of gRPC by code. At least one is given.
+// Responses selects the responses that a limit counts, by HTTP status, gRPC code or both.
 type Responses struct {
-	// Status has the statuses of HTTP that count, each 100 to 599, at most 64. Defaults to none.
+	// Status holds HTTP statuses, each 100 to 599, at most 64. Defaults to none.
 	Status []int `yaml:"status" policy:"items=0..64,100..599"`
-	// Code has the status codes of gRPC that count, such as Unauthenticated, at most 17. Defaults to none.
+	// Code holds gRPC status codes such as Unauthenticated, at most 17. Defaults to none.
 	Code []StatusCode `yaml:"code" policy:"items=0..17"`
 }
 
-// Paths says how paths are compared with patterns.
+// Paths is how request paths are compared with patterns.
 type Paths struct {
-	// Case is exact or fold, which is for routers that take /V1/Chat for /v1/chat. Defaults to exact.
+	// Case is exact or fold, which is for routers that treat /V1/Chat as /v1/chat. Defaults to exact.
 	Case Case `yaml:"case"`
 }
 
-// Idempotency is where a request's own ID comes from: a header, or a fingerprint. A repeat with the same ID and method, of the same client
-// to the same endpoint, is not counted.
+// Idempotency is the source of a request's own ID: a header or a fingerprint. guard does not count a repeat: a request with the ID
+// and method of an earlier one, by the same client to the same endpoint.
 type Idempotency struct {
-	// Header brings the ID. Any client may repeat a request for nothing with it. Required unless Fingerprint is true.
+	// Header is the name of the header with the ID. Any client can use it to repeat a request for free. Required unless fingerprint is
+	// true.
 	Header string `yaml:"header" policy:"is=header"`
 	// Fingerprint makes a verified fingerprint the ID, on an endpoint that requires the challenge in it. Defaults to false.
 	Fingerprint bool `yaml:"fingerprint"`
-	// For is how long an ID is known, 1us to 3650d. Defaults to 10m.
+	// For is how long guard knows an ID, 1us to 3650d. Defaults to 10m.
 	For time.Duration `yaml:"for" policy:"1us..3650d"`
-	// Repeats is how many repeats of an ID pass without being counted, 0 to 8; one more is a new request. Defaults to 1.
+	// Repeats is the number of repeats of an ID that pass uncounted, 0 to 8; one more is a new request. Defaults to 1.
 	Repeats *int64 `yaml:"repeats" policy:"0..8"`
 }
 
-// Overrides are exceptions for single subjects: text as identity makes it, "key=ab12", or "ip=" and a prefix. An exact
-// subject wins over a prefix, a longer prefix over a shorter one.
+// Overrides are exceptions for single subjects, such as "key=ab12", or "ip=" and a prefix. An exact subject wins over a
+// prefix, and a longer prefix over a shorter one.
 type Overrides struct {
-	// Allow are subjects of verified identities that are never limited. Defaults to none.
+	// Allow lists subjects of verified identities without limits. Defaults to none.
 	Allow []string `yaml:"allow" policy:"items=0..100000,is=subject"`
-	// Deny are subjects that are always refused, without a round trip. Defaults to none.
+	// Deny lists subjects that guard always refuses, without a Redis call. Defaults to none.
 	Deny []string `yaml:"deny" policy:"items=0..100000,is=subject"`
-	// Multiply is how many times each limit and budget a subject of a verified identity has, 1 to 1000000. Defaults to once.
+	// Multiply holds factors of all limits and budgets, 1 to 1000000, by subject of a verified identity. Defaults to none.
 	Multiply map[string]int64 `yaml:"multiply" policy:"items=0..100000,is=subject,1..1000000"`
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a file's shape. The parser recurses for each level and for each key of a block mapping, moves all tokens for each empty value, and
-// keeps the path of each value: without bounds its time and memory grow with products of these.
+// Bounds of a file's shape. The YAML parser recurses for each level and for each key of a block mapping, moves all tokens for
+// each empty value, and keeps the path of each value. Its time and memory grow with products of these.
 const (
 	maxDepth = 32   // levels of lists and mappings
-	maxKeys  = 500  // of a block mapping, which is one without braces
+	maxKeys  = 500  // keys of a block mapping: one without braces
 	maxEmpty = 1000 // keys and list entries without a value
 	maxPath  = 600  // bytes of the keys that lead to a value
 )
 
-// misshapen returns the first place where tokens exceed a bound; nil where none does.
-func misshapen(tokens token.Tokens) *Problem {
+// checkShape returns the first position where the tokens exceed a bound, or nil.
+func checkShape(tokens token.Tokens) *Problem {
 	var s shape
 	for _, t := range tokens {
 		if t.Type == token.CommentType {
 			continue
 		}
-		if message := s.take(t); message != "" {
+		if message := s.add(t); message != "" {
 			line, column := position(t)
 			return &Problem{Line: line, Column: column, Message: message}
 		}
@@ -37,20 +37,20 @@ type shape struct {
 	path   int // bytes of the levels' keys
 	empty  int
 	last   *token.Token
-	start  *token.Token // of the line, or behind its last - or ?
+	start  *token.Token // first token of the line, or after its last - or ?
 	key    int          // column of the last key
 }
 
 // A level is an open list or mapping.
 type level struct {
-	column int // 0 for a flow level, which is one in brackets or braces
+	column int // 0 for a flow level: one in brackets or braces
 	list   bool
 	keys   int
-	bytes  int  // of the key that is being read
+	bytes  int  // length of the current key
 	valued bool // the entry of a flow mapping has a colon
 }
 
-func (s *shape) take(t *token.Token) string {
+func (s *shape) add(t *token.Token) string {
 	if s.isEmptyBefore(t) {
 		s.empty++
 	}
@@ -70,10 +70,10 @@ func (s *shape) take(t *token.Token) string {
 			s.top().valued = false
 		}
 	case token.MappingValueType, token.MappingKeyType:
-		s.takeKey(t)
+		s.addKey(t)
 	case token.SequenceEntryType:
 		if !s.inFlow() {
-			s.leave(t.Position.Column, true)
+			s.closeTo(t.Position.Column, true)
 			if s.column() != t.Position.Column || !s.top().list { // a list may begin at the column of its key
 				s.push(level{column: t.Position.Column, list: true})
 			}
@@ -83,7 +83,7 @@ func (s *shape) take(t *token.Token) string {
 	return s.problem()
 }
 
-func (s *shape) takeKey(t *token.Token) {
+func (s *shape) addKey(t *token.Token) {
 	size := 0
 	if s.last != nil {
 		size = len(s.last.Value)
@@ -94,7 +94,7 @@ func (s *shape) takeKey(t *token.Token) {
 		return
 	}
 	s.key = s.start.Position.Column
-	s.leave(s.key, false)
+	s.closeTo(s.key, false)
 	if s.column() != s.key {
 		s.push(level{column: s.key})
 	}
@@ -139,7 +139,7 @@ func (s *shape) top() *level { return &s.levels[len(s.levels)-1] }
 
 func (s *shape) inFlow() bool { return len(s.levels) > 0 && s.top().column == 0 }
 
-// column is where the innermost block level begins; 0 for none.
+// column returns the column of the innermost block level, or 0.
 func (s *shape) column() int {
 	if len(s.levels) == 0 {
 		return 0
@@ -159,8 +159,8 @@ func (s *shape) setKey(size int) {
 	s.top().bytes = size
 }
 
-// leave closes the block levels that a list entry or a key at a column ends.
-func (s *shape) leave(column int, list bool) {
+// closeTo closes the block levels that a list entry or a key at a column ends.
+func (s *shape) closeTo(column int, list bool) {
 	for len(s.levels) > 0 && !s.inFlow() {
 		if l := s.top(); l.column < column || l.column == column && (list || !l.list) {
 			return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// megabyte is a text of about a megabyte, just within MaxFileSize.
+// megabyte repeats part up to just below MaxFileSize.
 func megabyte(part func(i int) string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < MaxFileSize-20_000; i++ {
@@ -18,9 +18,10 @@ func megabyte(part func(i int) string) string {
 
 func always(text string) func(int) string { return func(int) string { return text } }
 
-// TestParse_hostileFilesTakeBoundedMemory has files that took up to 49 s and 17 GiB, or grew with the square of their size.
+// TestParse_hostileFilesTakeBoundedMemory reads files that once took up to 49 s and 17 GiB, or time that grew with the square of
+// their size.
 func TestParse_hostileFilesTakeBoundedMemory(t *testing.T) {
-	const most = 700 << 20 // bytes allocated in all, whatever is freed meanwhile
+	const most = 700 << 20 // total bytes allocated, freed or not
 	for name, c := range map[string]struct{ text, want string }{
 		"too large": {
 			"x-a:\n" + strings.Repeat(strings.Repeat("- ", 8000)+"a\n", 225), // 3.6 MB
@@ -28,7 +29,7 @@ func TestParse_hostileFilesTakeBoundedMemory(t *testing.T) {
 		},
 		"lists in lists": {
 			"x-a:\n" + megabyte(always(strings.Repeat("- ", 8000)+"a\n")),
-			"p.yaml:39:7999: must have at most 300000 of the marks of YAML: set large overrides in Go",
+			"p.yaml:39:7999: must have at most 300000 YAML punctuation marks: set large overrides in Go",
 		},
 		"lists in one list": {
 			"x-a:\n" + strings.Repeat("- ", 8000) + "a\n",
@@ -37,8 +38,8 @@ func TestParse_hostileFilesTakeBoundedMemory(t *testing.T) {
 		"brackets":         {"x-a: " + strings.Repeat("[", 33), "p.yaml:1:37: must be nested at most 32 levels deep"},
 		"mappings":         {"x-a: " + strings.Repeat("{a: ", 33), "p.yaml:1:130: must be nested at most 32 levels deep"},
 		"indented":         {"x-a:\n" + indented(33), "p.yaml:33:34: must be nested at most 32 levels deep"},
-		"comments":         {megabyte(always("#\n")), "p.yaml:300001:1: must have at most 300000 of the marks of YAML: set large overrides in Go"},
-		"literals":         {megabyte(always("|\n")), "p.yaml:300001:1: must have at most 300000 of the marks of YAML: set large overrides in Go"},
+		"comments":         {megabyte(always("#\n")), "p.yaml:300001:1: must have at most 300000 YAML punctuation marks: set large overrides in Go"},
+		"literals":         {megabyte(always("|\n")), "p.yaml:300001:1: must have at most 300000 YAML punctuation marks: set large overrides in Go"},
 		"keys":             {"x-a:\n" + megabyte(func(i int) string { return fmt.Sprintf(" a%d: 1\n", i) }), "p.yaml:502:6: " + manyKeys},
 		"keys at the top":  {megabyte(func(i int) string { return fmt.Sprintf("a%d: 1\n", i) }), "p.yaml:501:5: " + manyKeys},
 		"keys in quotes":   {megabyte(func(i int) string { return fmt.Sprintf("\"a%d\": 1\n", i) }), "p.yaml:501:7: " + manyKeys},
@@ -56,11 +57,11 @@ func TestParse_hostileFilesTakeBoundedMemory(t *testing.T) {
 		"many mappings":    {"x-a:\n" + megabyte(manyMappings), ""},
 		"aliases": {
 			"x-a: &a {name: a, limit: 1, window: 1s}\nlimits:\n" + strings.Repeat("- *a\n", 100_000),
-			"p.yaml:1:26: limits[74999].limit: must be at most 300000 values, with aliases followed",
+			"p.yaml:1:26: limits[74999].limit: must have at most 300000 values, with aliases expanded",
 		},
 		"budgets of endpoints": {
 			"cost:\n budgets:\n" + megabyte(always(" - {budget: 1}\n"))[:450_000] + "endpoints:\n" + megabyte(always("- cost: {estimate: 2}\n"))[:440_000],
-			"p.yaml:2:2: cost.budgets: must have 1 to 16 entries, got 30000\np.yaml:30003:1: endpoints: must have 0 to 1000 entries, got 20000",
+			"p.yaml:2:2: cost.budgets: must have 1 to 16 entries, got 30000\np.yaml:30003:1: endpoints: must have at most 1000 entries, got 20000",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func indented(levels int) string {
 	return b.String()
 }
 
-// emptyKeys are mappings of few keys.
+// emptyKeys makes mappings of few keys.
 func emptyKeys(i int) string {
 	if i%200 == 0 {
 		return fmt.Sprintf("x-%d:\n", i)
@@ -103,7 +104,7 @@ func emptyKeys(i int) string {
 	return " a:\n"
 }
 
-// manyMappings are lists of the largest mappings that there may be without braces.
+// manyMappings makes lists of the largest mappings that are allowed without braces.
 func manyMappings(i int) string {
 	if i%500 == 0 {
 		return "- a: 1\n"
@@ -135,12 +136,12 @@ func TestParse_patternsAreBounded(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		pattern func(i, j int) string
-		want    string // the problem behind the last that are shown one by one
+		want    string // the last line
 		count   int
 	}{
 		"many": {
 			func(i, j int) string { return fmt.Sprintf("/{a}/{b}/e%d/%d", i, j) },
-			"p.yaml:1335:49: endpoints[666].match[2]: must be one of at most 2000 patterns: match several paths with a wildcard or a prefix", 1,
+			"p.yaml:1335:49: endpoints[666].match[2]: exceeds the 2000 patterns of a policy: match several paths with a wildcard or a prefix", 1,
 		},
 		"each in conflict": {
 			func(_, j int) string { return fmt.Sprintf("/{a}/%d", j) },

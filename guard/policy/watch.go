@@ -11,45 +11,44 @@ import (
 )
 
 const (
-	quiet     = 100 * time.Millisecond // without an event, before a file is read: who truncates it writes it too
-	impatient = time.Second            // after the first event, however many follow
-	lookAgain = 5 * time.Second        // for what gives no events: network file systems, a folder that was replaced
+	settle   = 100 * time.Millisecond // without events before a read: a writer may have truncated the file first
+	maxDelay = time.Second            // from the first event to the read
+	interval = 5 * time.Second        // of polling, for changes without events: network file systems, a replaced folder
 )
 
-// Watch calls f with the policy in a file, or with what is wrong with it, once before it returns and then whenever the
-// content has changed; never twice at a time. On an error the caller keeps the policy that it has. A file that is renamed
-// over, swapped by symbolic links as a ConfigMap is, or removed and made again is followed. It ends with its context; the
-// error is that of setting it up.
+// Watch calls f with the policy in a file, or with its error: once before Watch returns, then after each change of the content.
+// Calls never overlap. On an error, keep the current policy. Watch follows files that are renamed over, swapped by symbolic
+// links (as in a ConfigMap), or removed and created again. It ends with ctx. Its own error means that it could not start.
 func Watch(ctx context.Context, path string, f func(*Policy, error)) error {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", path, err)
 	}
-	w := &watcher{path: path, tell: f, events: events}
-	w.follow()
-	w.look()
+	w := &watcher{path: path, report: f, events: events}
+	w.addFolders()
+	w.check()
 	go w.run(ctx)
 	return nil
 }
 
 type watcher struct {
 	path   string
-	tell   func(*Policy, error)
+	report func(*Policy, error)
 	events *fsnotify.Watcher
-	last   string // what was told: a digest of the content, or the text of the error
+	last   string // digest of the last content, or text of the last error
 }
 
 func (w *watcher) run(ctx context.Context) {
 	defer w.events.Close()
-	again := time.NewTicker(lookAgain)
-	defer again.Stop()
-	var wait <-chan time.Time // nil while nothing happens
-	var since time.Time
-	happened := func() {
-		if wait == nil {
+	poll := time.NewTicker(interval)
+	defer poll.Stop()
+	var due <-chan time.Time // nil unless a check is due
+	var since time.Time      // first event since the last check
+	schedule := func() {
+		if due == nil {
 			since = time.Now()
 		}
-		wait = time.After(min(quiet, max(impatient-time.Since(since), 0)))
+		due = time.After(min(settle, max(maxDelay-time.Since(since), 0)))
 	}
 	for {
 		select {
@@ -59,47 +58,47 @@ func (w *watcher) run(ctx context.Context) {
 			if !ok {
 				return
 			}
-			happened()
-		case _, ok := <-w.events.Errors: // an overflow: something was missed
+			schedule()
+		case _, ok := <-w.events.Errors: // an overflow lost events
 			if !ok {
 				return
 			}
-			happened()
-		case <-again.C:
-			happened()
-		case <-wait:
-			wait = nil
-			w.follow()
-			w.look()
+			schedule()
+		case <-poll.C:
+			schedule()
+		case <-due:
+			due = nil
+			w.addFolders()
+			w.check()
 		}
 	}
 }
 
-// follow watches the folder of the file, and that of what it leads to. What can not be watched is looked at again later.
-func (w *watcher) follow() {
+// addFolders watches the folder of the file, and that of its symbolic link's target. If it cannot, polling sees the change.
+func (w *watcher) addFolders() {
 	_ = w.events.Add(filepath.Dir(w.path))
 	if target, err := filepath.EvalSymlinks(w.path); err == nil {
 		_ = w.events.Add(filepath.Dir(target))
 	}
 }
 
-// look tells what is new.
-func (w *watcher) look() {
-	data, err := read(w.path)
-	now := ""
+// check reads the file and reports a change.
+func (w *watcher) check() {
+	data, err := readFile(w.path)
+	current := ""
 	if err != nil {
-		now = err.Error()
+		current = err.Error()
 	} else {
 		sum := sha256.Sum256(data)
-		now = string(sum[:])
+		current = string(sum[:])
 	}
-	if now == w.last {
+	if current == w.last {
 		return
 	}
-	w.last = now
+	w.last = current
 	if err != nil {
-		w.tell(nil, err)
+		w.report(nil, err)
 		return
 	}
-	w.tell(Parse(w.path, data))
+	w.report(Parse(w.path, data))
 }

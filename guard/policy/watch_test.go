@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// A told is what a watch has called with: the namespace, or the error.
-type told struct {
+// A call is a call of Watch's function: the policy's namespace, or the error.
+type call struct {
 	namespace string
 	err       error
 }
 
-// watch starts to watch a file and returns what it tells.
-func watch(t *testing.T, path string) <-chan told {
+// watch starts to watch a file and returns the calls.
+func watch(t *testing.T, path string) <-chan call {
 	t.Helper()
-	all := make(chan told, 100)
+	all := make(chan call, 100)
 	err := Watch(t.Context(), path, func(p *Policy, err error) {
 		if err != nil {
-			all <- told{err: err}
+			all <- call{err: err}
 			return
 		}
-		all <- told{namespace: p.Namespace}
+		all <- call{namespace: p.Namespace}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -32,23 +32,23 @@ func watch(t *testing.T, path string) <-chan told {
 	return all
 }
 
-// next is what is told next.
-func next(t *testing.T, all <-chan told) told {
+// next waits for the next call.
+func next(t *testing.T, all <-chan call) call {
 	t.Helper()
 	select {
 	case got := <-all:
 		return got
 	case <-time.After(20 * time.Second):
-		t.Fatal("nothing was told")
-		return told{}
+		t.Fatal("no call within 20 s")
+		return call{}
 	}
 }
 
-func wantNext(t *testing.T, all <-chan told, namespace string) {
+func wantNext(t *testing.T, all <-chan call, namespace string) {
 	t.Helper()
 	got := next(t, all)
-	for got.err != nil && strings.HasSuffix(got.err.Error(), "is empty: a policy has at least `version: 1`") {
-		got = next(t, all) // this machine stood still between truncation and writing
+	for got.err != nil && strings.HasSuffix(got.err.Error(), "is empty: write at least `version: 1`") {
+		got = next(t, all) // the file was read between truncation and writing
 	}
 	if got.err != nil || got.namespace != namespace {
 		t.Fatalf("want %s, got %+v", namespace, got)
@@ -69,7 +69,7 @@ func do(t *testing.T, err error) {
 	}
 }
 
-func TestWatch_writtenInPlaceAndBadFiles(t *testing.T) {
+func TestWatch_fileWrittenInPlaceAndInvalidFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	write(t, path, "namespace: one")
 	all := watch(t, path)
@@ -85,13 +85,13 @@ func TestWatch_writtenInPlaceAndBadFiles(t *testing.T) {
 	wantNext(t, all, "two")
 }
 
-func TestWatch_renamedOver(t *testing.T) {
+func TestWatch_fileRenamedOver(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "policy.yaml")
 	write(t, path, "namespace: one")
 	all := watch(t, path)
 	wantNext(t, all, "one")
-	for _, name := range []string{"two", "three"} { // the second one replaces a file that was never watched by its inode
+	for _, name := range []string{"two", "three"} { // the second rename replaces a file whose inode was never watched
 		write(t, path+"~", "namespace: "+name)
 		do(t, os.Rename(path+"~", path))
 		wantNext(t, all, name)
@@ -118,7 +118,7 @@ func TestWatch_configMap(t *testing.T) {
 	wantNext(t, all, "three")
 }
 
-func TestWatch_aLinkElsewhere(t *testing.T) {
+func TestWatch_symbolicLinkToAnotherFolder(t *testing.T) {
 	target, path := filepath.Join(t.TempDir(), "real.yaml"), filepath.Join(t.TempDir(), "policy.yaml")
 	write(t, target, "namespace: one")
 	do(t, os.Symlink(target, path))
@@ -128,7 +128,7 @@ func TestWatch_aLinkElsewhere(t *testing.T) {
 	wantNext(t, all, "two")
 }
 
-func TestWatch_removedAndBack(t *testing.T) {
+func TestWatch_fileRemovedAndRestored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	write(t, path, "namespace: one")
 	all := watch(t, path)
@@ -141,7 +141,7 @@ func TestWatch_removedAndBack(t *testing.T) {
 	wantNext(t, all, "one")
 }
 
-func TestWatch_theFolderIsRemovedAndBack(t *testing.T) {
+func TestWatch_folderRemovedAndRestored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etc")
 	path := filepath.Join(dir, "policy.yaml")
 	do(t, os.Mkdir(dir, 0o700))
@@ -157,7 +157,7 @@ func TestWatch_theFolderIsRemovedAndBack(t *testing.T) {
 	wantNext(t, all, "two")
 }
 
-func TestWatch_truncatedThenWritten(t *testing.T) {
+func TestWatch_fileTruncatedThenWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	write(t, path, "namespace: one")
 	all := watch(t, path)
@@ -172,7 +172,7 @@ func TestWatch_truncatedThenWritten(t *testing.T) {
 	wantNext(t, all, "two")
 }
 
-func TestWatch_startsWithoutTheFile(t *testing.T) {
+func TestWatch_missingFileAppears(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	all := watch(t, path)
 	if got := next(t, all); !errors.Is(got.err, os.ErrNotExist) {

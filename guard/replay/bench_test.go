@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// BenchmarkRun replays a day: 3,000 clients, some of which come often, and bursts of a hundred requests now and then.
+// BenchmarkRun replays a day of 3,000 clients, some of them frequent, with bursts of a hundred requests.
 func BenchmarkRun(b *testing.B) {
 	const lines = 50_000
 	two := `
@@ -22,7 +22,7 @@ limits:
 	for _, bench := range []struct {
 		name, policy string
 		traffic      traffic
-		straight     bool
+		sequential   bool
 	}{
 		{"common", two, day, false},
 		{"json", two, packed, false},
@@ -44,7 +44,7 @@ limits:
 				if err != nil {
 					b.Fatal(err)
 				}
-				if report, err = Run(b.Context(), reader, p, Options{straight: bench.straight, asked: func(n int64) { calls = n }}); err != nil {
+				if report, err = Run(b.Context(), reader, p, Options{sequential: bench.sequential, asked: func(n int64) { calls = n }}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,19 +2,19 @@ package replay
 
 import "time"
 
-// buckets count requests over time, in parts as long as it takes to need no more than mostBuckets.
+// buckets counts requests over time, in at most maxBuckets parts of equal width.
 type buckets struct {
-	width int // of widths
+	width int // index in widths
 	parts []Bucket
-	first int64 // second in which the first one starts
+	first int64 // Unix second in which the first part starts
 }
 
 const mostBuckets = 120
 
-// widths in seconds, each a multiple of the one before.
+// widths are the widths in seconds, each a multiple of the previous one.
 var widths = []int64{1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 7 * 86400, 28 * 86400, 364 * 86400}
 
-// add counts a request at a time that is not earlier than the one before.
+// add counts a request. Times must not decrease.
 func (b *buckets) add(micros int64, allowed bool) {
 	second := micros / 1_000_000
 	if len(b.parts) == 0 {
@@ -36,7 +36,7 @@ func (b *buckets) add(micros int64, allowed bool) {
 
 func (b *buckets) index(second int64) int { return int((second - b.first) / widths[b.width]) }
 
-// widen takes the next width, on whose multiples the parts start then.
+// widen merges the parts into parts of the next width, which start at its multiples.
 func (b *buckets) widen() {
 	old, first := widths[b.width], b.first
 	b.width++
@@ -53,7 +53,7 @@ func (b *buckets) widen() {
 	b.parts = parts
 }
 
-// list returns how many seconds a part is, and the parts with their times.
+// list returns the seconds of a part, and the parts with their start times.
 func (b *buckets) list() (float64, []Bucket) {
 	for i := range b.parts {
 		b.parts[i].Start = time.Unix(b.first+int64(i)*widths[b.width], 0).UTC()

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A timeChart is the requests over time as columns, in the units of an SVG of chartWidth by chartHeight.
+// A timeChart shows the requests over time as columns, in the units of an SVG of chartWidth by chartHeight.
 type timeChart struct {
 	Width, Height float64
-	Left, Bottom  float64 // where the axes are
+	Left, Bottom  float64 // axes
 	Columns       []column
-	Rows          []tickAt // across, with the number of requests
-	Marks         []tickAt // below, with the time
-	Blocks        []tickAt // where blocks begin
+	Rows          []tickAt // grid lines, with the number of requests
+	Marks         []tickAt // time axis
+	Blocks        []tickAt // starts of blocks
 }
 
 type column struct {
 	X, Width           float64
-	Top, Middle, Lower float64 // refused from Top to Middle, allowed from there to Lower
+	Top, Middle, Lower float64 // refused from Top to Middle, allowed from Middle to Lower
 	Title              string
 }
 
@@ -34,7 +34,7 @@ const (
 	chartTop    = 14.
 	chartBottom = 228.
 	mostMarks   = 10
-	markRoom    = 30. // that half of a mark's text needs
+	markRoom    = 30. // half the width of a mark's text
 )
 
 func (r *Report) timeChart() timeChart {
@@ -77,13 +77,13 @@ func (r *Report) timeChart() timeChart {
 	return c
 }
 
-// AllowedHeight and RefusedHeight are those of the column's two parts.
+// AllowedHeight returns the height of the lower part.
 func (c column) AllowedHeight() float64 { return c.Lower - c.Middle }
 
-// RefusedHeight is that of the upper part.
+// RefusedHeight returns the height of the upper part.
 func (c column) RefusedHeight() float64 { return c.Middle - c.Top }
 
-// markEvery is after how many seconds the axis has a mark, on round times.
+// markEvery returns the seconds between marks of the time axis, which are at round times.
 func markEvery(bucket int64, n int) int64 {
 	for _, every := range []int64{1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 7 * 86400, 28 * 86400} {
 		if every >= bucket && every*mostMarks >= bucket*int64(n) && every%bucket == 0 {
@@ -93,7 +93,7 @@ func markEvery(bucket int64, n int) int64 {
 	return 364 * 86400
 }
 
-// niceStep is 1, 2 or 5 times a power of ten, and at least n.
+// niceStep returns the smallest 1, 2 or 5 times a power of ten that is at least n.
 func niceStep(n float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(max(n, 1))))
 	for _, times := range []float64{1, 2, 5} {

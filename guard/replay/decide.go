@@ -7,27 +7,27 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// An answer is what came of a call.
+// An answer is the outcome of a call.
 type answer struct {
 	allowed   bool
 	duplicate bool
 	reason    Reason
-	meters    []int16 // which limits and budgets refuse
-	shadows   []int16 // which shadow limits would refuse what is allowed
+	meters    []int16 // limits and budgets that refuse
+	shadows   []int16 // shadow limits that would refuse
 	block     *Block
-	put       bool               // allowed, and not told to the engine yet: it is the last of calls
-	took      *guard.AdmitResult // what is given back if something else refuses
+	put       bool               // allowed and deferred: it is the last of tracked.calls
+	took      *guard.AdmitResult // charges, for a refund if a global limit refuses
 }
 
-// most calls that are put off for one subject, 24 bytes each.
+// mostPut is the most deferred calls of one subject, of 24 bytes each.
 const mostPut = 1 << 16
 
-// decide decides a request of a subject, or of a global limit, as far as it is concerned.
+// decide decides a request by the limits of a subject, or by a global limit.
 func (e *engine) decide(ctx context.Context, ps *plans, t *tracked, p *plan, at int64, id string) (answer, error) {
-	if !e.straight {
+	if !e.sequential {
 		if id == "" && t.certain(p, at) {
 			if len(t.calls)-t.sent > mostPut {
-				if err := e.tell(ctx, t, at); err != nil {
+				if err := e.flush(ctx, t, at); err != nil {
 					return answer{}, err
 				}
 			}
@@ -53,7 +53,7 @@ func (e *engine) decide(ctx context.Context, ps *plans, t *tracked, p *plan, at 
 	return a, nil
 }
 
-// take notes what the engine has answered.
+// take records the engine's answer.
 func (t *tracked) take(p *plan, at int64, r *guard.AdmitResult) answer {
 	a := answer{allowed: r.Allowed, duplicate: r.Duplicate, reason: reasons[r.Reason]}
 	t.struck = t.struck || r.Strikes > 0
@@ -100,13 +100,13 @@ var reasons = map[guard.AdmitReason]Reason{
 	guard.AdmitReasonTooLarge: ReasonTooLarge,
 }
 
-// known is the last refusal: it holds until each limit's retry_after, unless something was taken since.
+// known is the last refusal. It repeats until each limit's retry_after, unless a call was charged since.
 type known struct {
 	plan   *plan
 	writes int
 	rows   []knownRow
 	all    []int16 // the meters of rows
-	reason Reason  // where a budget alone refuses
+	reason Reason  // if only a budget refuses
 }
 
 type knownRow struct {
@@ -114,7 +114,7 @@ type knownRow struct {
 	limit bool
 }
 
-// knownOf keeps nothing where a refusal is recorded, or where a wait helps nothing.
+// knownOf returns the refusal of r. Its plan is nil if a repeat would differ: refusals are recorded, or waiting does not help.
 func knownOf(t *tracked, p *plan, at int64, r *guard.AdmitResult) known {
 	k := known{plan: p, writes: t.writes, reason: reasons[r.Reason]}
 	add := func(row int, retry time.Duration, limit bool) {
@@ -140,7 +140,7 @@ func knownOf(t *tracked, p *plan, at int64, r *guard.AdmitResult) known {
 	return k
 }
 
-// at tells what the engine would answer, where that is sure.
+// at returns the answer that the engine would give, and reports whether that is certain.
 func (k *known) at(t *tracked, p *plan, now int64) (answer, bool) {
 	if k.plan != p || k.writes != t.writes || now < t.held {
 		return answer{}, false

@@ -1,25 +1,29 @@
-// Package replay tells what a policy would have done to the traffic of an access log.
+// Package replay reports what a policy would have done to the traffic of an access log.
 //
-// [Run] reads a log's lines, finds each one's endpoint by the policy's patterns and its subject by its address, and decides it
-// as package guard does: by guard's own Lua, on embedded servers whose clock is that of the log. The [Report] says how much was
-// allowed and refused, of whom, by which limit and when; it is data, and prints itself as text and as one HTML page.
+//	log, err := accesslog.NewReader(file, accesslog.Options{})
+//	...
+//	report, err := replay.Run(ctx, log, p, replay.Options{})
+//	...
+//	err = report.WriteText(os.Stdout)
 //
-// # What a log cannot tell
+// [Run] finds the endpoint of each line by the policy's patterns and the subject by its address or user. It decides each line as
+// package guard does, with the same Lua, on embedded servers with the clock of the log. The [Report] counts allowed and refused
+// requests by reason, endpoint, limit, subject and time. It prints as text, JSON and one HTML page.
 //
-// A line counts for one identity: the client's address, or the user. Limits by other identities, or by a combination, are left out; the
-// report names them. A deny of an address holds for lines with a user, too.
+// # Limits of a log
 //
-// Challenges are left out, and so are the IDs that make repeats free, unless a JSON line has a field for them. A budget is
-// charged the endpoint's estimate, which stays. What Redis does when it is not there has no part.
+// A line counts for one identity: the client's address, or the user. Run skips limits by other identities or by a combination, and
+// the report names them. A deny of an address also applies to lines with a user. Run also skips challenges, and idempotency unless a
+// JSON field has the request's ID. It charges budgets the endpoint's estimate. It never applies failure modes.
 //
-// # The clock
+// # Clock
 //
-// It never runs backwards: a line that is earlier than one before it, as servers write them when a request ends, is decided at the
-// time of the latest one. A line that is more than Options.Late earlier is not decided, and told.
+// The clock never runs backwards. Servers write a line when its request ends, so lines may be out of order: Run decides a line at the
+// time of the latest line before it. It does not decide a line that is more than Options.Late earlier, and reports it.
 //
-// # Why it is fast
+// # Speed
 //
-// A call that cannot be refused is not made until one comes that can: what a subject took within a limit's window is at most what
-// it asked for. And a refusal writes nothing, so until its retry_after the next ones are known. Subjects are spread over
-// several servers. None of this changes a result; a test compares with a run in which each line is one call after the other.
+// Run defers calls that cannot be refused until a call for the same subject might be. It also knows the next refusals until the
+// retry_after of one, because a refusal writes nothing. Several servers share the subjects. None of this changes a result; a test
+// compares with a run that makes one call after the other.
 package replay

@@ -13,14 +13,14 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// An engine is one embedded server with guard's Lua, on a clock of its own. For one goroutine at a time.
+// An engine is an embedded server with guard's Lua and its own clock, for one goroutine at a time.
 type engine struct {
-	clock    *embedded.ManualClock
-	server   *embedded.Server
-	client   *guard.Client
-	straight bool // each decision is a call: what the shortcuts are held against
-	reserved int64
-	asked    int64 // calls
+	clock      *embedded.ManualClock
+	server     *embedded.Server
+	client     *guard.Client
+	sequential bool // one call for each decision, to test the shortcuts
+	reserved   int64
+	asked      int64 // number of calls
 }
 
 func newEngine(namespace string) (*engine, error) {
@@ -31,20 +31,20 @@ func newEngine(namespace string) (*engine, error) {
 		return nil, fmt.Errorf("load %s: %w", guard.Library.Name, err)
 	}
 	var err error
-	e.client, err = guard.New(e.server, fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoHeal: true})
+	e.client, err = guard.New(e.server, fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoAutoLoad: true})
 	return e, err
 }
 
-// admit puts a call to the engine, which is quick and not to be cancelled, after those that it was not told yet.
+// admit makes a call, after the deferred ones.
 func (e *engine) admit(ctx context.Context, t *tracked, p *plan, at int64, id string) (guard.AdmitResult, error) {
-	if err := e.tell(ctx, t, at); err != nil {
+	if err := e.flush(ctx, t, at); err != nil {
 		return guard.AdmitResult{}, err
 	}
 	return e.call(ctx, t, p, at, id)
 }
 
 func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id string) (guard.AdmitResult, error) {
-	ctx = context.WithoutCancel(ctx) // else every call would have a goroutine of its own
+	ctx = context.WithoutCancel(ctx) // a context that can end costs a goroutine for each call
 	e.asked++
 	e.clock.Set(time.UnixMicro(at))
 	params := p.params
@@ -58,8 +58,8 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	return e.client.Admit(ctx, params)
 }
 
-// tell makes the calls that were put off, each at its time. Those that only matter to sliding logs are loaded at once.
-func (e *engine) tell(ctx context.Context, t *tracked, now int64) error {
+// flush makes the deferred calls, each at its time. It loads calls that only matter to sliding logs all at once.
+func (e *engine) flush(ctx context.Context, t *tracked, now int64) error {
 	for t.sent < len(t.calls) {
 		if n := t.onlyLogs(now); n > 0 {
 			if err := e.load(ctx, t, t.calls[t.sent:t.sent+n], now); err != nil {
@@ -74,10 +74,10 @@ func (e *engine) tell(ctx context.Context, t *tracked, now int64) error {
 			return err
 		}
 		if !result.Allowed {
-			return fmt.Errorf("%s at %s was thought to be allowed, and is refused: %s", t.name, time.UnixMicro(c.at).UTC().Format(time.RFC3339Nano), result.Reason)
+			return fmt.Errorf("replay of %s at %s: expected allowed, got refused: %s", t.name, time.UnixMicro(c.at).UTC().Format(time.RFC3339Nano), result.Reason)
 		}
 		if c.kind == undone {
-			if err := e.giveBack(ctx, t, c.plan, "", &result); err != nil {
+			if err := e.refund(ctx, t, c.plan, "", &result); err != nil {
 				return err
 			}
 		}
@@ -86,21 +86,21 @@ func (e *engine) tell(ctx context.Context, t *tracked, now int64) error {
 	return nil
 }
 
-// giveBack gives back what a call took, at the time of that call.
-func (e *engine) giveBack(ctx context.Context, t *tracked, p *plan, id string, took *guard.AdmitResult) error {
+// refund refunds a call, at the time of that call.
+func (e *engine) refund(ctx context.Context, t *tracked, p *plan, id string, took *guard.AdmitResult) error {
 	e.asked++
-	back := guard.GiveBackParams{
-		Bucket: fcall.Subject(t.name), Limits: p.params.Limits, Taken: make([]guard.GiveBackTaken, len(p.limits)), At: took.At,
+	back := guard.RefundParams{
+		Bucket: fcall.Subject(t.name), Limits: p.params.Limits, Taken: make([]guard.RefundTaken, len(p.limits)), At: took.At,
 		Reservation: took.Reservation,
 	}
 	if id != "" && p.dedup > 0 {
 		back.Receipt = id
 	}
 	for i := range took.Limits {
-		if took.Limits[i].Allowed { // a shadow limit that does not has taken nothing
+		if took.Limits[i].Allowed { // a shadow limit that would refuse charges nothing
 			back.Taken[i].Left = took.Limits[i].ResetAfter
 		}
 	}
-	_, err := e.client.GiveBack(context.WithoutCancel(ctx), back)
+	_, err := e.client.Refund(context.WithoutCancel(ctx), back)
 	return err
 }

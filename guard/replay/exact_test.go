@@ -33,7 +33,7 @@ func replay(t testing.TB, log string, p *policy.Policy, o Options) *Report {
 	return r
 }
 
-// endpoints are those of the traffic; %s is what stands in front of them.
+// endpoints are the endpoints of the traffic; %s stands for the text before them.
 const endpoints = `
 endpoints:
   - {name: items, match: ["GET /v1/items"]}
@@ -41,7 +41,7 @@ endpoints:
   - {name: login, match: ["POST /login"], ABOUT_LOGIN}
 `
 
-// policies that the shortcuts have to be right for.
+// policies are the policies for which shortcuts must not change results.
 var policies = []struct{ name, head, chat, login string }{
 	{"two windows and a global limit", `
 limits:
@@ -95,8 +95,8 @@ func comma(text string) string {
 	return ", " + text
 }
 
-// TestRun_noShortcutChangesAResult holds every shortcut against a run in which each line is a call, one after the other.
-func TestRun_noShortcutChangesAResult(t *testing.T) {
+// TestRun_shortcutsDoNotChangeResults compares with a run that makes one call after the other.
+func TestRun_shortcutsDoNotChangeResults(t *testing.T) {
 	traffics := []struct {
 		name string
 		traffic
@@ -111,10 +111,10 @@ func TestRun_noShortcutChangesAResult(t *testing.T) {
 				t.Parallel()
 				tr.seed = uint64(100*n + i)
 				log, policy := tr.String(), policyOf(t, n)
-				var calls, straightCalls int64
-				want := replay(t, log, policy, Options{Shards: 1, straight: true, asked: func(n int64) { straightCalls = n }})
+				var calls, sequentialCalls int64
+				want := replay(t, log, policy, Options{Shards: 1, sequential: true, asked: func(n int64) { sequentialCalls = n }})
 				if want.Refused == 0 || want.Allowed == 0 {
-					t.Fatalf("the traffic tells nothing: %d allowed, %d refused", want.Allowed, want.Refused)
+					t.Fatalf("traffic needs allowed and refused requests: %d allowed, %d refused", want.Allowed, want.Refused)
 				}
 				for _, shards := range []int{1, 3} {
 					got := replay(t, log, policy, Options{Shards: shards, asked: func(n int64) { calls = n }})
@@ -122,10 +122,10 @@ func TestRun_noShortcutChangesAResult(t *testing.T) {
 						t.Fatalf("%d shards (-one by one +got):\n%s", shards, diff)
 					}
 				}
-				if calls >= straightCalls {
-					t.Errorf("%d calls where %d would do", calls, straightCalls)
+				if calls >= sequentialCalls {
+					t.Errorf("%d calls, want fewer than %d", calls, sequentialCalls)
 				}
-				t.Logf("%d requests, %d refused %v, %d blocks: %d calls, one by one %d", want.Requests, want.Refused, want.Reasons, want.Blocks, calls, straightCalls)
+				t.Logf("%d requests, %d refused %v, %d blocks: %d calls, one by one %d", want.Requests, want.Refused, want.Reasons, want.Blocks, calls, sequentialCalls)
 			})
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// TestRun_asGuardDecides lets a guard decide the same lines, over connections, and compares what it refuses, and why.
-func TestRun_asGuardDecides(t *testing.T) {
+// TestRun_decidesLikeGuard compares the refusals of a guard on the same lines, by reason.
+func TestRun_decidesLikeGuard(t *testing.T) {
 	for _, n := range []int{0, 1, 3} {
 		t.Run(policies[n].name, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +33,7 @@ func TestRun_asGuardDecides(t *testing.T) {
 
 func guarded(t *testing.T, log string, n int) map[Reason]int64 {
 	p := policyOf(t, n)
-	p.Timeout = time.Minute // the real clock has no part in this
+	p.Timeout = time.Minute // never exceeded
 	clock := embedded.NewManualClock(time.UnixMicro(0))
 	server := embedded.New(embedded.Options{Clock: clock})
 	t.Cleanup(func() { server.Close() })

@@ -14,7 +14,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"number": number, "share": share, "stamp": stamp, "lasting": lasting, "printable": printable, "counted": counted, "listed": func(i int) bool { return i < mostListed }, "lines": func(n int64) string { return counted(n, "line", "lines") },
 }).Parse(pageText))
 
-// WriteHTML writes the report as one page that needs nothing else: no network, no script. What stands in the log is escaped.
+// WriteHTML writes the report as one HTML page without scripts or external files. It escapes all text of the log.
 func (r *Report) WriteHTML(w io.Writer) error {
 	return page.Execute(w, struct {
 		*Report
@@ -30,12 +30,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	})
 }
 
-// A bar is one row of a chart: what is refused of a whole, in percent of the width.
+// A bar is one row of a chart.
 type bar struct {
 	Label, Note    string
 	Allowed        int64
 	Refused        int64
-	Red, Grey      float64 // widths, of 100
+	Red, Grey      float64 // widths of refused and allowed, in percent
 	Share, Comment string
 }
 
@@ -74,7 +74,7 @@ func (r *Report) endpointBars() []bar {
 	return scaled(bars)
 }
 
-// scaled makes the longest bar as wide as there is room.
+// scaled sets the widths of bars, with 100 % for the longest one.
 func scaled(bars []bar) []bar {
 	most := int64(1)
 	for _, b := range bars {
@@ -88,7 +88,7 @@ func scaled(bars []bar) []bar {
 	return bars
 }
 
-// layout is how a time is written on an axis that spans so long.
+// layout returns the time format of an axis by its span.
 func layout(span time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

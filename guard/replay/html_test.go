@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// hostile is a log of somebody who wants to become markup, or to write on a terminal.
+// hostile is a log with markup and terminal escape codes.
 const hostile = `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","path":"/v1/items?</title><script>alert(1)</script>","user":"</td><script>alert(1)</script>"}
 {"time":"2026-03-01T06:00:01Z","ip":"192.0.2.1","method":"GET","path":"/v1/items","user":"</td><script>alert(1)</script>"}
 {"time":"2026-03-01T06:00:02Z","ip":"192.0.2.1","method":"GET","path":"/v1/items","user":"\u001b[31mred\" onload=\"alert(1)"}
@@ -34,7 +34,7 @@ endpoints: [{name: items, match: ["GET /v1/items"], abuse: all}]`)
 	return r
 }
 
-func TestWriteHTML_whatStandsInALogIsNoMarkup(t *testing.T) {
+func TestWriteHTML_escapesTextOfTheLog(t *testing.T) {
 	var b bytes.Buffer
 	if err := hostileReport(t).WriteHTML(&b); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestWriteHTML_whatStandsInALogIsNoMarkup(t *testing.T) {
 	}
 }
 
-func TestWriteText_whatStandsInALogDoesNotReachTheTerminal(t *testing.T) {
+func TestWriteText_quotesUnprintableText(t *testing.T) {
 	var b bytes.Buffer
 	if err := hostileReport(t).WriteText(&b); err != nil {
 		t.Fatal(err)

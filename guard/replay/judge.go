@@ -7,74 +7,73 @@ import (
 	"sync"
 )
 
-// A job is one line that is decided.
+// A job is one line to decide.
 type job struct {
 	number   int64
 	at       int64
 	endpoint int
 	subject  *tracked
-	plan     *plan // nil where an override decides
+	plan     *plan // nil if an override decides
 	denied   bool  // by an override
 	id       string
 	answer   answer
 }
 
-// A judge decides jobs in their order. Subjects are spread over the engines of several goroutines; global limits are on one
-// engine, and the answers of both sides meet here.
+// A judge decides jobs in their order. Engines in several goroutines share the subjects, and one engine has the global limits.
 type judge struct {
-	plans    *plans
-	engines  []*engine // of subjects, by shard
-	everyone *engine
-	straight bool
-	mine     [][]int32 // by shard, the jobs of a run
-	before   []saved   // of each global limit
+	plans      *plans
+	engines    []*engine // for subjects, by shard
+	global     *engine   // for global limits
+	sequential bool
+	mine       [][]int32 // by shard, the jobs of a run
+	before     []saved   // by global limit
 }
 
-// saved is what a global limit was before a run of jobs was tried.
+// saved is the state of a global limit before a speculative run of jobs.
 type saved struct {
 	marks  []mark
 	calls  int
 	writes int
 }
 
-func newJudge(ps *plans, shards int, straight bool) (*judge, error) {
-	j := &judge{plans: ps, straight: straight, mine: make([][]int32, shards), before: make([]saved, len(ps.everyone))}
+func newJudge(ps *plans, shards int, sequential bool) (*judge, error) {
+	j := &judge{plans: ps, sequential: sequential, mine: make([][]int32, shards), before: make([]saved, len(ps.allGlobals))}
 	for range shards + 1 {
 		e, err := newEngine(ps.policy.Namespace)
 		if err != nil {
 			return nil, err
 		}
-		e.straight = straight
+		e.sequential = sequential
 		j.engines = append(j.engines, e)
 	}
-	j.everyone, j.engines = j.engines[shards], j.engines[:shards]
+	j.global, j.engines = j.engines[shards], j.engines[:shards]
 	return j, nil
 }
 
 func (j *judge) close() {
-	for _, e := range append(j.engines, j.everyone) {
-		_ = e.server.Close() // holds nothing but memory
+	for _, e := range append(j.engines, j.global) {
+		_ = e.server.Close() // it only frees memory
 	}
 }
 
-// asked returns how many calls the engines were put to.
+// asked returns the number of calls of all engines.
 func (j *judge) asked() int64 {
-	n := j.everyone.asked
+	n := j.global.asked
 	for _, e := range j.engines {
 		n += e.asked
 	}
 	return n
 }
 
-// decide answers jobs. As long as global limits have room for all that comes, subjects do not wait for them.
+// decide decides jobs. While global limits have room for all jobs, subjects do not wait for them.
 func (j *judge) decide(ctx context.Context, jobs []job) error {
 	for len(jobs) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n := 0
-		if !j.straight {
-			n = j.roomy(jobs)
+		if !j.sequential {
+			n = j.withRoom(jobs)
 		}
 		if n == 0 {
 			n = 1
@@ -89,9 +88,9 @@ func (j *judge) decide(ctx context.Context, jobs []job) error {
 	return nil
 }
 
-// roomy counts the first jobs which no global limit can refuse, whatever becomes of them.
-func (j *judge) roomy(jobs []job) int {
-	for i, g := range j.plans.everyone {
+// withRoom returns the number of first jobs that no global limit can refuse, even if subjects allow all of them.
+func (j *judge) withRoom(jobs []job) int {
+	for i, g := range j.plans.allGlobals {
 		s := &j.before[i]
 		s.marks, s.calls, s.writes = append(s.marks[:0], g.marks...), len(g.calls), g.writes
 	}
@@ -101,7 +100,7 @@ func (j *judge) roomy(jobs []job) int {
 			break
 		}
 	}
-	for i, g := range j.plans.everyone {
+	for i, g := range j.plans.allGlobals {
 		s := &j.before[i]
 		g.marks = append(g.marks[:0], s.marks...)
 		g.calls, g.writes = g.calls[:s.calls], s.writes
@@ -125,10 +124,10 @@ func (j *judge) hasRoom(jb *job) bool {
 	return true
 }
 
-// few jobs are not worth a goroutine.
-const few = 64
+// minParallel is the least number of jobs that are worth goroutines.
+const minParallel = 64
 
-// run answers jobs that only their subjects can refuse.
+// run decides jobs that only the limits of their subjects can refuse.
 func (j *judge) run(ctx context.Context, jobs []job) error {
 	for shard := range j.mine {
 		j.mine[shard] = j.mine[shard][:0]
@@ -141,7 +140,7 @@ func (j *judge) run(ctx context.Context, jobs []job) error {
 	var wait sync.WaitGroup
 	for shard := range j.engines {
 		work := func() { errs[shard] = j.shard(ctx, shard, jobs) }
-		if len(jobs) < few {
+		if len(jobs) < minParallel {
 			work()
 		} else {
 			wait.Go(work)
@@ -160,7 +159,7 @@ func (j *judge) run(ctx context.Context, jobs []job) error {
 			g.add(g.plan, jb.at, taken, false)
 		}
 	}
-	for _, g := range j.plans.everyone {
+	for _, g := range j.plans.allGlobals {
 		g.compact(j.plans.byTrack, jobs[len(jobs)-1].at)
 	}
 	return nil
@@ -188,8 +187,8 @@ func overridden(jb *job) answer {
 	return answer{allowed: true}
 }
 
-// one answers one job with its global limits: they are asked where the subject's allow, as what a refused request took of
-// them is given back. What one side has taken is given back where another refuses.
+// one decides one job with its global limits. It calls these only if the subject's limits allow, and undoes the charges if one of
+// them refuses.
 func (j *judge) one(ctx context.Context, jb *job) error {
 	if jb.plan == nil {
 		jb.answer = overridden(jb)
@@ -204,7 +203,7 @@ func (j *judge) one(ctx context.Context, jb *job) error {
 	answers := make([]answer, len(globals))
 	refused := false
 	for i, g := range globals {
-		if answers[i], err = j.everyone.decide(ctx, j.plans, g, g.plan, jb.at, ""); err != nil {
+		if answers[i], err = j.global.decide(ctx, j.plans, g, g.plan, jb.at, ""); err != nil {
 			return err
 		}
 		refused = refused || !answers[i].allowed
@@ -222,21 +221,21 @@ func (j *judge) one(ctx context.Context, jb *job) error {
 	for i, g := range globals {
 		if !answers[i].allowed {
 			jb.answer.meters = append(jb.answer.meters, answers[i].meters...)
-		} else if err := j.everyone.undo(ctx, g, g.plan, "", &answers[i]); err != nil {
+		} else if err := j.global.undo(ctx, g, g.plan, "", &answers[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// undo gives back what was just allowed.
+// undo refunds the last call of t, or cancels it if it is deferred.
 func (e *engine) undo(ctx context.Context, t *tracked, p *plan, id string, a *answer) error {
 	switch {
 	case a.put:
 		t.calls[len(t.calls)-1].kind = undone
 	case a.took != nil:
 		t.writes++
-		return e.giveBack(ctx, t, p, id, a.took)
+		return e.refund(ctx, t, p, id, a.took)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// onlyLogs counts the first calls not told yet of which nothing matters any more but their times in sliding logs.
+// onlyLogs returns the number of first deferred calls that only matter to sliding logs now.
 func (t *tracked) onlyLogs(now int64) int {
 	n := t.sent
 	for n < len(t.calls) && t.onlyLog(n, now) {
@@ -37,8 +37,8 @@ func (t *tracked) onlyLog(n int, now int64) bool {
 	return true
 }
 
-// load brings the logs into the state in which the calls would leave them: what they need and a list of times, see window_log.lua. Times that have
-// left the window are left out. A busy subject has thousands, and a call for each would be most of the work.
+// load writes the state that calls would leave in the sliding logs: a header and a list of times, see window_log.lua. It skips times
+// outside the window. A busy subject has thousands of calls, and making each would be most of the work.
 func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) error {
 	ctx = context.WithoutCancel(ctx)
 	for track := range t.marks {
@@ -62,9 +62,9 @@ func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) 
 		push[1] = key
 		e.clock.Set(time.UnixMicro(calls[len(calls)-1].at))
 		for _, words := range [][]any{
-			{"lpop", key}, // what calls that were made needed
+			{"lpop", key}, // header
 			push,
-			{"ltrim", key, -m.sum, -1}, // as many as are within the window, or more
+			{"ltrim", key, -m.sum, -1}, // at least those within the window
 			{"lpush", key, need},
 			{"pexpire", key, r.span/1000 + 1},
 		} {
@@ -77,7 +77,7 @@ func (e *engine) load(ctx context.Context, t *tracked, calls []call, now int64) 
 	return nil
 }
 
-// ruleOf finds the rule and the limit of a track that is a sliding log, in the calls that take of it.
+// ruleOf returns the rule and the limit of a track if it is a sliding log, or nil. It searches the plans of calls.
 func ruleOf(calls []call, track int) (*rule, *guard.Limit) {
 	var last *plan
 	for i := range calls {

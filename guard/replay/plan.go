@@ -6,65 +6,66 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// A plan is the one call that is made about a request for an endpoint: of its subject, or of a global limit.
+// A plan is the call for a request of an endpoint, by its subject or by a global limit.
 type plan struct {
 	params guard.AdmitParams // without bucket, receipt and reservation
-	rules  []rule            // what may refuse it; the limits first, then budgets, then tiers
-	// limits, budgets, tiers and escalation are the rows that params has packed.
+	rules  []rule            // limits, then budgets, then tiers
+	// limits, budgets, tiers and escalation are the unpacked rows of params.
 	limits     []guard.Limit
 	budgets    []guard.AdmitBudgets
 	tiers      []guard.AdmitTiers
 	escalation []guard.AdmitEscalation
-	// recorded says that the call is an attempt also when it is allowed, refusals that it is one when it is refused.
+	// recorded means that an allowed call is an attempt, refusals that a refused call is.
 	recorded, refusals bool
 	dedup              time.Duration
-	repeats            *int64  // of an ID, that pass without being counted
-	costs              []int64 // by track, of a call that is admitted
+	repeats            *int64  // number of free repeats of an ID
+	costs              []int64 // by track, of an admitted call
 	attempt            []int64 // by track, of a call that is only recorded
 }
 
-// A rule is one limit, budget or tier as a call meets it.
+// A rule is one limit, budget or tier of a call.
 type rule struct {
-	meter int   // where the report counts it, of a limit and a budget
-	track int   // where a subject keeps what it took
-	most  int64 // that can be taken in a span
-	cost  int64 // of one call; 0 where the call takes nothing of it
-	span  int64 // microseconds after which what was taken counts no more; of a gcra nothing
-	// forgets says that what was taken longer than span ago has no effect whatever on what comes, not even on where a window begins.
+	meter int   // index in plans.meters, for a limit or budget
+	track int   // index in tracked.marks
+	most  int64 // capacity of a span
+	cost  int64 // of one call, or 0
+	span  int64 // microseconds after which a charge no longer counts; unused for a gcra
+	// forgets means that charges older than span have no effect at all, not even on where a window begins.
 	forgets bool
-	log     bool    // a sliding log, which a call adds its time to
-	level   float64 // of a gcra, tokens that come back in a microsecond; else 0
+	log     bool    // sliding_log
+	level   float64 // refill of a gcra, in tokens per microsecond; else 0
 }
 
-// plans are a policy's calls.
+// plans holds the calls of a policy.
 type plans struct {
-	policy   *policy.Policy
-	whom     whom
-	tracks   map[string]int      // by the limit's key
-	byTrack  []rule              // as one that has each limit once meets it
-	meters   []Limit             // what the report tells about each limit and budget
-	subjects []map[planKey]*plan // by endpoint
-	globals  [][]*tracked        // by endpoint
-	everyone []*tracked          // each of them once
+	policy     *policy.Policy
+	coverage   coverage
+	tracks     map[string]int      // by the limit's key
+	byTrack    []rule              // first rule of each track
+	meters     []Limit             // the report's row of each limit and budget
+	subjects   []map[planKey]*plan // by endpoint
+	globals    [][]*tracked        // by endpoint
+	allGlobals []*tracked          // all global limits
 }
 
-// A planKey is what the calls of subjects for an endpoint differ by.
+// A planKey selects the plan of a subject for an endpoint.
 type planKey struct {
-	user  bool  // it is a user, not an address
-	times int64 // how many times each limit it has
+	user  bool  // the subject is a user, not an address
+	times int64 // factor of its limits
 }
 
-// compile makes the calls of a policy that is complete. What a log cannot tell is left out: challenges, holds, penalties, and limits by
-// identities that are not in it.
-func compile(p *policy.Policy, w whom) *plans {
-	ps := &plans{policy: p, whom: w, tracks: map[string]int{}}
+// compile returns the calls of a complete policy. It skips challenges, holds, penalties, and limits by identities that the log does not
+// have.
+func compile(p *policy.Policy, w coverage) *plans {
+	ps := &plans{policy: p, coverage: w, tracks: map[string]int{}}
 	var shared []*tracked
 	for i := range p.Limits {
 		if l := &p.Limits[i]; l.By.Global() {
 			shared = append(shared, ps.global("", l))
-		} else if w.sees(l.By) {
+		} else if w.covers(l.By) {
 			ps.meter("", l, false)
 		}
 	}
@@ -74,20 +75,20 @@ func compile(p *policy.Policy, w whom) *plans {
 		for j := range e.Limits {
 			if l := &e.Limits[j]; l.By.Global() {
 				globals = append(globals, ps.global(e.Name, l))
-			} else if w.sees(l.By) {
+			} else if w.covers(l.By) {
 				ps.meter(e.Name, l, false)
 			}
 		}
 		ps.globals = append(ps.globals, globals)
 		ps.subjects = append(ps.subjects, map[planKey]*plan{})
 	}
-	if p.Cost != nil && w.sees(p.Cost.By) {
+	if p.Cost != nil && w.covers(p.Cost.By) {
 		for _, b := range p.Cost.Budgets {
 			ps.meters = append(ps.meters, Limit{Name: b.Name, Kind: "budget", Limit: b.Budget.String(), Window: seconds(b.Window)})
 		}
 	}
 	for i := range p.Endpoints {
-		ps.subject(i, planKey{times: 1}) // so that every track is known before the first line
+		ps.subject(i, planKey{times: 1}) // creates every track before the first line
 		if w.user != "" {
 			ps.subject(i, planKey{user: true, times: 1})
 		}
@@ -95,7 +96,7 @@ func compile(p *policy.Policy, w whom) *plans {
 	return ps
 }
 
-// global makes the bucket of a global limit, with its one call.
+// global returns the bucket of a global limit with its plan.
 func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 	pl := new(plan)
 	row, r := limitRow(endpoint, l, 1)
@@ -103,8 +104,8 @@ func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 	pl.limits = append(pl.limits, row)
 	pl.add(ps, r)
 	pl.pack()
-	t := &tracked{name: policy.GlobalPrefix + row.Name, factor: 1, plan: pl}
-	ps.everyone = append(ps.everyone, t)
+	t := &tracked{name: wire.GlobalPrefix + row.Name, factor: 1, plan: pl}
+	ps.allGlobals = append(ps.allGlobals, t)
 	return t
 }
 
@@ -116,7 +117,7 @@ func (ps *plans) meter(endpoint string, l *policy.Limit, global bool) int {
 	return len(ps.meters) - 1
 }
 
-// subject returns the call of an endpoint for subjects alike.
+// subject returns the plan of an endpoint for the subjects of a key.
 func (ps *plans) subject(endpoint int, key planKey) *plan {
 	if pl := ps.subjects[endpoint][key]; pl != nil {
 		return pl
@@ -150,7 +151,7 @@ func (ps *plans) subject(endpoint int, key planKey) *plan {
 
 // counts reports whether identities count the subjects of a plan.
 func (ps *plans) counts(by policy.By, key planKey) bool {
-	return ps.whom.sees(by) && ps.whom.counts(by, key.user)
+	return ps.coverage.covers(by) && ps.coverage.counts(by, key.user)
 }
 
 func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, key planKey) {
@@ -165,7 +166,7 @@ func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, key planKey) 
 
 func limitRow(endpoint string, l *policy.Limit, times int64) (guard.Limit, rule) {
 	row := guard.Limit{
-		Name: policy.WireName(endpoint, l.Name), Kind: guard.LimitKind(l.Kind), Limit: l.Limit * times, Window: l.Window,
+		Name: wire.LimitName(endpoint, l.Name), Kind: guard.LimitKind(l.Kind), Limit: l.Limit * times, Window: l.Window,
 		Burst: l.Burst * times, Cost: new(l.Cost), Shadow: l.Shadow,
 	}
 	r := rule{most: row.Limit, cost: l.Cost, span: span(l.Window)}
@@ -214,7 +215,7 @@ func (pl *plan) abuse(ps *plans, e *policy.Endpoint, key planKey) {
 	}
 }
 
-// pack encodes the rows once for every call. The policy has been checked: each row is within bounds.
+// pack encodes the rows once for all calls. They are within bounds, because the policy is valid.
 func (pl *plan) pack() {
 	pl.params.Limits = guard.MustPackLimit(pl.limits...)
 	pl.params.Budgets = guard.MustPackAdmitBudgets(pl.budgets...)
@@ -228,7 +229,7 @@ func (ps *plans) find(endpoint, name string) int {
 			return i
 		}
 	}
-	panic("replay: a limit without a meter")
+	panic("replay: limit without a meter")
 }
 
 func (ps *plans) track(key string) int {
@@ -240,8 +241,8 @@ func (ps *plans) track(key string) int {
 	return n
 }
 
-// span is a window with room for whatever is rounded to milliseconds within it.
+// span returns a window in microseconds, with room for rounding to milliseconds.
 func span(window time.Duration) int64 { return window.Microseconds() + 1 + 2*tick }
 
-// tick is the coarsest unit that the engine measures an expiry in.
+// tick is the engine's unit of an expiry: 1 ms, in microseconds.
 const tick = 1000

@@ -7,66 +7,67 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// A Report is what a policy would have done to a log.
+// A Report holds the decisions of a policy on a log, as counts.
 type Report struct {
-	Form   int    `json:"format_version"`   // 1
-	Log    string `json:"log,omitempty"`    // for whoever reads it: the file
-	Policy string `json:"policy,omitempty"` // likewise
+	Form   int    `json:"format"`           // 1
+	Log    string `json:"log,omitempty"`    // name of the log, set by the caller
+	Policy string `json:"policy,omitempty"` // name of the policy, set by the caller
 	Format string `json:"log_format"`
 
-	Lines      int64           `json:"lines"`      // without blank ones
-	Unreadable int64           `json:"unreadable"` // lines that are not decided, and why the first of them are not
-	Bad        []accesslog.Bad `json:"unreadable_lines"`
-	Unmatched  int64           `json:"unmatched"`    // lines for no endpoint of the policy
-	Disordered int64           `json:"out_of_order"` // lines that were decided at the time of a later one before them
-	Limited    int64           `json:"status_429"`   // lines that the service itself has refused so
+	Lines      int64           `json:"lines"`            // non-blank lines
+	Unreadable int64           `json:"unreadable"`       // lines that are not decided
+	Bad        []accesslog.Bad `json:"unreadable_lines"` // the first 10 of them
+	Unmatched  int64           `json:"unmatched"`        // lines that no endpoint of the policy matches
+	Disordered int64           `json:"out_of_order"`     // lines decided at the time of a later one before them
+	Limited    int64           `json:"status_429"`       // lines that the service itself answered with 429
 
-	First time.Time `json:"first"` // of the lines that were decided
-	Last  time.Time `json:"last"`
+	First time.Time `json:"first"` // first decided line
+	Last  time.Time `json:"last"`  // last decided line
 
-	Requests   int64 `json:"requests"` // that were decided: allowed and refused
-	Allowed    int64 `json:"allowed"`
-	Refused    int64 `json:"refused"`
-	Duplicates int64 `json:"duplicates"` // allowed, as their ID was known
+	Requests   int64 `json:"requests"`   // decided lines, allowed or refused
+	Allowed    int64 `json:"allowed"`    // with duplicates
+	Refused    int64 `json:"refused"`    // by any reason
+	Duplicates int64 `json:"duplicates"` // allowed because of a known ID
 
-	Reasons   []ReasonCount   `json:"reasons"` // most first
-	Endpoints []EndpointCount `json:"endpoints"`
-	Limits    []Limit         `json:"limits"`
-	Subjects  int64           `json:"subjects"`         // that came
-	Hit       int64           `json:"subjects_refused"` // of which something was refused
-	Top       []SubjectCount  `json:"top_subjects"`     // that were refused most, 50 at most
-	Bucket    float64         `json:"bucket_seconds"`   // how long one of Buckets is
-	Buckets   []Bucket        `json:"buckets"`
-	Blocks    int64           `json:"blocks"` // that would have started; the first 1000
-	BlockList []Block         `json:"block_list"`
-	LeftOut   []LeftOut       `json:"left_out"` // of the policy, as the log does not say whom it counts
-	Notes     []string        `json:"notes"`    // what these numbers do not show
+	Reasons   []ReasonCount   `json:"reasons"`          // most frequent first
+	Endpoints []EndpointCount `json:"endpoints"`        // in the policy's order
+	Limits    []Limit         `json:"limits"`           // with budgets
+	Subjects  int64           `json:"subjects"`         // number of subjects
+	Hit       int64           `json:"subjects_refused"` // number of subjects with a refused request
+	Top       []SubjectCount  `json:"top_subjects"`     // up to 50 most refused subjects
+	Bucket    float64         `json:"bucket_seconds"`   // length of a bucket
+	Buckets   []Bucket        `json:"buckets"`          // in order of time
+	Blocks    int64           `json:"blocks"`           // number of started blocks
+	BlockList []Block         `json:"block_list"`       // the first 1000 of them
+	LeftOut   []LeftOut       `json:"left_out"`         // limits that the log lacks identities for
+	Notes     []string        `json:"notes"`            // what the numbers do not show
 }
 
-// A Reason is why a request is refused, named as package guard does.
+// A Reason is the reason of a refusal, as in package guard.
 type Reason string
 
-// The reasons.
+// The reasons of a refusal.
 const (
 	ReasonNone     Reason = ""
-	ReasonDenied   Reason = "denied"    // the policy's overrides deny the subject
-	ReasonBlocked  Reason = "blocked"   // a block holds
+	ReasonDenied   Reason = "denied"    // an override denies the subject
+	ReasonBlocked  Reason = "blocked"   // the subject is blocked
 	ReasonAttempts Reason = "attempts"  // this attempt starts a block
 	ReasonLimit    Reason = "limit"     // a limit of the subject
 	ReasonGlobal   Reason = "global"    // a global limit
 	ReasonBudget   Reason = "budget"    // a budget of the subject
-	ReasonTooLarge Reason = "too_large" // the estimate is more than a budget
+	ReasonTooLarge Reason = "too_large" // the estimate exceeds a budget
 )
 
-// A ReasonCount is how many requests a reason refuses.
+// A ReasonCount is the number of requests refused for a reason.
 type ReasonCount struct {
 	Reason  Reason `json:"reason"`
 	Refused int64  `json:"refused"`
 }
 
-// An EndpointCount is what became of an endpoint's requests.
+// An EndpointCount holds the counts of an endpoint.
 type EndpointCount struct {
 	Name     string `json:"name"`
 	Requests int64  `json:"requests"`
@@ -74,59 +75,59 @@ type EndpointCount struct {
 	Refused  int64  `json:"refused"`
 }
 
-// A Limit is one limit or budget, with how much it refuses.
+// A Limit is a limit or budget with its refusals.
 type Limit struct {
-	Endpoint string  `json:"endpoint,omitempty"` // none: of all
+	Endpoint string  `json:"endpoint,omitempty"` // "" for all endpoints
 	Name     string  `json:"name"`
 	Kind     string  `json:"kind"` // sliding_log, ..., or budget
 	Limit    string  `json:"limit"`
 	Window   float64 `json:"window_seconds"`
 	Global   bool    `json:"global,omitempty"`
 	Shadow   bool    `json:"shadow,omitempty"`
-	Refused  int64   `json:"refused"` // requests that it refuses, perhaps among others; of a shadow limit those that it alone would
-	Alone    int64   `json:"alone"`   // requests that nothing else refuses
+	Refused  int64   `json:"refused"` // requests that it refuses, or would refuse as the only shadow limit
+	Alone    int64   `json:"alone"`   // requests that no other limit refuses
 }
 
-// Title names a limit as the policy does: chat/minute.
-func (l *Limit) Title() string { return policy.WireName(l.Endpoint, l.Name) }
+// Title returns the limit's name as in refusals: ENDPOINT/LIMIT, or LIMIT for one of the whole policy.
+func (l *Limit) Title() string { return wire.LimitName(l.Endpoint, l.Name) }
 
-// LeftOut is a limit, or cost or abuse, that is by an identity that the lines of a log do not count for.
+// LeftOut is a limit, cost or abuse by an identity that the log does not have.
 type LeftOut struct {
-	Name string    `json:"name"` // chat/minute, cost, abuse
+	Name string    `json:"name"` // such as chat/minute, cost or abuse
 	By   policy.By `json:"by"`
 }
 
-// A SubjectCount is what became of a subject's requests.
+// A SubjectCount holds the counts of a subject.
 type SubjectCount struct {
 	Subject  string    `json:"subject"`
 	Requests int64     `json:"requests"`
 	Refused  int64     `json:"refused"`
 	First    time.Time `json:"first_refused"`
 	Last     time.Time `json:"last_refused"`
-	Reason   Reason    `json:"reason"` // of the last
+	Reason   Reason    `json:"reason"` // of the last refusal
 }
 
-// A Bucket is what became of the requests in a part of the time.
+// A Bucket holds the counts of a part of the time.
 type Bucket struct {
 	Start   time.Time `json:"start"`
 	Allowed int64     `json:"allowed"`
 	Refused int64     `json:"refused"`
 }
 
-// A Block is one that would have started.
+// A Block is a block that the policy would have started.
 type Block struct {
 	Time     time.Time `json:"time"`
 	Subject  string    `json:"subject"`
 	Endpoint string    `json:"endpoint"`
 	Tier     int       `json:"tier"`    // from 1
-	Strikes  int       `json:"strikes"` // blocks of the subject that are remembered, with this one
+	Strikes  int       `json:"strikes"` // the subject's blocks within the strike memory, with this one
 	Seconds  float64   `json:"seconds"`
 }
 
-// An UnreadableError is a log of which no line could be read; it is ErrNothing.
+// An UnreadableError means that no line of a log could be read. It matches ErrNothing.
 type UnreadableError struct {
 	Lines int64
-	Bad   []accesslog.Bad // the first of them
+	Bad   []accesslog.Bad // the first 10
 }
 
 func (e *UnreadableError) Error() string {

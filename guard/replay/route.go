@@ -9,19 +9,19 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// routes finds endpoints as net/http.ServeMux does, and remembers what it found.
+// routes finds endpoints as net/http.ServeMux does, and caches them.
 type routes struct {
 	mux   *http.ServeMux
-	fixed int // the one endpoint of all lines; -1 for none
+	fixed int // endpoint of all lines, or -1
 	found map[routeKey]int
 }
 
 type routeKey struct{ method, path string }
 
-// rememberedRoutes bounds the memory; paths with IDs in them are many.
-const rememberedRoutes = 1 << 16
+// maxCached bounds the cache: a log may have many paths with IDs.
+const maxCached = 1 << 16
 
-// newRoutes takes the patterns of a policy, or the name of one endpoint for all requests.
+// newRoutes returns the routes of a policy's patterns, or of one endpoint for all requests.
 func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
 	r := &routes{fixed: -1, found: map[routeKey]int{}}
 	if endpoint != "" {
@@ -38,14 +38,14 @@ func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
 	for i := range p.Endpoints {
 		for _, pattern := range p.Endpoints[i].Match {
 			if strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*") {
-				continue // of gRPC
+				continue // a gRPC pattern
 			}
 			any = true
 			r.mux.Handle(pattern, target(i))
 		}
 	}
 	if !any {
-		return nil, fmt.Errorf("no endpoint of the policy has a match: name the one that the log is of%s", endpointsOf(p))
+		return nil, fmt.Errorf("no endpoint of the policy has a match: name the endpoint of the log%s", endpointsOf(p))
 	}
 	return r, nil
 }
@@ -56,12 +56,12 @@ func endpointsOf(p *policy.Policy) string {
 		names[i] = p.Endpoints[i].Name
 	}
 	if len(names) == 0 {
-		return "; it has none"
+		return " (it has none)"
 	}
-	return "; it has " + strings.Join(names, ", ")
+	return " (endpoints: " + strings.Join(names, ", ") + ")"
 }
 
-// target is the handler of an endpoint's patterns. It is never called.
+// target is the handler of an endpoint's patterns. The mux never calls it.
 type target int
 
 func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
@@ -82,7 +82,7 @@ func (r *routes) of(method, path string) int {
 			n = int(t)
 		}
 	}
-	if len(r.found) >= rememberedRoutes {
+	if len(r.found) >= maxCached {
 		clear(r.found)
 	}
 	r.found[routeKey{strings.Clone(method), strings.Clone(path)}] = n

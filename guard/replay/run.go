@@ -12,38 +12,38 @@ import (
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// Options of Run; the zero value is useful.
+// Options configure Run. The zero value counts addresses and finds endpoints by the policy's patterns.
 type Options struct {
-	// Endpoint is the endpoint of every line. Defaults to what the policy's patterns say.
+	// Endpoint is the endpoint of all lines. Defaults to that of the policy's patterns.
 	Endpoint string
-	// Subject is the field that says who a request is. Defaults to ByIP.
+	// Subject is the field that identifies the client. Defaults to ByIP.
 	Subject Subject
-	// Late is how much earlier than one before it a line may be and still be decided. Defaults to one minute.
+	// Late is the most time that a line may be earlier than a line before it. Defaults to 1 min.
 	Late time.Duration
-	// Shards is how many goroutines decide. Defaults to one a processor. It changes no result.
+	// Shards is the number of goroutines that decide. It does not change results. Defaults to one per processor.
 	Shards int
-	// Progress is called now and then, from one goroutine. Defaults to nothing.
+	// Progress is called after each block of lines, from one goroutine. Defaults to nothing.
 	Progress func(Progress)
 
-	straight bool        // each line is a call, one after the other
-	asked    func(int64) // is told the number of calls
+	sequential bool        // make one call for each line, in order
+	asked      func(int64) // is called with the number of calls
 }
 
-// Progress is how far a replay is.
+// Progress is the progress of a replay.
 type Progress struct {
 	Lines int64
-	Bytes int64 // of the log, unpacked
-	At    time.Time
+	Bytes int64     // of the uncompressed log
+	At    time.Time // of the last decided line
 }
 
-// ErrNothing is a log without a line that could be read.
+// ErrNothing means that no line of the log could be read.
 var ErrNothing = errors.New("no line could be read")
 
-// ErrEmpty is a log without a line.
+// ErrEmpty means that the log has no lines.
 var ErrEmpty = errors.New("the log is empty")
 
-// Run replays a log against a policy. Errors: those of reading, policy.Error, ErrEmpty, ErrNothing (an *UnreadableError), and the
-// context's.
+// Run replays a log against a policy. It returns a *policy.Error, ErrEmpty, ErrNothing (as an *UnreadableError), the error of reading
+// the log, or that of ctx.
 func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options) (*Report, error) {
 	p, err := p.Complete()
 	if err != nil {
@@ -59,18 +59,18 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	if err != nil {
 		return nil, err
 	}
-	whom := whomOf(p, o.Subject)
-	people, err := newPeople(whom, o.Shards)
+	coverage := newCoverage(p, o.Subject)
+	clients, err := newClients(coverage, o.Shards)
 	if err != nil {
 		return nil, err
 	}
-	ps := compile(p, whom)
-	judge, err := newJudge(ps, o.Shards, o.straight)
+	ps := compile(p, coverage)
+	judge, err := newJudge(ps, o.Shards, o.sequential)
 	if err != nil {
 		return nil, err
 	}
 	defer judge.close()
-	prep := &preparer{plans: ps, routes: routes, people: people, late: o.Late}
+	prep := &preparer{plans: ps, routes: routes, clients: clients, late: o.Late}
 	r := newReporter(ps, string(log.Format()))
 	if err := pump(ctx, log, prep, judge, r, o.Progress); err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	if o.asked != nil {
 		o.asked(judge.asked())
 	}
-	return r.report(people)
+	return r.report(clients)
 }
 
-// pump reads and prepares in one goroutine, and decides in this one and those of the judge.
+// pump reads and prepares lines in one goroutine, and decides them in this one and those of the judge.
 func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judge *judge, r *reporter, progress func(Progress)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,7 +93,7 @@ func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judge *jud
 			block, err := log.Next()
 			if err != nil {
 				if !errors.Is(err, io.EOF) {
-					readErr = fmt.Errorf("read the log: %w", err)
+					readErr = fmt.Errorf("read log: %w", err)
 				}
 				return
 			}

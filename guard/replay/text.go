@@ -10,13 +10,13 @@ import (
 	"unicode"
 )
 
-// How much the text lists of what may be long; the report has more.
+// The most rows of the text's tables; the report has more.
 const (
 	fewSubjects = 10
 	fewBlocks   = 5
 )
 
-// WriteText writes the report for a person, without escape codes: names from the log that a terminal would act on are quoted.
+// WriteText writes the report as text for a terminal. It quotes names from the log that are not printable.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s lines", orDash(r.Log), number(r.Lines))
@@ -55,7 +55,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// Verdict is the report in one sentence.
+// Verdict returns the report in one sentence.
 func (r *Report) Verdict() string {
 	policy := "the policy"
 	if r.Policy != "" {
@@ -63,7 +63,7 @@ func (r *Report) Verdict() string {
 	}
 	switch {
 	case r.Requests == 0:
-		return policy + " has no endpoint for any request of this log"
+		return policy + " has no endpoint that matches a request of this log"
 	case r.Refused == 0:
 		return fmt.Sprintf("%s would have allowed all %s requests", policy, number(r.Requests))
 	}
@@ -78,10 +78,10 @@ func (r *Report) writeRest(b *strings.Builder) {
 			rest = append(rest, counted(n, one, more))
 		}
 	}
-	add(r.Unmatched, "line for no endpoint of the policy", "lines for no endpoint of the policy")
+	add(r.Unmatched, "line matches no endpoint of the policy", "lines match no endpoint of the policy")
 	add(r.Limited, "request that the service itself answered with 429", "requests that the service itself answered with 429")
 	add(r.Duplicates, "duplicate", "duplicates")
-	add(r.Unreadable, "line that is not decided", "lines that are not decided")
+	add(r.Unreadable, "line not decided", "lines not decided")
 	for _, bad := range r.Bad {
 		rest = append(rest, "  "+bad.String())
 	}
@@ -125,7 +125,7 @@ func (l *Limit) mark() string {
 
 func (l *Limit) rate() string { return l.Limit + " in " + lasting(l.Window) }
 
-// number writes 1234567 as 1,234,567.
+// number formats 1234567 as 1,234,567.
 func number(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -134,7 +134,7 @@ func number(n int64) string {
 	return text
 }
 
-// counted writes a number with what it counts.
+// counted returns a number with its singular or plural noun.
 func counted(n int64, one, more string) string {
 	if n == 1 {
 		more = one
@@ -142,7 +142,7 @@ func counted(n int64, one, more string) string {
 	return number(n) + " " + more
 }
 
-// share writes a part in percent; what is more than nothing is never told as nothing.
+// share returns a part in percent; a small part is "< 0.1 %", not 0.
 func share(part, of int64) string {
 	switch p := float64(part) / float64(max(of, 1)) * 100; {
 	case part == 0:
@@ -156,7 +156,7 @@ func share(part, of int64) string {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
-// lasting writes seconds as a policy does: 1m30s, 1d.
+// lasting formats seconds as policies do: 1m30s, 1d.
 func lasting(s float64) string {
 	d := time.Duration(s * float64(time.Second)).Round(time.Microsecond)
 	const day = 24 * time.Hour
@@ -179,7 +179,7 @@ func orDash(text string) string {
 	return text
 }
 
-// printable quotes what is not plain text.
+// printable quotes text that is not printable.
 func printable(text string) string {
 	for _, c := range text {
 		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {

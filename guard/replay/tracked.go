@@ -2,29 +2,29 @@ package replay
 
 import "slices"
 
-// tracked is what is known in this process of a subject, or of a global limit: what it took, as far as that may matter,
-// and what of it the engine has not been told yet. A rule that has room whatever happened before says yes without the engine.
+// tracked is the local state of a subject or a global limit: charges that still matter, and calls that are deferred. A rule that
+// certainly has room needs no call of the engine.
 type tracked struct {
 	name   string
-	user   bool  // of a line with a user
-	factor int64 // how many times each limit it has
+	user   bool  // the subject is a user
+	factor int64 // factor of its limits
 	shard  int
-	plan   *plan // of a global limit
+	plan   *plan // for a global limit
 
 	calls []call
-	sent  int    // of calls that the engine knows
+	sent  int    // number of calls that the engine has; the others are deferred
 	marks []mark // by track
 
-	struck  bool  // a block has started: what it leaves behind is the engine's
-	held    int64 // a block may hold until then
-	blocked int64 // a block holds until then
-	writes  int   // counts changes of what the engine holds, or will
+	struck  bool  // a block has started: only the engine knows its strikes
+	held    int64 // time until which a block may hold
+	blocked int64 // time until which a block holds
+	writes  int   // number of changes of the engine's state, with deferred ones
 	known   known
 
 	tally tally
 }
 
-// A call is one that was admitted; or one that was given back, or refused and recorded as an attempt.
+// A call is an admitted call, an undone one, or a refused one that counts as an attempt.
 type call struct {
 	at   int64
 	plan *plan
@@ -50,17 +50,17 @@ func (c *call) cost(track int) int64 {
 	return 0
 }
 
-// A mark is one track of a subject.
+// A mark is the state of one track of a subject.
 type mark struct {
-	head  int     // the first call within the span
-	from  int     // the first call that is not known to be without any effect, of a rule that does not forget
-	sum   int64   // of the costs from head on
-	level float64 // of a gcra: the most that may be in use at the time at
+	head  int     // first call within the span
+	from  int     // first call that may have an effect, for a rule that does not forget
+	sum   int64   // costs from head on
+	level float64 // for a gcra: the most tokens in use at time at
 	at    int64
-	idle  int64 // from when on the track is surely as new
+	idle  int64 // time from which the track certainly has its full capacity
 }
 
-// certain tells whether a call now is allowed, whatever the engine holds, and need not be told to it yet.
+// certain reports whether a call at now is allowed in any state of the engine, so that it can be deferred.
 func (t *tracked) certain(p *plan, now int64) bool {
 	if now < t.held || p.refusals && t.struck {
 		return false
@@ -78,7 +78,7 @@ func (t *tracked) certain(p *plan, now int64) bool {
 		} else if t.advance(m, r.track, r.span, now); m.sum+r.cost > r.most {
 			return false
 		}
-		// An expiry that the engine has carried out cannot be taken back for a call before it.
+		// An expired key cannot return for a deferred call before its expiry.
 		if !r.forgets && now < m.idle && m.from < t.sent {
 			return false
 		}
@@ -104,8 +104,8 @@ func (t *tracked) advance(m *mark, track int, span, now int64) {
 	}
 }
 
-// add notes a call. One that the engine was not told yet is told when it has to be.
-func (t *tracked) add(p *plan, now int64, kind callKind, told bool) {
+// add records a call; sent means that the engine has it.
+func (t *tracked) add(p *plan, now int64, kind callKind, sent bool) {
 	t.writes++
 	c := call{now, p, kind}
 	for i := range p.rules {
@@ -128,14 +128,14 @@ func (t *tracked) add(p *plan, now int64, kind callKind, told bool) {
 		m.idle = now + r.span
 	}
 	t.calls = append(t.calls, c)
-	if told {
+	if sent {
 		t.sent = len(t.calls)
 	}
 }
 
 const compactAt = 64
 
-// compact drops calls that matter no more, once they may be half of all.
+// compact drops calls without effect if they may be half of all.
 func (t *tracked) compact(byTrack []rule, now int64) {
 	n := len(t.calls)
 	if n < compactAt || n < cap(t.calls) {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// traffic makes an access log that is the same for the same seed. Addresses are those that are kept for documentation.
+// traffic generates an access log from a seed, with addresses reserved for documentation.
 type traffic struct {
 	seed    uint64
 	lines   int
-	clients int           // some come often, most seldom
-	gap     time.Duration // between two lines, in the mean
-	bursts  int           // every so many lines one client sends a hundred at once
-	json    bool          // with microseconds; else common, with seconds
-	early   time.Duration // how much earlier than the one before a line may be
+	clients int           // few are frequent
+	gap     time.Duration // mean time between lines
+	bursts  int           // lines between bursts of a hundred requests of one client
+	json    bool          // JSON with microseconds, or else common with seconds
+	early   time.Duration // most time that a line is earlier than the one before
 }
 
 func (tr traffic) start() time.Time { return time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC) }
@@ -27,13 +27,13 @@ func (tr traffic) String() string {
 	at := tr.start()
 	burst, left := uint64(0), 0
 	for n := range tr.lines {
-		who := often.Uint64()
+		c := often.Uint64()
 		if tr.bursts > 0 && n%tr.bursts == tr.bursts-1 {
-			burst, left = who, 100
+			burst, left = c, 100
 		}
 		if left > 0 {
 			left--
-			who = burst
+			c = burst
 			at = at.Add(time.Duration(random.Int64N(2000)) * time.Microsecond)
 		} else {
 			at = at.Add(time.Duration(random.ExpFloat64() * float64(tr.gap)).Truncate(time.Microsecond))
@@ -44,9 +44,9 @@ func (tr traffic) String() string {
 		}
 		method, path := request(random)
 		if tr.json {
-			fmt.Fprintf(&b, `{"time":%q,"remote_addr":%q,"method":%q,"uri":%q,"status":200}`+"\n", when.Format(time.RFC3339Nano), address(who), method, path)
+			fmt.Fprintf(&b, `{"time":%q,"remote_addr":%q,"method":%q,"uri":%q,"status":200}`+"\n", when.Format(time.RFC3339Nano), address(c), method, path)
 		} else {
-			fmt.Fprintf(&b, "%s - - [%s] \"%s %s HTTP/1.1\" 200 %d \"-\" \"test/1.0\"\n", address(who), when.Format("02/Jan/2006:15:04:05 -0700"), method, path, random.IntN(10_000))
+			fmt.Fprintf(&b, "%s - - [%s] \"%s %s HTTP/1.1\" 200 %d \"-\" \"test/1.0\"\n", address(c), when.Format("02/Jan/2006:15:04:05 -0700"), method, path, random.IntN(10_000))
 		}
 	}
 	return b.String()
@@ -64,7 +64,7 @@ func request(random *rand.Rand) (method, path string) {
 	return "GET", "/static/app.js"
 }
 
-// address spreads clients over what is kept for documentation: some hundred IPv4 addresses, and IPv6 networks of 64 bits.
+// address returns a documentation address: one of some hundred IPv4 addresses, or of an IPv6 /64.
 func address(n uint64) string {
 	switch {
 	case n >= 762:

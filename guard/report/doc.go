@@ -1,7 +1,15 @@
-// Package report tells operators which subjects a guard refuses most and which limits refuse, for `rlfunc top`.
+// Package report reports to `rlfunc top` which subjects a guard refuses most, and which limits refuse.
 //
-// A [Reporter]'s Hooks count in this process, by the space-saving algorithm (Metwally, Agrawal, El Abbadi, 2005): a bounded number of
-// subjects, of which the most frequent are surely kept; a count may be too high by at most the error that is told with it. Each interval what was counted is
-// written to Redis in the background, in one pipeline, and expires soon after: <namespace>:{report}:<process>. A request never
-// waits for it. Writing fails quietly but for OnError: a guard without Redis has other worries.
+//	reporter, err := report.New(rdb, report.Options{Namespace: "chat"})
+//	...
+//	defer reporter.Close()
+//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{reporter.Hooks()}})
+//
+// A [Reporter] counts in this process. At each interval it writes an [Interval] to Redis in the background, in one pipeline, under
+// <namespace>:{report}:<process>. The key expires after three intervals. Requests never wait for a report, and only
+// Options.OnError sees errors. [Read] and [Merge] return the counts of all processes.
+//
+// Memory is bounded by the space-saving algorithm (Metwally, Agrawal, El Abbadi, 2005): the most frequent subjects are always
+// counted, and each [Count] says by how much it may be too high. Guards also use the number of reporting processes: without Redis,
+// each admits an even part of a limit if that is more than its share.
 package report

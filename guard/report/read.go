@@ -12,26 +12,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An Interval is what one process, or all of them together, counted.
+// An Interval holds the counts of one process, or of several that are merged.
 type Interval struct {
-	Format   int       `json:"format"`
-	Process  string    `json:"process,omitempty"`
-	At       time.Time `json:"at"`               // its end, by the process's clock
-	Seconds  float64   `json:"seconds"`          // its length
-	Requests int64     `json:"requests"`         // decided
-	Refused  int64     `json:"refused"`          // of them
-	Failed   int64     `json:"failed"`           // errors: a closed limit without Redis, mostly
-	Subjects []Count   `json:"subjects"`         // whose limit, budget or block refused most; of a global limit the clients
-	Limits   []Count   `json:"limits"`           // that refused: chat minute, chat all (global), or a reason: blocked, budget
-	Merged   int       `json:"merged,omitempty"` // how many processes it is of
+	Format   int       `json:"format"`            // 1
+	Process  string    `json:"process,omitempty"` // "" if merged
+	At       time.Time `json:"at"`                // end of the interval, by the process's clock
+	Seconds  float64   `json:"seconds"`           // length of the interval
+	Requests int64     `json:"requests"`          // decisions
+	Refused  int64     `json:"refused"`           // refused requests
+	Failed   int64     `json:"failed"`            // errors, mostly failure mode closed without Redis
+	Subjects []Count   `json:"subjects"`          // most refused subjects, by limit, budget or block; for a global limit the client
+	Limits   []Count   `json:"limits"`            // limits that refused ("chat minute", "chat all (global)"), or reasons ("blocked", "budget")
+	Merged   int       `json:"merged,omitempty"`  // number of merged processes
 }
 
 func key(namespace, process string) string { return namespace + ":{report}:" + process }
 
-// processes is the sorted set of processes by the time of their last report.
+// processes names the sorted set of processes by the time of their last report.
 const processes = "processes"
 
-// Read returns what the processes of a namespace reported last.
+// Read returns the last report of each process of a namespace.
 func Read(ctx context.Context, rdb redis.Cmdable, namespace string) ([]Interval, error) {
 	names, err := rdb.ZRange(ctx, key(namespace, processes), 0, -1).Result()
 	if err != nil || len(names) == 0 {
@@ -49,11 +49,11 @@ func Read(ctx context.Context, rdb redis.Cmdable, namespace string) ([]Interval,
 	for i, text := range texts {
 		text, ok := text.(string)
 		if !ok {
-			continue // it has ended, or was silent for too long
+			continue // the report has expired
 		}
 		var in Interval
 		if err := json.Unmarshal([]byte(text), &in); err != nil || in.Format != 1 {
-			return nil, wrap(namespace, errors.Join(err, fmt.Errorf("%s is no report of format 1", keys[i])))
+			return nil, wrap(namespace, errors.Join(err, fmt.Errorf("%s is not a report of format 1", keys[i])))
 		}
 		all = append(all, in)
 	}
@@ -62,12 +62,12 @@ func Read(ctx context.Context, rdb redis.Cmdable, namespace string) ([]Interval,
 
 func wrap(namespace string, err error) error {
 	if err != nil {
-		return fmt.Errorf("read the reports of %s: %w", namespace, err)
+		return fmt.Errorf("read reports of namespace %s: %w", namespace, err)
 	}
 	return nil
 }
 
-// Merge adds up what several processes reported. Its length is that of the longest.
+// Merge adds up the reports of several processes. Its Seconds are those of the longest.
 func Merge(all []Interval) Interval {
 	sum := Interval{Format: 1, Merged: len(all)}
 	subjects, limits := map[string]Count{}, map[string]Count{}

@@ -18,22 +18,23 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// Options of a Reporter; the zero value is useful.
+// Options configure a Reporter. The zero value works for a policy with the default namespace.
 type Options struct {
-	// Namespace is the policy's. Defaults to guard.
+	// Namespace is the policy's namespace. Defaults to guard.
 	Namespace string
-	// Process names this process, in letters, digits and - _ . Defaults to host and process ID, and four random letters.
+	// Process names this process, with letters, digits, - and _. Defaults to the host name, process ID and four random letters.
 	Process string
-	// Every is the length of an interval, at least 1s. Defaults to 5s.
+	// Every is the length of an interval, at least 1 s. Defaults to 5 s.
 	Every time.Duration
-	// Most is how many subjects are counted at a time. Defaults to 1000, about 150 kB; the 100 most frequent are written.
-	Most int
+	// MaxSubjects is the most subjects that are counted at a time, of which a report has the 100 most frequent. Defaults to 1000,
+	// about 150 kB.
+	MaxSubjects int
 	// OnError is called when a report could not be written. Defaults to nothing.
 	OnError func(error)
 }
 
-// written is how many names of each kind a report has at most.
-const written = 100
+// maxNames is the most subjects, and the most limits, in a report.
+const maxNames = 100
 
 // A Reporter counts refusals and writes them to Redis until it is closed. It is safe for concurrent use.
 type Reporter struct {
@@ -41,7 +42,7 @@ type Reporter struct {
 	options Options
 	stop    context.CancelFunc
 	done    chan struct{}
-	known   atomic.Int64 // processes that write reports
+	known   atomic.Int64 // number of processes that write reports
 
 	mu       sync.Mutex
 	begin    time.Time
@@ -50,7 +51,7 @@ type Reporter struct {
 	counts   Interval
 }
 
-// New starts a reporter. Its Hooks belong into guard.Options. Close stops it.
+// New starts a reporter. Pass its Hooks to guard.Options. Call Close to stop it.
 func New(rdb redis.UniversalClient, o Options) (*Reporter, error) {
 	if o.Namespace == "" {
 		o.Namespace = "guard"
@@ -62,14 +63,14 @@ func New(rdb redis.UniversalClient, o Options) (*Reporter, error) {
 	if o.Every == 0 {
 		o.Every = 5 * time.Second
 	}
-	if o.Most == 0 {
-		o.Most = 1000
+	if o.MaxSubjects == 0 {
+		o.MaxSubjects = 1000
 	}
 	if err := fcall.CheckNamespace(o.Namespace); err != nil {
 		return nil, fmt.Errorf("new reporter: %w", err)
 	}
-	if o.Every < time.Second || o.Most < 1 {
-		return nil, fmt.Errorf("new reporter: Every must be at least 1s and Most at least 1, got %s and %d", o.Every, o.Most)
+	if o.Every < time.Second || o.MaxSubjects < 1 {
+		return nil, fmt.Errorf("new reporter: Every must be at least 1s and MaxSubjects at least 1, got %s and %d", o.Every, o.MaxSubjects)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Reporter{rdb: rdb, options: o, stop: stop, done: make(chan struct{})}
@@ -78,13 +79,13 @@ func New(rdb redis.UniversalClient, o Options) (*Reporter, error) {
 	return r, nil
 }
 
-// Close writes what was counted since the last report, and ends.
+// Close writes a last report and stops the reporter.
 func (r *Reporter) Close() {
 	r.stop()
 	<-r.done
 }
 
-// Hooks count decisions, and say how many processes report them.
+// Hooks returns hooks that count decisions, and return the number of reporting processes.
 func (r *Reporter) Hooks() guard.Hooks {
 	return guard.Hooks{Decided: r.decided, Processes: func() int { return int(r.known.Load()) }}
 }
@@ -100,12 +101,12 @@ func (r *Reporter) decided(_ context.Context, e guard.Event) {
 	case !d.Allowed:
 		r.counts.Refused++
 		r.subjects.add(cmp.Or(d.Refused, d.Subject))
-		r.binding(d)
+		r.countLimits(d)
 	}
 }
 
-// binding counts what refused: each limit that did, else the reason.
-func (r *Reporter) binding(d *guard.Decision) {
+// countLimits counts each limit that refused, or else the reason.
+func (r *Reporter) countLimits(d *guard.Decision) {
 	if d.Reason != guard.ReasonLimit && d.Reason != guard.ReasonGlobal {
 		r.limits.add(string(d.Reason))
 		return
@@ -138,9 +139,9 @@ func (r *Reporter) run(ctx context.Context) {
 	}
 }
 
-// write puts the interval into Redis. One that can not be written is lost: the next one tells how things are then.
+// write writes the interval to Redis. An interval that cannot be written is lost.
 func (r *Reporter) write(ctx context.Context) {
-	in := r.take(time.Now())
+	in := r.next(time.Now())
 	text, err := json.Marshal(in)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, r.options.Every)
@@ -149,7 +150,7 @@ func (r *Reporter) write(ctx context.Context) {
 		pipe := r.rdb.Pipeline()
 		pipe.Set(ctx, key(r.options.Namespace, r.options.Process), text, 3*r.options.Every)
 		pipe.ZAdd(ctx, list, redis.Z{Score: float64(in.At.UnixMilli()), Member: r.options.Process})
-		// An hour, as the clocks of processes differ.
+		// The clocks of processes may differ by up to an hour.
 		pipe.ZRemRangeByScore(ctx, list, "-inf", fmt.Sprint(in.At.Add(-keep).UnixMilli()))
 		pipe.PExpire(ctx, list, keep)
 		alive := pipe.ZCount(ctx, list, fmt.Sprint(in.At.Add(-3*r.options.Every).UnixMilli()), "+inf")
@@ -158,27 +159,27 @@ func (r *Reporter) write(ctx context.Context) {
 		}
 	}
 	if err != nil && r.options.OnError != nil {
-		r.options.OnError(fmt.Errorf("report: %w", err))
+		r.options.OnError(fmt.Errorf("write report of %s: %w", r.options.Process, err))
 	}
 }
 
-// take returns what was counted, and starts the next interval.
-func (r *Reporter) take(now time.Time) Interval {
+// next ends the current interval and starts the next one.
+func (r *Reporter) next(now time.Time) Interval {
 	r.mu.Lock()
 	in, subjects, limits := r.counts, r.subjects, r.limits
 	in.Format, in.Process, in.At, in.Seconds = 1, r.options.Process, now.UTC(), now.Sub(r.begin).Seconds()
 	r.reset(now)
 	r.mu.Unlock()
 	in.Subjects, in.Limits = subjects.counts(), limits.counts()
-	in.Subjects, in.Limits = in.Subjects[:min(written, len(in.Subjects))], in.Limits[:min(written, len(in.Limits))]
+	in.Subjects, in.Limits = in.Subjects[:min(maxNames, len(in.Subjects))], in.Limits[:min(maxNames, len(in.Limits))]
 	for i := range in.Subjects {
-		in.Subjects[i].Name = readable(in.Subjects[i].Name)
+		in.Subjects[i].Name = printable(in.Subjects[i].Name)
 	}
 	return in
 }
 
-// readable returns a subject as package identity makes it: one of the service's own code may hold what a terminal would act on.
-func readable(subject string) string {
+// printable returns a subject as package identity would make it. A subject from the service's own code may hold escape codes.
+func printable(subject string) string {
 	parts := strings.Split(subject, "+")
 	for i, part := range parts {
 		name, value, named := strings.Cut(part, "=")
@@ -194,5 +195,5 @@ func readable(subject string) string {
 
 func (r *Reporter) reset(now time.Time) {
 	r.begin, r.counts = now, Interval{}
-	r.subjects, r.limits = newTop(r.options.Most), newTop(r.options.Most)
+	r.subjects, r.limits = newTop(r.options.MaxSubjects), newTop(r.options.MaxSubjects)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/report"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -86,12 +86,12 @@ func TestReporter_processesAddUp(t *testing.T) {
 	}
 }
 
-// A report of many subjects is bounded, and one that can not be written is told and keeps nobody waiting.
-func TestReporter_isBoundedAndNeverInTheWay(t *testing.T) {
-	told := make(chan error, 1)
+// Reports of many subjects are bounded. A report that cannot be written calls OnError and blocks no request.
+func TestReporter_isBoundedAndNeverBlocks(t *testing.T) {
+	failed := make(chan error, 1)
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	defer rdb.Close()
-	r, err := report.New(rdb, report.Options{Every: time.Hour, Most: 100, OnError: func(err error) { told <- err }})
+	r, err := report.New(rdb, report.Options{Every: time.Hour, MaxSubjects: 100, OnError: func(err error) { failed <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,19 +101,19 @@ func TestReporter_isBoundedAndNeverInTheWay(t *testing.T) {
 	}
 	decided(t.Context(), guard.Event{Err: errors.New("no answer")})
 	r.Close()
-	if err := <-told; err == nil {
+	if err := <-failed; err == nil {
 		t.Error("no error")
 	}
 	if _, err := report.New(rdb, report.Options{Every: time.Millisecond}); err == nil {
-		t.Error("an interval of 1 ms is taken")
+		t.Error("an interval of 1 ms is accepted")
 	}
 	if _, err := report.New(rdb, report.Options{Namespace: "a:b"}); err == nil {
-		t.Error("a namespace with a colon is taken")
+		t.Error("a namespace with a colon is accepted")
 	}
 }
 
-// What the service's own code calls a subject does not reach a terminal raw.
-func TestReporter_subjectsAreReadable(t *testing.T) {
+// A subject from the service's own code reaches a terminal only in printable form.
+func TestReporter_subjectsArePrintable(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)

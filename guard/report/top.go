@@ -2,23 +2,22 @@ package report
 
 import "slices"
 
-// A Count is how often something happened.
+// A Count is the number of refusals of a subject or by a limit.
 type Count struct {
 	Name string `json:"name"`
-	N    int64  `json:"n"`
-	// Over is how much too high N may be: something took the place of what was counted less.
-	Over int64 `json:"over,omitempty"`
+	N    int64  `json:"n"`              // at most Over too high, never too low
+	Over int64  `json:"over,omitempty"` // count of the name that this one replaced
 }
 
 // A top counts the most frequent names in bounded memory.
 type top struct {
-	most  int
-	index map[string]int // of heap
-	heap  []Count        // the least count first
+	max   int
+	index map[string]int // index in heap
+	heap  []Count        // lowest count first
 }
 
-func newTop(most int) *top {
-	return &top{most: most, index: make(map[string]int, most)}
+func newTop(maxNames int) *top {
+	return &top{max: maxNames, index: make(map[string]int, maxNames)}
 }
 
 func (t *top) add(name string) {
@@ -26,7 +25,7 @@ func (t *top) add(name string) {
 	switch {
 	case ok:
 		t.heap[i].N++
-	case len(t.heap) < t.most:
+	case len(t.heap) < t.max:
 		t.heap = append(t.heap, Count{Name: name, N: 1})
 		i = len(t.heap) - 1
 		t.index[name] = i
@@ -42,7 +41,7 @@ func (t *top) add(name string) {
 	t.down(i)
 }
 
-// counts are the names by their count, the most frequent first.
+// counts returns the names by count, highest first.
 func (t *top) counts() []Count {
 	all := slices.Clone(t.heap)
 	sortCounts(all)

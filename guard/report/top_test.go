@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever comes, memory is bounded, the most frequent names are kept, and a count is too high by at most what is told.
+// Memory is bounded, the most frequent names are kept, and each count is at most Over too high.
 func TestTop_keepsTheMostFrequent(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	kept, real := newTop(50), map[string]int64{}
@@ -30,7 +30,7 @@ func TestTop_keepsTheMostFrequent(t *testing.T) {
 			t.Errorf("%v is behind %v", c, all[i-1])
 		}
 	}
-	for i := range 20 { // whoever came more than 100,000 / 50 times is kept
+	for i := range 20 { // a name with more than 100,000 / 50 counts is kept
 		if name := fmt.Sprint("s", i); real[name] > 2000 {
 			if _, ok := kept.index[name]; !ok {
 				t.Errorf("%s came %d times and is not kept", name, real[name])

@@ -17,7 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
 )
 
-// A remembered refusal is what an attacker gets, so it has to stay cheap with everything on.
+// An attacker gets cached refusals, so these must stay cheap with all telemetry on.
 func BenchmarkDecide_rememberedRefusal(b *testing.B) {
 	metrics, err := prometheus.New()
 	if err != nil {
@@ -37,13 +37,13 @@ func BenchmarkDecide_rememberedRefusal(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			o := guard.Options{DenyFor: time.Hour}
 			if bench.meters != nil {
-				told, err := telemetry.New(telemetry.Options{
+				exported, err := telemetry.New(telemetry.Options{
 					MeterProvider: bench.meters, TracerProvider: tracenoop.NewTracerProvider(), Logger: bench.logger,
 				})
 				if err != nil {
 					b.Fatal(err)
 				}
-				o.Hooks = []guard.Hooks{told.Hooks()}
+				o.Hooks = []guard.Hooks{exported.Hooks()}
 			}
 			server := embedded.New(embedded.Options{})
 			b.Cleanup(func() { _ = server.Close() })

@@ -1,15 +1,15 @@
-// Package telemetry tells what a guard does: metrics and spans for OpenTelemetry, records for slog.
+// Package telemetry exports what a guard does: metrics and spans to OpenTelemetry, log records to slog.
 //
-//	told, err := telemetry.New(telemetry.Options{})
-//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{told.Hooks()}})
+//	exported, err := telemetry.New(telemetry.Options{})
+//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}})
 //
-// The table of all instruments, spans and records is docs/telemetry.md.
+// docs/telemetry.md lists all instruments, attributes, spans and records. Package telemetry/prometheus serves the metrics to
+// Prometheus.
 //
-// No subject is ever a label, and endpoints and limits are named by the policy alone: what a caller sends makes no new series. Spans
-// and records show of a subject its first characters and a keyed hash.
+// # Concepts
 //
-// A record of a refusal or a failure is written at most once a second for each endpoint and reason, with the number of those that were
-// left out since: an attacker does not fill a disk.
-//
-// Package telemetry/prometheus serves the metrics to Prometheus; who does not import it does not link it.
+//   - Series are bounded: labels hold names of the policy, and never a subject or other text of a client.
+//   - Spans and records show a subject as its first characters and a keyed hash: ip=203....#8f3a90c1d2e4.
+//   - Records of refusals and failures are sampled: one a second for each endpoint and reason, with the number skipped since
+//     the last one. So an attacker cannot fill the disk. Metrics count everything.
 package telemetry

@@ -31,7 +31,7 @@ func TestDocs_theGoIsTheExample(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "```go\n")
 	block, _, ok := strings.Cut(rest, "```\n")
 	if !ok || !strings.Contains(string(example), block) {
-		t.Errorf("the Go of docs/telemetry.md is not example_test.go's:\n%s", block)
+		t.Errorf("the Go of docs/telemetry.md differs from example_test.go:\n%s", block)
 	}
 }
 
@@ -59,20 +59,20 @@ func section(t *testing.T, heading string) []string {
 	return rows[2:]
 }
 
-// families are the names that Prometheus gives, by the description.
+// families returns Prometheus's metric names by description.
 func families(t *testing.T) map[string]string {
 	t.Helper()
 	metrics, err := prometheus.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := telemetry.New(telemetry.Options{
+	exported, err := telemetry.New(telemetry.Options{
 		MeterProvider: metrics.MeterProvider(), TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	play(t, told)
+	play(t, exported)
 	all, err := metrics.Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func code(words []string) string {
 	return "`" + strings.Join(words, "`, `") + "`"
 }
 
-// keys are the attributes that any series of an instrument has, and their values.
+// keys returns the attributes of all series of an instrument, with their values.
 func keys(m metricdata.Metrics, values map[attribute.Key]map[string]bool) (kind string, names []string) {
 	found := map[string]bool{}
 	add := func(set attribute.Set) {
@@ -122,8 +122,8 @@ func keys(m metricdata.Metrics, values map[attribute.Key]map[string]bool) (kind 
 }
 
 func TestDocs_theTableOfInstrumentsIsTheCode(t *testing.T) {
-	told, collect := measured(t)
-	play(t, told)
+	exported, collect := measured(t)
+	play(t, exported)
 	prom := families(t)
 	var want []string
 	values := map[attribute.Key]map[string]bool{}
@@ -133,14 +133,14 @@ func TestDocs_theTableOfInstrumentsIsTheCode(t *testing.T) {
 		delete(prom, m.Description)
 	}
 	for _, name := range prom {
-		t.Errorf("Prometheus gets %s, which is no instrument's", name)
+		t.Errorf("Prometheus has %s, which is not an instrument", name)
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, section(t, "Metrics")); diff != "" {
 		t.Errorf("docs/telemetry.md (-code +table):\n%s", diff)
 	}
 
-	// Endpoints and limits are named by the policy, the rest by the code.
+	// The policy names endpoints and limits, the code all other values.
 	rows := map[string]string{}
 	for _, row := range section(t, "Attributes") {
 		names, rest, _ := strings.Cut(strings.Trim(row, "| "), " | ")
@@ -151,19 +151,19 @@ func TestDocs_theTableOfInstrumentsIsTheCode(t *testing.T) {
 	for key, all := range values {
 		row, ok := rows[string(key)]
 		if !ok {
-			t.Errorf("docs/telemetry.md says nothing of the attribute %s", key)
+			t.Errorf("docs/telemetry.md lacks the attribute %s", key)
 		}
 		for value := range all {
 			if key != "rlfunc.endpoint" && key != "rlfunc.limit" && key != "rlfunc.live" && key != "rlfunc.shadow" && !strings.Contains(row, "`"+value+"`") {
-				t.Errorf("docs/telemetry.md does not say that %s may be %s", key, value)
+				t.Errorf("docs/telemetry.md lacks %s = %s", key, value)
 			}
 		}
 	}
 }
 
 func TestDocs_theTableOfSpansIsTheCode(t *testing.T) {
-	told, _, recorder := traced(t)
-	play(t, told)
+	exported, _, recorder := traced(t)
+	play(t, exported)
 	found := map[string]bool{}
 	for _, s := range recorder.Ended() {
 		for _, kv := range s.Attributes() {
@@ -181,10 +181,10 @@ func TestDocs_theTableOfSpansIsTheCode(t *testing.T) {
 }
 
 func TestDocs_theTableOfRecordsIsTheCode(t *testing.T) {
-	told, j := logged(t, slog.LevelDebug)
-	play(t, told)
-	told.Hooks().Breaker("", false)
-	told.Hooks().GaveBack(t.Context(), ada, errors.New("lost"))
+	exported, j := logged(t, slog.LevelDebug)
+	play(t, exported)
+	exported.Hooks().Breaker("", false)
+	exported.Hooks().Refunded(t.Context(), ada, errors.New("lost"))
 	found := map[string]bool{}
 	for _, r := range j.records(t) {
 		level, message := r["level"], r["msg"]

@@ -23,12 +23,12 @@ func watched(rdb redis.UniversalClient, p *policy.Policy, mux *http.ServeMux) (*
 	if err != nil {
 		return nil, err
 	}
-	told, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider(), Logger: slog.Default()})
+	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider(), Logger: slog.Default()})
 	if err != nil {
 		return nil, err
 	}
 	mux.Handle("GET /metrics", metrics)
-	return guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{told.Hooks()}})
+	return guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}})
 }
 
 func Example() {

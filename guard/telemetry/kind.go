@@ -10,7 +10,7 @@ import (
 
 const otherKind = "other"
 
-// kinds are the values of error.type, in the order in which one is named where an error is several.
+// kinds are the values of error.type. An error that matches several has the first.
 var kinds = []struct {
 	is   error
 	name string
@@ -21,7 +21,7 @@ var kinds = []struct {
 	{guard.ErrBusy, "busy"},
 	{fcall.ErrNotLoaded, "not_loaded"},
 	{fcall.ErrUnsupported, "unsupported"},
-	{fcall.ErrRefused, "no_permission"},
+	{fcall.ErrNoPermission, "no_permission"},
 	{fcall.ErrUnavailable, "unavailable"},
 	{fcall.ErrArgument, "argument"},
 	{fcall.ErrState, "state"},

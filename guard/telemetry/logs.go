@@ -27,7 +27,7 @@ func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Event, s *series) {
 	if !t.logger.Enabled(ctx, slog.LevelWarn) {
 		return
 	}
-	skipped, ok := s.refusals.take(t.now())
+	skipped, ok := s.refusals.sample(t.now())
 	if !ok {
 		return
 	}
@@ -41,13 +41,13 @@ func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Event, s *series) {
 func (t *Telemetry) logFailure(ctx context.Context, e *guard.Event, s *series, err error) {
 	level := slog.LevelError
 	if errors.Is(err, context.Canceled) {
-		level = slog.LevelDebug // the caller has gone
+		level = slog.LevelDebug // the client disconnected
 	}
 	if !t.logger.Enabled(ctx, level) {
 		return
 	}
 	kind := kindOf(err)
-	skipped, ok := t.samplers.of(samplerKey{s.key.endpoint, "error " + kind}).take(t.now())
+	skipped, ok := t.samplers.of(samplerKey{s.key.endpoint, "error " + kind}).sample(t.now())
 	if !ok {
 		return
 	}
@@ -67,18 +67,18 @@ func (t *Telemetry) logBreaker(node string, open bool) {
 		at = []any{"node", node}
 	}
 	if open {
-		t.logger.Error("circuit breaker opened: Redis is left alone", at...)
+		t.logger.Error("circuit breaker opened", at...)
 	} else {
-		t.logger.Info("circuit breaker closed: Redis answers again", at...)
+		t.logger.Info("circuit breaker closed", at...)
 	}
 }
 
-func (t *Telemetry) logGaveBack(ctx context.Context, subject string, err error) {
+func (t *Telemetry) logRefunded(ctx context.Context, subject string, err error) {
 	if err == nil {
 		return
 	}
-	if skipped, ok := t.samplers.of(samplerKey{why: "give back"}).take(t.now()); ok {
-		t.logger.LogAttrs(ctx, slog.LevelError, "charge not given back: it counts until its window ends",
+	if skipped, ok := t.samplers.of(samplerKey{why: "refund"}).sample(t.now()); ok {
+		t.logger.LogAttrs(ctx, slog.LevelError, "charge not refunded; it counts until its window ends",
 			slog.String("subject", t.subject(subject)), slog.String("kind", kindOf(err)), slog.Any("error", err),
 			slog.Int64("skipped", skipped))
 	}
@@ -86,8 +86,8 @@ func (t *Telemetry) logGaveBack(ctx context.Context, subject string, err error) 
 
 func (t *Telemetry) logSettled(ctx context.Context, s guard.Settlement, err error) {
 	if err != nil {
-		if skipped, ok := t.samplers.of(samplerKey{why: "settle"}).take(t.now()); ok {
-			t.logger.LogAttrs(ctx, slog.LevelError, "reservation not settled: its estimate counts until its hold ends",
+		if skipped, ok := t.samplers.of(samplerKey{why: "settle"}).sample(t.now()); ok {
+			t.logger.LogAttrs(ctx, slog.LevelError, "reservation not settled; its estimate counts until its hold ends",
 				slog.String("subject", t.subject(s.Subject)), slog.String("kind", kindOf(err)), slog.Any("error", err),
 				slog.Int64("skipped", skipped))
 		}
@@ -102,7 +102,7 @@ func (t *Telemetry) logSettled(ctx context.Context, s guard.Settlement, err erro
 
 func (t *Telemetry) logReloaded(err error) {
 	if err != nil {
-		t.logger.Error("policy not replaced: the one before holds", slog.Any("error", err))
+		t.logger.Error("policy not replaced; the old policy stays in use", slog.Any("error", err))
 	} else {
 		t.logger.Info("policy replaced")
 	}
@@ -110,7 +110,7 @@ func (t *Telemetry) logReloaded(err error) {
 
 func (t *Telemetry) logShadowed(ctx context.Context, live *guard.Event, key comparedKey) {
 	if key.live != key.shadow && t.logger.Enabled(ctx, slog.LevelDebug) {
-		t.logger.LogAttrs(ctx, slog.LevelDebug, "shadow policy answers otherwise",
+		t.logger.LogAttrs(ctx, slog.LevelDebug, "shadow policy decided differently",
 			slog.String("endpoint", key.endpoint), slog.String("subject", t.subject(live.Subject())),
 			slog.String("live", key.live), slog.String("shadow", key.shadow))
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 )
 
-// A journal is what was logged, and the clock that it is sampled by.
+// A journal holds the log output and the clock of the samplers.
 type journal struct {
 	bytes.Buffer
 	now time.Time
@@ -28,17 +28,17 @@ type journal struct {
 func logged(t *testing.T, level slog.Level) (*telemetry.Telemetry, *journal) {
 	t.Helper()
 	j := &journal{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	told, err := telemetry.New(telemetry.At(telemetry.Options{
+	exported, err := telemetry.New(telemetry.At(telemetry.Options{
 		MeterProvider: metricnoop.NewMeterProvider(), TracerProvider: tracenoop.NewTracerProvider(),
 		Logger: slog.New(slog.NewJSONHandler(&j.Buffer, &slog.HandlerOptions{Level: level})),
 	}, func() time.Time { return j.now }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told, j
+	return exported, j
 }
 
-// records are what was logged since the last time, without the time.
+// records returns the records since the last call, without their times.
 func (j *journal) records(t *testing.T) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -54,8 +54,8 @@ func (j *journal) records(t *testing.T) []map[string]any {
 }
 
 func TestHooks_logsShowNoSubject(t *testing.T) {
-	told, j := logged(t, slog.LevelDebug)
-	play(t, told)
+	exported, j := logged(t, slog.LevelDebug)
+	play(t, exported)
 	text := j.String()
 	levels := map[string]bool{}
 	for _, r := range j.records(t) {
@@ -64,17 +64,17 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 	want := []string{
 		"DEBUG request allowed",
 		"DEBUG reservation ended",
-		"DEBUG shadow policy answers otherwise",
-		"ERROR circuit breaker opened: Redis is left alone",
-		"ERROR policy not replaced: the one before holds",
+		"DEBUG shadow policy decided differently",
+		"ERROR circuit breaker opened",
+		"ERROR policy not replaced; the old policy stays in use",
 		"ERROR request decided without Redis",
 		"ERROR request not decided",
-		"ERROR reservation not settled: its estimate counts until its hold ends",
+		"ERROR reservation not settled; its estimate counts until its hold ends",
 		"INFO policy replaced",
 		"WARN request refused",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(levels))); diff != "" {
-		t.Errorf("what is logged, and how loud (-want +got):\n%s", diff)
+		t.Errorf("levels and messages (-want +got):\n%s", diff)
 	}
 	for _, whole := range []string{ada, bob, eve, mal, zoe, outer} {
 		if name := whole[strings.IndexByte(whole, '=')+1:]; strings.Contains(text, name) {
@@ -93,9 +93,9 @@ func refusal(subject string, reason guard.Reason) guard.Event {
 	}
 }
 
-func TestHooks_oneRefusalASecondIsLogged(t *testing.T) {
-	told, j := logged(t, slog.LevelInfo)
-	hooks := told.Hooks()
+func TestHooks_logOneRefusalPerSecond(t *testing.T) {
+	exported, j := logged(t, slog.LevelInfo)
+	hooks := exported.Hooks()
 	many := func(n int, reason guard.Reason) {
 		for range n {
 			hooks.Decided(t.Context(), refusal(ada, reason))
@@ -103,8 +103,8 @@ func TestHooks_oneRefusalASecondIsLogged(t *testing.T) {
 	}
 	record := func(reason, limit string, skipped float64) map[string]any {
 		return map[string]any{
-			"level": "WARN", "msg": "request refused", "endpoint": "chat", "subject": told.Subject(ada), "reason": reason,
-			"limit": limit, "refused": told.Subject(outer), "retry_after": 3e9, "cached": false, "skipped": skipped,
+			"level": "WARN", "msg": "request refused", "endpoint": "chat", "subject": exported.Subject(ada), "reason": reason,
+			"limit": limit, "refused": exported.Subject(outer), "retry_after": 3e9, "cached": false, "skipped": skipped,
 		}
 	}
 	many(1000, guard.ReasonLimit)
@@ -125,25 +125,25 @@ func TestHooks_oneRefusalASecondIsLogged(t *testing.T) {
 	}
 }
 
-func TestHooks_oneFailureASecondIsLogged(t *testing.T) {
-	told, j := logged(t, slog.LevelInfo)
-	hooks := told.Hooks()
+func TestHooks_logOneFailurePerSecond(t *testing.T) {
+	exported, j := logged(t, slog.LevelInfo)
+	hooks := exported.Hooks()
 	lost := errors.New("connection reset by peer")
 	for range 1000 {
 		hooks.Decided(t.Context(), guard.Event{
 			Request:  guard.Request{Endpoint: "chat", Subjects: []string{ada}},
 			Decision: &guard.Decision{Endpoint: "chat", Subject: ada, Allowed: true, Fallback: guard.FallbackOpen, Cause: lost},
 		})
-		hooks.GaveBack(t.Context(), ada, lost)
-		hooks.GaveBack(t.Context(), ada, nil)
+		hooks.Refunded(t.Context(), ada, lost)
+		hooks.Refunded(t.Context(), ada, nil)
 	}
 	want := []map[string]any{
 		{
-			"level": "ERROR", "msg": "request decided without Redis", "endpoint": "chat", "subject": told.Subject(ada),
+			"level": "ERROR", "msg": "request decided without Redis", "endpoint": "chat", "subject": exported.Subject(ada),
 			"fallback": "open", "kind": "other", "error": "connection reset by peer", "skipped": 0.0,
 		},
 		{
-			"level": "ERROR", "msg": "charge not given back: it counts until its window ends", "subject": told.Subject(ada),
+			"level": "ERROR", "msg": "charge not refunded; it counts until its window ends", "subject": exported.Subject(ada),
 			"kind": "other", "error": "connection reset by peer", "skipped": 0.0,
 		},
 	}
@@ -152,26 +152,26 @@ func TestHooks_oneFailureASecondIsLogged(t *testing.T) {
 	}
 }
 
-func TestTelemetry_aSubjectIsShort(t *testing.T) {
-	told, _ := logged(t, slog.LevelInfo)
+func TestTelemetry_shortensSubjects(t *testing.T) {
+	exported, _ := logged(t, slog.LevelInfo)
 	for subject, want := range map[string]string{
 		"ip=203.0.113.77": "ip=203....#", "fp=ab": "fp=...#", "ada@example.org": "ada@...#",
 		"fingerprint=6f1c3b0a9d2e4f58": "fingerprint=6f1c...#", "tenant=abc+path=/v1/chat": "tenant=a...#",
 		"key=\xff\xfe\xfd\xfc\xfb\xfa": "key=?...#", "no kind = here, as it is late": "no k...#",
 	} {
-		got := told.Subject(subject)
+		got := exported.Subject(subject)
 		if head, ok := strings.CutSuffix(got, got[len(got)-12:]); !ok || head != want {
 			t.Errorf("%q is shown as %q, want %q and 12 digits", subject, got, want)
 		}
 	}
-	if got := told.Subject(""); got != "" {
+	if got := exported.Subject(""); got != "" {
 		t.Errorf("no subject is shown as %q", got)
 	}
-	if told.Subject("ip=203.0.113.77") == told.Subject("ip=203.0.113.78") {
-		t.Error("two subjects look the same")
+	if exported.Subject("ip=203.0.113.77") == exported.Subject("ip=203.0.113.78") {
+		t.Error("two subjects have the same form")
 	}
 	other, _ := logged(t, slog.LevelInfo)
-	if told.Subject(ada) == other.Subject(ada) {
-		t.Error("without a key two processes show a subject alike")
+	if exported.Subject(ada) == other.Subject(ada) {
+		t.Error("two processes without a key show the same form of a subject")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 )
 
-// measure counts a decision. One from memory costs two counters of our own, which are read when somebody collects.
+// measure counts a decision. A cached refusal only increments two atomic counters, which observe reads at each collection.
 func (t *Telemetry) measure(ctx context.Context, e *guard.Event, s *series) {
 	s.count.Add(1)
 	if e.Decision != nil && e.Decision.Cached {
@@ -36,7 +36,7 @@ func (t *Telemetry) measure(ctx context.Context, e *guard.Event, s *series) {
 	}
 	for i := range d.Limits {
 		if l := &d.Limits[i]; l.Shadow && !l.Allowed {
-			in.shadowRefusals.Add(ctx, 1, t.hidden.of(hiddenKey{s.key.endpoint, l.Name})...)
+			in.shadowRefusals.Add(ctx, 1, t.shadows.of(shadowLimitKey{s.key.endpoint, l.Name})...)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (t *Telemetry) observe(_ context.Context, o metric.Observer) error {
 	return nil
 }
 
-// failureOf is what went wrong, also where a decision was made without Redis.
+// failureOf returns the error of a decision, or the cause of one that was made without Redis.
 func failureOf(e *guard.Event) error {
 	if e.Err != nil {
 		return e.Err
@@ -67,7 +67,7 @@ func (t *Telemetry) measureBreaker(open bool) {
 	t.instruments.breakers.Add(context.Background(), n)
 }
 
-// count is for what is rare.
+// count increments a counter of rare events.
 func (t *Telemetry) count(ctx context.Context, c metric.Int64Counter, key attribute.Key, value string) {
 	c.Add(ctx, 1, metric.WithAttributes(key.String(value)))
 }

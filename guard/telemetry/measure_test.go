@@ -23,14 +23,14 @@ import (
 func measured(t testing.TB) (*telemetry.Telemetry, func() []metricdata.Metrics) {
 	t.Helper()
 	reader := sdk.NewManualReader()
-	told, err := telemetry.New(telemetry.Options{
+	exported, err := telemetry.New(telemetry.Options{
 		MeterProvider:  sdk.NewMeterProvider(sdk.WithReader(reader)),
 		TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told, func() []metricdata.Metrics {
+	return exported, func() []metricdata.Metrics {
 		t.Helper()
 		var all metricdata.ResourceMetrics
 		if err := reader.Collect(context.Background(), &all); err != nil {
@@ -43,7 +43,7 @@ func measured(t testing.TB) (*telemetry.Telemetry, func() []metricdata.Metrics) 
 	}
 }
 
-// series are a line for each, with its count where it has one.
+// series returns one line for each series, with its count if it has one.
 func series(m metricdata.Metrics) []string {
 	var lines []string
 	line := func(set attribute.Set, count any) {
@@ -67,9 +67,9 @@ func series(m metricdata.Metrics) []string {
 	return lines
 }
 
-func TestHooks_countWhatAGuardDoes(t *testing.T) {
-	told, collect := measured(t)
-	play(t, told)
+func TestHooks_countDecisions(t *testing.T) {
+	exported, collect := measured(t)
+	play(t, exported)
 	got := map[string][]string{}
 	for _, m := range collect() {
 		got[m.Name] = slices.DeleteFunc(series(m), func(line string) bool { return strings.HasSuffix(line, " 0") })
@@ -104,7 +104,7 @@ func TestHooks_countWhatAGuardDoes(t *testing.T) {
 		"rlfunc.guard.duplicates":      {"endpoint=chat 1"},
 		"rlfunc.guard.errors":          {"error.type=breaker 3", "error.type=endpoint 1", "error.type=state 1", "error.type=unavailable 3"},
 		"rlfunc.guard.fallbacks":       {"fallback=local 2", "fallback=open 2"},
-		"rlfunc.guard.give_backs":      {"outcome=given_back 2"},
+		"rlfunc.guard.refunds":         {"outcome=refunded 2"},
 		"rlfunc.guard.policy.reloads":  {"outcome=failed 1", "outcome=loaded 1"},
 		"rlfunc.guard.redis.duration": {
 			"endpoint=chat 8", "endpoint=closed 1", "endpoint=local 1", "endpoint=login 3",
@@ -119,15 +119,15 @@ func TestHooks_countWhatAGuardDoes(t *testing.T) {
 	}
 }
 
-// What callers send must not make series: neither subjects, nor receipts, nor endpoints that the policy does not have.
+// Requests cannot create series: not by subjects, receipts, or endpoints that the policy does not have.
 func TestSeries_doNotGrowWithSubjects(t *testing.T) {
-	told, collect := measured(t)
-	play(t, told)
+	exported, collect := measured(t)
+	play(t, exported)
 	before := 0
 	for _, m := range collect() {
 		before += len(series(m))
 	}
-	hooks := told.Hooks()
+	hooks := exported.Hooks()
 	var first, last runtime.MemStats
 	heap := func(m *runtime.MemStats) {
 		runtime.GC()
@@ -143,7 +143,7 @@ func TestSeries_doNotGrowWithSubjects(t *testing.T) {
 		}})
 		r.Endpoint = name
 		hooks.Decided(t.Context(), guard.Event{Request: r, Err: fmt.Errorf("decide %q: %w", name, guard.ErrEndpoint)})
-		hooks.GaveBack(t.Context(), name, nil)
+		hooks.Refunded(t.Context(), name, nil)
 		hooks.Settled(t.Context(), guard.Settlement{Subject: name, Reservation: name, Outcome: "settled"}, nil)
 	}
 	heap(&last)

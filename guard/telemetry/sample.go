@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A samplerKey is what a record is about.
+// A samplerKey selects the records that share a sampler.
 type samplerKey struct{ endpoint, why string }
 
-// A sampler lets the first record of each second through.
+// A sampler selects the first record of each second.
 type sampler struct {
 	second  atomic.Int64
 	skipped atomic.Int64
 }
 
-// take tells whether a record is written, and how many were not since the one before.
-func (s *sampler) take(now time.Time) (skipped int64, ok bool) {
+// sample reports whether to write a record, and how many were skipped since the last one.
+func (s *sampler) sample(now time.Time) (skipped int64, ok bool) {
 	second := now.Unix()
 	last := s.second.Load()
 	if second != last && s.second.CompareAndSwap(last, second) {

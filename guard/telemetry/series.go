@@ -11,22 +11,22 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 )
 
-// The outcomes of a decision. Unavailable is a closed limit without Redis, and erring what is nobody's refusal.
+// The outcomes of a decision.
 const (
 	allowed     = "allowed"
 	refused     = "refused"
-	unavailable = "unavailable"
-	erring      = "error"
+	unavailable = "unavailable" // failure mode closed, without Redis
+	erring      = "error"       // any other error
 )
 
-// A seriesKey is what decisions are told apart by.
+// A seriesKey holds the labels of decisions.
 type seriesKey struct {
 	endpoint, limit string
 	outcome         string
 	reason          guard.Reason
 }
 
-// A series is what decisions alike share, made once.
+// A series holds what decisions with the same labels share.
 type series struct {
 	key      seriesKey
 	count    atomic.Int64
@@ -36,7 +36,7 @@ type series struct {
 	refusals *sampler
 }
 
-// An endpointSeries is what is told apart by the endpoint alone.
+// An endpointSeries holds what decisions of the same endpoint share.
 type endpointSeries struct {
 	cacheHits atomic.Int64
 	set       metric.MeasurementOption
@@ -44,7 +44,7 @@ type endpointSeries struct {
 	record    []metric.RecordOption
 }
 
-// endpointOf is the policy's name of the endpoint: one that the policy does not have is somebody else's text.
+// endpointOf returns the endpoint's name. It returns "other" if the policy has no such endpoint, because clients may choose the text.
 func endpointOf(e *guard.Event) string {
 	if e.Err != nil && errors.Is(e.Err, guard.ErrEndpoint) {
 		return "other"
@@ -66,7 +66,7 @@ func keyOf(e *guard.Event) seriesKey {
 	return key
 }
 
-// outcomeOf tells a request that a closed limit turned away, with the first that did, from other errors.
+// outcomeOf returns the outcome of an error, and the first closed limit of an unavailable one.
 func outcomeOf(err error) (outcome, limit string) {
 	var u *guard.UnavailableError
 	if !errors.As(err, &u) {
@@ -78,7 +78,7 @@ func outcomeOf(err error) (outcome, limit string) {
 	return unavailable, limit
 }
 
-// refusing names the limit or budget that refuses for the decision's reason, the longest where several do.
+// refusing returns the limit or budget that refuses for the decision's reason, and of several the one with the longest wait.
 func refusing(d *guard.Decision) string {
 	name, longest := "", time.Duration(-1)
 	switch d.Reason {
@@ -124,16 +124,15 @@ func newEndpointSeries(endpoint string) *endpointSeries {
 	return &endpointSeries{set: set, add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
 }
 
-// A hiddenKey is a shadow limit.
-type hiddenKey struct{ endpoint, limit string }
+type shadowLimitKey struct{ endpoint, limit string }
 
-func newHidden(key hiddenKey) []metric.AddOption {
+func newShadowLimit(key shadowLimitKey) []metric.AddOption {
 	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(
 		endpointKey.String(key.endpoint), limitKey.String(key.limit),
 	))}
 }
 
-// A comparedKey is what the live policy and the shadow policy answered of the same request.
+// A comparedKey holds the decisions of the live policy and the shadow policy on one request.
 type comparedKey struct{ endpoint, live, shadow string }
 
 func newCompared(key comparedKey) []metric.AddOption {
@@ -142,8 +141,8 @@ func newCompared(key comparedKey) []metric.AddOption {
 	))}
 }
 
-// said is an answer in one word, as in guard.Difference: allowed, the reason of a refusal, or error.
-func said(e *guard.Event) string {
+// verdict returns a decision in one word, as in guard.Difference: allowed, the reason of a refusal, or error.
+func verdict(e *guard.Event) string {
 	switch {
 	case e.Err != nil:
 		return erring

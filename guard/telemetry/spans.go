@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 )
 
-// A spanKey finds this Telemetry's own span in a context: other hooks may have begun one within it.
+// A spanKey is the context key of a Telemetry's own span, because other hooks may start spans within it.
 type spanKey struct{ of *Telemetry }
 
 func (t *Telemetry) deciding(ctx context.Context, _ *guard.Request) context.Context {

@@ -20,17 +20,17 @@ func traced(t *testing.T) (*telemetry.Telemetry, *sdk.TracerProvider, *tracetest
 	t.Helper()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder))
-	told, err := telemetry.New(telemetry.Options{
+	exported, err := telemetry.New(telemetry.Options{
 		MeterProvider: metricnoop.NewMeterProvider(), TracerProvider: provider, Logger: slog.New(slog.DiscardHandler),
 		SubjectKey: []byte("a key of the test"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told, provider, recorder
+	return exported, provider, recorder
 }
 
-// line is a span's attributes in order of their names, and its status.
+// line returns a span's attributes by name, and its status.
 func line(s sdk.ReadOnlySpan) string {
 	attributes := map[string]string{}
 	for _, kv := range s.Attributes() {
@@ -52,9 +52,9 @@ func line(s sdk.ReadOnlySpan) string {
 	return strings.Join(words, " ")
 }
 
-func TestHooks_aSpanTellsOfEachDecision(t *testing.T) {
-	told, _, recorder := traced(t)
-	play(t, told)
+func TestHooks_oneSpanPerDecision(t *testing.T) {
+	exported, _, recorder := traced(t)
+	play(t, exported)
 	if begun, ended := len(recorder.Started()), len(recorder.Ended()); begun != ended {
 		t.Errorf("%d spans begun, %d ended", begun, ended)
 	}
@@ -69,12 +69,12 @@ func TestHooks_aSpanTellsOfEachDecision(t *testing.T) {
 	}
 	const paid = "db.stored_procedure.name=guard_v1_admit"
 	want := map[int]string{
-		0:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=false subject=" + told.Subject(ada) + " " + paid,
-		1:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=true subject=" + told.Subject(ada) + " " + paid,
-		3:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=false duplicate=false subject=" + told.Subject(ada) + " refused=" + told.Subject(ada) + " " + paid,
-		4:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=true duplicate=false subject=" + told.Subject(ada) + " refused=" + told.Subject(ada),
-		18: "guard.decide endpoint=other outcome=error subject=" + told.Subject(eve) + " error.type=endpoint failed: endpoint",
-		19: "guard.decide endpoint=pay outcome=error subject=" + told.Subject(zoe) + " error.type=state " + paid + " failed: state",
+		0:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=false subject=" + exported.Subject(ada) + " " + paid,
+		1:  "guard.decide endpoint=chat outcome=allowed cached=false duplicate=true subject=" + exported.Subject(ada) + " " + paid,
+		3:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=false duplicate=false subject=" + exported.Subject(ada) + " refused=" + exported.Subject(ada) + " " + paid,
+		4:  "guard.decide endpoint=chat outcome=refused reason=limit limit=minute cached=true duplicate=false subject=" + exported.Subject(ada) + " refused=" + exported.Subject(ada),
+		18: "guard.decide endpoint=other outcome=error subject=" + exported.Subject(eve) + " error.type=endpoint failed: endpoint",
+		19: "guard.decide endpoint=pay outcome=error subject=" + exported.Subject(zoe) + " error.type=state " + paid + " failed: state",
 	}
 	for i, w := range want {
 		if i >= len(got) {
@@ -85,8 +85,8 @@ func TestHooks_aSpanTellsOfEachDecision(t *testing.T) {
 	}
 	all := strings.Join(got, "\n") + "\n" // the contracts come in any order
 	for _, w := range []string{
-		"endpoint=open outcome=allowed fallback=open cached=false duplicate=false subject=" + told.Subject(ada) + " error.type=breaker\n",
-		"endpoint=closed outcome=unavailable limit=minute subject=" + told.Subject(ada) + " error.type=breaker failed: breaker",
+		"endpoint=open outcome=allowed fallback=open cached=false duplicate=false subject=" + exported.Subject(ada) + " error.type=breaker\n",
+		"endpoint=closed outcome=unavailable limit=minute subject=" + exported.Subject(ada) + " error.type=breaker failed: breaker",
 	} {
 		if !strings.Contains(all, w) {
 			t.Errorf("no span %s in\n%s", w, all)
@@ -94,12 +94,12 @@ func TestHooks_aSpanTellsOfEachDecision(t *testing.T) {
 	}
 }
 
-func TestHooks_aSpanIsTheChildOfTheRequestsAndItsOwn(t *testing.T) {
-	told, provider, recorder := traced(t)
+func TestHooks_spanIsChildOfTheRequest(t *testing.T) {
+	exported, provider, recorder := traced(t)
 	other, _, others := traced(t)
 	ctx, request := provider.Tracer("request").Start(t.Context(), "GET /chat")
 	var hooks []guard.Hooks
-	for _, h := range []*telemetry.Telemetry{told, other} { // the second begins its span within the first's
+	for _, h := range []*telemetry.Telemetry{exported, other} { // the second begins its span within the first's
 		hooks = append(hooks, h.Hooks())
 	}
 	r := guard.Request{Endpoint: "chat", Subjects: []string{ada}}

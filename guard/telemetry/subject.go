@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// subject is what spans and records show of one: its identity, at most the first four bytes and a third of the value, and
-// 48 bits of a keyed hash, "ip=203....#8f3a90c1d2e4". Without the key, a reader of logs cannot find an address by trying all. Of a combination
-// it is the first identity, and the hash of the whole. No subject is "".
+// subject returns the form of a subject in spans and records, such as "ip=203....#8f3a90c1d2e4": its identity, at most the first
+// four bytes and a third of the value, and 48 bits of a keyed hash. Without the key, a reader of logs cannot find an address by
+// trying all of them. For a combination it returns the first identity and the hash of the whole. "" stays "".
 func (t *Telemetry) subject(s string) string {
 	if s == "" {
 		return ""
@@ -25,7 +25,7 @@ func (t *Telemetry) subject(s string) string {
 	return strings.ToValidUTF8(identity+s[:min(4, len(s)/3)], "?") + "...#" + hash
 }
 
-// isIdentity reports whether a text may be the name of an identity, as policies have them.
+// isIdentity reports whether text has the characters of an identity's name.
 func isIdentity(text string) bool {
 	const most = 32
 	return len(text) <= most && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""

@@ -7,34 +7,34 @@ import (
 	"sync/atomic"
 )
 
-// A table keeps what is made once for a key. Reading takes no lock; keys are few, as the policy's names bound them.
+// A table creates and keeps one value for each key. Reads take no lock. The names of the policy bound the number of keys.
 type table[K comparable, V any] struct {
-	made atomic.Pointer[map[K]V]
-	make func(K) V
-	mu   sync.Mutex
+	values atomic.Pointer[map[K]V]
+	create func(K) V
+	mu     sync.Mutex
 }
 
-func newTable[K comparable, V any](of func(K) V) *table[K, V] {
-	t := &table[K, V]{make: of}
-	t.made.Store(new(map[K]V))
+func newTable[K comparable, V any](create func(K) V) *table[K, V] {
+	t := &table[K, V]{create: create}
+	t.values.Store(new(map[K]V))
 	return t
 }
 
 func (t *table[K, V]) of(key K) V {
-	if v, ok := (*t.made.Load())[key]; ok {
+	if v, ok := (*t.values.Load())[key]; ok {
 		return v
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	had := *t.made.Load()
-	if v, ok := had[key]; ok {
+	old := *t.values.Load()
+	if v, ok := old[key]; ok {
 		return v
 	}
-	more := make(map[K]V, len(had)+1)
-	maps.Copy(more, had)
-	more[key] = t.make(key)
-	t.made.Store(&more)
-	return more[key]
+	values := make(map[K]V, len(old)+1)
+	maps.Copy(values, old)
+	values[key] = t.create(key)
+	t.values.Store(&values)
+	return values[key]
 }
 
-func (t *table[K, V]) all() iter.Seq[V] { return maps.Values(*t.made.Load()) }
+func (t *table[K, V]) all() iter.Seq[V] { return maps.Values(*t.values.Load()) }

@@ -17,22 +17,22 @@ import (
 
 const scope = "github.com/rlfunc/rlfunc/guard/telemetry"
 
-// Options of a Telemetry; the zero value is useful.
+// Options configure a Telemetry. The zero value exports to the global providers and the default logger.
 type Options struct {
-	// MeterProvider makes the instruments; one of package metric/noop turns metrics off. Defaults to otel.GetMeterProvider().
+	// MeterProvider creates the instruments. One of package metric/noop turns metrics off. Defaults to otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
-	// TracerProvider makes the spans; one of package trace/noop turns them off at no cost. Defaults to otel.GetTracerProvider().
+	// TracerProvider creates the spans. One of package trace/noop turns them off at no cost. Defaults to otel.GetTracerProvider().
 	TracerProvider trace.TracerProvider
-	// Logger writes the records; one with slog.DiscardHandler turns them off. Defaults to slog.Default().
+	// Logger writes the records. One with slog.DiscardHandler turns them off. Defaults to slog.Default().
 	Logger *slog.Logger
-	// SubjectKey is the key of the hash that stands for a subject in spans and records. With the same key in every process a
-	// subject can be followed through all of them. Defaults to a random key of this process.
+	// SubjectKey is the key of subjects' hashes in spans and records. With the same key in all processes, operators can follow a
+	// subject through all of them. Defaults to a random key for this process.
 	SubjectKey []byte
 
 	now func() time.Time
 }
 
-// A Telemetry tells what guards do. It is safe for concurrent use, and one may serve several guards.
+// A Telemetry exports what guards do. It is safe for concurrent use, and can serve several guards.
 type Telemetry struct {
 	instruments instruments
 	tracer      trace.Tracer // nil without spans
@@ -42,12 +42,12 @@ type Telemetry struct {
 
 	series    *table[seriesKey, *series]
 	endpoints *table[string, *endpointSeries]
-	hidden    *table[hiddenKey, []metric.AddOption]
+	shadows   *table[shadowLimitKey, []metric.AddOption]
 	compared  *table[comparedKey, []metric.AddOption]
 	samplers  *table[samplerKey, *sampler]
 }
 
-// New makes the instruments.
+// New creates the instruments. It returns an error if the meter provider rejects one.
 func New(o Options) (*Telemetry, error) {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
@@ -76,7 +76,7 @@ func New(o Options) (*Telemetry, error) {
 	t.samplers = newTable(func(samplerKey) *sampler { return new(sampler) })
 	t.series = newTable(t.newSeries)
 	t.endpoints = newTable(newEndpointSeries)
-	t.hidden = newTable(newHidden)
+	t.shadows = newTable(newShadowLimit)
 	t.compared = newTable(newCompared)
 	if _, err := meter.RegisterCallback(t.observe, t.instruments.decisions, t.instruments.cacheHits); err != nil {
 		return nil, fmt.Errorf("new telemetry: %w", err)
@@ -84,12 +84,12 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Hooks are what guard.Options takes.
+// Hooks returns the hooks for guard.Options.
 func (t *Telemetry) Hooks() guard.Hooks {
 	h := guard.Hooks{
 		Decided:  t.decided,
 		Breaker:  t.breaker,
-		GaveBack: t.gaveBack,
+		Refunded: t.refunded,
 		Settled:  t.settled,
 		Shadowed: t.shadowed,
 		Reloaded: t.reloaded,
@@ -114,9 +114,9 @@ func (t *Telemetry) breaker(node string, open bool) {
 	t.logBreaker(node, open)
 }
 
-func (t *Telemetry) gaveBack(ctx context.Context, subject string, err error) {
-	t.count(ctx, t.instruments.giveBacks, outcomeKey, choose(err, failed, "given_back"))
-	t.logGaveBack(ctx, subject, err)
+func (t *Telemetry) refunded(ctx context.Context, subject string, err error) {
+	t.count(ctx, t.instruments.refunds, outcomeKey, choose(err, failed, "refunded"))
+	t.logRefunded(ctx, subject, err)
 }
 
 func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {
@@ -130,14 +130,14 @@ func (t *Telemetry) reloaded(err error) {
 }
 
 func (t *Telemetry) shadowed(ctx context.Context, live, shadow guard.Event) {
-	key := comparedKey{endpoint: live.Request.Endpoint, live: said(&live), shadow: said(&shadow)}
+	key := comparedKey{endpoint: live.Request.Endpoint, live: verdict(&live), shadow: verdict(&shadow)}
 	t.instruments.shadowDecisions.Add(ctx, 1, t.compared.of(key)...)
 	t.logShadowed(ctx, &live, key)
 }
 
-func choose(err error, failed, fine string) string {
+func choose(err error, failure, success string) string {
 	if err != nil {
-		return failed
+		return failure
 	}
-	return fine
+	return success
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 )
 
-// The subjects of the traffic: none of them may be seen in full anywhere.
+// The subjects of the traffic. No output may contain one in full.
 const (
 	ada   = "ip=203.0.113.77"
 	bob   = "fp=6f1c3b0a9d2e4f58"
@@ -54,27 +54,27 @@ func everything() *policy.Policy {
 	}
 }
 
-// contract is an endpoint whose limit does that without Redis.
+// contract returns an endpoint whose limit has that failure mode.
 func contract(f policy.OnFailure) *policy.Policy {
 	return &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{
 		{Name: string(f), Limits: []policy.Limit{{Name: "minute", Limit: 8, Window: time.Minute, OnFailure: f}}},
 	}}
 }
 
-// calm admits whatever comes to chat.
+// calm admits all requests to chat.
 func calm() *policy.Policy {
 	return &policy.Policy{Namespace: "calm", Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{Name: "chat", Unbounded: true}}}
 }
 
-// play sends one request of each sort, and ends what it started.
-func play(t testing.TB, told *telemetry.Telemetry) {
+// play sends one request of each kind and settles its reservations.
+func play(t testing.TB, exported *telemetry.Telemetry) {
 	t.Helper()
 	ctx := context.Background()
 	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))})
 	defer server.Close()
 	rdb := server.Client()
 	defer rdb.Close()
-	watch := guard.Options{Hooks: []guard.Hooks{told.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
+	watch := guard.Options{Hooks: []guard.Hooks{exported.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
 	ask := func(g *guard.Guard, r guard.Request, want string) *guard.Decision {
 		t.Helper()
 		d, err := g.Decide(ctx, r)
@@ -147,7 +147,7 @@ func play(t testing.TB, told *telemetry.Telemetry) {
 	}
 	watch.Shadow = nil
 
-	dead := redis.NewClient(&redis.Options{Addr: nobody(t), MaxRetries: -1, DialerRetries: 1})
+	dead := redis.NewClient(&redis.Options{Addr: unusedAddr(t), MaxRetries: -1, DialerRetries: 1})
 	defer dead.Close()
 	for f, want := range map[policy.OnFailure]string{policy.Open: "", policy.Closed: "error", policy.Local: ""} {
 		g := start(t, dead, contract(f), watch)
@@ -169,8 +169,8 @@ func start(t testing.TB, rdb redis.UniversalClient, p *policy.Policy, o guard.Op
 	return g
 }
 
-// nobody is the address of a port where nothing listens.
-func nobody(t testing.TB) string {
+// unusedAddr returns an address where no server listens.
+func unusedAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -180,5 +180,5 @@ func nobody(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// manySlots is a client that guard takes for one of several servers: it gives each subject a call of its own, and takes back.
+// manySlots is a client of several servers to guard: guard makes one call for each subject, and refunds.
 type manySlots struct{ *redis.Client }

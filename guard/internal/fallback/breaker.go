@@ -6,38 +6,38 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/guard/internal/moment"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
-// ErrBreaker is a node of Redis that is left alone for a while, as too many of its calls were lost.
-var ErrBreaker = errors.New("redis is left alone")
+// ErrBreaker means that the circuit breaker of the node is open.
+var ErrBreaker = errors.New("circuit breaker is open")
 
-// Breakers leave nodes of Redis alone, each for itself, while at least half of the calls of the last second were lost.
+// Breakers are the circuit breakers of Redis nodes. A breaker opens if at least half of the calls of the last second were lost.
 type Breakers struct {
-	After   int           // so many at least
-	For     time.Duration // how long, before one call tries again
-	Changed func(node string, open bool)
+	MinLost  int           // the fewest lost calls that open a breaker
+	OpenFor  time.Duration // how long a breaker stays open before a trial call
+	OnChange func(node string, open bool)
 
-	only  breaker  // of the node that has no name
-	nodes sync.Map // of a node's name to *breaker
+	standalone breaker
+	nodes      sync.Map // node name to *breaker
 }
 
-// span is half of the time that counts.
-const span = moment.Moment(time.Second / 2)
+// halfWindow is half of the time in which calls count.
+const halfWindow = monotime.Time(time.Second / 2)
 
-// A breaker of one node. While it is closed a call reads one word, and adds to another.
+// A breaker is the circuit breaker of one node. While it is closed, a call reads one word and adds to another.
 type breaker struct {
-	opened atomic.Int64 // when, of an open one; 0 when closed
-	trying atomic.Bool  // a call tries again
+	openedAt     atomic.Int64 // 0 while closed
+	trialRunning atomic.Bool
 
-	mu    sync.Mutex // guards the change of spans
-	begin atomic.Int64
-	spans [2]struct{ calls, lost atomic.Int64 } // the present half, and the one before
+	mu      sync.Mutex // guards the change of halves
+	beganAt atomic.Int64
+	halves  [2]struct{ calls, lost atomic.Int64 } // the current half window and the previous one
 }
 
 func (bs *Breakers) of(node string) *breaker {
 	if node == "" {
-		return &bs.only
+		return &bs.standalone
 	}
 	if b, ok := bs.nodes.Load(node); ok {
 		return b.(*breaker)
@@ -46,97 +46,97 @@ func (bs *Breakers) of(node string) *breaker {
 	return b.(*breaker)
 }
 
-// A Pass lets one call through to a node.
-type Pass struct {
-	of    *Breakers
-	node  string
-	at    *breaker
-	tries bool // whether the node answers again
+// A Permit allows one call to a node.
+type Permit struct {
+	breakers *Breakers
+	node     string
+	breaker  *breaker
+	trial    bool // the call tests whether the node answers again
 }
 
-// Allow reports whether a node may be asked. The caller of one that may says what came of it, by Done.
-func (bs *Breakers) Allow(node string) (Pass, bool) {
+// Allow returns a permit, unless the node's breaker is open. The caller reports the call's result by Done, or by Abandon.
+func (bs *Breakers) Allow(node string) (Permit, bool) {
 	b := bs.of(node)
-	p := Pass{of: bs, node: node, at: b}
-	opened := b.opened.Load()
-	if opened == 0 {
+	p := Permit{breakers: bs, node: node, breaker: b}
+	openedAt := b.openedAt.Load()
+	if openedAt == 0 {
 		return p, true
 	}
-	p.tries = moment.Now().Since(moment.Moment(opened)) >= bs.For && b.trying.CompareAndSwap(false, true)
-	return p, p.tries
+	p.trial = monotime.Now().Since(monotime.Time(openedAt)) >= bs.OpenFor && b.trialRunning.CompareAndSwap(false, true)
+	return p, p.trial
 }
 
-// Done says what came of a call. The zero Pass is of a call that was not made.
-func (p Pass) Done(err error) {
-	if p.of == nil {
+// Done reports the result of a call. The zero Permit ignores it.
+func (p Permit) Done(err error) {
+	if p.breakers == nil {
 		return
 	}
-	if p.tries {
-		p.tried(err)
+	if p.trial {
+		p.finishTrial(err)
 		return
 	}
-	b, now := p.at, p.at.now()
+	b, now := p.breaker, p.breaker.current()
 	now.calls.Add(1)
-	if !lostServer(err) {
+	if !serverLost(err) {
 		return
 	}
 	now.lost.Add(1)
-	calls, lost := b.counts()
-	if lost >= int64(p.of.After) && 2*lost >= calls && b.opened.CompareAndSwap(0, int64(moment.Now())) {
-		p.of.Changed(p.node, true)
+	calls, lost := b.totals()
+	if lost >= int64(p.breakers.MinLost) && 2*lost >= calls && b.openedAt.CompareAndSwap(0, int64(monotime.Now())) {
+		p.breakers.OnChange(p.node, true)
 	}
 }
 
-// GaveUp says that the request left before anything came of a call.
-func (p Pass) GaveUp() {
-	if p.tries {
-		p.at.trying.Store(false)
+// Abandon reports that the request stopped waiting before the call had a result.
+func (p Permit) Abandon() {
+	if p.trial {
+		p.breaker.trialRunning.Store(false)
 	}
 }
 
-// tried closes an open breaker if a call was answered. Without an answer the node is left alone for longer.
-func (p Pass) tried(err error) {
-	b := p.at
-	if lostServer(err) {
-		b.opened.Store(int64(moment.Now()))
+// finishTrial closes the breaker if the trial call was answered. Otherwise the breaker stays open for another period.
+func (p Permit) finishTrial(err error) {
+	b := p.breaker
+	if serverLost(err) {
+		b.openedAt.Store(int64(monotime.Now()))
 	} else {
 		b.mu.Lock()
-		for i := range b.spans {
-			b.spans[i].calls.Store(0)
-			b.spans[i].lost.Store(0)
+		for i := range b.halves {
+			b.halves[i].calls.Store(0)
+			b.halves[i].lost.Store(0)
 		}
 		b.mu.Unlock()
-		b.opened.Store(0)
-		p.of.Changed(p.node, false)
+		b.openedAt.Store(0)
+		p.breakers.OnChange(p.node, false)
 	}
-	b.trying.Store(false)
+	b.trialRunning.Store(false)
 }
 
-// now is the present half second.
-func (b *breaker) now() *struct{ calls, lost atomic.Int64 } {
-	if past := moment.Now() - moment.Moment(b.begin.Load()); past < span {
-		return &b.spans[0]
+// current returns the current half window.
+func (b *breaker) current() *struct{ calls, lost atomic.Int64 } {
+	if past := monotime.Now() - monotime.Time(b.beganAt.Load()); past < halfWindow {
+		return &b.halves[0]
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	past := moment.Now() - moment.Moment(b.begin.Load())
-	if past < span {
-		return &b.spans[0]
+	past := monotime.Now() - monotime.Time(b.beganAt.Load())
+	if past < halfWindow {
+		return &b.halves[0]
 	}
-	for _, of := range []struct{ to, from *atomic.Int64 }{{&b.spans[1].calls, &b.spans[0].calls}, {&b.spans[1].lost, &b.spans[0].lost}} {
+	for _, of := range []struct{ to, from *atomic.Int64 }{{&b.halves[1].calls, &b.halves[0].calls}, {&b.halves[1].lost, &b.halves[0].lost}} {
 		n := of.from.Swap(0)
-		if past >= 2*span {
+		if past >= 2*halfWindow {
 			n = 0
 		}
 		of.to.Store(n)
 	}
-	b.begin.Store(int64(moment.Now()))
-	return &b.spans[0]
+	b.beganAt.Store(int64(monotime.Now()))
+	return &b.halves[0]
 }
 
-func (b *breaker) counts() (calls, lost int64) {
-	for i := range b.spans {
-		calls, lost = calls+b.spans[i].calls.Load(), lost+b.spans[i].lost.Load()
+func (b *breaker) totals() (calls, lost int64) {
+	for i := range b.halves {
+		calls, lost = calls+b.halves[i].calls.Load(), lost+b.halves[i].lost.Load()
 	}
 	return calls, lost
 }

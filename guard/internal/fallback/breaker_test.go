@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/ask"
+	"github.com/rlfunc/rlfunc/guard/internal/admit"
 	"github.com/rlfunc/rlfunc/guard/internal/fallback"
 )
 
-// breakers are some that note their changes.
+// breakers returns breakers and a function that lists their changes.
 func breakers(after int, rest time.Duration) (*fallback.Breakers, func() []string) {
 	var mu sync.Mutex
 	var changes []string
-	bs := &fallback.Breakers{After: after, For: rest, Changed: func(node string, open bool) {
+	bs := &fallback.Breakers{MinLost: after, OpenFor: rest, OnChange: func(node string, open bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		changes = append(changes, fmt.Sprintf("%s %v", node, open))
@@ -30,47 +30,47 @@ func breakers(after int, rest time.Duration) (*fallback.Breakers, func() []strin
 }
 
 func call(bs *fallback.Breakers, node string, err error) bool {
-	pass, ok := bs.Allow(node)
+	permit, ok := bs.Allow(node)
 	if ok {
-		pass.Done(err)
+		permit.Done(err)
 	}
 	return ok
 }
 
-func TestBreakers_eachNodeHasItsOwn(t *testing.T) {
+func TestBreakers_areIndependent(t *testing.T) {
 	bs, changes := breakers(5, time.Hour)
 	for range 5 {
-		call(bs, "a", ask.ErrTimeout)
+		call(bs, "a", admit.ErrTimeout)
 		call(bs, "b", nil)
 	}
 	if call(bs, "a", nil) || !call(bs, "b", nil) {
-		t.Error("a is asked, or b is not")
+		t.Error("a stays closed, or b opened")
 	}
 	if got := changes(); !slices.Equal(got, []string{"a true"}) {
 		t.Error(got)
 	}
 }
 
-func TestBreakers_aFewLostOfManyOpenNothing(t *testing.T) {
+func TestBreakers_stayClosedIfFewCallsAreLost(t *testing.T) {
 	bs, changes := breakers(5, time.Hour)
 	for range 100 {
 		call(bs, "", nil)
 	}
-	for range 64 { // a connection that many calls shared
-		call(bs, "", ask.ErrTimeout)
+	for range 64 { // calls that shared a connection
+		call(bs, "", admit.ErrTimeout)
 	}
 	if !call(bs, "", nil) || len(changes()) > 0 {
 		t.Error("64 of 164 lost calls opened it")
 	}
 	for range 100 {
-		call(bs, "", ask.ErrTimeout)
+		call(bs, "", admit.ErrTimeout)
 	}
 	if call(bs, "", nil) {
-		t.Error("it is closed though most calls are lost")
+		t.Error("still closed though most calls are lost")
 	}
 }
 
-func TestBreakers_whatIsNoLostServer(t *testing.T) {
+func TestBreakers_ignoreErrorsOfALiveServer(t *testing.T) {
 	bs, changes := breakers(1, time.Hour)
 	for _, err := range []error{
 		&fcall.UnavailableError{Code: "OOM"}, &fcall.UnavailableError{Code: "NOPERM"}, &fcall.UnavailableError{Code: "MISCONF"},
@@ -84,7 +84,7 @@ func TestBreakers_whatIsNoLostServer(t *testing.T) {
 		t.Error(changes())
 	}
 	for _, err := range []error{
-		ask.ErrTimeout, &fcall.UnavailableError{Cause: context.DeadlineExceeded}, &fcall.UnavailableError{Code: "LOADING"}, &fcall.UnavailableError{Code: "CLUSTERDOWN"},
+		admit.ErrTimeout, &fcall.UnavailableError{Cause: context.DeadlineExceeded}, &fcall.UnavailableError{Code: "LOADING"}, &fcall.UnavailableError{Code: "CLUSTERDOWN"},
 		&fcall.OutcomeError{Cause: context.DeadlineExceeded},
 	} {
 		bs, _ := breakers(1, time.Hour)
@@ -94,21 +94,21 @@ func TestBreakers_whatIsNoLostServer(t *testing.T) {
 	}
 }
 
-func TestBreakers_oneCallTriesAgain(t *testing.T) {
+func TestBreakers_allowOneTrialCall(t *testing.T) {
 	const rest = 20 * time.Millisecond
 	bs, changes := breakers(1, rest)
-	call(bs, "", ask.ErrTimeout)
+	call(bs, "", admit.ErrTimeout)
 	if call(bs, "", nil) {
 		t.Fatal("it is not open")
 	}
 	time.Sleep(rest)
 	first, ok := bs.Allow("")
 	if _, second := bs.Allow(""); !ok || second {
-		t.Fatalf("the first may try: %v, and a second one: %v", ok, second)
+		t.Fatalf("trial call allowed: %v, a second one: %v", ok, second)
 	}
-	first.GaveUp() // which says nothing
-	if !call(bs, "", ask.ErrTimeout) || call(bs, "", nil) {
-		t.Fatal("after one that gave up no other tries, or its failure is forgotten")
+	first.Abandon()
+	if !call(bs, "", admit.ErrTimeout) || call(bs, "", nil) {
+		t.Fatal("no trial call after an abandoned one, or its failure is ignored")
 	}
 	time.Sleep(rest)
 	for i := range 2 {

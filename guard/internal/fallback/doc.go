@@ -1,3 +1,2 @@
-// Package fallback is what decides while Redis does not: breakers that leave a node alone, the limits' contracts, and the engine of this
-// process.
+// Package fallback decides while Redis does not: circuit breakers, failure modes, and the embedded engine of this process.
 package fallback

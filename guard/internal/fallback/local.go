@@ -11,8 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 )
 
-// NewLocal starts an engine in this process whose keys take at most bytes of heap: it forgets the subjects that it decided about
-// least recently.
+// NewLocal starts an embedded engine whose keys use at most the given heap. It evicts the least recently used keys.
 func NewLocal(namespace string, bytes int64, clock embedded.Clock) (*guard.Client, error) {
 	server := embedded.New(embedded.Options{Clock: clock})
 	ctx := context.Background()
@@ -28,7 +27,7 @@ func NewLocal(namespace string, bytes int64, clock embedded.Clock) (*guard.Clien
 	if err := run(redis.NewStatusCmd(ctx, "config", "set", "maxmemory", server.UsedMemory()+bytes, "maxmemory-policy", "allkeys-lru")); err != nil {
 		return nil, err
 	}
-	client, err := guard.New(server, fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoHeal: true})
+	client, err := guard.New(server, fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoAutoLoad: true})
 	if err != nil {
 		return nil, fmt.Errorf("start the local engine: %w", err)
 	}

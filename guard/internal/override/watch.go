@@ -1,4 +1,4 @@
-// Package override follows the overrides that operators set at run time.
+// Package override polls Redis for the overrides that operators set at run time.
 package override
 
 import (
@@ -16,41 +16,42 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
-	"github.com/rlfunc/rlfunc/guard/internal/moment"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// How long it waits between two looks.
+// Bounds of the time between two polls.
 const (
 	minWait = 100 * time.Millisecond
 	maxWait = 5 * time.Second
 )
 
-// A Watch gives plans the overrides that hold: the policy's, and those that Redis has for the namespace. No request waits for it. The zero
-// Watch knows the policy's alone.
+// A Watch adds the overrides in Redis to those of the policy. It works in the background, so requests never wait for it. The zero Watch
+// applies only the policy's overrides.
 type Watch struct {
-	client *override.Client // nil where Redis is not asked
+	client *override.Client // nil if Redis is not polled
 	wait   time.Duration
 	begin  sync.Once
-	ctx    context.Context // ends the watch
+	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
 	end    sync.WaitGroup
 
 	mu      sync.Mutex
-	plans   *plan.Plans // that requests are decided by
+	plans   *plan.Plans // the plans of the current policy
 	held    map[string]timed
-	ending  *time.Timer // ends the override that ends next
-	ignored string      // what was logged last
+	ending  *time.Timer // fires when the next override expires
+	ignored string      // last logged text, so that it is logged once
 }
 
-// A timed override holds until a moment of this process's clock.
+// A timed override expires at a time of this process's clock.
 type timed struct {
 	policy.Override
-	until moment.Moment
+	until monotime.Time
 }
 
-// Follow makes the watch ask Redis once it is started, so often within its bounds.
+// Follow configures the watch to poll Redis, within its bounds.
 func (w *Watch) Follow(rdb fcall.Caller, o fcall.Options, every time.Duration) (err error) {
 	w.wait = min(max(every, minWait), maxWait)
 	w.ctx, w.stop = context.WithCancel(context.Background())
@@ -58,7 +59,7 @@ func (w *Watch) Follow(rdb fcall.Caller, o fcall.Options, every time.Duration) (
 	return err
 }
 
-// Start asks from the first call on, until Close.
+// Start begins polling. Calls after the first, or after Close, do nothing.
 func (w *Watch) Start() {
 	w.begin.Do(func() {
 		if w.client != nil && w.ctx.Err() == nil {
@@ -67,7 +68,7 @@ func (w *Watch) Start() {
 	})
 }
 
-// Close ends the watch and what it runs.
+// Close stops the watch.
 func (w *Watch) Close() {
 	if w.client == nil {
 		return
@@ -82,7 +83,7 @@ func (w *Watch) Close() {
 	}
 }
 
-// Install makes plans those that requests are decided by, with the overrides that hold; store is called while these cannot change.
+// Install sets the plans of a new policy and applies the overrides to them. It calls store while the overrides cannot change.
 func (w *Watch) Install(ps *plan.Plans, store func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,36 +94,36 @@ func (w *Watch) Install(ps *plan.Plans, store func()) {
 
 func (w *Watch) run() {
 	var known *int64
-	told := false
+	logged := false
 	for {
-		asked := moment.Now()
-		r, err := w.client.List(w.ctx, override.ListParams{Bucket: policy.OverridesBucket, Known: known})
+		asked := monotime.Now()
+		r, err := w.client.List(w.ctx, override.ListParams{Bucket: wire.OverridesBucket, Known: known})
 		switch {
 		case err == nil:
-			known, told = &r.Version, false
+			known, logged = &r.Version, false
 			if r.Changed {
 				w.take(&r, asked)
 			}
 		case w.ctx.Err() != nil:
-		case !told && !unanswered(err): // which decisions report
-			slog.Warn("guard: overrides that are set at run time are not known", "error", err)
-			told = true
+		case !logged && !unanswered(err): // decisions report a server that does not answer
+			slog.Warn("guard: cannot read overrides", "error", err)
+			logged = true
 		}
 		select {
 		case <-w.ctx.Done():
 			return
-		case <-time.After(w.wait - rand.N(w.wait/4)): // processes that started together do not ask together
+		case <-time.After(w.wait - rand.N(w.wait/4)): // spreads processes that started together
 		}
 	}
 }
 
-// unanswered reports whether Redis did not answer, or nothing that is about overrides.
+// unanswered reports whether Redis did not answer or is not specific to overrides.
 func unanswered(err error) bool {
-	return !errors.Is(err, fcall.ErrRefused) && (errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded))
+	return !errors.Is(err, fcall.ErrNoPermission) && (errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// take holds what was listed; counted from when it was asked for, each ends no later than on the server.
-func (w *Watch) take(r *override.ListResult, asked moment.Moment) {
+// take stores the listed overrides. It counts their TTL from before the call, so that none outlives its entry in Redis.
+func (w *Watch) take(r *override.ListResult, asked monotime.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held = make(map[string]timed, len(r.Overrides))
@@ -135,9 +136,9 @@ func (w *Watch) take(r *override.ListResult, asked moment.Moment) {
 	w.apply()
 }
 
-// apply gives the plans the overrides that hold, until the next of them ends.
+// apply applies the overrides to the plans, and again when the next one expires.
 func (w *Watch) apply() {
-	at := moment.Now()
+	at := monotime.Now()
 	maps.DeleteFunc(w.held, func(_ string, o timed) bool { return o.until <= at })
 	w.plans.Override(w.plans.Policy.Overrides.With(w.lawful()))
 	if w.ending != nil {
@@ -154,13 +155,14 @@ func (w *Watch) apply() {
 	})
 }
 
-// lawful returns the overrides that the policy's file could have: a client must not write itself a subject that is not limited.
+// lawful returns the overrides that the policy's file could contain. It ignores, for example, an allow of a claimed identity, which clients
+// choose themselves.
 func (w *Watch) lawful() map[string]policy.Override {
 	all := make(map[string]policy.Override, len(w.held))
 	var ignored []string
 	for subject, o := range w.held {
 		check := o.Override
-		check.Multiply = 1 // greater factors are bounded by what a limit may be
+		check.Multiply = 1 // other factors are valid; the limits bound them
 		if err := w.plans.Policy.CheckOverride(subject, check); err != nil && !o.Deny {
 			ignored = append(ignored, fmt.Sprintf("%q: %v", subject, err))
 			continue
@@ -171,7 +173,7 @@ func (w *Watch) lawful() map[string]policy.Override {
 	if text := strings.Join(ignored, "; "); text != w.ignored {
 		w.ignored = text
 		if text != "" {
-			slog.Warn("guard: overrides are ignored", "error", errors.New(text))
+			slog.Warn("guard: overrides ignored", "error", errors.New(text))
 		}
 	}
 	return all

@@ -1,2 +1,2 @@
-// Package plan turns a policy into what is asked about a request: rows, their constant parts packed once, and whose keys they are.
+// Package plan compiles a policy into rows and packed constants, and builds the calls of each request from them.
 package plan

@@ -2,16 +2,16 @@ package plan
 
 import "github.com/rlfunc/rlfunc/guard/policy"
 
-// Overrides are the exceptions for single subjects that hold now. Nil Overrides say nothing.
+// Overrides are the active exceptions for single subjects. Nil means none.
 type Overrides struct {
 	lookup   *policy.Lookup
-	multiply bool // some subject has more than once
+	multiply bool // some subject has a factor
 }
 
-// Overrides returns those that hold now: the policy's, or what Override gave last.
+// Overrides returns the active overrides.
 func (ps *Plans) Overrides() *Overrides { return ps.overrides.Load() }
 
-// Override replaces the overrides, from the next request on.
+// Override replaces the overrides from the next request on.
 func (ps *Plans) Override(o policy.Overrides) {
 	if len(o.Allow)+len(o.Deny)+len(o.Multiply) == 0 {
 		ps.overrides.Store(nil)
@@ -20,7 +20,7 @@ func (ps *Plans) Override(o policy.Overrides) {
 	ps.overrides.Store(&Overrides{lookup: o.Lookup(), multiply: len(o.Multiply) > 0})
 }
 
-// Decide returns whether the overrides decide a request: by a deny of any subject, which it returns, else by an allow of any.
+// Decide reports whether an override decides the request. A deny of any subject wins, and denied is that subject.
 func (o *Overrides) Decide(r *Request) (denied string, decided bool) {
 	if o == nil {
 		return "", false
@@ -40,7 +40,7 @@ func (o *Overrides) Decide(r *Request) (denied string, decided bool) {
 	return "", false
 }
 
-// Multiplied returns the subjects that have more than once, and how many times.
+// Multiplied returns the factors of subjects that have one.
 func (o *Overrides) Multiplied(subjects []string) map[string]int64 {
 	times := map[string]int64{}
 	if o == nil {

@@ -8,36 +8,34 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// packs are the constant parts of calls: each that occurs is made once. A client chooses which claimed identities its request has, so their
-// number is bounded.
-type packs struct {
+// A packCache holds the packed constants of calls. Clients choose which claimed identities their requests have, so it is bounded.
+type packCache struct {
 	limits   sync.Map // limitsKey to *Limits
 	accounts sync.Map // accountKey to *Account
-	made     atomic.Int64
+	count    atomic.Int64
 }
 
-const mostPacks = 1024
+const maxPacks = 1024
 
-func (ps *packs) keep(in *sync.Map, key, p any) {
-	if ps.made.Load() < mostPacks {
-		ps.made.Add(1)
+func (ps *packCache) store(in *sync.Map, key, p any) {
+	if ps.count.Load() < maxPacks {
+		ps.count.Add(1)
 		in.Store(key, p)
 	}
 }
 
-// A Share says who decides: Redis all of a limit, or this process its share of it.
+// A Share is the part of a limit that the decider enforces: all of it in Redis, a part in this process.
 type Share struct {
-	Here      bool
-	Processes int // that decide, as far as it is known
+	Local     bool
+	Processes int // number of processes that decide; 0 if unknown
 }
 
-// of is what may be taken of a limit: all of it, or the part that is configured for one process, or an even part if that is more; rounded down,
-// and at least 1.
-func (s Share) of(limit int64, configured float64) int64 {
-	if !s.Here || limit == 0 {
+// apply returns the enforced part of a limit: the configured share or an even part, whichever is larger. It rounds down, to at least 1.
+func (s Share) apply(limit int64, configured float64) int64 {
+	if !s.Local || limit == 0 {
 		return limit
 	}
 	if s.Processes > 0 {
@@ -47,41 +45,41 @@ func (s Share) of(limit int64, configured float64) int64 {
 }
 
 type limitsKey struct {
-	rows  RowSet
-	share Share
-	times string // how many times its limit each row has, a byte sequence; "" for once
+	rows    RowSet
+	share   Share
+	factors string // encoded factors of the rows; "" if all are 1
 }
 
-// Limits are some rows of a plan, as a call has them.
+// Limits are the rows of a plan that one call evaluates.
 type Limits struct {
 	Rows RowSet
 	Pack guard.LimitPack
 	Each []guard.Limit
 }
 
-// Limits returns rows of a plan.
-func (pl *Plan) Limits(w *Whom, rows RowSet, share Share) *Limits {
-	key := limitsKey{rows: rows, share: share, times: timesText(rows, w.Times)}
-	if p, ok := pl.packs.limits.Load(key); ok {
+// Limits returns some rows of the plan, from the cache if possible.
+func (pl *Plan) Limits(w *Resolved, rows RowSet, share Share) *Limits {
+	key := limitsKey{rows: rows, share: share, factors: encodeFactors(rows, w.Factors)}
+	if p, ok := pl.packCache.limits.Load(key); ok {
 		return p.(*Limits)
 	}
 	p := &Limits{Rows: rows}
 	for i := range rows.All() {
 		r := &pl.Rows[i]
 		limit := r.Limit
-		limit.Limit, limit.Burst = share.of(limit.Limit, r.share), share.of(limit.Burst, r.share)
-		if w.Times != nil && !limit.Global {
-			limit.Limit, limit.Burst = policy.MultiplyLimit(limit.Limit, w.Times[i]), policy.MultiplyLimit(limit.Burst, w.Times[i])
+		limit.Limit, limit.Burst = share.apply(limit.Limit, r.share), share.apply(limit.Burst, r.share)
+		if w.Factors != nil && !limit.Global {
+			limit.Limit, limit.Burst = wire.MultiplyLimit(limit.Limit, w.Factors[i]), wire.MultiplyLimit(limit.Burst, w.Factors[i])
 		}
 		p.Each = append(p.Each, limit)
 	}
 	p.Pack = guard.MustPackLimit(p.Each...)
-	pl.packs.keep(&pl.packs.limits, key, p)
+	pl.packCache.store(&pl.packCache.limits, key, p)
 	return p
 }
 
-// timesText is "" where every row has its limit once.
-func timesText(rows RowSet, times []int64) string {
+// encodeFactors returns the factors of the rows as a byte string; "" if all are 1.
+func encodeFactors(rows RowSet, times []int64) string {
 	if times == nil {
 		return ""
 	}
@@ -104,32 +102,32 @@ func timesText(rows RowSet, times []int64) string {
 }
 
 type accountKey struct {
-	share Share
-	times int64
+	share   Share
+	factors int64
 }
 
-// An Account is a plan's budgets, as a call has them.
+// An Account is the budgets of a plan as one call evaluates them.
 type Account struct {
-	Pack     guard.AdmitBudgetsPack
-	Each     []Budget
-	Settling []cost.SettleLimits // the same for the settlement
+	Pack         guard.AdmitBudgetsPack
+	Each         []Budget
+	SettleLimits []cost.SettleLimits // the same budgets for a settlement
 }
 
-// Account returns the budgets of a plan.
-func (pl *Plan) Account(w *Whom, share Share) *Account {
-	key := accountKey{share, w.Budgets}
-	if p, ok := pl.packs.accounts.Load(key); ok {
+// Account returns the plan's budgets, from the cache if possible.
+func (pl *Plan) Account(w *Resolved, share Share) *Account {
+	key := accountKey{share, w.BudgetFactor}
+	if p, ok := pl.packCache.accounts.Load(key); ok {
 		return p.(*Account)
 	}
 	p := new(Account)
 	var budgets []guard.AdmitBudgets
 	for _, b := range pl.budgets {
-		b.Budget = fcall.Micros(policy.MultiplyBudget(policy.Micros(share.of(int64(b.Budget), pl.share)), w.Budgets))
+		b.Budget = wire.MultiplyBudget(fcall.Micros(share.apply(int64(b.Budget), pl.share)), w.BudgetFactor)
 		p.Each = append(p.Each, b)
-		p.Settling = append(p.Settling, cost.SettleLimits{Budget: b.Budget, Window: b.Window})
+		p.SettleLimits = append(p.SettleLimits, cost.SettleLimits{Budget: b.Budget, Window: b.Window})
 		budgets = append(budgets, guard.AdmitBudgets{Budget: b.Budget, Window: b.Window})
 	}
 	p.Pack = guard.MustPackAdmitBudgets(budgets...)
-	pl.packs.keep(&pl.packs.accounts, key, p)
+	pl.packCache.store(&pl.packCache.accounts, key, p)
 	return p
 }

@@ -13,65 +13,66 @@ import (
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// Plans are a policy, ready for requests: by endpoint.
+// Plans is a compiled policy.
 type Plans struct {
-	Policy   *policy.Policy
-	Settling []cost.SettleLimits // the budgets that a settlement by name is held to: those of no plan are larger
+	Policy       *policy.Policy
+	SettleLimits []cost.SettleLimits // for a settlement by name: the largest budgets of any tier
 
-	client    whose
-	byName    map[string]*Plan
-	unions    sync.Map // of the plans of several endpoints, by their names
-	united    atomic.Int64
-	overrides *atomic.Pointer[Overrides] // that hold now; those of tiers are the same
-	tiers     map[string]func() *Plans   // of the policy's plans by name, each compiled for its first request
+	client     grouping
+	byName     map[string]*Plan
+	unions     sync.Map // plans of several endpoints, by their names
+	unionCount atomic.Int64
+	overrides  *atomic.Pointer[Overrides] // shared with the tiers
+	tiers      map[string]func() *Plans   // by the name of the policy's plan; compiled by their first request
 }
 
-// A Plan is what is asked about a request for one endpoint. Of its rows a call has those whose identities the request has.
+// A Plan is what an endpoint's requests are checked against. A call evaluates the rows whose identities the request has.
 type Plan struct {
 	Rows      []Row
 	Params    guard.AdmitParams // the constant part of a call
 	Estimate  fcall.Micros
-	Dedup     time.Duration // how long a receipt is known; 0 where there are none
-	Attempts  bool          // a request is an attempt
-	Counting  bool          // some limit counts some responses only
-	Unbounded bool          // a request that nothing counts passes
+	Dedup     time.Duration // how long a receipt is known; 0 if the endpoint has none
+	Attempts  bool          // each request is an attempt
+	Counting  bool          // some limit counts only some responses
+	Unbounded bool          // a request that no limit counts may pass
 
 	OnCost, OnAbuse, OnChallenge policy.OnFailure
 
 	endpoint  *policy.Endpoint
-	repeats   *int64 // of a receipt, that pass
-	account   *whose // of the budgets; nil where a request charges none
-	attempts  *whose // nil where a request is no attempt
-	challenge *whose // nil where none is looked at
+	repeats   *int64    // how often a receipt may repeat
+	account   *grouping // of the budgets; nil without budgets
+	attempts  *grouping // nil if requests are not attempts
+	challenge *grouping // nil without challenges
 	budgets   []Budget
-	share     float64 // of the budgets, where they are decided here
+	share     float64 // this process's share of the budgets
 
-	packs packs
+	packCache packCache
 }
 
 // A Row is a limit of the policy.
 type Row struct {
 	Limit     guard.Limit
 	Name      string // in the policy
-	Endpoint  string // whose limit it is; "" for the policy's own
+	Endpoint  string // the endpoint that has the limit; "" for a limit of the whole policy
 	Kind      policy.Kind
 	OnFailure policy.OnFailure
-	Count     *policy.Responses // that it counts; nil for all
+	Count     *policy.Responses // the responses that it counts; nil for all
 
-	whose whose
-	share float64
+	grouping grouping
+	share    float64
 }
 
-// A Budget is one of the policy's.
+// A Budget is a budget of the policy.
 type Budget struct {
 	Name   string
 	Budget fcall.Micros
 	Window time.Duration
 }
 
-// Compile makes the plans of a policy that was checked and completed.
+// Compile compiles a policy that was checked and completed.
 func Compile(p *policy.Policy) *Plans {
 	ps := compileTier(p)
 	ps.overrides = new(atomic.Pointer[Overrides])
@@ -83,7 +84,7 @@ func Compile(p *policy.Policy) *Plans {
 	for name, differs := range p.Plans.Named {
 		if p.Cost != nil {
 			for i, b := range p.Cost.Budgets {
-				ps.Settling[i].Budget = max(ps.Settling[i].Budget, fcall.Micros(differs.Budgets[b.Name]))
+				ps.SettleLimits[i].Budget = max(ps.SettleLimits[i].Budget, fcall.Micros(differs.Budgets[b.Name]))
 			}
 		}
 		ps.tiers[name] = sync.OnceValue(func() *Plans {
@@ -95,20 +96,20 @@ func Compile(p *policy.Policy) *Plans {
 	return ps
 }
 
-// For returns what requests with these subjects are held to: by the limits of the policy's plan that one of them names, or by these.
-func (ps *Plans) For(subjects []string) *Plans {
+// ForSubjects returns the tier that one of the subjects has, or the policy's own limits.
+func (ps *Plans) ForSubjects(subjects []string) *Plans {
 	if name := ps.Policy.Plan(subjects); name != "" {
 		return ps.tiers[name]()
 	}
 	return ps
 }
 
-// compileTier makes the plans of one set of limits.
+// compileTier compiles one set of limits.
 func compileTier(p *policy.Policy) *Plans {
-	ps := &Plans{Policy: p, client: whoseOf(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Plan, len(p.Endpoints))}
+	ps := &Plans{Policy: p, client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Plan, len(p.Endpoints))}
 	if p.Cost != nil {
 		for _, b := range p.Cost.Budgets {
-			ps.Settling = append(ps.Settling, cost.SettleLimits{Budget: fcall.Micros(b.Budget), Window: b.Window})
+			ps.SettleLimits = append(ps.SettleLimits, cost.SettleLimits{Budget: fcall.Micros(b.Budget), Window: b.Window})
 		}
 	}
 	for i := range p.Endpoints {
@@ -117,10 +118,10 @@ func compileTier(p *policy.Policy) *Plans {
 	return ps
 }
 
-// compile makes the plan of an endpoint, or of several that a request is held to together.
+// compile compiles one endpoint, or several whose limits apply together.
 func compile(p *policy.Policy, endpoints ...*policy.Endpoint) *Plan {
 	pl := &Plan{endpoint: endpoints[0], Unbounded: true}
-	// Limits of one subject stand together, and global ones last: a refusal of the client's own names the reason.
+	// Limits of one subject stand together, and global limits last, so that a refusal names the client's own limit first.
 	for _, global := range []bool{false, true} {
 		for i := range p.Limits {
 			pl.add(p, "", &p.Limits[i], global)
@@ -139,7 +140,7 @@ func compile(p *policy.Policy, endpoints ...*policy.Endpoint) *Plan {
 		pl.addCost(p, e)
 		pl.addAbuse(p, e)
 		if c := e.Challenge; c != nil {
-			pl.challenge = new(whoseOf(p, c.By, ""))
+			pl.challenge = new(newGrouping(p, c.By, ""))
 			pl.Params.ChallengeRequired = pl.Params.ChallengeRequired || c.Required
 			pl.OnChallenge = c.OnFailure
 		}
@@ -148,19 +149,19 @@ func compile(p *policy.Policy, endpoints ...*policy.Endpoint) *Plan {
 	return pl
 }
 
-// add adds a limit, if it is global as wanted.
+// add adds a limit if it matches global.
 func (pl *Plan) add(p *policy.Policy, endpoint string, l *policy.Limit, global bool) {
 	if l.By.Global() != global {
 		return
 	}
-	wire := policy.WireName(endpoint, l.Name)
+	limitName := wire.LimitName(endpoint, l.Name)
 	r := Row{
 		Limit: guard.Limit{
-			Name: wire, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
+			Name: limitName, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
 			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
 		},
 		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count,
-		whose: whoseOf(p, l.By, wire), share: l.Share,
+		grouping: newGrouping(p, l.By, limitName), share: l.Share,
 	}
 	pl.Counting = pl.Counting || l.Count != nil
 	if l.Shadow {
@@ -174,7 +175,7 @@ func (pl *Plan) addCost(p *policy.Policy, e *policy.Endpoint) {
 	if c == nil || e.Cost == nil {
 		return
 	}
-	pl.account, pl.OnCost, pl.share = new(whoseOf(p, c.By, "")), c.OnFailure, p.Share
+	pl.account, pl.OnCost, pl.share = new(newGrouping(p, c.By, "")), c.OnFailure, p.Share
 	pl.Params.Hold, pl.Params.Penalty = c.Hold, c.Penalty
 	pl.Estimate = max(pl.Estimate, fcall.Micros(e.Cost.Estimate))
 	pl.budgets = nil
@@ -188,12 +189,12 @@ func (pl *Plan) addAbuse(p *policy.Policy, e *policy.Endpoint) {
 	if a == nil {
 		return
 	}
-	pl.OnAbuse = a.OnFailure // of blocks, too
+	pl.OnAbuse = a.OnFailure // also applies to blocks
 	if e.Abuse == "" {
 		return
 	}
 	counted := pl.attempts != nil
-	pl.attempts = new(whoseOf(p, a.By, ""))
+	pl.attempts = new(newGrouping(p, a.By, ""))
 	var tiers []guard.AdmitTiers
 	for _, t := range a.Tiers {
 		tiers = append(tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
@@ -207,7 +208,7 @@ func (pl *Plan) addAbuse(p *policy.Policy, e *policy.Endpoint) {
 	pl.Params.CountRefused = e.Abuse == policy.CountRefused && (pl.Params.CountRefused || !counted)
 }
 
-// NeedsLocal reports whether something is decided in this process while Redis does not answer.
+// NeedsLocal reports whether any failure mode is local.
 func (ps *Plans) NeedsLocal() bool {
 	for _, pl := range ps.byName {
 		local := func(r Row) bool { return r.OnFailure == policy.Local }
@@ -218,11 +219,11 @@ func (ps *Plans) NeedsLocal() bool {
 	return false
 }
 
-// mostUnions is how many plans of several endpoints are kept. A client chooses which occur.
-const mostUnions = 256
+// maxUnions bounds the plans of several endpoints, because clients choose which combinations occur.
+const maxUnions = 256
 
-// Of returns what is asked about a request.
-func (ps *Plans) Of(r *Request) (*Plan, error) {
+// PlanFor returns the plan for a request.
+func (ps *Plans) PlanFor(r *Request) (*Plan, error) {
 	pl, err := ps.named(r.Endpoint)
 	if err != nil || len(r.OtherEndpoints) == 0 {
 		return pl, err
@@ -242,10 +243,10 @@ func (ps *Plans) Of(r *Request) (*Plan, error) {
 		}
 	}
 	pl = compile(ps.Policy, endpoints...)
-	if len(pl.Rows) > mostRows {
-		return nil, wrong("OtherEndpoints", fmt.Sprintf("have at most %d limits together", mostRows), strconv.Itoa(len(pl.Rows)))
+	if len(pl.Rows) > maxRows {
+		return nil, argumentError("OtherEndpoints", fmt.Sprintf("have at most %d limits together", maxRows), strconv.Itoa(len(pl.Rows)))
 	}
-	if ps.united.Add(1) <= mostUnions {
+	if ps.unionCount.Add(1) <= maxUnions {
 		ps.unions.Store(key, pl)
 	}
 	return pl, nil

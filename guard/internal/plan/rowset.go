@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// A RowSet is some of a plan's rows, by their places.
+// A RowSet is a set of rows of a plan, by index.
 type RowSet uint32
 
-// Has reports whether a row is one of them.
+// Has reports whether the set contains row i.
 func (s RowSet) Has(i int) bool { return s>>i&1 == 1 }
 
-// Place is where a row of the set stands among its rows.
-func (s RowSet) Place(i int) int { return bits.OnesCount64(uint64(s) & (1<<i - 1)) }
+// Rank returns the number of rows of the set before row i.
+func (s RowSet) Rank(i int) int { return bits.OnesCount64(uint64(s) & (1<<i - 1)) }
 
-// All yields the rows in their order.
+// All yields the rows in order.
 func (s RowSet) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for left := uint32(s); left != 0; left &= left - 1 {
@@ -25,10 +25,10 @@ func (s RowSet) All() iter.Seq[int] {
 	}
 }
 
-// cut parts the first n rows from the rest.
-func (s RowSet) cut(n int) (first, rest RowSet) {
+// split separates the first n rows from the overflow.
+func (s RowSet) split(n int) (first, overflow RowSet) {
 	for i := range s.All() {
-		if first.Place(32) == n {
+		if first.Rank(32) == n {
 			return first, s &^ first
 		}
 		first |= 1 << i

@@ -10,9 +10,9 @@ import (
 
 const commonTime = "02/Jan/2006:15:04:05 -0700"
 
-var errCommon = errors.New(`is no common or combined log line: ADDRESS - USER [TIME] "REQUEST" STATUS`)
+var errCommon = errors.New(`must be a common or combined log line: ADDRESS - USER [TIME] "REQUEST" STATUS`)
 
-// commonParser reads `ADDRESS IDENT USER [TIME] "REQUEST" STATUS BYTES ...`. It remembers the last time, as many lines have the same.
+// commonParser reads `ADDRESS IDENT USER [TIME] "REQUEST" STATUS BYTES ...`. It caches the last time, which many lines share.
 type commonParser struct {
 	text string
 	time time.Time
@@ -51,13 +51,13 @@ func (p *commonParser) parse(text string, l *Line) error {
 	}
 	n, err := strconv.Atoi(status)
 	if err != nil || n < 0 || n > 999 {
-		return errors.New("the status is no number")
+		return errStatus
 	}
 	l.Status = n
 	return nil
 }
 
-// setClient reads `ADDRESS IDENT USER`; a user may hold blanks, and a virtual host may stand in front.
+// setClient reads `ADDRESS IDENT USER`. A user may contain spaces, and a virtual host may come first.
 func (l *Line) setClient(head string) error {
 	addr, rest, ok := strings.Cut(head, " ")
 	if !ok {
@@ -86,7 +86,7 @@ func parseCommonTime(text string) (time.Time, error) {
 	return checkTime(t)
 }
 
-// quoteEnd finds the quote that ends a text; a backslash hides one.
+// quoteEnd returns the index of the closing quote, or -1. A backslash escapes a quote.
 func quoteEnd(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -99,7 +99,7 @@ func quoteEnd(s string) int {
 	return -1
 }
 
-// unescape reads \" and \\ as Apache writes them, and \x22 as both do.
+// unescape decodes \" and \\ of Apache, and \x22 of Apache and nginx.
 func unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s

@@ -1,6 +1,16 @@
-// Package accesslog reads access logs, line by line: Apache's and nginx's common and combined formats, and JSON lines as
-// nginx, Caddy, Traefik and services write them.
+// Package accesslog reads the requests of access logs: the common and combined formats of Apache and nginx, and JSON lines of
+// nginx, Caddy, Traefik and services.
 //
-// A [Reader] unpacks gzip and tells the format by itself. A line that it can not read is a [Bad] one, with its number and why;
-// it ends nothing.
+//	r, err := accesslog.NewReader(file, accesslog.Options{})
+//	...
+//	for {
+//		block, err := r.Next()
+//		if err == io.EOF {
+//			break
+//		}
+//		...
+//	}
+//
+// A [Reader] detects the format and decompresses gzip. It returns an invalid line as a [Bad] with its number and the reason, and
+// continues. [ParseFields] maps the fields of other JSON logs.
 package accesslog

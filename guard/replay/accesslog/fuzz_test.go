@@ -9,22 +9,22 @@ import (
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
-// FuzzCommon and FuzzJSON hold every line to what a Line promises, whatever stands in a log.
+// FuzzCommon and FuzzJSON check that every line of any log is a valid Line or a Bad.
 func FuzzCommon(f *testing.F) {
 	f.Add(plain)
 	f.Add(`a b 2001:db8::1 - \x2 [01/Mar/2026:12:00:00 +0000] "GET http://x?y \" HTTP/1.1" 200`)
-	f.Fuzz(func(t *testing.T, text string) { hold(t, text, accesslog.Common) })
+	f.Fuzz(func(t *testing.T, text string) { checkLines(t, text, accesslog.Common) })
 }
 
 func FuzzJSON(f *testing.F) {
 	f.Add(`{"ts":1772366400.25,"request":{"remote_ip":"192.0.2.1:1","method":"POST","uri":"/a"},"user_id":1,"status":201}`)
 	f.Add(`{"time":"2026-03-01 12:00:00","ip":"[::1]:2","request":"GET / HTTP/1.1"}`)
-	f.Fuzz(func(t *testing.T, text string) { hold(t, text, accesslog.JSON) })
+	f.Fuzz(func(t *testing.T, text string) { checkLines(t, text, accesslog.JSON) })
 }
 
-func hold(t *testing.T, text string, format accesslog.Format) {
+func checkLines(t *testing.T, text string, format accesslog.Format) {
 	if strings.HasPrefix(text, "\x1f\x8b") {
-		return // packed
+		return // gzip
 	}
 	r, err := accesslog.NewReader(strings.NewReader(text), accesslog.Options{Format: format})
 	if err != nil {

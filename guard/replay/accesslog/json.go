@@ -22,11 +22,11 @@ const (
 	fieldUser   = "user"
 	fieldStatus = "status"
 	fieldID     = "id"
-	// fieldRequest is `GET /path HTTP/1.1`, where method and path are not told apart.
+	// fieldRequest holds method and path: `GET /path HTTP/1.1`.
 	fieldRequest = "request"
 )
 
-// known are the names under which servers log each field, the ones that leave no doubt first.
+// known holds the names that servers use for each field, the least ambiguous first.
 var known = map[string][]string{
 	fieldTime:    {"time_iso8601", "time_local", "StartUTC", "@timestamp", "ts", "timestamp", "msec", "datetime", "time"},
 	fieldIP:      {"request.client_ip", "client_ip", "request.remote_ip", "remote_ip", "remote_addr", "ClientHost", "request.remote_addr", "ip", "addr", "client"},
@@ -38,7 +38,7 @@ var known = map[string][]string{
 	fieldID:      nil,
 }
 
-// ParseFields reads `time=ts,ip=remote_ip`: under which names a JSON line holds what. A dot leads into an object, or an array:
+// ParseFields parses names for Options.Fields, such as `time=ts,ip=remote_ip`. A dot selects from an object or an array:
 // request.headers.X-Api-Key.0.
 func ParseFields(text string) (map[string]string, error) {
 	if text == "" {
@@ -48,10 +48,10 @@ func ParseFields(text string) (map[string]string, error) {
 	for pair := range strings.SplitSeq(text, ",") {
 		field, name, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		if _, is := known[field]; !is {
-			return nil, fmt.Errorf("field %q: must be one of %s", field, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return nil, fmt.Errorf("unknown field %q: must be one of %s", field, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		if !ok || name == "" {
-			return nil, fmt.Errorf("field %s: must be given as %s=NAME", field, field)
+			return nil, fmt.Errorf("field %s has no name: write %s=NAME", field, field)
 		}
 		fields[field] = name
 	}
@@ -62,7 +62,7 @@ type jsonParser struct {
 	time, ip, method, path, request, user, status, id names
 }
 
-// names are the ways to a field; the one that led there last is tried first.
+// names holds the paths of a field. The last one found is tried first.
 type names struct {
 	paths []string
 	last  int
@@ -93,7 +93,7 @@ func gjsonPath(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// in finds a field that is text or a number.
+// in returns a field that is text or a number.
 func (n *names) in(text string) gjson.Result {
 	if n.last < len(n.paths) {
 		if r := gjson.Get(text, n.paths[n.last]); r.Type == gjson.String || r.Type == gjson.Number {
@@ -114,7 +114,7 @@ func (n *names) in(text string) gjson.Result {
 
 func (p *jsonParser) parse(text string, l *Line) error {
 	if !strings.HasPrefix(text, "{") || !gjson.Valid(text) {
-		return errors.New("is no JSON object")
+		return errors.New("must be a JSON object")
 	}
 	t, err := jsonTime(p.time.in(text))
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *jsonParser) parse(text string, l *Line) error {
 	}
 	l.Time = t
 	if l.Addr = withoutPort(p.ip.in(text).Str); l.Addr == "" {
-		return errors.New("has no client address; name its field")
+		return errors.New("has no client address: name its field")
 	}
 	if err := p.setRequest(text, l); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (p *jsonParser) parse(text string, l *Line) error {
 	if status := p.status.in(text); status.Exists() {
 		n := status.Int()
 		if n < 0 || n > 999 {
-			return errors.New("the status is no number")
+			return errStatus
 		}
 		l.Status = int(n)
 	}
@@ -147,7 +147,7 @@ func (p *jsonParser) setRequest(text string, l *Line) error {
 	return l.setRequest(p.request.in(text).Str)
 }
 
-// jsonTime reads RFC 3339, a common log's time, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+// jsonTime reads RFC 3339, the time format of common logs, or seconds, milliseconds, microseconds or nanoseconds since 1970.
 func jsonTime(r gjson.Result) (time.Time, error) {
 	if !r.Exists() {
 		return time.Time{}, errNoTime
@@ -166,7 +166,7 @@ func jsonTime(r gjson.Result) (time.Time, error) {
 	return unixTime(r.Str)
 }
 
-// unixTime tells the unit by the size: a number of seconds has ten digits until 2286.
+// unixTime derives the unit from the size: seconds have ten digits until 2286.
 func unixTime(text string) (time.Time, error) {
 	if whole, frac, _ := strings.Cut(text, "."); len(whole) == 10 && len(frac) <= 9 {
 		s, err := strconv.ParseUint(whole, 10, 63)

@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// A Line is a request as a log tells it. Its texts are the log's, of any bytes, and share memory with the lines around it.
+// A Line is a request of a log. Its texts may have any bytes, and share memory with other lines.
 type Line struct {
-	Number int64     // in the log, from 1
-	Time   time.Time // to the microsecond at most
-	Addr   string    // the client's address as it stands there, without a port
-	Method string    // GET
-	Path   string    // the request's target with its query: /v1/chat?lang=en
-	User   string    // who has logged in, or an API key; "" where the log has none
-	ID     string    // the request's own ID; only where Options.Fields names it
-	Status int       // 200; 0 where the log has none
+	Number int64     // line number, from 1
+	Time   time.Time // truncated to microseconds
+	Addr   string    // the client's address as in the log, without a port
+	Method string    // such as GET
+	Path   string    // request target with its query, such as /v1/chat?lang=en
+	User   string    // authenticated user or API key; "" without one
+	ID     string    // the request's own ID; "" unless Options.Fields names it
+	Status int       // such as 200; 0 without one
 }
 
-// A Bad line is one that can not be read.
+// A Bad is an invalid line.
 type Bad struct {
-	Number int64  `json:"line"` // in the log, from 1
+	Number int64  `json:"line"` // line number, from 1
 	Why    string `json:"why"`
 }
 
 func (b Bad) String() string { return fmt.Sprintf("line %d: %s", b.Number, b.Why) }
 
-// A Format is how the lines of a log are written.
+// A Format is the format of a log's lines.
 type Format string
 
 // The formats.
 const (
-	Auto   Format = "auto"   // told from the first lines
-	Common Format = "common" // Apache's and nginx's common and combined, with anything behind; also behind a virtual host
-	JSON   Format = "json"   // one object a line
+	Auto   Format = "auto"   // detected from the first lines
+	Common Format = "common" // common or combined, with any text after it, and optionally after a virtual host
+	JSON   Format = "json"   // one object per line
 )
 
-// ParseFormat reads a format's name; combined is read as common is.
+// ParseFormat parses the name of a format. It accepts combined as another name of common.
 func ParseFormat(name string) (Format, error) {
 	switch name {
 	case "", string(Auto):
@@ -47,17 +47,18 @@ func ParseFormat(name string) (Format, error) {
 	case string(JSON):
 		return JSON, nil
 	}
-	return "", fmt.Errorf("format %q: must be auto, common, combined or json", name)
+	return "", fmt.Errorf("format must be auto, common, combined or json, got %q", name)
 }
 
 var (
 	errNoTime    = errors.New("has no time")
 	errNoRequest = errors.New(`has no request, METHOD PATH`)
-	errTime      = errors.New("the time can not be read")
-	errFar       = errors.New("the time is not between 1970 and 2200")
+	errTime      = errors.New("has no valid time")
+	errFar       = errors.New("the time must be between 1970 and 2200")
+	errStatus    = errors.New("the status must be 0 to 999")
 )
 
-// What the engine can count in microseconds, with room to spare.
+// Times that the engine can count in microseconds.
 var firstTime, lastTime = time.Unix(0, 0), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func checkTime(t time.Time) (time.Time, error) {
@@ -79,7 +80,7 @@ func (l *Line) setRequest(request string) error {
 	return l.setTarget(method, rest)
 }
 
-// setTarget keeps what a server routes by: of an absolute URL the path.
+// setTarget sets method and path; of an absolute URL it keeps the path.
 func (l *Line) setTarget(method, target string) error {
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
 		_, target, _ = strings.Cut(target, "://")
@@ -96,7 +97,7 @@ func (l *Line) setTarget(method, target string) error {
 	return nil
 }
 
-// isToken tells a method from what a scanner or a TLS client left in the log.
+// isToken reports whether s may be a method, unlike the bytes of scanners and TLS clients.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -107,7 +108,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// withoutPort takes the port from an address: 192.0.2.1:443, [2001:db8::1]:443.
+// withoutPort returns an address without its port: 192.0.2.1:443, [2001:db8::1]:443.
 func withoutPort(addr string) string {
 	if strings.HasPrefix(addr, "[") {
 		if i := strings.IndexByte(addr, ']'); i > 0 {
@@ -121,7 +122,7 @@ func withoutPort(addr string) string {
 	return addr
 }
 
-// given is a text, or nothing where a dash stands for it.
+// given returns text, or "" for a dash.
 func given(text string) string {
 	if text == "-" {
 		return ""

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Options of a Reader; the zero value is useful.
+// Options configure a Reader. The zero value detects the format.
 type Options struct {
-	// Format of the lines. Defaults to Auto.
+	// Format is the format of the lines. Defaults to Auto.
 	Format Format
-	// Fields are the names under which JSON lines hold time, ip, method, path, request, user, status and id; see ParseFields.
-	// Defaults to those that nginx, Caddy, Traefik and zerolog use; id has no default.
+	// Fields holds the names of time, ip, method, path, request, user, status and id in JSON lines; see ParseFields. Defaults to
+	// the names of nginx, Caddy, Traefik and zerolog, without a name for id.
 	Fields map[string]string
 }
 
@@ -25,25 +25,25 @@ const (
 	sampleBytes = 64 << 10
 )
 
-// A Reader reads a log in blocks of some thousand lines. Not safe for concurrent use.
+// A Reader reads a log in blocks of some thousand lines. It is not safe for concurrent use.
 type Reader struct {
 	in     *bufio.Reader
 	format Format
 	parse  func(text string, l *Line) error
 	number int64
-	block  []byte // read, and the beginning of a line at its end not cut off yet
-	lines  int    // of the last block, to make the next one as large at once
-	long   bool   // within a line that is too long
+	block  []byte // unparsed bytes
+	lines  int    // number of lines in the last block, to size the next one
+	long   bool   // inside a line that is too long
 	ended  error
 }
 
-// NewReader begins to read a log, plain or packed with gzip, and tells its format.
+// NewReader returns a Reader of a log, plain or compressed with gzip. It reads the first lines to detect the format.
 func NewReader(in io.Reader, o Options) (*Reader, error) {
 	r := &Reader{in: bufio.NewReaderSize(in, sampleBytes)}
 	if magic, _ := r.in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(r.in)
 		if err != nil {
-			return nil, fmt.Errorf("unpack: %w", err)
+			return nil, fmt.Errorf("decompress log: %w", err)
 		}
 		r.in = bufio.NewReaderSize(unpacked, sampleBytes)
 	}
@@ -64,12 +64,12 @@ func NewReader(in io.Reader, o Options) (*Reader, error) {
 	case JSON:
 		r.parse = newJSONParser(o.Fields).parse
 	default:
-		return nil, fmt.Errorf("format %q: must be auto, common or json", o.Format)
+		return nil, fmt.Errorf("format must be auto, common or json, got %q", o.Format)
 	}
 	return r, nil
 }
 
-// detect goes by what most of the lines begin with.
+// detect returns JSON if most lines begin with a brace.
 func detect(sample string) Format {
 	objects, lines := 0, 0
 	for line := range strings.Lines(sample) {
@@ -87,17 +87,17 @@ func detect(sample string) Format {
 	return Common
 }
 
-// Format returns the format that the lines are read as.
+// Format returns the format of the lines, never Auto.
 func (r *Reader) Format() Format { return r.format }
 
 // A Block is a part of a log.
 type Block struct {
 	Lines []Line
 	Bad   []Bad
-	Bytes int64 // of the log, unpacked
+	Bytes int64 // of the uncompressed log
 }
 
-// Next reads the next lines, at least one but at the end, where the error is io.EOF. Blank lines are passed over.
+// Next returns the next lines, at least one, without blank ones. At the end it returns io.EOF.
 func (r *Reader) Next() (*Block, error) {
 	for {
 		text, err := r.fill()
@@ -118,7 +118,7 @@ func (r *Reader) Next() (*Block, error) {
 func (r *Reader) read(line string, b *Block) {
 	ends := strings.HasSuffix(line, "\n")
 	switch {
-	case r.long: // the rest of a line that has been told already
+	case r.long: // the rest of a line that is already in Bad
 		r.long = !ends
 		return
 	case len(line) > longestLine:
@@ -140,7 +140,8 @@ func (r *Reader) read(line string, b *Block) {
 	b.Lines = append(b.Lines, l)
 }
 
-// fill reads whole lines, or a part of one that is too long, or what is left at the end.
+// fill reads whole lines, a part of a line that is too long, or the rest of the log.
+
 func (r *Reader) fill() (string, error) {
 	for r.ended == nil {
 		had := len(r.block)

@@ -1,10 +1,12 @@
-// Package prometheus serves a guard's metrics to Prometheus.
+// Package prometheus serves the metrics of a guard to Prometheus.
 //
 //	metrics, err := prometheus.New()
-//	told, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider()})
+//	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider()})
+//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}})
 //	mux.Handle("GET /metrics", metrics)
 //
-// A service that has a meter provider of its own gives that to telemetry.New and does not need this package.
+// It links the OpenTelemetry SDK and the Prometheus client. A service with its own meter provider passes that to telemetry.New
+// and does not need this package. docs/telemetry.md lists the metrics.
 package prometheus
 
 import (
@@ -19,14 +21,14 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// Metrics are what a provider's instruments have counted, as a page for Prometheus. It is safe for concurrent use.
+// Metrics is a meter provider with a page for Prometheus. It is safe for concurrent use.
 type Metrics struct {
 	provider *sdk.MeterProvider
 	registry *prometheus.Registry
 	page     http.Handler
 }
 
-// New returns Metrics with a registry of their own: what else the process registers is not on the page.
+// New returns Metrics with a registry of its own: the page has no metrics from other registries.
 func New() (*Metrics, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
@@ -34,21 +36,21 @@ func New() (*Metrics, error) {
 		return nil, fmt.Errorf("new prometheus metrics: %w", err)
 	}
 	return &Metrics{
-		// The policy bounds the series; the SDK's own bound of 2000 would fold a large policy's endpoints into one.
+		// The policy bounds the series. The SDK's own limit of 2000 would merge the endpoints of a large policy.
 		provider: sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithCardinalityLimit(0)),
 		registry: registry,
 		page:     promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	}, nil
 }
 
-// MeterProvider makes the instruments that are served.
+// MeterProvider returns the provider for telemetry.Options.
 func (m *Metrics) MeterProvider() metric.MeterProvider { return m.provider }
 
-// Gatherer gives the metrics to a page that has others besides, by prometheus.Gatherers.
+// Gatherer returns the metrics for prometheus.Gatherers, to serve them with others on one page.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 
-// ServeHTTP answers with the page, in the form that the client asks for.
+// ServeHTTP writes the page in the format that the client accepts.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.page.ServeHTTP(w, r) }
 
-// Close ends the provider; what is counted later is lost.
+// Close shuts down the provider; later measurements are lost.
 func (m *Metrics) Close(ctx context.Context) error { return m.provider.Shutdown(ctx) }

@@ -1,0 +1,66 @@
+package guard
+
+import (
+	"slices"
+
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/internal/refusals"
+)
+
+// blockScope is the scope of cached blocks, which hold for all plans.
+var blockScope = new(plan.Plan)
+
+func ownKey(pl *plan.Plan, w *plan.Resolved, r *Request) refusals.Key {
+	return refusals.Key{Scope: pl, Subject: w.OwnSubjects(pl), Weight: r.Weight, Estimate: r.Estimate, Factors: w.FactorKey()}
+}
+
+func blockKey(subject string) refusals.Key { return refusals.Key{Scope: blockScope, Subject: subject} }
+
+func globalKey(row *plan.Row, r *Request) refusals.Key {
+	return refusals.Key{Scope: row, Weight: r.Weight}
+}
+
+func receiptKey(pl *plan.Plan, w *plan.Resolved, r *Request) refusals.Key {
+	return refusals.Key{Scope: pl, Subject: w.Client, Receipt: r.Receipt}
+}
+
+// cachedRefusal fills in a cached refusal: of the request's subjects, of a block, or of a global limit. It finds none for a receipt that this
+// process admitted, because Redis may admit it again.
+func (g *Guard) cachedRefusal(d *Decision, pl *plan.Plan, w *plan.Resolved, r *Request, at monotime.Time) bool {
+	if g.refusals.Empty(at) || r.Receipt != "" && g.refusals.HasReceipt(receiptKey(pl, w, r)) {
+		return false
+	}
+	if !pl.Attempts && g.fillFromCache(d, ownKey(pl, w, r), at) {
+		return true
+	}
+	for _, s := range r.Subjects {
+		if g.fillFromCache(d, blockKey(s), at) {
+			return true
+		}
+	}
+	if pl.Attempts {
+		return false
+	}
+	for i := range w.Rows.All() {
+		if row := &pl.Rows[i]; row.Limit.Global && g.fillFromCache(d, globalKey(row, r), at) {
+			return true
+		}
+	}
+	return false
+}
+
+// fillFromCache fills in the refusal that is cached under a key.
+func (g *Guard) fillFromCache(d *Decision, key refusals.Key, at monotime.Time) bool {
+	kept, age, ok := g.refusals.Find(key, at)
+	if !ok {
+		return false
+	}
+	endpoint, subject := d.Endpoint, d.Subject
+	*d = *kept
+	d.Limits, d.Budgets = slices.Clone(kept.Limits), slices.Clone(kept.Budgets)
+	d.Endpoint, d.Subject = endpoint, subject
+	d.Cached, d.Age = true, age
+	d.RetryAfter -= age
+	return true
+}

@@ -1,0 +1,169 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// spoil edits every exported field of a decision.
+func spoil(d *guard.Decision) {
+	for i := range d.Limits {
+		d.Limits[i] = guard.LimitState{Name: "spoilt"}
+	}
+	for i := range d.Budgets {
+		d.Budgets[i] = guard.BudgetState{Name: "spoilt"}
+	}
+	d.Allowed, d.Reason, d.RetryAfter, d.Subject = !d.Allowed, "spoilt", 0, "spoilt"
+}
+
+func refusing() *policy.Policy {
+	p := budgeted()
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 1, Window: time.Minute}}
+	p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, byAll(policy.Limit{Name: "all", Limit: 10, Window: time.Minute})...)
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "scarce", Limits: byAll(policy.Limit{Name: "all", Limit: 1, Window: time.Minute})})
+	return p
+}
+
+func TestDecide_hooksGetCopies(t *testing.T) {
+	for _, endpoint := range []string{"chat", "scarce"} {
+		rdb, _ := inProcess(t)
+		g := newGuard(t, rdb, refusing(), guard.Options{Hooks: []guard.Hooks{{
+			Deciding: func(ctx context.Context, r *guard.Request) context.Context {
+				r.Subjects, r.Endpoint = []string{"spoilt"}, "spoilt"
+				return ctx
+			},
+			Decided: func(_ context.Context, e guard.Event) { spoil(e.Decision) },
+		}}})
+		wantUnspoilt(t, g, endpoint, func(*guard.Decision) {})
+	}
+}
+
+func TestDecide_callerEditsDoNotReachTheCache(t *testing.T) {
+	for _, endpoint := range []string{"chat", "scarce"} {
+		rdb, _ := inProcess(t)
+		wantUnspoilt(t, newGuard(t, rdb, refusing(), guard.Options{}), endpoint, spoil)
+	}
+}
+
+// wantUnspoilt wants the same refusal three times: from Redis, then from the cache.
+func wantUnspoilt(t *testing.T, g *guard.Guard, endpoint string, edit func(*guard.Decision)) {
+	t.Helper()
+	r := guard.Request{Endpoint: endpoint, Subjects: []string{"ip=ada"}}
+	if d := decide(t, g, r); !d.Allowed {
+		t.Fatalf("%s: the first: %+v", endpoint, d)
+	}
+	var first *guard.Decision
+	for i := range 3 {
+		d := decide(t, g, r)
+		if i == 0 {
+			first = d.Clone()
+		}
+		if endpoint == "chat" && len(d.Limits) != 2 || len(d.Limits) == 0 || d.Cached != (i > 0) {
+			t.Fatalf("%s: refusal %d: %+v", endpoint, i+1, d)
+		}
+		if diff := cmp.Diff(first, d, cmpopts.IgnoreUnexported(guard.Decision{}), cmpopts.IgnoreFields(guard.Decision{}, "Cached", "Age", "RetryAfter")); diff != "" {
+			t.Errorf("%s: refusal %d (-want +got):\n%s", endpoint, i+1, diff)
+		}
+		edit(d)
+	}
+}
+
+func TestDecide_refundInvalidatesCachedRefusal(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, g *guard.Guard, d *guard.Decision) error{
+		"settled":   func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 1) },
+		"cancelled": func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Cancel(t.Context()) },
+		"settled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			return g.Settle(t.Context(), "ip=ada", d.Detach(), 1)
+		},
+		"cancelled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
+			return g.Cancel(t.Context(), "ip=ada", d.Detach())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			g := newGuard(t, rdb, budgeted(), guard.Options{})
+			r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Estimate: 600_000}
+			held := decide(t, g, r)
+			decide(t, g, r)
+			if d := decide(t, g, r); d.Allowed || !d.Cached {
+				t.Fatalf("not cached: %+v", d)
+			}
+			if err := end(t, g, held); err != nil {
+				t.Fatal(err)
+			}
+			if d := decide(t, g, r); !d.Allowed {
+				t.Errorf("refused after a refund: %+v", d)
+			}
+		})
+	}
+}
+
+// A cancelled request is refunded, which invalidates the refusals cached meanwhile.
+func TestDecide_lateRefundInvalidatesCachedRefusal(t *testing.T) {
+	rdb, _ := inProcess(t)
+	rdb.AddHook(atTheEnd{})
+	back, gate := make(chan struct{}), make(chan struct{})
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Hooks: []guard.Hooks{{
+		Refunded: func(context.Context, string, error) { close(back) },
+	}}})
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}) // loads the library
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+	ctx, cancel := context.WithCancel(t.Context())
+	late := func() {
+		cancel()
+		<-gate
+	}
+	if _, err := g.Decide(context.WithValue(ctx, endKey{}, late), r); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if d := decide(t, g, r); d.Allowed {
+			t.Fatalf("the second of one: %+v", d)
+		}
+	}
+	open()
+	<-back
+	if d := decide(t, g, r); !d.Allowed {
+		t.Errorf("refused after the refund of the first: %+v", d)
+	}
+}
+
+func TestDecide_cachedBlockRefusesEveryRequest(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := budgeted()
+	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Hour, Block: time.Hour}}}
+	p.Endpoints[0].Abuse = policy.CountAll
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 1_000_000, Window: time.Second}}
+	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "image", Unbounded: true})
+	trips := 0
+	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
+	for range 3 {
+		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
+	}
+	trips = 0
+	for i := range 1000 {
+		for _, r := range []guard.Request{
+			{Endpoint: "chat", Weight: int64(i + 1)}, {Endpoint: "chat", Estimate: fcall.Micros(i + 1)}, {Endpoint: "image", Weight: int64(i + 1)},
+		} {
+			r.Subjects = []string{"ip=ada"}
+			if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonBlocked || d.Endpoint != r.Endpoint || d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
+				t.Fatalf("%+v: %+v", r, d)
+			}
+		}
+	}
+	if trips != 0 {
+		t.Errorf("%d round trips for a blocked subject", trips)
+	}
+}

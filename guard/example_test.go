@@ -1,0 +1,149 @@
+package guard_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// exampleRedis returns a client of an embedded server whose clock stands still.
+func exampleRedis() *redis.Client {
+	return embedded.New(embedded.Options{Clock: embedded.NewManualClock(moment)}).Client()
+}
+
+func examplePolicy(yaml string) *policy.Policy {
+	p, err := policy.Parse("limits.yaml", []byte(yaml))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return p
+}
+
+func Example() {
+	limits := examplePolicy(`
+version: 1
+timeout: 10s
+endpoints:
+  - name: chat
+    limits:
+      - {name: minute, by: ip, limit: 2, window: 1m}
+`)
+	g, err := guard.New(exampleRedis(), limits, guard.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	for range 3 {
+		d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(d.Allowed, d.Reason, d.Limits[0].Remaining, d.RetryAfter)
+	}
+	// Output:
+	// true  1 0s
+	// true  0 0s
+	// false limit 0 1m0s
+}
+
+const exampleBudget = `
+version: 1
+timeout: 10s
+cost:
+  by: ip
+  budgets: [{name: day, budget: 1.00, window: 24h}]
+  hold: 10m
+endpoints:
+  - name: chat
+    cost: {estimate: 0.40}
+    unbounded: true
+`
+
+// A request reserves its estimate. Settle replaces it by the actual cost.
+func ExampleDecision_Settle() {
+	g, err := guard.New(exampleRedis(), examplePolicy(exampleBudget), guard.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	ctx, r := context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}
+	d, err := g.Decide(ctx, r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("reserved", d.Reserved())
+	if err := d.Settle(ctx, 150_000); err != nil {
+		log.Fatal(err)
+	}
+	d, err = g.Decide(ctx, r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("spent and reserved", d.Budgets[0].Spent)
+	// Output:
+	// reserved 0.400000
+	// spent and reserved 0.550000
+}
+
+// Explain returns which limits count a request. It charges nothing.
+func ExampleGuard_Explain() {
+	limits := examplePolicy(`
+version: 1
+endpoints:
+  - name: chat
+    limits:
+      - {name: minute, by: ip, limit: 10, window: 1m}
+      - {name: all, by: all, kind: gcra, limit: 1000, window: 1s}
+`)
+	g, err := guard.New(exampleRedis(), limits, guard.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	e, err := g.Explain(guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, l := range e.Limits {
+		fmt.Printf("%s counts %s: %d in %v\n", l.Name, l.Subject, l.Limit, l.Window)
+	}
+	// Output:
+	// minute counts ip=203.0.113.7: 10 in 1m0s
+	// all counts global/chat/all: 1000 in 1s
+}
+
+// A shadow policy decides the same requests, in its own namespace, and refuses none.
+func ExampleGuard_ShadowReport() {
+	const form = `
+version: 1
+namespace: %s
+timeout: 10s
+endpoints:
+  - name: chat
+    limits:
+      - {name: minute, by: ip, limit: %d, window: 1m}
+`
+	live, stricter := examplePolicy(fmt.Sprintf(form, "live", 3)), examplePolicy(fmt.Sprintf(form, "stricter", 1))
+	g, err := guard.New(exampleRedis(), live, guard.Options{Shadow: &guard.Shadow{Policy: stricter}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		if _, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	_ = g.Close() // waits for the shadow
+	for _, o := range g.ShadowReport().Outcomes {
+		fmt.Println(o.Count, o.Endpoint, "live:", o.Live, "shadow:", o.Shadow)
+	}
+	// Output:
+	// 2 chat live: allowed shadow: limit
+	// 1 chat live: allowed shadow: allowed
+}

@@ -1,0 +1,220 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// cached returns the number of tokens in the reader's cache.
+func cached(r *Reader) int {
+	r.tokens.tokens.CleanUp()
+	return r.tokens.tokens.EstimatedSize()
+}
+
+// One verification serves all identities of a token, and later requests.
+func TestTokenCache_servesEachClaim(t *testing.T) {
+	r := tokenReader(t)
+	token := request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid()))
+	for i := range 3 {
+		got, err := r.Read(token, nil)
+		if diff := cmp.Diff([]string{"user=42", "tenant=acme"}, got.Subjects); diff != "" || err != nil {
+			t.Errorf("request %d: %v (-want +got):\n%s", i+1, err, diff)
+		}
+	}
+	if n := cached(r); n != 1 {
+		t.Errorf("%d tokens are cached, want 1", n)
+	}
+	_, _ = r.Read(request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid(object{"sub": "43"}))), nil)
+	if n := cached(r); n != 2 {
+		t.Errorf("%d tokens are cached, want 2", n)
+	}
+}
+
+// A token that one verification accepts may be invalid for another.
+func TestTokenCache_isPerVerification(t *testing.T) {
+	r := tokenReader(t)
+	a, b := *r.sources[0].JWT, *r.sources[1].JWT
+	b.Audience = "other"
+	r = mustNew(t, Options{}, Config{Name: "a", JWT: &a}, Config{Name: "b", JWT: &b})
+	for range 2 {
+		got, err := r.Read(request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid())), nil)
+		if diff := cmp.Diff([]string{"a=42"}, got.Subjects); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+func TestTokenCache_expiresWithTheTokenOrAfterFiveMinutes(t *testing.T) {
+	r := tokenReader(t)
+	now := time.Now().Truncate(time.Second)
+	r.now = func() time.Time { return now }
+	long := sign(t, rsaKey, "r1", valid(object{"exp": now.Add(time.Hour).Unix()}))
+	short := sign(t, rsaKey, "r1", valid(object{"sub": "43", "exp": now.Add(time.Minute).Unix()}))
+	users := func() (all string) {
+		for _, token := range []string{long, short} {
+			found, err := r.Read(request("Authorization", "Bearer "+token), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += found.Subject("user") + " "
+		}
+		return all
+	}
+	entry := func(token string) *cachedToken {
+		e, _ := r.tokens.tokens.GetIfPresent(tokenID{0, sha256.Sum256([]byte(token))})
+		return e
+	}
+	start := now
+	for _, step := range []struct {
+		at   time.Duration
+		want string
+		kept bool // the long token is still cached from the previous step
+	}{
+		{0, "user=42 user=43 ", false},
+		{time.Minute, "user=42 user=43 ", true},
+		{90 * time.Second, "user=42 user=43 ", true}, // exp and the leeway of 30 s
+		{90*time.Second + 1, "user=42  ", true},
+		{5 * time.Minute, "user=42  ", true},
+		{5*time.Minute + 1, "user=42  ", false}, // verified again
+		{0, "user=42 user=43 ", true},           // the clock is set back
+		{time.Hour + 31*time.Second, "  ", false},
+	} {
+		before := entry(long)
+		now = start.Add(step.at)
+		if got := users(); got != step.want {
+			t.Errorf("at %v: got %q, want %q", step.at, got, step.want)
+		}
+		if got := before != nil && entry(long) == before; got != step.kept {
+			t.Errorf("at %v: from the cache: %v", step.at, got)
+		}
+	}
+	if n := cached(r); n > 1 {
+		t.Errorf("%d tokens are cached after their end", n)
+	}
+}
+
+// After a reload, tokens of removed keys are invalid and tokens of added keys are valid.
+func TestTokenCache_followsTheKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	write(t, path, jwks(t, jwk(rsaKey, "r1")), 0)
+	r := mustNew(t, Options{}, Config{Name: "user", JWT: &JWT{Keys: path}})
+	old, new := sign(t, rsaKey, "r1", valid()), sign(t, ecKey, "e1", valid(object{"sub": "43"}))
+	users := func() string {
+		a, _ := r.Read(request("Authorization", "Bearer "+old), nil)
+		b, _ := r.Read(request("Authorization", "Bearer "+new), nil)
+		return a.Subject("user") + " " + b.Subject("user")
+	}
+	rotate := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(path+"~", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"~", path); err != nil {
+			t.Fatal(err)
+		}
+		r.poll(time.Now().Add(time.Second))
+	}
+	both := jwks(t, jwk(rsaKey, "r1"), jwk(ecKey, "e1"))
+	for i, step := range []struct{ keys, want string }{
+		{jwks(t, jwk(rsaKey, "r1")), "user=42 "},
+		{both, "user=42 user=43"},
+		{jwks(t, jwk(ecKey, "e1")), " user=43"},
+		{both, "user=42 user=43"},
+		{jwks(t, jwk(otherKey, "r1")), " "}, // another key with the same ID
+		{"no keys at all", " "},             // the old keys stay in use
+	} {
+		rotate(step.keys)
+		for range 2 { // the second time from the cache
+			if got := users(); got != step.want {
+				t.Errorf("step %d: got %q, want %q", i+1, got, step.want)
+			}
+		}
+	}
+}
+
+// A client that makes tokens up stores nothing.
+func TestTokenCache_keepsNoInvalidToken(t *testing.T) {
+	r := tokenReader(t)
+	good := sign(t, rsaKey, "r1", valid())
+	for i := range 200 {
+		for _, token := range []string{
+			fmt.Sprintf("a.%d.c", i), good[:len(good)-4] + fmt.Sprintf("%04d", i), raw(`{"alg":"none"}`, fmt.Sprint(i), nil),
+			byHand(secretKey, `{"alg":"HS256","kid":"s1"}`, fmt.Sprintf(`{"exp":%d}`, i)), strings.Repeat("x", i*100),
+		} {
+			if found, err := r.Read(request("Authorization", "Bearer "+token), nil); err != nil || len(found.Subjects) > 0 {
+				t.Fatalf("%.60s: %v, %v", token, found.Subjects, err)
+			}
+		}
+	}
+	if n := cached(r); n != 0 {
+		t.Errorf("%d invalid tokens are cached", n)
+	}
+}
+
+// Many tokens, short or with claims of 8 KiB, take no more than the cache's share, and those in use go on to count.
+func TestTokenCache_isBounded(t *testing.T) {
+	for _, size := range []int{8, 8 << 10} {
+		c, keys := newTokenCache(), new([]key)
+		now := time.Now()
+		before := heap()
+		for i := range 60_000 {
+			if size > 8 && i == 6000 {
+				break
+			}
+			id := tokenID{0, sha256.Sum256(fmt.Append(nil, i))}
+			c.keep(id, keys, []string{fmt.Sprintf("%0*d", size, i)}, now, now.Add(time.Hour))
+			if _, ok := c.find(id, keys, now); !ok && i == 0 {
+				t.Error("the first token is not cached")
+			}
+		}
+		c.tokens.CleanUp()
+		if weight := c.tokens.WeightedSize(); weight > cacheBytes || weight < cacheBytes/2 {
+			t.Errorf("tokens of %d bytes weigh %d", size, weight)
+		}
+		took := heap() - before
+		if !raced && took > cacheBytes*5/4 {
+			t.Errorf("tokens of %d bytes take %d bytes, the bound is %d", size, took, cacheBytes)
+		}
+		t.Logf("%d tokens of %d bytes: %d bytes of heap", c.tokens.EstimatedSize(), size, took)
+		runtime.KeepAlive(c)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestTokenCache_manyReadAtOnce(t *testing.T) {
+	r := tokenReader(t)
+	keys := []string{jwks(t, jwk(rsaKey, "r1")), jwks(t, jwk(rsaKey, "r1"), jwk(ecKey, "e1"))}
+	token := sign(t, rsaKey, "r1", valid())
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				if found, err := r.Read(request("Authorization", "Bearer "+token), nil); err != nil || found.Subject("user") != "user=42" {
+					t.Errorf("%+v, %v", found, err)
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		if err := r.verifications[0].keys.set([]byte(keys[i%2]), false); err != nil {
+			t.Error(err)
+		}
+	}
+	all.Wait()
+}

@@ -1,0 +1,58 @@
+// Package adapter builds guard requests from HTTP requests and gRPC calls.
+package adapter
+
+import (
+	"net/http"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A Call is what a client sends besides its identities.
+type Call struct {
+	Header    http.Header // or gRPC metadata
+	Operation string      // the HTTP method or full gRPC method; a receipt is valid for one operation
+	Path      string      // the payload of a challenge for a path
+}
+
+// Request returns the guard request for an endpoint and for others that a router may also mean.
+func (c *Call) Request(p *policy.Policy, e *policy.Endpoint, others []string, found *identity.Found) guard.Request {
+	r := guard.Request{Endpoint: e.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also}
+	if len(others) == 0 {
+		r.Receipt = c.receipt(e, found)
+	}
+	asked := e.Challenge
+	for _, name := range others {
+		if other, ok := p.Endpoint(name); ok && asked == nil {
+			asked = other.Challenge
+		}
+	}
+	if asked != nil {
+		if r.Challenge = c.Header.Get(asked.Header); r.Challenge == "" {
+			r.Challenge = found.Challenge
+		}
+		if asked.Payload == policy.PayloadPath {
+			r.Payload = c.Path
+		}
+	}
+	return r
+}
+
+// receipt returns the operation and idempotency key; "" without a key or with two.
+func (c *Call) receipt(e *policy.Endpoint, found *identity.Found) string {
+	id := ""
+	switch i := e.Idempotency; {
+	case i == nil:
+	case i.Fingerprint:
+		id = found.Receipt
+	default:
+		if lines := c.Header.Values(i.Header); len(lines) == 1 {
+			id = lines[0]
+		}
+	}
+	if id == "" {
+		return ""
+	}
+	return c.Operation + " " + id
+}

@@ -1,0 +1,64 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
+)
+
+// ErrTimeout means that Redis did not answer within the policy's timeout.
+var ErrTimeout = errors.New("redis did not answer within the timeout")
+
+// timers limit the waits of requests. Waits that begin within a 16th of the timeout share a timer.
+type timers struct{ last atomic.Pointer[sharedTimer] }
+
+// A sharedTimer ends the waits of some requests.
+type sharedTimer struct {
+	endsAt  monotime.Time
+	expired chan struct{}
+}
+
+// after returns a timer that ends after d, or up to a 16th of d earlier.
+func (c *timers) after(d time.Duration, at monotime.Time) *sharedTimer {
+	if t := c.last.Load(); t != nil {
+		if left := t.endsAt.Since(at); left <= d && left >= d-d/16 {
+			return t
+		}
+	}
+	t := &sharedTimer{endsAt: at.Add(d), expired: make(chan struct{})}
+	time.AfterFunc(d, func() { close(t.expired) })
+	c.last.Store(t)
+	return t
+}
+
+// A callContext is the context of a call, which may outlive its request. It has the request's values, but no end.
+type callContext struct {
+	request context.Context
+	timer   *sharedTimer
+}
+
+func (*callContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*callContext) Done() <-chan struct{}       { return nil }
+func (*callContext) Err() error                  { return nil }
+func (p *callContext) Value(key any) any         { return p.request.Value(key) }
+
+// Detached returns channels that end the request's wait.
+func (p *callContext) Detached() (one, other <-chan struct{}) {
+	return p.request.Done(), p.timer.expired
+}
+
+// DetachErr returns why the request's wait ended, or nil if it did not.
+func (p *callContext) DetachErr() error {
+	if err := p.request.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-p.timer.expired:
+		return ErrTimeout
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,81 @@
+package admit
+
+import (
+	"cmp"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/monotime"
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
+)
+
+// An Answer is the result of one call.
+type Answer struct {
+	Result guard.AdmitResult
+	Err    error
+}
+
+// NoAnswers returns n answers with an error.
+func NoAnswers(n int, cause error) []Answer {
+	answers := make([]Answer, n)
+	for i := range answers {
+		answers[i].Err = cause
+	}
+	return answers
+}
+
+// Mixed reports whether some calls admitted a request that another refused.
+func Mixed(answers []Answer) bool {
+	admitted, refused := false, false
+	for i := range answers {
+		a := &answers[i]
+		admitted = admitted || a.Err == nil && a.Result.Allowed
+		refused = refused || a.Err == nil && !a.Result.Allowed
+	}
+	return admitted && refused
+}
+
+// chargesNothing reports whether a call that admitted has nothing to refund.
+func chargesNothing(q *plan.Query, c *plan.Call, a *guard.AdmitResult) bool {
+	if a.Duplicate {
+		for i := range c.Limits.Rows.All() {
+			if q.Plan.Rows[i].Limit.Global {
+				return false
+			}
+		}
+		return true
+	}
+	p := &c.Params
+	return p.Limits.Len() == 0 && p.Budgets.Len() == 0 && p.Challenge == "" && p.Receipt == ""
+}
+
+// refundRows refunds what a call charged of some rows. A known receipt is charged for global limits only.
+func refundRows(q *plan.Query, c *plan.Call, a *guard.AdmitResult, rows plan.RowSet, share plan.Share) (refund guard.RefundParams, any bool) {
+	refund = guard.RefundParams{Bucket: c.Params.Bucket, Weight: c.Params.Weight, At: a.At, Age: monotime.Now().Since(q.Sent)}
+	charged := plan.RowSet(0)
+	for i := range (rows & c.Limits.Rows).All() {
+		n := c.Limits.Rows.Rank(i)
+		if n < len(a.Limits) && a.Limits[n].Allowed && (q.Plan.Rows[i].Limit.Global || !a.Duplicate) {
+			charged |= 1 << i
+			refund.Taken = append(refund.Taken, guard.RefundTaken{Left: a.Limits[n].ResetAfter})
+			refund.LimitsOf = append(refund.LimitsOf, fcall.Subject(q.RowSubjects[i]))
+		}
+	}
+	refund.Limits = q.Plan.Limits(&q.Resolved, charged, share).Pack
+	return refund, charged != 0
+}
+
+// refundCall refunds all that a call charged.
+func refundCall(q *plan.Query, c *plan.Call, a *guard.AdmitResult, share plan.Share) guard.RefundParams {
+	p := &c.Params
+	refund, _ := refundRows(q, c, a, c.Limits.Rows, share)
+	refund.Bucket = cmp.Or(p.ReceiptOf, p.Bucket)
+	if a.Duplicate {
+		return refund
+	}
+	refund.Receipt, refund.Reservation, refund.ReservationOf = p.Receipt, a.Reservation, cmp.Or(p.BudgetsOf, p.Bucket)
+	if a.Challenge == guard.AdmitChallengeConsumed {
+		refund.Challenge, refund.ChallengeOf, refund.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Bucket), p.Payload
+	}
+	return refund
+}

@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/wire"
+)
+
+const (
+	maxCallLimits = 16                // limits; see gen/guard
+	maxRows       = 2 * maxCallLimits // limits of one request
+)
+
+// Resolved holds the subjects of one request, by row.
+type Resolved struct {
+	RowSubjects  [maxRows]string // "" if the request lacks the row's identity
+	Rows         RowSet          // rows whose identity the request has
+	Client       string          // the subject that owns receipts
+	Account      string          // subject of the budgets
+	Attempts     string
+	Challenge    string
+	Factors      []int64 // by row; nil if no override multiplies
+	BudgetFactor int64   // of the budgets
+}
+
+// Resolve fills in the subjects that the rows of a plan count.
+func (ps *Plans) Resolve(w *Resolved, pl *Plan, subjects []string, o *Overrides) {
+	w.BudgetFactor = 1
+	for i := range pl.Rows {
+		if w.RowSubjects[i] = pl.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
+			w.Rows |= 1 << i
+		}
+	}
+	w.Client = ps.client.subject(subjects)
+	if w.Client == "" && len(subjects) > 0 {
+		w.Client = subjects[0]
+	}
+	w.Account, w.Attempts, w.Challenge = pl.account.subject(subjects), pl.attempts.subject(subjects), pl.challenge.subject(subjects)
+	if o == nil || !o.multiply {
+		return
+	}
+	w.Factors = make([]int64, len(pl.Rows))
+	for i := range pl.Rows {
+		w.Factors[i] = pl.Rows[i].grouping.factor(subjects, o.lookup)
+	}
+	if pl.account != nil {
+		w.BudgetFactor = pl.account.factor(subjects, o.lookup)
+	}
+}
+
+// FactorKey encodes the factors of the limits and budgets; "" if all are 1.
+func (w *Resolved) FactorKey() string {
+	text := encodeFactors(w.Rows, w.Factors)
+	if w.BudgetFactor != 1 {
+		text += "$" + strconv.FormatInt(w.BudgetFactor, 10)
+	}
+	return text
+}
+
+// Counted reports whether any row that can refuse counts the request.
+func (w *Resolved) Counted(pl *Plan) bool {
+	for i := range w.Rows.All() {
+		if !pl.Rows[i].Limit.Shadow {
+			return true
+		}
+	}
+	return w.Attempts != "" && !pl.Params.CountRefused
+}
+
+// OwnSubjects joins the subjects of all rows that are not global. A cached refusal is valid for requests with the same ones.
+func (w *Resolved) OwnSubjects(pl *Plan) string {
+	var room [maxRows]string
+	names := room[:0]
+	add := func(s string) {
+		if s != "" && !slices.Contains(names, s) {
+			names = append(names, s)
+		}
+	}
+	for i := range w.Rows.All() {
+		if !pl.Rows[i].Limit.Global {
+			add(w.RowSubjects[i])
+		}
+	}
+	add(w.Account)
+	add(w.Challenge)
+	switch len(names) {
+	case 0:
+		return w.Client
+	case 1:
+		return names[0]
+	}
+	return strings.Join(names, "|")
+}
+
+// bucket returns the subject of the call: of attempts if they count, else the client.
+func (w *Resolved) bucket() string {
+	if w.Attempts != "" {
+		return w.Attempts
+	}
+	if w.Client != "" {
+		return w.Client
+	}
+	return wire.GlobalPrefix + "none" // has neither blocks nor receipts
+}
+
+// subjectsOf appends the subjects of rows to room. It returns nil if all equal the bucket.
+func (w *Resolved) subjectsOf(room []fcall.Subject, rows RowSet, bucket string) []fcall.Subject {
+	same := true
+	for i := range rows.All() {
+		same = same && w.RowSubjects[i] == bucket
+	}
+	if same {
+		return nil
+	}
+	for i := range rows.All() {
+		room = append(room, fcall.Subject(w.RowSubjects[i]))
+	}
+	return room
+}

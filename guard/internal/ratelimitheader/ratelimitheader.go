@@ -1,0 +1,95 @@
+// Package ratelimitheader formats RateLimit header fields, for HTTP headers and gRPC metadata.
+package ratelimitheader
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// A Revision is a revision of the RateLimit fields, which are an IETF draft.
+type Revision int
+
+// The revisions.
+const (
+	Draft11 Revision = iota
+	Draft06
+	None
+)
+
+// visibleToClient reports whether responses list a limit.
+func visibleToClient(l *guard.LimitState) bool { return !l.Global && !l.Shadow }
+
+// quota returns the most requests that a limit admits at once.
+func quota(l *guard.LimitState) int64 {
+	if l.Kind == policy.GCRA && l.Burst > 0 {
+		return l.Burst
+	}
+	return l.Limit
+}
+
+// reset returns the seconds until a limit that refuses admits again, or until a limit that admits has its full capacity.
+func reset(l *guard.LimitState, age time.Duration) int64 {
+	left := l.ResetAfter
+	if !l.Allowed {
+		left = l.RetryAfter
+	}
+	return Seconds(max(left-age, 0))
+}
+
+// Seconds rounds up, because a client that retries earlier would be refused again.
+func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// Lists returns RateLimit and RateLimit-Policy of Draft11, or "" if the decision has no visible limit. They are structured fields (RFC
+// 9651); names need no escape in a string. A refusal omits t for limits that admit, because Retry-After must not be earlier than any t.
+func Lists(d *guard.Decision) (limits, policies string) {
+	var room [2][96]byte // two limits fit
+	p, r := room[0][:0], room[1][:0]
+	for i := range d.Limits {
+		l := &d.Limits[i]
+		if !visibleToClient(l) {
+			continue
+		}
+		if len(r) > 0 {
+			p, r = append(p, ", "...), append(r, ", "...)
+		}
+		p, r = appendName(p, l.Name), appendName(r, l.Name)
+		p = strconv.AppendInt(append(p, ";q="...), quota(l), 10)
+		p = strconv.AppendInt(append(p, ";w="...), Seconds(l.Window), 10)
+		r = strconv.AppendInt(append(r, ";r="...), l.Remaining, 10)
+		if d.Allowed || !l.Allowed {
+			r = strconv.AppendInt(append(r, ";t="...), reset(l, d.Age), 10)
+		}
+	}
+	both := string(append(r, p...)) // one allocation
+	return both[:len(r)], both[len(r):]
+}
+
+func appendName(b []byte, name string) []byte { return append(append(append(b, '"'), name...), '"') }
+
+// Tightest returns the fields of the tightest limit. A limit that refuses comes first, then the longest wait, then the fewest remaining. ok
+// is false if the decision has no visible limit.
+func Tightest(d *guard.Decision) (limit, remaining, resetAfter string, ok bool) {
+	var least *guard.LimitState
+	for i := range d.Limits {
+		if l := &d.Limits[i]; visibleToClient(l) && (least == nil || tighter(l, least)) {
+			least = l
+		}
+	}
+	if least == nil {
+		return "", "", "", false
+	}
+	return strconv.FormatInt(quota(least), 10), strconv.FormatInt(least.Remaining, 10), strconv.FormatInt(reset(least, d.Age), 10), true
+}
+
+func tighter(a, b *guard.LimitState) bool {
+	switch {
+	case a.Allowed != b.Allowed:
+		return !a.Allowed
+	case !a.Allowed:
+		return a.RetryAfter > b.RetryAfter
+	}
+	return a.Remaining < b.Remaining
+}

@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A textFormat is the required form of a text.
+type textFormat struct {
+	check   func(string) string // returns "must be ...", or "" for a valid text
+	pattern string              // for schema.json, at most as strict as check; "" for any text
+}
+
+const (
+	maxSubject = 512
+	ipMark     = "ip=" // begins a subject that is an address or a prefix
+)
+
+var formats = map[string]textFormat{
+	"name":      {checkName, `^[A-Za-z0-9_-]{1,32}$`},
+	"limit":     {checkLimitName, `^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`},
+	"namespace": {checkNamespace, `^[A-Za-z0-9_.-]{1,64}$`},
+	"header":    {checkHeader, "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"},
+	"prefix":    {checkPrefix, `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`},
+	"pattern":   {checkPattern, patternText},
+	"subject":   {checkSubject, `^.{1,512}$`},
+	"share":     {},
+	"identity":  {checkIdentity, `^[a-z][a-z0-9_-]{0,31}$`},
+	"parameter": {checkParameter, `^[A-Za-z0-9_.:/-]{1,64}$`},
+	"path":      {checkPath, `^.+$`},
+}
+
+func checkName(s string) string {
+	if s == "" || len(s) > 32 || !all(s, "_-") {
+		return "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"
+	}
+	return ""
+}
+
+func checkLimitName(s string) string {
+	endpoint, name, ok := strings.Cut(s, "/")
+	if !ok {
+		endpoint, name = name, endpoint
+	}
+	if ok && checkName(endpoint) != "" || checkName(name) != "" {
+		return "must be ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy"
+	}
+	return ""
+}
+
+func checkIdentity(s string) string {
+	if s == "" || len(s) > 32 || s[0] < 'a' || s[0] > 'z' || !all(s, "_-") || strings.ToLower(s) != s {
+		return "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"
+	}
+	return ""
+}
+
+func checkParameter(s string) string {
+	if s == "" || len(s) > 64 || !all(s, "_-.:/") {
+		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"
+	}
+	return ""
+}
+
+func checkPath(s string) string {
+	if s == "" || len(s) > 1024 {
+		return "must be 1 to 1024 bytes"
+	}
+	return ""
+}
+
+func checkNamespace(s string) string {
+	if s == "" || len(s) > 64 || !all(s, "_-.") {
+		return "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."
+	}
+	return ""
+}
+
+func checkHeader(s string) string {
+	if s == "" || len(s) > 64 || !all(s, "!#$%&'*+-.^_`|~") {
+		return "must be a header name"
+	}
+	return ""
+}
+
+func checkPrefix(s string) string {
+	if _, err := parsePrefix(s); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+const patternText = `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`
+
+var pattern = regexp.MustCompile(patternText)
+
+// checkPattern rejects patterns that net/http accepts but no request matches: methods in lower case. checkMatch checks the rest.
+func checkPattern(s string) string {
+	if !pattern.MatchString(s) {
+		return `must be a pattern such as "/v1/chat", "POST /v1/chat" or "GET example.com/v1/"`
+	}
+	return ""
+}
+
+func checkSubject(s string) string {
+	if s == "" || len(s) > maxSubject {
+		return "must be a subject of 1 to 512 bytes, such as user=42"
+	}
+	text, ok := strings.CutPrefix(s, ipMark)
+	if !ok {
+		return ""
+	}
+	if _, err := parsePrefix(text); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// parsePrefix reads an address or a prefix without host bits. It converts IPv4 in IPv6 to IPv4.
+func parsePrefix(s string) (netip.Prefix, error) {
+	if !strings.Contains(s, "/") {
+		addr, err := netip.ParseAddr(s)
+		if err != nil || addr.Zone() != "" {
+			return netip.Prefix{}, errPrefix
+		}
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return netip.Prefix{}, errPrefix
+	}
+	if p.Masked() != p {
+		return netip.Prefix{}, hostBitsError{p.Masked()}
+	}
+	if p.Addr().Is4In6() {
+		if p.Bits() < 96 {
+			return netip.Prefix{}, errPrefix
+		}
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p, nil
+}
+
+type prefixError string
+
+func (e prefixError) Error() string { return string(e) }
+
+const errPrefix = prefixError("must be an address or a prefix such as 10.0.0.0/8")
+
+type hostBitsError struct{ masked netip.Prefix }
+
+func (e hostBitsError) Error() string {
+	return "must have no host bits set, as in " + e.masked.String()
+}
+
+func all(s, others string) bool {
+	for _, c := range []byte(s) {
+		if !('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z') && strings.IndexByte(others, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+const maxQuoted = 64
+
+// quote returns s in quotes, cut after 64 bytes.
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		return strconv.Quote(s[:maxQuoted]) + "... (" + strconv.Itoa(len(s)) + " bytes)"
+	}
+	return strconv.Quote(s)
+}
+
+// either lists values for a message: a, b or c.
+func either(values []string) string {
+	last := len(values) - 1
+	if last == 0 {
+		return values[0]
+	}
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}

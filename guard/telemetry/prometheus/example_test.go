@@ -1,0 +1,37 @@
+package prometheus_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
+)
+
+func ExampleNew() {
+	metrics, err := prometheus.New()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// guard.Options.Hooks takes these hooks; a guard calls them.
+	exported.Hooks().Breaker("127.0.0.1:6379", true)
+
+	page := httptest.NewRecorder()
+	metrics.ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for line := range strings.Lines(page.Body.String()) {
+		if strings.HasPrefix(line, "rlfunc_guard_breaker_open") {
+			fmt.Print(line)
+		}
+	}
+	_ = metrics.Close(context.Background())
+	// Output: rlfunc_guard_breaker_open 1
+}
