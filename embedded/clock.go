@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Clock tells a server what time it is.
+// A Clock gives a server its time.
 type Clock interface{ Now() time.Time }
 
 type realClock struct{}
 
 func (realClock) Now() time.Time { return time.Now() }
 
-// ManualClock is a Clock that moves only when told to. It is safe for concurrent use.
+// A ManualClock is a Clock that only Set and Advance move. It is safe for concurrent use.
 type ManualClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewManualClock returns a clock that stands at t.
+// NewManualClock returns a clock that shows t.
 func NewManualClock(t time.Time) *ManualClock { return &ManualClock{now: t} }
 
-// Now returns the time that the clock stands at.
+// Now returns the time of the clock.
 func (c *ManualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,24 +1,42 @@
-// Package embedded is Redis with Functions inside the process: for tests, demos, replays and as a local fallback.
+// Package embedded is Redis with Functions inside the process, for tests, demos, replays and as a local fallback.
 //
-// A [Server] loads libraries with FUNCTION LOAD and runs them with FCALL as a real server does, over keys that it holds in
-// memory. [Server.Process] takes go-redis commands without any connection and is the fast way; [Server.Client] gives a go-redis client over
-// in-memory connections, with pipelines and transactions; [Server.Listen] opens a real port or unix socket to redis-cli and others.
-// Each command, each FCALL and each EXEC is atomic against all others, however they arrive.
+// A [Server] loads libraries with FUNCTION LOAD and runs them with FCALL, as a real server does, on keys in memory:
 //
-// Time is the server's [Clock]: with a [ManualClock], TIME and every expiry move only when the test says so.
+//   - [Server.Process] runs a go-redis command without a connection, which is fastest.
+//   - [Server.Client] returns a go-redis client over connections in memory, with pipelines and transactions.
+//   - [Server.Listen] serves redis-cli and other clients on a port or a unix socket.
+//
+// Each command, each FCALL and each EXEC is atomic against all others, whichever way it arrives.
+//
+// # In tests
+//
+// Code that takes a *redis.Client needs no change, and no server or container has to run:
+//
+//	func TestHandler(t *testing.T) {
+//		clock := embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+//		server := embedded.New(embedded.Options{Clock: clock})
+//		t.Cleanup(func() { server.Close() })
+//		client := server.Client()
+//		t.Cleanup(func() { client.Close() })
+//		...
+//		clock.Advance(time.Minute) // keys expire, and no test sleeps
+//	}
+//
+// Time is the server's [Clock]. With a [ManualClock], TIME and every expiry change only when the test moves the clock.
 //
 // # Stricter than Redis
 //
-// A function that touches a key which was not among the keys of its call gets an error that begins with RLUNDECLARED.
+// A function that uses a key that is not among the keys of its call gets an error that begins with RLUNDECLARED.
 //
 // # Limits
 //
-//   - RESP2 only: HELLO 3 is refused with NOPROTO, which clients answer by going on in RESP2.
+//   - RESP2 only: HELLO 3 gets NOPROTO, after which clients continue in RESP2.
 //   - Strings, lists, hashes, sets and sorted sets. No streams, HyperLogLogs, geo, bit fields, blocking commands, Pub/Sub or modules.
-//   - No EVAL: functions only.
-//   - No replication, no persistence, no cluster, no ACLs. Over maxmemory a write is refused, or with the maxmemory-policy allkeys-lru the
-//     keys that were used least recently are evicted before a command. Used memory is an estimate of this process's heap.
-//   - While a function runs too long, others wait: there is no BUSY. FUNCTION KILL stops it, unless it has written.
+//   - No EVAL, only functions.
+//   - No replication, persistence, cluster or ACLs.
+//   - Over maxmemory a write is refused. With the maxmemory-policy allkeys-lru the least recently used keys are evicted before a
+//     command. Used memory is an estimate of the heap.
+//   - Other clients wait while a function runs too long: there is no BUSY. FUNCTION KILL stops a function that has not written.
 //   - Time stands still within a function, as in Redis from 7.2 on (in 7.0 TIME moves).
-//   - Replies that Redis gives in the random order of a hash table come in an order of our own here.
+//   - Replies that Redis gives in the random order of a hash table have a different order.
 package embedded

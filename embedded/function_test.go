@@ -26,7 +26,7 @@ func TestFUNCTION_loadListDelete(t *testing.T) {
 		{"same name again", []any{"FUNCTION", "LOAD", one}, "ERR Library 'one' already exists"},
 		{"function of another library, in other case", []any{"FUNCTION", "LOAD", taken}, "ERR Function F already exists"},
 		{"the same with REPLACE", []any{"FUNCTION", "LOAD", "REPLACE", taken}, "ERR Function F already exists"},
-		{"library names are told apart by case", []any{"FUNCTION", "LOAD", renamed}, "ONE"},
+		{"library names are case-sensitive", []any{"FUNCTION", "LOAD", renamed}, "ONE"},
 		{"replace", []any{"FUNCTION", "LOAD", "replace", other}, "one"},
 		{"its old function is gone", []any{"FCALL", "f", 0}, "ERR Function not found"},
 		{"and its name is free", []any{"FUNCTION", "LOAD", taken}, "two"},

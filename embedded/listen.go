@@ -11,8 +11,8 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
-// Listen accepts connections until Close. addr is host:port, where port 0 is any free one, or the path of a unix socket (with a slash in it, or behind "unix:").
-// It returns the address that was taken.
+// Listen accepts connections until Close, and returns the address that it listens on. addr is host:port, where port 0 stands for a
+// free port, or the path of a unix socket (with a slash in it, or after "unix:").
 func (s *Server) Listen(addr string) (net.Addr, error) {
 	network := "tcp"
 	if path, found := strings.CutPrefix(addr, "unix:"); found || strings.Contains(addr, "/") {
@@ -25,7 +25,7 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.closed {
-		_ = l.Close() // nobody knows of it yet
+		_ = l.Close() // no client knows its address yet
 		return nil, fmt.Errorf("listen on %s: %w", addr, redis.ErrClosed)
 	}
 	s.listeners = append(s.listeners, l)

@@ -55,7 +55,7 @@ func (s *Server) process(ctx context.Context, cmd redis.Cmder) error {
 	return setValue(cmd, s.do(s.own, args))
 }
 
-// settable tells whether setValue knows cmd's type.
+// settable reports whether setValue knows cmd's type.
 func settable(cmd redis.Cmder) bool {
 	switch cmd.(type) {
 	case interface{ SetVal(any) }, *redis.IntCmd, *redis.StatusCmd, *redis.StringCmd:

@@ -15,9 +15,9 @@ import (
 
 // Options of a Server.
 type Options struct {
-	// Clock is the time of the server: of TIME and of every expiry. Defaults to the real time.
+	// Clock gives the time of TIME and of every expiry. Defaults to the real time.
 	Clock Clock
-	// Logger takes what functions write with redis.log. Defaults to none.
+	// Logger receives the messages of redis.log. Defaults to none.
 	Logger *slog.Logger
 }
 
@@ -35,7 +35,7 @@ type Server struct {
 	client    *redis.Client // of Process, for replies that only go-redis can decode
 }
 
-// New starts an empty server. Close frees what it opens.
+// New starts an empty server. The caller closes it.
 func New(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = realClock{}
@@ -56,21 +56,21 @@ func New(o Options) *Server {
 // do runs one command of a session.
 func (s *Server) do(session *command.Session, args []string) reply.Value {
 	if len(args) == 2 && strings.EqualFold(args[0], "function") && strings.EqualFold(args[1], "kill") && !session.Queues() {
-		return s.state.Kill() // not behind the function that it is to stop
+		return s.state.Kill() // does not wait for the function that it stops
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Do(session, args)
 }
 
-// UsedMemory is used_memory of INFO: about how many bytes keys and functions take.
+// UsedMemory returns the used_memory of INFO: an estimate of the bytes of keys and functions.
 func (s *Server) UsedMemory() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.UsedMemory()
 }
 
-// Close stops listening and ends all connections. Process answers redis.ErrClosed from then on. What the server held is gone once it is no longer referred to.
+// Close stops listening and ends all connections. Process then returns redis.ErrClosed.
 func (s *Server) Close() error {
 	s.life.Lock()
 	if s.closed {

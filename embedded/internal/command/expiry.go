@@ -19,7 +19,7 @@ var expiryCommands = []Command{
 	{Name: "persist", Arity: 2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: persist},
 }
 
-// ttl tells the time left (or with relative unset, the moment of expiry) in units of so many milliseconds, to the nearest unit.
+// ttl returns the time left (or with relative unset, the moment of expiry), rounded to the nearest unit, which is given in milliseconds.
 func (c *Call) ttl(unit int64, relative bool) reply.Value {
 	e := c.DB.Get(c.Args[1], c.Now)
 	switch {

@@ -47,7 +47,7 @@ func fcall(c *Call) reply.Value {
 	return v
 }
 
-// What the function that runs has done: it can be stopped only before it writes, and can not write once it is to be stopped.
+// The progress of the running function: it can be stopped only before it writes, and cannot write once a stop is requested.
 const (
 	onlyRead int32 = iota
 	written

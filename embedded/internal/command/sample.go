@@ -15,7 +15,7 @@ type source struct {
 	at   func(i int) (name, value string)
 }
 
-// sample is HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one element, up to count different ones, or with a negative count so many with repeats.
+// sample is HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one element, up to count different ones, or with a negative count that many with repeats.
 // withValues is the word that asks for values too, if there is one.
 func (c *Call) sample(kind store.Kind, withValues string, of func(*store.Entry) source) reply.Value {
 	count, valid := int64(0), true

@@ -48,7 +48,7 @@ func (s *State) Disconnect(session *Session) {
 	delete(s.sessions, session.ID)
 }
 
-// Queues tells whether commands are queued for EXEC.
+// Queues reports whether commands are queued for EXEC.
 func (session *Session) Queues() bool { return session.multi }
 
 func (session *Session) enqueue(cmd *Command, args []string) reply.Value {
@@ -62,7 +62,7 @@ func (session *Session) abort() {
 	}
 }
 
-// writes tells whether one of the queued commands may need memory.
+// writes reports whether one of the queued commands may need memory.
 func (session *Session) writes() bool {
 	return slices.ContainsFunc(session.queue, func(p pending) bool { return p.cmd.Flags&DenyOOM != 0 })
 }

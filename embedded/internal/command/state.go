@@ -44,7 +44,7 @@ type State struct {
 	began   atomic.Int64                    // calls of functions so far
 }
 
-// NewState returns an empty server on the given clock. What functions log goes to log, unless that is nil.
+// NewState returns an empty server on the given clock. Functions log to log, unless it is nil.
 func NewState(now func() time.Time, log func(level int, text string)) *State {
 	id := make([]byte, 20)
 	rand.Read(id)

@@ -48,7 +48,7 @@ func Lookup(name string) *Command {
 	return commands[lower(name)]
 }
 
-// accepts tells whether n arguments are a legal number.
+// accepts reports whether n arguments are a legal number.
 func (c *Command) accepts(n int) bool {
 	return n == c.Arity || c.Arity < 0 && n >= -c.Arity
 }

@@ -1,7 +1,7 @@
 // Package glob matches names against the patterns of KEYS, SCAN and FUNCTION LIST.
 package glob
 
-// Match tells whether name as a whole matches pattern: ? is any byte, * any run of bytes, [a-c] and [^a-c] a set, \ takes the next byte as it is.
+// Match reports whether name as a whole matches pattern: ? is any byte, * any run of bytes, [a-c] and [^a-c] a set, \ takes the next byte as it is.
 func Match(pattern, name string) bool {
 	// Where to go on if the text after the last star does not fit: one byte further in name.
 	star, resume := -1, 0

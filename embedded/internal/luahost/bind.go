@@ -18,9 +18,9 @@ const (
 )
 
 // bind replaces global names by what they mean, in the code of a library's inner
-// functions, once its top level has run: the environment can not change any more.
+// functions, once its top level has run: the environment can no longer change.
 // redis.call then costs two loads of a constant and not five look-ups in maps.
-// The top level itself is left alone: to it "redis" is another table.
+// The top level keeps its own environment: there, "redis" is another table.
 func (l *Library) bind(p *lua.FunctionProto) {
 	for _, inner := range p.FunctionPrototypes {
 		l.bindOne(inner)

@@ -20,7 +20,7 @@ const (
 // and the clock only now and then, so an instruction pays for a counter.
 //
 // Once it stops a call it stops every further instruction, so that a pcall in
-// the script can not catch it and go on.
+// the script cannot catch it and go on.
 type budget struct {
 	steps    uint32
 	stopped  string // why, empty while running

@@ -69,7 +69,7 @@ func list(L *lua.LState, texts []string) *lua.LTable {
 	return t
 }
 
-// raised is the reply for an error that nobody caught.
+// raised is the reply for an uncaught error.
 func (l *Library) raised(fn string, err error) reply.Value {
 	text := l.errorText(err)
 	var fault *lua.ApiError

@@ -169,7 +169,7 @@ func (s *statuses) table(text string) *lua.LTable {
 	return t
 }
 
-// isOK tells whether t is still {ok='OK'} and nothing else.
+// isOK reports whether t is still {ok='OK'} and nothing else.
 func isOK(t *lua.LTable) bool {
 	if t.Metatable != lua.LNil || t.RawGetString("ok") != lua.LString("OK") {
 		return false

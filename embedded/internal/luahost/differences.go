@@ -23,7 +23,7 @@ type Difference struct {
 //   - Lua calls nest 1000 deep, not 20000, except tail calls;
 //   - a status reply that a script keeps in a library-level local is lent again;
 //   - math.random has its own sequence for each library, not for each server;
-//   - string patterns and the other library functions can not be stopped by Kill
+//   - string patterns and the other library functions cannot be stopped by Kill
 //     while they run, only the Lua around them;
 //   - what crashes real servers does not crash here: error({}) answers
 //     "ERR unknown error", redis.register_function() an error;
@@ -45,7 +45,7 @@ var Differences = []Difference{
 		"a method's arguments are counted with the receiver", "local s = 'x'; return s:rep()",
 		`-ERR user_function:3: bad argument #1 to 'rep' (number expected, got no value) script: f, on @user_function:3.`,
 		`-ERR user_function:3: bad argument #2 to 'rep' (number expected, got no value) script: f, on @user_function:3.`,
-		"a library function can not know how it was called",
+		"a library function cannot know how it was called",
 	},
 	{
 		"goto is a reserved word", `local goto = 5; return goto`,

@@ -2,7 +2,7 @@
 // source as FUNCTION LOAD does, and runs its functions as FCALL does.
 //
 // The interpreter is gopher-lua. Where it differs from the Lua 5.1 inside Redis
-// it is mended, by library functions written anew and by rewriting the syntax
+// it is mended, by rewritten library functions and by rewriting the syntax
 // tree before it is compiled; what is left is listed in [Differences].
 //
 // Nothing here knows of keys, commands or clocks: those are the [Host]'s.
@@ -46,7 +46,7 @@ type Host interface {
 // CommandChecker is what a Host has if it can answer redis.acl_check_cmd. Without
 // it every command is allowed.
 type CommandChecker interface {
-	// Allowed tells whether the caller may run args; known is false if there is
+	// Allowed reports whether the caller may run args; known is false if there is
 	// no such command.
 	Allowed(args []string) (allowed, known bool)
 }

@@ -39,7 +39,7 @@ func formatG(n float64, precision int, alt bool) string {
 	return mantissa + tail
 }
 
-// formatSpecial is how the C library of the servers prints what is no number.
+// formatSpecial is how the C library of the servers prints values that are not numbers.
 func formatSpecial(n float64) (string, bool) {
 	switch {
 	case math.IsInf(n, 1):

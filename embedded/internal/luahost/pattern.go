@@ -320,7 +320,7 @@ func (m *matcher) backReference(s int, digit byte) int {
 	return s + c.size
 }
 
-// hasSpecials tells whether a pattern is more than plain text.
+// hasSpecials reports whether a pattern is more than plain text.
 func hasSpecials(pattern string) bool { return strings.ContainsAny(pattern, "^$*+?.([%-") }
 
 // lower and upper change ASCII letters only, as the C locale does.

@@ -2,7 +2,7 @@ package luahost
 
 // rand48 is the generator behind math.random in Redis: the 48-bit linear
 // congruential one of drand48, the same on every machine. Its first numbers are
-// the same on every fresh server, so they are no secrets.
+// the same on every fresh server, so they are not secret.
 type rand48 struct{ x uint64 }
 
 const rand48Max = 1<<31 - 1

@@ -79,7 +79,7 @@ func (l *Library) openStringType(module lua.LValue) {
 	l.state.SetMetatable(lua.LString(""), meta)
 }
 
-// arithmeticFallback is what happens to a string that is no number: the other
+// arithmeticFallback is what happens to a string that is not a number: the other
 // operand may be a table with a metamethod.
 func arithmeticFallback(L *lua.LState, event string) int {
 	for i := 1; i <= 2; i++ {

@@ -100,7 +100,7 @@ type conn struct{ in, out *stream }
 func (c *conn) Read(p []byte) (int, error)  { return c.in.Read(p) }
 func (c *conn) Write(p []byte) (int, error) { return c.out.Write(p) }
 
-// Close ends both directions. What was written before can still be read at the other end.
+// Close ends both directions. The other end can still read the data written before.
 func (c *conn) Close() error {
 	c.in.close()
 	c.out.close()

@@ -11,7 +11,7 @@ import (
 func TestPair_buffersAndEnds(t *testing.T) {
 	a, b := Pair()
 	big := make([]byte, 1<<20)
-	if n, err := a.Write(big); n != len(big) || err != nil { // nobody reads yet
+	if n, err := a.Write(big); n != len(big) || err != nil { // there is no reader yet
 		t.Fatalf("Write = %d, %v", n, err)
 	}
 	if err := a.Close(); err != nil {

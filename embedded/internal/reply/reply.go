@@ -20,7 +20,7 @@ const (
 
 // Value is one reply. The zero Value is the null bulk string.
 //
-// A Value is plain data: it may be copied, and whoever makes one no longer
+// A Value is plain data: it may be copied, and the code that makes one no longer
 // writes to its Array once it is handed on.
 type Value struct {
 	Kind  Kind
@@ -52,5 +52,5 @@ func Err(text string) Value { return Value{Kind: Error, Str: text} }
 // List is an array reply. List() is the empty array, not the null one.
 func List(vals ...Value) Value { return Value{Kind: Array, Array: vals} }
 
-// IsError tells whether v itself is an error reply; an array that holds one is not.
+// IsError reports whether v itself is an error reply; an array that holds one is not.
 func (v Value) IsError() bool { return v.Kind == Error }

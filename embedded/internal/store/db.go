@@ -1,6 +1,6 @@
 // Package store holds keys and their values in memory, with expiry in milliseconds on a clock that the caller reads.
 //
-// Nothing in it locks, and no call reads a clock: whoever uses it serialises the calls and says what time it is.
+// Nothing in it locks, and no call reads a clock: the caller serialises the calls and gives the time.
 package store
 
 import "math/rand/v2"
@@ -102,7 +102,7 @@ func (d *DB) SetExpire(e *Entry, when int64) {
 	e.Expire = when
 }
 
-// Changed takes note that the entry of key was written to: its size is counted anew and its watchers are told.
+// Changed records a write to the entry of key: it updates the size and notifies the watchers.
 // A collection without elements is removed.
 func (d *DB) Changed(key string, e *Entry) {
 	size := e.bytes(key)
@@ -122,7 +122,7 @@ func (d *DB) Written(key string, e *Entry) {
 	d.Changed(key, e)
 }
 
-// Delete removes key and tells whether it was there.
+// Delete removes key and reports whether it was there.
 func (d *DB) Delete(key string) bool {
 	c := d.keys.get(key)
 	if c == nil {

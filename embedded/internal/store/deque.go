@@ -127,5 +127,5 @@ func (q *Deque) reset(all []string) {
 	}
 }
 
-// Compact tells whether Redis would keep the list as a listpack (from 7.2 on), which holds 8 KiB.
+// Compact reports whether Redis would keep the list as a listpack (from 7.2 on), which holds 8 KiB.
 func (q *Deque) Compact() bool { return q.bytes+int64(2*q.n) <= 8<<10 }

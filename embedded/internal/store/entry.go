@@ -66,7 +66,7 @@ func (e *Entry) bytes(key string) int64 {
 	return n
 }
 
-// Empty tells whether a collection has no elements left, so that its key has to go.
+// Empty reports whether a collection has no elements left, so that its key has to go.
 func (e *Entry) Empty() bool {
 	switch e.Kind {
 	case List:

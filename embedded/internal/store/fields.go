@@ -20,7 +20,7 @@ func (f *Fields) Get(field string) (value string, ok bool) {
 	return "", false
 }
 
-// Set stores a field and tells whether it is new.
+// Set stores a field and reports whether it is new.
 func (f *Fields) Set(field, value string) bool {
 	c, created := f.t.put(field)
 	if created {
@@ -32,7 +32,7 @@ func (f *Fields) Set(field, value string) bool {
 	return created
 }
 
-// Delete removes a field and tells whether it was there.
+// Delete removes a field and reports whether it was there.
 func (f *Fields) Delete(field string) bool {
 	c := f.t.get(field)
 	if c == nil {
@@ -63,7 +63,7 @@ func (f *Fields) At(i int) (field, value string) {
 // Random returns any field of a hash that is not empty.
 func (f *Fields) Random() (field, value string) { return f.At(rand.IntN(f.t.len())) }
 
-// Compact tells whether Redis would keep the hash as a listpack, with its settings of delivery.
+// Compact reports whether Redis would keep the hash as a listpack, with its settings of delivery.
 func (f *Fields) Compact() bool { return !f.long && f.t.len() <= 512 }
 
 // Elements longer than this make Redis leave its compact encodings.

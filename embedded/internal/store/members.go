@@ -18,10 +18,10 @@ type Members struct {
 // Len is the number of members.
 func (m *Members) Len() int { return m.t.len() }
 
-// Has tells whether member is in the set.
+// Has reports whether member is in the set.
 func (m *Members) Has(member string) bool { return m.t.get(member) != nil }
 
-// Add puts member in and tells whether it is new.
+// Add puts member in and reports whether it is new.
 func (m *Members) Add(member string) bool {
 	_, created := m.t.put(member)
 	if created {
@@ -34,7 +34,7 @@ func (m *Members) Add(member string) bool {
 	return created
 }
 
-// Delete removes member and tells whether it was there.
+// Delete removes member and reports whether it was there.
 func (m *Members) Delete(member string) bool {
 	if !m.t.delete(member) {
 		return false
@@ -77,10 +77,10 @@ func (m *Members) At(i int) string { return m.t.order[i].key }
 // Random returns any member of a set that is not empty.
 func (m *Members) Random() string { return m.At(rand.IntN(m.t.len())) }
 
-// Ints tells whether Redis would keep the set as an intset.
+// Ints reports whether Redis would keep the set as an intset.
 func (m *Members) Ints() bool { return !m.words && m.t.len() <= 512 }
 
-// Compact tells whether Redis would keep the set as a listpack (from 7.2 on).
+// Compact reports whether Redis would keep the set as a listpack (from 7.2 on).
 func (m *Members) Compact() bool { return !m.long && m.t.len() <= 128 }
 
 func integer(s string) (int64, bool) {

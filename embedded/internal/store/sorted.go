@@ -68,7 +68,7 @@ func (z *Sorted) Set(member string, score float64) {
 	c.val = z.link(member, score)
 }
 
-// Delete removes a member and tells whether it was there.
+// Delete removes a member and reports whether it was there.
 func (z *Sorted) Delete(member string) bool {
 	c := z.nodes.get(member)
 	if c == nil {
@@ -145,5 +145,5 @@ func (z *Sorted) unlink(n *Node) {
 	}
 }
 
-// Compact tells whether Redis would keep the sorted set as a listpack.
+// Compact reports whether Redis would keep the sorted set as a listpack.
 func (z *Sorted) Compact() bool { return !z.long && z.nodes.len() <= 128 }

@@ -17,7 +17,7 @@ type cell[V any] struct {
 // Up to this many entries a deletion keeps the order, and a scan of elements returns everything at once, as Redis does for its compact encodings.
 const smallTable = 512
 
-// Go's maps never shrink: below an eighth of its peak, an index of at least this peak is made anew.
+// Go's maps never shrink: below an eighth of its peak, an index of at least this peak is rebuilt.
 const shrinkFrom = 4096
 
 func (t *table[V]) get(key string) *cell[V] { return t.index[key] }

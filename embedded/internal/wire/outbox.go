@@ -6,7 +6,7 @@ import (
 )
 
 // An Outbox writes replies in the background. A client may send a whole pipeline before it reads the first reply:
-// whoever waited for a write to be taken would no longer read, and both sides would stand still.
+// a client that waits for its write to be accepted would no longer read, and both sides would block.
 type Outbox struct {
 	mu      sync.Mutex
 	changed sync.Cond

@@ -15,7 +15,7 @@ const (
 	maxInline = 64 << 10
 )
 
-// A ProtocolError is told to the client before the connection is closed.
+// A ProtocolError is sent to the client before the connection is closed.
 type ProtocolError string
 
 func (e ProtocolError) Error() string { return "ERR Protocol error: " + string(e) }
@@ -29,7 +29,7 @@ type Reader struct {
 // NewReader reads from r.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, maxInline)} }
 
-// Waiting tells whether more input has arrived already.
+// Waiting reports whether more input has arrived already.
 func (r *Reader) Waiting() bool { return r.r.Buffered() > 0 }
 
 // Command returns the next command's arguments, at least one. The slice is good until the next call.
