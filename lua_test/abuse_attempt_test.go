@@ -112,7 +112,7 @@ func TestAttempt_otherTiersCountOn(t *testing.T) {
 		}},
 		abuseStep{Advance: time.Second, Call: try, Writes: true, Want: may(1, row(1, 0), row(3, 0))},
 		abuseStep{Name: "both at once: the longest block, one strike", Call: try, Writes: true, Want: starts(2, 10*time.Minute, 2, row(2, 0), row(4, 0))},
-		abuseStep{Name: "both count anew", Advance: 10 * time.Minute, Call: try, Writes: true, Want: may(2, row(1, 0), row(1, 2))},
+		abuseStep{Name: "both count again", Advance: 10 * time.Minute, Call: try, Writes: true, Want: may(2, row(1, 0), row(1, 2))},
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 3, row(2, 0), row(2, 1))},
 	)
 }

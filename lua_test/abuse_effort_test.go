@@ -67,8 +67,8 @@ func attemptEfforts(t *testing.T, s *luatest.Server, c guarded, meter *effortMet
 			_, err := c.abuse.Status(ctx, abuse.StatusParams{Bucket: subject, Tiers: []abuse.StatusTiers{{Threshold: threshold, Window: time.Hour}}})
 			must(err)
 		})
-		measure("guard.look"+path, func() {
-			_, err := c.guard.Look(ctx, guard.LookParams{Bucket: subject})
+		measure("guard.peek"+path, func() {
+			_, err := c.guard.Peek(ctx, guard.PeekParams{Bucket: subject})
 			must(err)
 		})
 	}

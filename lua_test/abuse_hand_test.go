@@ -101,7 +101,7 @@ func TestUnblock_endsTheBlock(t *testing.T) {
 		abuseStep{Name: "attempts stay", Call: unblock(false), Want: abuse.UnblockResult{}},
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Minute, 1, row(2, 0))},
 		abuseStep{Call: unblock(false), Writes: true, Want: existed, TTLs: ttls{abuseKey("attempts"): 30 * day}},
-		abuseStep{Name: "in the same microsecond it counts anew, and the strike stays", Call: try, Writes: true, Want: may(1, row(1, 0))},
+		abuseStep{Name: "in the same microsecond it counts again, and the strike stays", Call: try, Writes: true, Want: may(1, row(1, 0))},
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Minute, 2, row(2, 0))},
 		abuseStep{Name: "all is forgotten", Call: unblock(true), Writes: true, Want: existed, TTLs: ttls{}},
 		abuseStep{Call: try, Writes: true, Want: may(0, row(1, 0))},
@@ -123,6 +123,6 @@ func TestStatus_tellsAndChangesNothing(t *testing.T) {
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(3, 0), row(4, 4))},
 		abuseStep{Call: look, Want: abuse.StatusResult{Blocked: true, Tier: 1, RetryAfter: time.Second, Strikes: 1, Tiers: counts(3, 4)}},
 		abuseStep{Name: "without tiers", Call: status(), Want: abuse.StatusResult{Blocked: true, Tier: 1, RetryAfter: time.Second, Strikes: 1, Tiers: counts()}},
-		abuseStep{Name: "the block has ended: the tier counts anew", Advance: time.Second, Call: look, Want: abuse.StatusResult{Strikes: 1, Tiers: counts(0, 4)}},
+		abuseStep{Name: "the block has ended: the tier counts again", Advance: time.Second, Call: look, Want: abuse.StatusResult{Strikes: 1, Tiers: counts(0, 4)}},
 	)
 }

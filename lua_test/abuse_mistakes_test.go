@@ -45,7 +45,7 @@ func TestMistake02_attemptsOfOneTick(t *testing.T) {
 	)
 }
 
-// Mistake 3: what is refused is recorded, so whoever keeps trying is never let in again.
+// Mistake 3: refused attempts are recorded, so a client that keeps trying is never admitted again.
 func TestMistake03_attemptsWhileBlocked(t *testing.T) {
 	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: 10 * time.Second})
 	steps := []abuseStep{
@@ -100,12 +100,12 @@ func TestMistake09_retryAfterIsTheBlocksExpiry(t *testing.T) {
 	})
 }
 
-// Mistake 13: a clock taken from the client. No argument of any function is a time of day, but that by which give_back finds an entry
+// Mistake 13: a clock taken from the client. No argument of any function is a time of day, but that by which refund finds an entry
 // that a server's clock has made.
 func TestMistake13_noTimeFromTheCaller(t *testing.T) {
 	for _, lib := range wireLibraries {
 		for _, arg := range regexp.MustCompile(`(?m)^--- @arg +\S+ +time\b.*$`).FindAllString(lib.library.Code, -1) {
-			if !strings.HasSuffix(arg, " the answer's at") {
+			if !strings.HasSuffix(arg, " when the call was decided, from its result") {
 				t.Errorf("%s takes a time: %s", lib.library.Name, arg)
 			}
 		}

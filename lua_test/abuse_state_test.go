@@ -122,7 +122,7 @@ func TestAbuse_clockFarAheadIsForgotten(t *testing.T) {
 		abuseStep{Name: "a year ahead", Advance: 365 * day, Call: try, Writes: true, Want: may(0, row(1, 0))},
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0))},
 		abuseStep{Call: unblock(false), Writes: true, Want: existed},
-		abuseStep{Name: "attempts and strikes start anew", Advance: -365 * day, Call: try, Writes: true, Want: may(0, row(1, 0))},
+		abuseStep{Name: "attempts and strikes are reset", Advance: -365 * day, Call: try, Writes: true, Want: may(0, row(1, 0))},
 		abuseStep{Call: try, Writes: true, Want: starts(1, time.Second, 1, row(2, 0)), TTLs: ttls{
 			abuseKey("attempts"): time.Minute, abuseKey("block"): time.Second,
 		}},

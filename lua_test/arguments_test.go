@@ -24,7 +24,7 @@ var noNumbers = []string{
 
 var mebibyte = strings.Repeat("1", 1<<20)
 
-// refused lists texts that the argument can not be.
+// refused lists texts that are not legal for the argument.
 func (s wireSlot) refused() (bad []string) {
 	f := s.field
 	switch f.Kind {
@@ -205,16 +205,16 @@ func TestArguments_atTheirBoundsAreTaken(t *testing.T) {
 	})
 }
 
-// contradicts tells whether a refusal is of an argument that is legal alone.
+// contradicts reports whether a refusal is of an argument that is legal alone.
 func contradicts(text string) bool {
 	return slices.ContainsFunc([]string{
-		"cost must be at most limit: more is never there", "cost must be at most burst: more is never there", "cost must be 0 or 1 in a sliding_log",
-		"burst must be gained within 100 years", "burst must be absent but in a gcra", "window must be at most 90 days in a sliding_counter",
+		"cost must be at most limit: it can never be allowed", "weight must be at most limit: it can never be allowed", "cost must be at most burst: it can never be allowed", "cost must be 0 or 1 in a sliding_log",
+		"burst must be gained within 100 years", "burst must be omitted unless kind is gcra", "window must be at most 90 days in a sliding_counter",
 		"limits must differ in kind or name", "reservation must be given where there are budgets and no receipt",
 	}, func(part string) bool { return strings.HasPrefix(text, "RLARG ") && strings.Contains(text, part) })
 }
 
-// A key of any other type than the header says is told and left, where the call comes to it: a refund of a receipt that is not
+// A key of any other type than the header says is reported and kept, where the call comes to it: a refund of a receipt that is not
 // known does not look at the log.
 func TestArguments_keysOfAnotherTypeAreToldAndLeft(t *testing.T) {
 	kinds := map[string][]any{
@@ -276,7 +276,7 @@ func TestArguments_keysOfAnotherTypeAreToldAndLeft(t *testing.T) {
 	})
 }
 
-// onlyDeletes tells whether a function forgets its keys, whatever they hold.
+// onlyDeletes reports whether a function forgets its keys, whatever they hold.
 func onlyDeletes(f spec.Function) bool {
 	return strings.HasSuffix(f.Name, "reset") || f.Name == "forgive" || f.Name == "unblock" || f.Name == "clear_all"
 }

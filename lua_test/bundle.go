@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rlfunc/rlfunc/codegen/bundle"
-	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 //go:embed clock.lua
@@ -18,7 +18,7 @@ var testClock string
 // clockFile is the lib file that the test's clock replaces.
 const clockFile = "clock"
 
-// testBundle generates the library with the test's clock in it. What it is generated from must be what ships: otherwise
+// testBundle generates the library with the test's clock in it. Its source must be the source of the released library: otherwise
 // the tables would prove something about other bytes.
 func testBundle(lib *fcall.Library, fsys fs.FS, root string) (string, error) {
 	shipped, err := write(lib, fsys, root, nil)

@@ -9,7 +9,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// How many pass at once, when the limits of a bucket in use are changed in the order given: docs/limiters.md tells it.
+// How many pass at once, when the limits of a bucket in use are changed in the order given: docs/changing-limits.md has it.
 func TestChangedLimits(t *testing.T) {
 	type change struct {
 		limit  int64
@@ -32,13 +32,13 @@ func TestChangedLimits(t *testing.T) {
 			return passed(t, r.Allowed, err)
 		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, time.Hour, 0}, {15, time.Second, 0}, {20, time.Minute, 5}, {25, time.Hour, 5}}},
 
-		// What a longer window took counts in full, and of what a shorter one took as much as its key has left of the window.
+		// Charges of a longer window count in full, those of a shorter one in proportion to the time that its key has left.
 		{"sliding_counter", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
 			r, err := c.SlidingCounter(t.Context(), ratelimit.SlidingCounterParams{Bucket: "u1", Limit: limit, Window: window})
 			return passed(t, r.Allowed, err)
 		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, 40 * time.Second, 0}, {15, time.Second, 0}, {20, time.Hour, 19}, {20, time.Second, 0}}},
 
-		// What is kept is the time until the bucket is full: at a lower rate it is fewer tokens.
+		// The key stores the time until the bucket is full: at a lower rate that is fewer tokens.
 		{"gcra", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
 			r, err := c.GCRA(t.Context(), ratelimit.GCRAParams{Bucket: "u1", Limit: limit, Period: window, Burst: 30})
 			return passed(t, r.Allowed, err)

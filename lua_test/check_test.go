@@ -57,7 +57,7 @@ func logLimit(name string, limit int64, window time.Duration) checkLimit {
 	return checkLimit{Name: name, Kind: ratelimit.LimitKindSlidingLog, Limit: limit, Window: window}
 }
 
-// ofEach is a limit of each kind: so many in 10 s.
+// ofEach returns a limit of each kind: limit requests in 10 s.
 func ofEach(limit int64) []checkLimit {
 	return []checkLimit{
 		logLimit("a", limit, 10*time.Second),
@@ -241,7 +241,7 @@ func TestCheck_dedup(t *testing.T) {
 	one := checkReceipt("r1", 10*time.Second, limit)
 	limiters.Run(
 		t,
-		step{Name: "a call that takes nothing is no pass for one that does", Call: checkReceipt("r1", 10*time.Second, look), Want: checkResult{Allowed: true, Limits: []checkRow{{Allowed: true, Remaining: 5}}}},
+		step{Name: "a call that charges nothing does not admit one that does", Call: checkReceipt("r1", 10*time.Second, look), Want: checkResult{Allowed: true, Limits: []checkRow{{Allowed: true, Remaining: 5}}}},
 		step{Call: one, Writes: true, TTLs: ttls{key("u1", "sliding_log:a"): time.Second, key("u1", "checked"): 10 * time.Second}, Want: checkResult{Allowed: true, Limits: []checkRow{{Allowed: true, Remaining: 4, ResetAfter: time.Second}}}},
 		step{Name: "longer than the window", Advance: 10*time.Second - time.Microsecond, Call: one, Want: checkResult{Allowed: true, Duplicate: true, Limits: []checkRow{{Allowed: true, Remaining: 5}}}},
 		step{Advance: time.Microsecond, Call: one, Writes: true, Want: checkResult{Allowed: true, Limits: []checkRow{{Allowed: true, Remaining: 4, ResetAfter: time.Second}}}},
@@ -298,7 +298,7 @@ func TestCheckReset_forgetsTheLimitsThatItNames(t *testing.T) {
 		step{Name: "nothing there", Call: reset, Want: result{}},
 		step{Call: checkReceipt("r1", 0, limits...), Writes: true, Want: checkResult{Allowed: true, Limits: []checkRow{{Allowed: true, ResetAfter: 10 * time.Second}, {Allowed: true, ResetAfter: 10 * time.Second}}}},
 		step{Call: reset, Writes: true, TTLs: ttls{key("u1", "sliding_log:b"): 10 * time.Second}, Want: result{Existed: true}},
-		step{Name: "the receipt is not known any more", Call: checkReceipt("r1", 0, limits...), Want: checkResult{Refused: 1, RetryAfter: 10 * time.Second, Limits: []checkRow{{Allowed: true, Remaining: 1}, {RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}}}},
+		step{Name: "the receipt is no longer known", Call: checkReceipt("r1", 0, limits...), Want: checkResult{Refused: 1, RetryAfter: 10 * time.Second, Limits: []checkRow{{Allowed: true, Remaining: 1}, {RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}}}},
 		step{Call: reset, Want: result{}},
 	)
 }

@@ -1,7 +1,7 @@
 --- The clock of tests on real servers: it stands in for lib/clock.lua, and its time moves only when the test says so.
 ---
 --- The time is a library-level local, so it is the node's own and never replicated. An expiry is stored a hundred years
---- late: the real time then expires nothing while a test runs. What has expired by the test's time is deleted when
+--- late: the real time then expires nothing while a test runs. Keys that have expired by the test's time are deleted when
 --- the clock is moved, so a function never meets a key that it would not meet in production.
 ---
 --- This breaks rules of vet on purpose (state of the library, KEYS, keys that no call declares) and never ships.

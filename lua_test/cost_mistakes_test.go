@@ -104,7 +104,7 @@ func TestMistake12_moneyIsWholeMicros(t *testing.T) {
 	budgets.Run(t, steps...)
 }
 
-// Mistake 13: a clock that jumps. Set back, it stands still for the key; far ahead and back, the key starts anew. And no
+// Mistake 13: a clock that jumps. Set back, it stands still for the key; far ahead and back, the key is reset. And no
 // function takes a time from its caller.
 func TestMistake13_clockJumpsUnderABudget(t *testing.T) {
 	if arg := regexp.MustCompile(`(?m)^--- @arg +\S+ +time\b.*$`).FindString(budget.Library.Code); arg != "" {
@@ -120,7 +120,7 @@ func TestMistake13_clockJumpsUnderABudget(t *testing.T) {
 		costStep{Name: "one tick sooner", Advance: 5*time.Minute - time.Microsecond, Call: reserves(reserve("c", 301, within(1000))), Want: over(700, 1000, time.Microsecond, 9*time.Minute+time.Microsecond)},
 		costStep{Advance: time.Microsecond, Call: reserves(reserve("c", 301, within(1000))), Writes: true, TTLs: costKeys(20 * time.Minute), Want: granted(301, 901, 1000, window10)},
 		costStep{Name: "emptied a year ahead", Advance: 365 * day, Call: reserves(reserve("d", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
-		costStep{Name: "no window is that long: the key starts anew", Advance: -365 * day, Call: reserves(reserve("e", 900, within(1000))), Writes: true, TTLs: costKeys(20 * time.Minute), Want: granted(900, 900, 1000, window10)},
+		costStep{Name: "no window is that long: the key is reset", Advance: -365 * day, Call: reserves(reserve("e", 900, within(1000))), Writes: true, TTLs: costKeys(20 * time.Minute), Want: granted(900, 900, 1000, window10)},
 		costStep{Name: "and it holds", Call: reserves(reserve("f", 101, within(1000))), Want: over(900, 1000, window10, window10)},
 	)
 }
@@ -133,7 +133,7 @@ func TestMistake15_chargesOfOneMicrosecond(t *testing.T) {
 		costStep{Call: reserves(reserve("a", 300, within(1000))), Writes: true, Want: granted(300, 300, 1000, window10)},
 		costStep{Call: reserves(reserve("b", 300, within(1000))), Writes: true, Want: granted(300, 600, 1000, window10)},
 		costStep{Call: reserves(reserve("c", 300, within(1000))), Writes: true, Want: granted(300, 900, 1000, window10)},
-		costStep{Call: cancels("b"), Writes: true, Want: budget.CancelResult{Outcome: "cancelled", GivenBack: 300}},
+		costStep{Call: cancels("b"), Writes: true, Want: budget.CancelResult{Outcome: "cancelled", Refunded: 300}},
 		costStep{Call: reserves(reserve("d", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
 		costStep{Name: "all leave at once", Advance: window10, Call: reserves(reserve("e", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
 	)

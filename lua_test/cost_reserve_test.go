@@ -45,10 +45,10 @@ func TestReserve_theSameReceiptIsChargedOnce(t *testing.T) {
 		costStep{Name: "with another estimate", Call: reserves(reserve("a", 7, within(1000))), Want: knownReceipt(600, 600, 1000, window10-time.Second)},
 		costStep{Name: "with one that would not fit", Call: reserves(reserve("a", 5000, within(1000))), Want: knownReceipt(600, 600, 1000, window10-time.Second)},
 		costStep{Name: "a refused receipt is not known", Call: reserves(reserve("b", 500, within(1000))), Want: over(600, 1000, window10-time.Second, window10-time.Second)},
-		costStep{Name: "it is judged anew", Call: reserves(reserve("b", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
+		costStep{Name: "it is judged again", Call: reserves(reserve("b", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
 		costStep{Name: "settled, it is what was spent", Call: settles("a", 650), Writes: true, Want: budget.SettleResult{Outcome: "settled", Charged: 650, Exceeded: true, Limits: []budget.SettleLimitsResult{}}},
 		costStep{Call: reserves(reserve("a", 600, within(1000))), Want: knownReceipt(650, 1050, 1000, window10)},
-		costStep{Name: "not settled, it is judged anew when its window has ended", Advance: window10, Call: reserves(reserve("b", 1, within(1000))), Writes: true, Want: granted(1, 1, 1000, window10)},
+		costStep{Name: "not settled, it is judged again when its window has ended", Advance: window10, Call: reserves(reserve("b", 1, within(1000))), Writes: true, Want: granted(1, 1, 1000, window10)},
 		costStep{Name: "settled, it is known for twice the window", Advance: window10 - time.Second - time.Microsecond, Call: reserves(reserve("a", 9, within(1000))), Want: knownReceipt(650, 1, 1000, time.Second+time.Microsecond)},
 		costStep{Name: "then it is new", Advance: time.Microsecond, Call: reserves(reserve("a", 9, within(1000))), Writes: true, Want: granted(9, 10, 1000, window10)},
 	)
@@ -69,7 +69,7 @@ func TestReserve_holdEndsAnEstimate(t *testing.T) {
 		costStep{Name: "the hold has ended", Advance: time.Microsecond, Call: peeks("a", 900, budget.PeekLimits{Budget: 1000, Window: window10}), Want: budget.PeekResult{
 			Allowed: true, Reason: "none", Status: "lapsed", ResetAfter: window10 - 50*time.Second, Limits: []budget.PeekLimitsResult{{Allowed: true, Spent: 100, Remaining: 900}},
 		}},
-		costStep{Name: "the receipt is judged anew", Call: reserves(again), Writes: true, TTLs: costKeys(2 * window10), Want: granted(800, 900, 1000, window10-50*time.Second)},
+		costStep{Name: "the receipt is judged again", Call: reserves(again), Writes: true, TTLs: costKeys(2 * window10), Want: granted(800, 900, 1000, window10-50*time.Second)},
 		costStep{Name: "settled in time, it stays for the window", Call: settles("a", 850), Writes: true, TTLs: costKeys(2 * window10), Want: settled("settled", 850)},
 		costStep{Advance: 2 * time.Minute, Call: reserves(reserve("d", 50, within(1000))), Writes: true, Want: granted(50, 1000, 1000, window10)},
 		costStep{Call: reserves(reserve("e", 50, within(1000))), Want: over(1000, 1000, window10-170*time.Second, window10)},

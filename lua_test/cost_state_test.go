@@ -110,7 +110,7 @@ func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 	})
 }
 
-// A log that has lost a charge is told when that charge has to be looked at, and not taken for an empty one.
+// A log that has lost a charge is an error when that charge is needed; it does not count as empty.
 func TestCost_aLostChargeIsToldWhenItHasToLeave(t *testing.T) {
 	lose := func(t testing.TB, s *luatest.Server) { s.Do(t, "HDEL", chargesKey, "1") }
 	full := reserves(reserve("c", 600, within(1000)))
@@ -173,7 +173,7 @@ func TestScenario_oneReceiptIsSettledOnce(t *testing.T) {
 	})
 }
 
-// What is written by hand in the form that the library writes is read as it says.
+// State written by hand in the library's form is read as the library's own.
 func TestCost_stateIsReadAsItIsWritten(t *testing.T) {
 	us := luatest.Start.UnixMicro()
 	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {

@@ -22,7 +22,7 @@ var budgets = luatest.Suite[*budget.Client]{
 	Scripts: somewhere,
 }
 
-// costKeys is the expiry of u1's key; 0 is no key.
+// costKeys is the expiry of u1's key; 0 means a missing key.
 func costKeys(charges time.Duration) ttls {
 	if charges == 0 {
 		return ttls{}

@@ -1,7 +1,11 @@
-// Package luatest runs step tables through a generated client, on virtual time, on the embedded engine and on real
-// servers by the same code.
+// Package luatest tests annotated Lua through its generated client, with tables of steps on virtual time. The same table runs on
+// the embedded engine and on real servers.
 //
-// A [Suite] says which library is tested and where; [Suite.Run] runs a table:
+// The folder is called lua_test for its place beside functions/. A Go package name cannot end in _test, so the package is luatest:
+//
+//	import luatest "github.com/rlfunc/rlfunc/lua_test"
+//
+// A [Suite] names a library and the engines; [Suite.Run] runs a table:
 //
 //	var suite = luatest.Suite[*ratelimit.Client]{
 //		Library: ratelimit.Library,
@@ -21,12 +25,20 @@
 //
 // where step is luatest.Step[*ratelimit.Client].
 //
-// On the embedded engine the library is the one that ships, and the server's clock is the test's. A real server's clock
-// can not be moved: there the library is generated anew with clock.lua of this package in place of lib/clock.lua, and
-// time is what the test told it. Nothing sleeps, and nothing expires in between.
+// On the embedded engine the released library runs, and the test moves the server's clock. A real server's clock cannot be moved:
+// there the library is generated with clock.lua of this package in place of lib/clock.lua, and the test sets its time. No test
+// sleeps, and no key expires between two steps.
 //
-// After each step every key has an expiry, and a step that does not say Writes has left every key, every byte and every
-// expiry as it was.
+// After each step every key must have an expiry. A step without Writes must leave every key, byte and expiry unchanged.
+//
+// # Tests of this project
+//
+// The file name of a test of this package begins with its kind, or else with the function that its steps call:
+//
+//   - property_, linearizable: functions against their models
+//   - parity_: the embedded engine against real servers
+//   - wire_, arguments_, fuzz_: what crosses the wire, legal and illegal
+//   - scenario_, mistakes_, *_mistakes: mistakes of other rate limiters
 //
 // # Proofs by model
 //
@@ -46,9 +58,9 @@
 // To add functions that share a state:
 //
 //  1. Write their model in model/NAME.go, from the specification and the headers, not from the Lua: Move, Clone, Expiries
-//     (by key suffix, in unix milliseconds), and one method for each function, which also tells whether a key may have
-//     changed. Give its results the field names and types of the generated ones: they convert. What a method has stored
-//     it never changes in place, so that Clone is cheap.
+//     (by key suffix, in unix milliseconds), and one method for each function, which also reports whether a key may have
+//     changed. Give its results the field names and types of the generated ones: they convert. Methods never change
+//     stored values in place, so that Clone is cheap.
 //  2. Write a family in property_NAME_test.go, as property_sliding_log_test.go has it: its keys (suffix and type), how the
 //     limits of a history and then its calls are drawn, for each function a call that joins the generated Queue method
 //     (by queued) to the model's, and perhaps an invariant. An answer says what the model knows: the reply or the error,

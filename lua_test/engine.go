@@ -24,7 +24,7 @@ type Engine struct {
 	Clock    *embedded.ManualClock
 }
 
-// Engines returns what a project has at hand without further setup: the embedded engine, and the server that REDIS_URL
+// Engines returns the engines that need no setup: the embedded engine, and the server that REDIS_URL
 // names. That server's database must be empty.
 func Engines(testing.TB) []Engine {
 	all := []Engine{{Name: "embedded"}}
@@ -34,7 +34,7 @@ func Engines(testing.TB) []Engine {
 	return all
 }
 
-// dial takes somebody's server for the length of a test: it must hold no keys before, and holds none after.
+// dial uses the server of REDIS_URL for the length of a test. Its database must be empty before the test, and is empty after it.
 func dial(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(url)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 // A project that has no engines of its own gets the embedded one, and the server that REDIS_URL names.
@@ -58,7 +58,7 @@ func TestPackage_linksNoContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dep := range strings.Lines(string(out)) {
-		if strings.Contains(dep, "testcontainers") || strings.Contains(dep, "lua_test/engines") {
+		if strings.Contains(dep, "testcontainers") || strings.Contains(dep, "internal/engines") {
 			t.Errorf("a project that tests with this package links %s", dep)
 		}
 	}

@@ -35,7 +35,7 @@ func TestFixedWindow_admitsTheLimitUntilTheWindowEnds(t *testing.T) {
 	)
 }
 
-// What the header warns of: a window is no sliding one.
+// The header warns that a fixed window does not slide.
 func TestFixedWindow_twiceTheLimitPassesAroundTheEnd(t *testing.T) {
 	take := fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(5)})
 	one := fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(1)})

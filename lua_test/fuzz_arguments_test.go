@@ -75,7 +75,7 @@ func (s fuzzServer) call(t *testing.T, w wireCall, keys []string, args []string)
 			t.Fatalf("%s %q answers %q", w.name, args, text)
 		}
 		if strings.ContainsAny(text, "\r\n\x00") || len(text) > 600 {
-			t.Fatalf("%s %q answers with a text that is no line: %q", w.name, args, text)
+			t.Fatalf("%s %q answers with a text that is not one line: %q", w.name, args, text)
 		}
 		return err
 	}
@@ -125,7 +125,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// resized is a list with so many more elements, or fewer.
+// resized returns a list with more elements, or fewer.
 func resized(list []string, more int, with string) []string {
 	for ; more > 0; more-- {
 		list = append(list, with)

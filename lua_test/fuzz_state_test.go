@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzState calls any function with legal arguments on keys of which one, or each, holds anything: no reply is an error of
-// Lua, and a refused call leaves what was there. What is stored is a text, or elements, members and scores, fields and values
+// Lua, and a refused call leaves what was there. The stored value is a text, or elements, members and scores, fields and values
 // between commas. It begins with what the functions themselves store.
 func FuzzState(f *testing.F) {
 	s := newFuzzServer(f)

@@ -122,7 +122,7 @@ func TestGCRA_clockBackwardsFillsNoEmptyBucket(t *testing.T) {
 				step{Advance: time.Millisecond, Call: take(1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: period}},
 				step{Name: "given back into a bucket that is empty still", Advance: -3 * period / 10, Call: refund, Writes: true, Want: ratelimit.GCRARefundResult{Refunded: true, ResetAfter: period + period/5}},
 				step{Name: "twice as long as it takes to fill is the most", Advance: -period + period/5, Call: take(1), Want: gcraResult{RetryAfter: period + period/10, ResetAfter: 2 * period}},
-				step{Name: "longer, and the capacity is stored in whole milliseconds, is a broken clock's", Advance: -2 * time.Millisecond, Call: take(1), Writes: true, Want: gcraResult{Allowed: true, Remaining: 9, ResetAfter: period / 10}},
+				step{Name: "longer, and the capacity is stored in whole milliseconds, is from a wrong clock", Advance: -2 * time.Millisecond, Call: take(1), Writes: true, Want: gcraResult{Allowed: true, Remaining: 9, ResetAfter: period / 10}},
 			)
 		})
 	}

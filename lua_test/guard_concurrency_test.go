@@ -15,7 +15,7 @@ import (
 
 // Many callers are admitted, and every other one gives back: never are more out than the limit, and at the end each part has
 // what was kept, no more and no less.
-func TestGuard_nothingLeaksWhereManyGiveBack(t *testing.T) {
+func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 	const callers, each, limit = 20, 25, 60
 	p := admitParams{Bucket: "u1", Budgets: []guard.AdmitBudgets{{Budget: 1_000_000, Window: time.Hour}}, Estimate: 10}
 	for _, l := range guardLimits(limit) {
@@ -47,8 +47,8 @@ func TestGuard_nothingLeaksWhereManyGiveBack(t *testing.T) {
 					}
 					out.Add(-1)
 					back := guardBack{Bucket: "u1", Receipt: mine.Receipt, Limits: p.Limits, Left: takenOf(r.Limits), At: r.At, Reservation: r.Reservation}
-					if b, err := c.guard.GiveBack(t.Context(), back.packed()); err != nil || !b.GivenBack {
-						t.Errorf("give_back: %+v, %v", b, err)
+					if b, err := c.guard.Refund(t.Context(), back.packed()); err != nil || !b.Refunded {
+						t.Errorf("refund: %+v, %v", b, err)
 					}
 				}
 			})
@@ -77,7 +77,7 @@ func TestGuard_nothingLeaksWhereManyGiveBack(t *testing.T) {
 			t.Errorf("%d micros are spent, want %d", r.Budgets[0].Spent, want)
 		}
 		if kept.Load() == 0 {
-			t.Error("nobody was admitted")
+			t.Error("no caller was admitted")
 		}
 	})
 }

@@ -42,11 +42,11 @@ func TestAdmit_allLimitsOrNone(t *testing.T) {
 func TestAdmit_limitsOfEveryKindAndBack(t *testing.T) {
 	limits := guardLimits(2)
 	full := takenAtStart()
-	back := giveBack(guardBack{Limits: limits, Left: takenOf(full), At: luatest.Start})
+	back := refund(guardBack{Limits: limits, Left: takenOf(full), At: luatest.Start})
 	guards.Run(
 		t,
 		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
-		guardStep{Name: "as new, but for what callers need of a log", Call: back, Writes: true, TTLs: ttls{guardKey("sliding_log:a"): 10 * time.Second}, Want: given},
+		guardStep{Name: "full again, but for what callers need of a log", Call: back, Writes: true, TTLs: ttls{guardKey("sliding_log:a"): 10 * time.Second}, Want: given},
 		guardStep{Name: "nothing to give back", Call: back, Want: given},
 		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passes(full...)},
 	)

@@ -29,7 +29,7 @@ func issues(token string) guardStep {
 	return guardStep{Call: call, Writes: true, Want: issueResult{Token: token, ExpiresAfter: 24 * time.Hour, Outstanding: 1}}
 }
 
-// Of several reasons the first in the order is told, and the longest wait of all.
+// Of several reasons the first in the order is returned, with the longest wait of all.
 func TestAdmit_tellsTheFirstReason(t *testing.T) {
 	type of = guard.AdmitReason
 	answer := func(reason of, retry time.Duration, became guard.AdmitChallenge, row admitRow, sum admitBudget, counted int64) admitResult {
@@ -113,7 +113,7 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 		guardStep{Name: "the budget is spent", Call: admit(third), Want: answered(admitResult{
 			Reason: "budget", RetryAfter: time.Minute, Budgets: []admitBudget{{Spent: 90, Remaining: 10, RetryAfter: time.Minute}},
 		})},
-		guardStep{Call: by(itsCost, (*budgetClient).Cancel, cancelParams{Bucket: "u1", Receipt: "i2"}), Writes: true, Want: cancelResult{Outcome: "cancelled", GivenBack: 50}},
+		guardStep{Call: by(itsCost, (*budgetClient).Cancel, cancelParams{Bucket: "u1", Receipt: "i2"}), Writes: true, Want: cancelResult{Outcome: "cancelled", Refunded: 50}},
 		guardStep{Name: "settled above the budget", Call: settle, Writes: true, Want: settleResult{Outcome: "settled", Charged: 110, Exceeded: true, Penalty: 2 * time.Hour, Limits: []settleRow{}}},
 		guardStep{Name: "the penalty outlives the window", Advance: 2*time.Hour - time.Microsecond, Call: admit(third), Want: answered(admitResult{
 			Reason: "penalty", RetryAfter: time.Microsecond, Budgets: []admitBudget{{Allowed: true, Remaining: 100}},
@@ -150,7 +150,7 @@ func TestAdmit_countsAttempts(t *testing.T) {
 		guardStep{Name: "every call is: the threshold-th would start a block, were it not for the first strike's second", Call: every, Writes: true, Want: because(row(full, 2), "tier", time.Minute, 1, 1), TTLs: ttls{
 			guardKey("sliding_log:minute"): time.Minute, guardKey("attempts"): time.Hour, guardKey("block"): time.Second,
 		}},
-		guardStep{Name: "after the block the tier counts anew", Advance: time.Minute, Call: every, Writes: true, Want: admitted(time.Minute, because(row(admitRow{Allowed: true, ResetAfter: time.Minute}, 1), "none", 0, 0, 1))},
+		guardStep{Name: "after the block the tier counts again", Advance: time.Minute, Call: every, Writes: true, Want: admitted(time.Minute, because(row(admitRow{Allowed: true, ResetAfter: time.Minute}, 1), "none", 0, 0, 1))},
 		guardStep{Name: "also where all else allows", Advance: time.Minute, Call: every, Writes: true, Want: because(row(admitRow{Allowed: true, Remaining: 1}, 2), "tier", 5*time.Minute, 1, 2)},
 	)
 }

@@ -63,7 +63,7 @@ func TestAdmit_receiptIsKnownForDedup(t *testing.T) {
 		t,
 		guardStep{Name: "10 s unless it says otherwise", Call: admit(call("a", 0)), Writes: true, TTLs: ttls{guardKey("checked"): 10 * time.Second, log: 24 * time.Hour}, Want: passed(8, 0)},
 		guardStep{Advance: 10*time.Second - time.Microsecond, Call: admit(call("a", 0)), Want: known(10*time.Second-time.Microsecond, 8, 24*time.Hour-10*time.Second+time.Microsecond)},
-		guardStep{Name: "counted anew", Advance: time.Microsecond, Call: admit(call("a", 0)), Writes: true, Want: passed(7, 10*time.Second)},
+		guardStep{Name: "counted again", Advance: time.Microsecond, Call: admit(call("a", 0)), Writes: true, Want: passed(7, 10*time.Second)},
 		guardStep{Name: "known for an hour", Call: admit(call("b", time.Hour)), Writes: true, TTLs: ttls{guardKey("checked"): time.Hour, log: 24 * time.Hour}, Want: passed(6, 10*time.Second)},
 		guardStep{Name: "a shorter one forgets it not", Advance: time.Minute, Call: admit(call("c", time.Second)), Writes: true, TTLs: ttls{guardKey("checked"): time.Hour, log: 24 * time.Hour}, Want: passed(5, 70*time.Second)},
 		guardStep{Call: admit(call("b", time.Hour)), Want: known(70*time.Second, 5, 24*time.Hour)},
@@ -71,7 +71,7 @@ func TestAdmit_receiptIsKnownForDedup(t *testing.T) {
 	)
 }
 
-// What took nothing must not let a later call pass for nothing.
+// A call that charged nothing must not let a later call pass free.
 func TestAdmit_receiptOfACallThatTakesNothing(t *testing.T) {
 	look := perLog("minute", 1, time.Minute)
 	look.Cost = cost(0)
@@ -99,7 +99,7 @@ func TestAdmit_shadowIsToldAndRefusesNothing(t *testing.T) {
 		guardStep{Name: "it would refuse, and is not charged", Call: call, Writes: true, Want: passes(live(1), over)},
 		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
 		guardStep{Name: "the live one refuses", Call: call, Want: stops(time.Minute, over, over)},
-		guardStep{Name: "given back are those that were charged", Call: giveBack(guardBack{Limits: limits, Left: takenOf([]admitRow{live(0), over}), At: luatest.Start}), Writes: true, Want: given},
+		guardStep{Name: "given back are those that were charged", Call: refund(guardBack{Limits: limits, Left: takenOf([]admitRow{live(0), over}), At: luatest.Start}), Writes: true, Want: given},
 		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
 	)
 }
@@ -146,7 +146,7 @@ func TestAdmit_duplicateOfAForgottenChargeHasNoReservation(t *testing.T) {
 	)
 }
 
-// So many repeats pass for nothing, as attempts; one more is a new request, and then as many pass again.
+// Up to `repeats` repeats pass free, as attempts. One more is a new request, after which as many repeats pass again.
 func TestAdmit_repeats(t *testing.T) {
 	limits := []admitLimit{perLog("minute", 9, time.Minute)}
 	plain := admitParams{Receipt: "r", Dedup: time.Hour, Repeats: new(int64(2)), Limits: limits}
@@ -170,7 +170,7 @@ func TestAdmit_repeats(t *testing.T) {
 		guardStep{Name: "second repeat, an attempt", Call: admit(attempts), Writes: true, Want: counted(left(8, true), 1)},
 		guardStep{Name: "a new request", Call: admit(plain), Writes: true, Want: left(7, false)},
 		guardStep{Name: "its first repeat", Call: admit(plain), Writes: true, Want: left(7, true)},
-		guardStep{Name: "given back", Call: giveBack(guardBack{Limits: limits, Left: []time.Duration{time.Minute}, At: luatest.Start, Receipt: "r"}), Writes: true, Want: given},
+		guardStep{Name: "given back", Call: refund(guardBack{Limits: limits, Left: []time.Duration{time.Minute}, At: luatest.Start, Receipt: "r"}), Writes: true, Want: given},
 		guardStep{Name: "as if it had not come", Call: admit(plain), Writes: true, Want: left(7, false)},
 		guardStep{Call: admit(plain), Writes: true, Want: left(7, true)},
 		guardStep{Call: admit(plain), Writes: true, Want: left(7, true)},

@@ -34,9 +34,9 @@ func TestAdmit_weight(t *testing.T) {
 		t,
 		guardStep{Call: admit(p), Writes: true, Want: passes(rows...)},
 		guardStep{Name: "above a limit", Call: admit(over), WantErr: fcall.ErrArgument},
-		guardStep{Name: "as it was taken", Call: giveBack(back), Writes: true, Want: given, TTLs: ttls{guardKey("sliding_log:a"): 10 * time.Second}},
+		guardStep{Name: "as it was taken", Call: refund(back), Writes: true, Want: given, TTLs: ttls{guardKey("sliding_log:a"): 10 * time.Second}},
 		guardStep{Call: admit(p), Writes: true, Want: passes(rows...)},
-		guardStep{Name: "a lighter one gives back less", Call: giveBack(light), Writes: true, Want: given},
+		guardStep{Name: "a lighter one gives back less", Call: refund(light), Writes: true, Want: given},
 		guardStep{Call: admit(p), Writes: true, Want: passes(left...)},
 	)
 }
@@ -64,7 +64,7 @@ func TestAdmit_globalLimitsCountDuplicates(t *testing.T) {
 	)
 }
 
-// A refusal by a global limit is no attempt where refusals are.
+// A refusal by a global limit does not count as an attempt where other refusals do.
 func TestAdmit_globalRefusalsAreNoAttempts(t *testing.T) {
 	own, global := perLog("own", 1, time.Minute), perLog("all", 1, time.Minute)
 	global.Global = true
@@ -104,7 +104,7 @@ func TestAdmit_atIsZeroWhereNoLimitNeedsTheClock(t *testing.T) {
 		t,
 		guardStep{Call: admit(admitParams{Limits: limits}), Writes: true, Want: passesUntimed(rows...)},
 		guardStep{Name: "a receipt does", Call: admit(admitParams{Receipt: "r", Limits: limits[1:2]}), Writes: true, Want: passes(again)},
-		guardStep{Name: "so does an interval that is no whole millisecond", Advance: 20 * time.Second, Call: admit(admitParams{Limits: []admitLimit{uneven}}), Writes: true, Want: passesAt(
+		guardStep{Name: "so does an interval that is not in whole milliseconds", Advance: 20 * time.Second, Call: admit(admitParams{Limits: []admitLimit{uneven}}), Writes: true, Want: passesAt(
 			20*time.Second, admitRow{Allowed: true, Remaining: 6, ResetAfter: 142_858 * time.Microsecond},
 		)},
 		guardStep{Name: "nothing at all does not", Call: admit(admitParams{}), Want: passesUntimed()},
@@ -112,7 +112,7 @@ func TestAdmit_atIsZeroWhereNoLimitNeedsTheClock(t *testing.T) {
 }
 
 // Each kind gives back as long as what was taken counts, and not a tick longer; a log's entry is found by its time.
-func TestGiveBack_whileItCounts(t *testing.T) {
+func TestRefund_whileItCounts(t *testing.T) {
 	limits := guardLimits(2)
 	for i, row := range takenAtStart() {
 		one := limits[i : i+1]
@@ -131,18 +131,18 @@ func TestGiveBack_whileItCounts(t *testing.T) {
 			}
 			steps := []guardStep{
 				{Call: admit(admitParams{Limits: one}), Writes: true, Want: want},
-				{Name: "nothing was taken", Call: giveBack(none), Want: given},
-				{Name: "lapsed", Call: giveBack(late), Want: given},
+				{Name: "nothing was taken", Call: refund(none), Want: given},
+				{Name: "lapsed", Call: refund(late), Want: given},
 			}
 			if log {
-				steps = append(steps, guardStep{Name: "of another time", Call: giveBack(other), Want: given})
+				steps = append(steps, guardStep{Name: "of another time", Call: refund(other), Want: given})
 			}
-			guards.Run(t, append(steps, guardStep{Name: "counts still", Advance: back.Age, Call: giveBack(back), Writes: true, Want: given})...)
+			guards.Run(t, append(steps, guardStep{Name: "counts still", Advance: back.Age, Call: refund(back), Writes: true, Want: given})...)
 		})
 	}
 }
 
-func TestGiveBack_refusesArguments(t *testing.T) {
+func TestRefund_refusesArguments(t *testing.T) {
 	limits := guardLimits(2)
 	heavy := guardBack{Limits: limits, Left: takenOf(takenAtStart()), At: luatest.Start, Weight: 3}
 	for name, back := range map[string]guardBack{
@@ -153,8 +153,8 @@ func TestGiveBack_refusesArguments(t *testing.T) {
 		"what no call could take": heavy,
 	} {
 		t.Run(name, func(t *testing.T) {
-			guards.Run(t, guardStep{Call: giveBack(back), WantErr: fcall.ErrArgument})
+			guards.Run(t, guardStep{Call: refund(back), WantErr: fcall.ErrArgument})
 		})
 	}
-	guards.Run(t, guardStep{Name: "nothing at all", Call: giveBack(guardBack{}), Want: given})
+	guards.Run(t, guardStep{Name: "nothing at all", Call: refund(guardBack{}), Want: given})
 }

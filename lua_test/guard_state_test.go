@@ -21,7 +21,7 @@ func everything() (admitParams, guardBack) {
 	return p, guardBack{Bucket: "u1", Receipt: "r", Limits: p.Limits, Left: takenOf(takenAtStart()), At: luatest.Start, Reservation: admittedAt("r", 0), Challenge: "t1"}
 }
 
-// A key that can not be read refuses before anything is written, whichever it is.
+// A key that cannot be read refuses before anything is written, whichever it is.
 func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 	p, back := everything()
 	again := p
@@ -29,7 +29,7 @@ func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 	keys := []struct {
 		suffix    string
 		value     []any // of a string, or of a hash's field
-		givesBack bool  // whether give_back reads it
+		givesBack bool  // whether refund reads it
 	}{
 		{"checked", nil, true},
 		{"block", []any{"x"}, false},
@@ -78,8 +78,8 @@ func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
 				tell("admit", err)
 				sameKeys(t, s, before)
 				if k.givesBack {
-					_, err = c.guard.GiveBack(t.Context(), back.packed())
-					tell("give_back", err)
+					_, err = c.guard.Refund(t.Context(), back.packed())
+					tell("refund", err)
 					sameKeys(t, s, before)
 				}
 			}
@@ -132,8 +132,8 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 			guardKey("checked"): 10 * time.Second, guardKey("sliding_log:a"): 10 * time.Second, // what callers need of them
 		}, func() {
 			take()
-			if r, err := c.guard.GiveBack(t.Context(), back.packed()); err != nil || !r.GivenBack {
-				t.Fatalf("give_back: %+v, %v", r, err)
+			if r, err := c.guard.Refund(t.Context(), back.packed()); err != nil || !r.Refunded {
+				t.Fatalf("refund: %+v, %v", r, err)
 			}
 		})
 	})

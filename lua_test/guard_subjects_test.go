@@ -37,7 +37,7 @@ func TestAdmit_blocksOfOtherSubjects(t *testing.T) {
 	)
 }
 
-// A block that cannot be read is no block that is over.
+// An unreadable block does not count as an expired one.
 func TestAdmit_unreadableBlockOfAnotherSubject(t *testing.T) {
 	guards.Run(
 		t,
@@ -74,7 +74,7 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 			guardKey("sliding_log:own"): time.Hour, "guard:{user}:checked": time.Hour, "guard:{device}:challenges": time.Hour, "guard:{team}:charges": 2 * time.Hour,
 		}},
 		guardStep{Name: "a repeat", Call: admit(p), Want: known},
-		guardStep{Name: "back", Call: giveBackAs(back), Writes: true, Want: given},
+		guardStep{Name: "back", Call: refundAs(back), Writes: true, Want: given},
 		guardStep{Name: "as if it had not come", Call: admit(p), Writes: true, Want: want},
 	)
 }

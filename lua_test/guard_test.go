@@ -71,7 +71,7 @@ func (p admitParams) packed() guard.AdmitParams {
 	return packed
 }
 
-// guardBack are a call of give_back, with rows that are not packed yet. Left is each limit's reset_after in the answer.
+// guardBack are a call of refund, with rows that are not packed yet. Left is each limit's reset_after in the answer.
 type guardBack struct {
 	Bucket      fcall.Subject
 	Limits      []admitLimit
@@ -88,14 +88,14 @@ type guardBack struct {
 	ChallengeOf, ReservationOf fcall.Subject
 }
 
-func (p guardBack) packed() guard.GiveBackParams {
-	back := guard.GiveBackParams{
+func (p guardBack) packed() guard.RefundParams {
+	back := guard.RefundParams{
 		Bucket: p.Bucket, Limits: guard.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
 		Receipt: p.Receipt, Reservation: p.Reservation, ReservationOf: p.ReservationOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
 		Payload: p.Payload,
 	}
 	for _, left := range p.Left {
-		back.Taken = append(back.Taken, guard.GiveBackTaken{Left: left})
+		back.Taken = append(back.Taken, guard.RefundTaken{Left: left})
 	}
 	return back
 }
@@ -109,13 +109,13 @@ type guarded struct {
 }
 
 var guards = suiteOf{
-	Library: guard.Library,
-	Beside:  []*fcall.Library{budget.Library, abuse.Library, challenge.Library},
-	Client:  newGuarded,
-	Source:  functions.FS,
-	Root:    functions.Root,
-	Engines: everywhere,
-	Scripts: somewhere,
+	Library:        guard.Library,
+	ExtraLibraries: []*fcall.Library{budget.Library, abuse.Library, challenge.Library},
+	Client:         newGuarded,
+	Source:         functions.FS,
+	Root:           functions.Root,
+	Engines:        everywhere,
+	Scripts:        somewhere,
 }
 
 func newGuarded(server fcall.Caller, o fcall.Options) (g guarded, err error) {
@@ -128,7 +128,7 @@ func newGuarded(server fcall.Caller, o fcall.Options) (g guarded, err error) {
 	return g, errors.Join(errs[:]...)
 }
 
-var given = guard.GiveBackResult{GivenBack: true}
+var given = guard.RefundResult{Refunded: true}
 
 func guardKey(suffix string) string { return "guard:{u1}:" + suffix }
 
@@ -154,14 +154,14 @@ func admit(p admitParams) func(context.Context, guarded) (any, error) {
 	}
 }
 
-// giveBack gives back what a call of u1 took.
-func giveBack(p guardBack) func(context.Context, guarded) (any, error) {
+// refund gives back what a call of u1 took.
+func refund(p guardBack) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
-	return giveBackAs(p)
+	return refundAs(p)
 }
 
-func giveBackAs(p guardBack) func(context.Context, guarded) (any, error) {
-	return by(itsGuard, (*guard.Client).GiveBack, p.packed())
+func refundAs(p guardBack) func(context.Context, guarded) (any, error) {
+	return by(itsGuard, (*guard.Client).Refund, p.packed())
 }
 
 // perLog is a sliding_log in each table's first place.
@@ -169,7 +169,7 @@ func perLog(name string, limit int64, window time.Duration) admitLimit {
 	return admitLimit{Name: name, Kind: guard.LimitKindSlidingLog, Limit: limit, Window: window}
 }
 
-// guardLimits is a limit of each kind: so many in 10 s.
+// guardLimits returns a limit of each kind: limit requests in 10 s.
 func guardLimits(limit int64) []admitLimit {
 	var all []admitLimit
 	for _, l := range ofEach(limit) {
@@ -178,7 +178,7 @@ func guardLimits(limit int64) []admitLimit {
 	return all
 }
 
-// takenOf is what an answer tells give_back of its limits; those that did not allow took nothing.
+// takenOf is what an answer tells refund of its limits; those that did not allow took nothing.
 func takenOf(rows []admitRow) (left []time.Duration) {
 	for _, row := range rows {
 		if !row.Allowed {

@@ -19,7 +19,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// A concurrent history has this many callers, each making so many calls, while the clock is moved so often.
+// The size of a concurrent history: callers, calls of each caller, and moves of the clock.
 const (
 	callers     = 6
 	callsEach   = 10
@@ -96,7 +96,7 @@ func (f family[C, M]) sequential() porcupine.Model {
 	}
 }
 
-// bySubject takes a history apart: no call tells anything of another subject, and the clock is everybody's. An order is found
+// bySubject takes a history apart: calls of one subject do not affect another, and all subjects share the clock. An order is found
 // for each, which is some thousand times quicker than one for all.
 func (f family[C, M]) bySubject(ops []porcupine.Operation) (parts [][]porcupine.Operation) {
 	subjects, moves := map[string][]porcupine.Operation{}, []porcupine.Operation(nil)

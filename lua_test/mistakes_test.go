@@ -34,7 +34,7 @@ func TestMistake02_sameTickOverwrites(t *testing.T) {
 	limiters.Run(t, append(steps, step{Call: take, Want: logResult{Count: 3, RetryAfter: time.Second, ResetAfter: time.Second}})...)
 }
 
-// The request is added before it is judged: whoever keeps asking keeps the window full.
+// The request is added before it is judged: a client that keeps asking keeps the window full.
 func TestMistake03_refusedTrafficFillsTheWindow(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		p := logParams{Bucket: "u1", Limit: 1, Window: 10 * time.Second}
@@ -81,7 +81,7 @@ func TestMistake05_identitiesSplitAtColons(t *testing.T) {
 	limiters.Run(t, steps...)
 }
 
-// A duplicate renews its own entry: whoever repeats one receipt often enough is never counted again.
+// A duplicate renews its own entry: a client that repeats one receipt often enough is never counted again.
 func TestMistake10_duplicateRenewsItself(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		counted := 0
@@ -101,7 +101,7 @@ func TestMistake10_duplicateRenewsItself(t *testing.T) {
 	})
 }
 
-// A clock that jumps back or ahead: nobody is let in more often within what the clock calls a window, and nobody is shut
+// A clock that jumps back or ahead: no client is admitted more often within a window of that clock, and no client is shut
 // out for longer than the jump and a window.
 func TestMistake13_clockJumps(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {

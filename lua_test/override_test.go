@@ -86,7 +86,7 @@ func TestOverride_holdsToItsEnd(t *testing.T) {
 			},
 		}},
 		overrideStep{Name: "the end", Advance: time.Microsecond, Call: listOverrides(nil), Want: one},
-		overrideStep{Name: "an end is no new version", Call: listOverrides(new(int64(version))), Want: override.ListResult{Version: version, Overrides: []overrideRow{}}},
+		overrideStep{Name: "an expiry does not change the version", Call: listOverrides(new(int64(version))), Want: override.ListResult{Version: version, Overrides: []overrideRow{}}},
 		overrideStep{Name: "what is over was not there, and goes", Call: clearOverride("ip=203.0.113.0/24"), Writes: true, Want: override.ClearResult{Overrides: 1}},
 		overrideStep{Name: "it is gone", Call: clearOverride("ip=203.0.113.0/24"), Want: override.ClearResult{Overrides: 1}},
 		overrideStep{

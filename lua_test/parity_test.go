@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // TestParity_embeddedAnswersAsRealServersDo runs the snippets of testdata/parity on the embedded engine and on each real

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type abuseCall = call[*abuse.Client, *model.Abuse]
@@ -92,7 +92,7 @@ func tryOnce(p attemptParams) abuseCall {
 			}
 			return answer{
 				reply: want, changed: changed,
-				// What starts a block is refused and recorded. When the block has ended an attempt is judged, and may start another.
+				// An attempt that starts a block is refused and recorded. After the block an attempt is judged, and may start another block.
 				refused: r.Reason == "blocked", retry: r.RetryAfter, tick: time.Millisecond,
 				passes: func(reply any) bool { return reply.(attemptResult).Reason != abuse.AttemptReasonBlocked },
 			}

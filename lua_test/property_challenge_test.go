@@ -8,7 +8,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type challengeCall = call[*challenge.Client, *model.Challenge]

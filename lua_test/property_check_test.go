@@ -10,7 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type checkCall = call[*ratelimit.Client, *model.Check]
@@ -131,7 +131,7 @@ func checkTick(c model.CheckCall, r model.CheckResult) time.Duration {
 	return tick
 }
 
-// mayReturn tells whether a limit is as new though its key is there: what a broken clock has left counts again once the clock
+// mayReturn reports whether a limit is full though its key exists: what a wrong clock has left counts again once the clock
 // has caught up with it, and a refused call leaves it there. Then retry_after tells of the other limits alone.
 func mayReturn(m *model.Check, subject string, c model.CheckCall, r model.CheckResult) bool {
 	ends := m.Expiries(subject)

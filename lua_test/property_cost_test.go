@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type costCall = call[*budget.Client, *model.Cost]
@@ -117,8 +117,8 @@ func callCancel(subject, receipt string) costCall {
 	return costCall{
 		function: "cancel", subject: subject, params: p, queue: queued((*budget.Client).QueueCancel, p),
 		answer: func(m *model.Cost) answer {
-			outcome, givenBack, changed := m.Cancel(subject, receipt)
-			return answer{reply: budget.CancelResult{Outcome: budget.CancelOutcome(outcome), GivenBack: fcall.Micros(givenBack)}, changed: changed}
+			outcome, refunded, changed := m.Cancel(subject, receipt)
+			return answer{reply: budget.CancelResult{Outcome: budget.CancelOutcome(outcome), Refunded: fcall.Micros(refunded)}, changed: changed}
 		},
 	}
 }

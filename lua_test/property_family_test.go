@@ -25,7 +25,7 @@ type family[C any, M reference[M]] struct {
 	share int
 	// draw draws what a history's calls have in common, and returns how one of them is drawn.
 	draw func(t *rapid.T) plan[C, M]
-	// invariant returns a check that is told every reply of a history, zero after an error, and says what is wrong; it knows
+	// invariant returns a check that gets every reply of a history, zero after an error, and describes a violation; it knows
 	// no model. May be nil.
 	invariant func() func(now time.Time, subject string, params, reply any) (problem string)
 }

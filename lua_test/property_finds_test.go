@@ -10,10 +10,10 @@ import (
 
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
-// A proof that can not fail proves nothing: each of these models is wrong in one small way, and few histories find it.
+// A proof that cannot fail proves nothing: each of these models is wrong in one small way, and few histories find it.
 func TestProperty_findsSmallMistakes(t *testing.T) {
 	for name, wrong := range map[string]func(logParams, *model.SlidingLog) (model.SlidingLogResult, bool){
 		"a window that is closed at both ends": func(p logParams, m *model.SlidingLog) (model.SlidingLogResult, bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type guardedCall = call[guarded, *model.Guard]
@@ -89,7 +89,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			}
 			return callAdmit(subject, c)
 		case 17, 18, 19, 20, 21, 22:
-			return callGiveBack(subject, rapid.IntRange(0, 5).Draw(t, "part"))
+			return callRefund(subject, rapid.IntRange(0, 5).Draw(t, "part"))
 		case 23:
 			return beside(itsCost, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
 		case 24:
@@ -185,7 +185,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 	}
 }
 
-// waits tells whether a call passes after retry_after: a block hides what else refuses, a challenge may end meanwhile, and
+// waits reports whether a call passes after retry_after: a block hides what else refuses, a challenge may end meanwhile, and
 // each try is an attempt.
 func waits(c model.AdmitCall, r model.AdmitResult) bool {
 	large := slices.ContainsFunc(c.Budgets, func(b model.CostLimit) bool { return c.Estimate > b.Budget })
@@ -202,16 +202,16 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 	return time.Microsecond
 }
 
-// callGiveBack gives back what the subject's last admitted call took, or a part of it: the model knows it once the call is due.
-// Where nobody has asked the model yet it gives back what a call at the start might have taken.
-func callGiveBack(subject string, part int) guardedCall {
-	early := model.GiveBackCall{
+// callRefund gives back what the subject's last admitted call took, or a part of it: the model knows it once the call is due.
+// Before the model's first answer it refunds what a call at the start might have charged.
+func callRefund(subject string, part int) guardedCall {
+	early := model.RefundCall{
 		Limits: []model.CheckLimit{{Name: "a", Kind: "sliding_log", Limit: 3, Window: time.Second, Cost: 1}}, Left: []time.Duration{time.Second},
 		At: luatest.Start, Reservation: "i1",
 	}
 	p := &guardBack{Bucket: fcall.Subject(subject)}
-	var due *model.GiveBackCall
-	decide := func(c model.GiveBackCall) {
+	var due *model.RefundCall
+	decide := func(c model.RefundCall) {
 		switch part {
 		case 1:
 			c.Receipt = ""
@@ -231,26 +231,26 @@ func callGiveBack(subject string, part int) guardedCall {
 		}
 	}
 	return guardedCall{
-		function: "give_back", subject: subject, params: p,
+		function: "refund", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
 			if due == nil {
 				decide(early)
 			}
-			return queued((*guard.Client).QueueGiveBack, p.packed())(ctx, g.guard, pipe)
+			return queued((*guard.Client).QueueRefund, p.packed())(ctx, g.guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			if due == nil {
 				c := early
 				if a, ok := m.Admitted(subject); ok {
-					c = a.GiveBackOf(m.Now())
+					c = a.RefundOf(m.Now())
 				}
 				decide(c)
 			}
-			done, changed, err := m.GiveBack(subject, *due)
+			done, changed, err := m.Refund(subject, *due)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
-			return answer{reply: guard.GiveBackResult{GivenBack: done}, changed: changed}
+			return answer{reply: guard.RefundResult{Refunded: done}, changed: changed}
 		},
 	}
 }

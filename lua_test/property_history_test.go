@@ -67,7 +67,7 @@ func (f family[C, M]) history(t *rapid.T) history[C, M] {
 
 	var refused []event[C, M]
 	for _, e := range last {
-		// Asked anew, as the clock has moved since.
+		// Asked again, as the clock has moved since.
 		if e.want = e.call.answer(m.Clone()); e.want.refused {
 			e.now = now.Add(e.want.retry)
 			refused = append(refused, e)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type overrideCall = call[*override.Client, *model.Override]

@@ -17,7 +17,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// A player plays histories on one server. A real server is told a whole history in one pipeline: its clock is moved by a
+// A player plays histories on one server. A real server gets a whole history in one pipeline: its clock is moved by a
 // call. The clock of the embedded engine is moved between pipelines.
 type player[C any, M reference[M]] struct {
 	family family[C, M]

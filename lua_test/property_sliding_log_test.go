@@ -9,7 +9,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type logCall = call[*ratelimit.Client, *model.SlidingLog]

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 )
 
 type windowCall = call[*ratelimit.Client, *model.FixedWindow]
@@ -148,7 +148,7 @@ type windowsTaken struct {
 	clock time.Time
 }
 
-// at is told of every call.
+// at gets every call.
 func (w *windowsTaken) at(now time.Time) {
 	if w.last == nil || now.Before(w.clock) {
 		w.last = map[string]windowTaken{}
@@ -170,7 +170,7 @@ func (w *windowsTaken) took(subject string, rule windowParams, begins time.Time,
 	}
 	one.taken += cost
 	w.last[subject] = one
-	// What was taken before the first call of a stretch is not known.
+	// Charges before the first call of a stretch are not known.
 	if known && one.taken > rule.Limit {
 		return fmt.Sprintf("%d taken in a window of %s, and the limit is %d", one.taken, length, rule.Limit)
 	}

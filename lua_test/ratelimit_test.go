@@ -5,8 +5,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -23,7 +23,7 @@ var limiters = luatest.Suite[*ratelimit.Client]{
 	Scripts: somewhere,
 }
 
-// everywhere is every engine that is at hand.
+// everywhere returns every engine that can be reached.
 func everywhere(t testing.TB) []luatest.Engine {
 	var all []luatest.Engine
 	for _, e := range engines.All(t) {

@@ -131,7 +131,7 @@ func TestSlidingLogRefund_takesThatAdmissionOut(t *testing.T) {
 		step{Name: "an unknown one", Call: refund("r4"), Want: result{}},
 		step{Name: "the one in the middle", Call: refund("r2"), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: result{Refunded: true}},
 		step{Name: "once", Call: refund("r2"), Want: result{}},
-		step{Name: "it counts anew", Advance: time.Second, Call: slidingLog(receipt(3, "r2")), Writes: true, Want: logResult{Allowed: true, Count: 3, ResetAfter: 10 * time.Second}},
+		step{Name: "it counts again", Advance: time.Second, Call: slidingLog(receipt(3, "r2")), Writes: true, Want: logResult{Allowed: true, Count: 3, ResetAfter: 10 * time.Second}},
 		step{Name: "the first still leaves first", Call: slidingLog(receipt(3, "r5")), Want: logResult{Count: 3, RetryAfter: 7 * time.Second, ResetAfter: 10 * time.Second}},
 		step{Call: refund("r1"), Writes: true, Want: result{Refunded: true}},
 		step{Name: "and the third after it", Call: slidingLog(receipt(2, "r5")), Want: logResult{Count: 2, RetryAfter: 9 * time.Second, ResetAfter: 10 * time.Second}},
@@ -163,7 +163,7 @@ func TestSlidingLogRefund_neverTakesAnothersAdmission(t *testing.T) {
 		step{Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Duplicate: true, Count: 2, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Call: refund, Want: ratelimit.SlidingLogRefundResult{}},
 		step{Name: "known to the last microsecond", Advance: 10*time.Second - time.Microsecond, Call: slidingLog(receipt(3, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 2, ResetAfter: time.Microsecond}},
-		step{Name: "counted anew", Advance: time.Microsecond, Call: slidingLog(receipt(3, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
+		step{Name: "counted again", Advance: time.Microsecond, Call: slidingLog(receipt(3, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
 		step{Name: "and refunded", Call: refund, Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: ratelimit.SlidingLogRefundResult{Refunded: true}},
 	)
 }

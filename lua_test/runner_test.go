@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What a step says about keys is held against what the call did to them.
+// A step's expectations of keys are compared with the call's effects.
 func TestStep_keysAreHeldAgainstWhatTheStepSays(t *testing.T) {
 	one := Key{Type: "string", Value: []string{"1"}, TTL: time.Second}
 	two := Key{Type: "string", Value: []string{"2"}, TTL: time.Second}

@@ -12,7 +12,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// atOnce makes so many calls at the same time, each of its own goroutine, and counts the true answers.
+// atOnce makes n calls at the same time, each on its own goroutine, and counts the true answers.
 func atOnce(t *testing.T, n int, call func(ctx context.Context, i int) (bool, error)) (yes int) {
 	t.Helper()
 	answers := make([]bool, n)
@@ -37,7 +37,7 @@ func atOnce(t *testing.T, n int, call func(ctx context.Context, i int) (bool, er
 	return yes
 }
 
-// limiterKinds are a limit of so many an hour, by each function and representation. A full one is as new two hours later.
+// limiterKinds are an hourly limit, by each function and representation. A used-up one has its full capacity two hours later.
 var limiterKinds = []struct {
 	name string
 	call func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error)

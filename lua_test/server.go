@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// Start is when the clock of each test begins. It is no whole millisecond, as no real call is.
+// Start is when the clock of each test begins. It is not a whole millisecond, like the time of a real call.
 var Start = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 
 // late is how much later the test's clock stores an expiry, as clock.lua says.
@@ -51,7 +51,7 @@ func inProcess(t testing.TB, name string, clock *embedded.ManualClock) Engine {
 	return Engine{Name: name, Client: connect, Embedded: server, Clock: clock}
 }
 
-// load puts a library on the server until the test ends. One that is there already is somebody's: it stays, and the
+// load puts a library on the server until the test ends. A library that is there already has another owner: it stays, and the
 // test fails.
 func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 	t.Helper()
@@ -72,7 +72,7 @@ func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 	})
 }
 
-// script has the library's clients send scripts on the test's clock, until the test ends. What they send is made from the
+// script has the library's clients send scripts on the test's clock, until the test ends. Scripts are made from the
 // library's code, so that is what changes; the server holds the functions too, for the clock.
 func (s *Server) script(t testing.TB, lib *fcall.Library, code string) {
 	t.Helper()
@@ -98,7 +98,7 @@ func (s *Server) Advance(t testing.TB, d time.Duration) { t.Helper(); s.Set(t, s
 func (s *Server) Set(t testing.TB, to time.Time) {
 	t.Helper()
 	if s.now.IsZero() {
-		t.Fatalf("%s: the clock is the real one: it can not be moved", s.Engine)
+		t.Fatalf("%s: the clock is the real one: it cannot be moved", s.Engine)
 	}
 	s.now = to
 	if s.manual != nil {

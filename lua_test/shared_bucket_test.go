@@ -142,7 +142,7 @@ func TestSharedBucket_needOutlastsTheCallersOwnAdmission(t *testing.T) {
 	})
 }
 
-// What is kept for the longer window is one more than the highest limit, whatever the busy caller takes: that one stands for what was dropped.
+// The key keeps one admission more than the highest limit for the longer window, whatever the busy caller takes: that one stands for the dropped ones.
 func TestSharedBucket_logKeepsOneMoreThanTheHighestLimit(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		take := func(limit int64, window time.Duration) logResult {

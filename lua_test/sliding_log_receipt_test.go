@@ -110,7 +110,7 @@ func TestSlidingLog_receiptOfAClockFarAhead(t *testing.T) {
 		t,
 		step{Advance: day, Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Name: "a little back: known", Advance: -time.Second, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 11 * time.Second}},
-		step{Name: "far back: both start anew", Advance: -day, Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "far back: both are reset", Advance: -day, Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Name: "and it is known by the new time", Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 	)
 }

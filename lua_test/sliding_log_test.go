@@ -86,7 +86,7 @@ func TestSlidingLog_clockFarAheadIsForgotten(t *testing.T) {
 		t,
 		step{Name: "written a year ahead", Advance: 365 * day, Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}},
 		step{Name: "as far ahead as the window still counts", Advance: -10 * time.Second, Call: take, Want: logResult{Count: 1, RetryAfter: 20 * time.Second, ResetAfter: 20 * time.Second}},
-		step{Name: "further ahead starts anew", Advance: -time.Microsecond, Call: take, Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "further ahead resets it", Advance: -time.Microsecond, Call: take, Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}},
 		step{Name: "and holds", Call: take, Want: logResult{Count: 1, RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}},
 		step{Name: "back where it belongs", Advance: -365 * day, Call: take, Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}},
 	)
@@ -120,7 +120,7 @@ func TestSlidingLog_searchFindsTheFirstOfManyInTheWindow(t *testing.T) {
 			steps = append(steps, step{Advance: time.Millisecond, Call: take, Writes: true, Want: logResult{Allowed: true, Count: i + 1, Remaining: limit - i - 1, ResetAfter: time.Second}})
 		}
 		left := int64(limit - gone)
-		until := time.Second - time.Duration(limit-gone)*time.Millisecond // when so many have left
+		until := time.Second - time.Duration(limit-gone)*time.Millisecond // when gone entries have left
 		if gone == 0 {
 			steps = append(steps, step{Advance: until - time.Microsecond, Call: take, Want: logResult{Count: limit, RetryAfter: time.Millisecond + time.Microsecond, ResetAfter: limit*time.Millisecond + time.Microsecond}})
 		} else {

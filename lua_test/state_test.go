@@ -83,7 +83,7 @@ func TestState_unreadableLogIsToldAndLeft(t *testing.T) {
 	us := luatest.Start.UnixMicro()
 	steps = append(
 		steps,
-		step{Name: "further ahead than the window is a broken clock's", Given: entries(int64(1) << 53), Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "further ahead than the window is from a wrong clock", Given: entries(int64(1) << 53), Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Name: "a log without an expiry gets one", Given: func(t testing.TB, s *luatest.Server) {
 			entries(us)(t, s)
 			s.Do(t, "PERSIST", key("u1", "log"))

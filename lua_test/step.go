@@ -76,7 +76,7 @@ func (st Step[C]) run(t *testing.T, s *Server, client C, number int) {
 	}
 }
 
-// keys tells what is wrong with the keys after a call.
+// keys describes what is wrong with the keys after a call.
 func (st Step[C]) keys(before, after map[string]Key) string {
 	diff := cmp.Diff(before, after)
 	if diff != "" && !st.Writes {

@@ -14,8 +14,8 @@ type Suite[C any] struct {
 	Library *fcall.Library
 	// Client is the generated package's New.
 	Client func(fcall.Caller, fcall.Options) (C, error)
-	// Beside are further libraries that the client calls, on the same clock. Defaults to none.
-	Beside []*fcall.Library
+	// ExtraLibraries are further libraries that the client calls, on the same clock. Defaults to none.
+	ExtraLibraries []*fcall.Library
 	// Source has the folders lib and that of the library; real servers need it. Defaults to none.
 	Source fs.FS
 	// Root is what the generator calls Source, as rlfunc.yaml has it: "functions".
@@ -87,7 +87,7 @@ func (su Suite[C]) EachOnRealTime(t *testing.T, test func(t *testing.T, s *Serve
 }
 
 func (su Suite[C]) libraries() []*fcall.Library {
-	return append([]*fcall.Library{su.Library}, su.Beside...)
+	return append([]*fcall.Library{su.Library}, su.ExtraLibraries...)
 }
 
 // onTestClock makes what a real server holds of a library.

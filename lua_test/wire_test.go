@@ -11,16 +11,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/concurrency"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
@@ -74,6 +75,12 @@ var wireCalls = []wireCall{
 	onWire(challenge.New, (*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: "t1", Payload: "login"}),
 	onWire(challenge.New, (*challenge.Client).Peek, challenge.PeekParams{Bucket: "u1", Token: "t1"}),
 
+	onWire(concurrency.New, (*concurrency.Client).Acquire, concurrency.AcquireParams{Bucket: "u1", Holder: "h1", Limit: 5, Lease: time.Minute, Weight: 3}),
+	onWire(concurrency.New, (*concurrency.Client).Renew, concurrency.RenewParams{Bucket: "u1", Holder: "h1", Lease: time.Hour, Fence: luatest.Start.UnixMicro()}),
+	onWire(concurrency.New, (*concurrency.Client).Peek, concurrency.PeekParams{Bucket: "u1"}),
+	onWire(concurrency.New, (*concurrency.Client).Release, concurrency.ReleaseParams{Bucket: "u1", Holder: "h1", Fence: luatest.Start.UnixMicro()}),
+	onWire(concurrency.New, (*concurrency.Client).Evict, concurrency.EvictParams{Bucket: "u1", Holder: "h1"}),
+
 	onWire(override.New, (*override.Client).Set, override.SetParams{Bucket: "u1", Subject: "user=42", Effect: "multiply", Factor: 10, Duration: time.Hour, By: "ann", Reason: "why"}),
 	onWire(override.New, (*override.Client).Clear, override.ClearParams{Bucket: "u1", Subject: "user=42"}),
 	onWire(override.New, (*override.Client).ClearAll, override.ClearAllParams{Bucket: "u1"}),
@@ -85,11 +92,11 @@ var wireCalls = []wireCall{
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
 	}.packed()),
-	onWire(guard.New, (*guard.Client).GiveBack, guardBack{
+	onWire(guard.New, (*guard.Client).Refund, guardBack{
 		Bucket: "u1", Limits: guardLimits(5), Left: takenOf(takenAtStart()), Weight: 2, At: luatest.Start, Age: time.Second,
 		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login",
 	}.packed()),
-	onWire(guard.New, (*guard.Client).Look, guard.LookParams{Bucket: "u1", Limits: []guard.LookLimits{{Name: "a"}, {Name: "b"}}}),
+	onWire(guard.New, (*guard.Client).Peek, guard.PeekParams{Bucket: "u1", Limits: []guard.PeekLimits{{Name: "a"}, {Name: "b"}}}),
 }
 
 // wireLibraries are the libraries of wireCalls, and where they are tested.
@@ -101,6 +108,7 @@ var wireLibraries = []struct {
 	{budget.Library, serversOf(budgets)},
 	{abuse.Library, serversOf(abusers)},
 	{challenge.Library, serversOf(challenges)},
+	{concurrency.Library, serversOf(semaphores)},
 	{override.Library, serversOf(overrides)},
 	{guard.Library, serversOf(guards)},
 }
@@ -304,7 +312,7 @@ func (w *wireCall) slots(t testing.TB, f spec.Function) (slots []wireSlot, keys 
 	return slots, keys
 }
 
-// refusal tells whether an error is the refusal of a text in the slot: exactly, but where the text is no cell or no row at all.
+// refusal reports whether an error is the refusal of a text in the slot: exactly, but where the text is not a cell or a row.
 func (s wireSlot) refusal(text string) func(string) bool {
 	want := "RLARG " + s.must()
 	switch {

@@ -1,0 +1,97 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+// Over maxmemory with noeviction every call that writes is refused before it runs, and those that only look answer.
+func TestOOM_nothingIsHalfWritten(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		tr := begin(t, to(t, m))
+		do(t, m, "CONFIG", "SET", "maxmemory", 1)
+		before := digest(t, m)
+		tr.awaitFailed(t, "nothing ran: OOM", 100)
+		tr.looks(t)
+		unwritten(t, m, before)
+		do(t, m, "CONFIG", "SET", "maxmemory", 0)
+		tr.awaitAnswers(t, 500)
+		r := tr.end(t)
+		r.only(t, "nothing ran: OOM", inScript)
+		r.nothingDestroyed(t)
+	})
+}
+
+// While a script runs past the threshold the server answers BUSY, within the deadline, and runs nothing.
+func TestBusy_isToldWithinTheDeadline(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		do(t, m, "CONFIG", "SET", "busy-reply-threshold", 20)
+		do(t, m, "FUNCTION", "LOAD", "#!lua name=slow\nredis.register_function('slow', function() while true do end end)\n")
+		l := to(t, m)
+		l.deadline = 500 * time.Millisecond
+		tr := begin(t, l)
+		slow := m.Client(t)
+		ended := make(chan error)
+		go func() { ended <- slow.WithTimeout(patience).FCall(t.Context(), "slow", nil).Err() }()
+		tr.awaitFailed(t, "nothing ran: BUSY", 100)
+		do(t, m, "FUNCTION", "KILL")
+		<-ended
+		tr.awaitAnswers(t, 500)
+		r := tr.end(t)
+		// Late: on a busy machine, before the threshold. Not begun: the server answers BUSY to a new connection's HELLO, too.
+		r.only(t, "nothing ran: BUSY", tooLate, noTime, notBegun)
+		r.within(t, tr.deadline)
+		r.nothingDestroyed(t)
+	})
+}
+
+// A primary that is made a replica under its callers refuses what writes, and answers what only looks.
+func TestReadonly_aDemotedPrimaryCountsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		tr := begin(t, to(t, m))
+		do(t, m, "REPLICAOF", "127.0.0.1", "1") // no server is there: it keeps its data
+		before := digest(t, m)
+		tr.awaitFailed(t, "nothing ran: READONLY", 100)
+		tr.looks(t)
+		unwritten(t, m, before)
+		do(t, m, "REPLICAOF", "NO", "ONE")
+		tr.awaitAnswers(t, 500)
+		r := tr.end(t)
+		r.only(t, "nothing ran: READONLY", inScript)
+		r.nothingDestroyed(t)
+	})
+}
+
+// A user that may call a function but not every command in it gets an error that names the missing permission. Earlier writes of the
+// function stay, so the outcome is unknown, and no more than those writes was counted.
+func TestACL_aCommandInsideIsForbidden(t *testing.T) {
+	onEach(t, func(t *testing.T, m *engines.Member) {
+		for _, command := range []string{"rpush", "pexpire"} { // the first that it writes with, and one after that
+			t.Run(command, func(t *testing.T) {
+				do(t, m, "FLUSHALL")
+				do(t, m, "ACL", "SETUSER", "service", "reset", "on", ">secret", "~*", "+@all")
+				c := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "service", Password: "secret", ContextTimeoutEnabled: true})
+				defer c.Close()
+				tr := begin(t, load{clients: withOthers(t, c), deadline: unhurried})
+				do(t, m, "ACL", "SETUSER", "service", "-"+command)
+				tr.awaitFailed(t, inFunction, 100)
+				tr.looks(t)
+				do(t, m, "ACL", "SETUSER", "service", "+"+command)
+				tr.awaitAnswers(t, 500)
+				r := tr.end(t)
+				r.only(t, inFunction, inScript)
+				r.nothingDestroyed(t)
+				text := r.Errors[0].Error()
+				named := strings.Contains(text, "the user needs +"+command) || strings.Contains(text, "this server does not name it")
+				if !named || !strings.Contains(text, "`rlfunc acl service`") {
+					t.Errorf("the caller gets %q", text)
+				}
+			})
+		}
+	})
+}
