@@ -2,25 +2,31 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/codegen/acl"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/internal/codegen/acl"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
+
+// aclRoles are the roles of a user.
+var aclRoles = []string{"service", "deployer", "operator"}
 
 // aclOptions are the flags of acl.
 type aclOptions struct {
 	user        string
 	namespaces  []string
-	heal        bool
+	autoLoad    bool
 	cluster     bool
 	announce    bool
 	scripts     bool
@@ -31,44 +37,44 @@ func (a *app) aclCommand() *cobra.Command {
 	var o aclOptions
 	cmd := &cobra.Command{
 		Use:   "acl service|deployer|operator [LIBRARY ...]",
-		Short: "Print the ACL rule of a user that may do one job and nothing else",
-		Long: `Prints an ACL SETUSER line. Nothing is sent to a server.
+		Short: "Print the least ACL rule for a service, a deployer or an operator",
+		Long: `Prints an ACL SETUSER line. It sends nothing to a server.
 
   service    calls the functions of the libraries (all, or those named); with guard it reads overrides
-  deployer   plan, deploy, verify, status, rollback, retire; no one's limits
-  operator   calls the functions, sees what is loaded, ends a script that blocks the server, and does what inspect, top, block,
-             unblock, reset, override and audit do to the subjects of a guard; loads nothing
+  deployer   runs plan, deploy, verify, status, rollback and retire; cannot read or change limits
+  operator   calls the functions, lists libraries, ends a script that blocks the server, and runs inspect, top, block, unblock,
+             reset, override and audit for a guarded service; loads nothing
 
-A service and an operator may call the named functions only (+fcall|ratelimit_v1_gcra): print the line again when a new version has
-new functions, and give the user the lines of both majors while two run. Redis also asks for the commands inside the functions, so the
-user may run those by themselves on the keys of its namespaces: a namespace for each service keeps services apart.
+A service and an operator may call the named functions only (+fcall|ratelimit_v1_gcra). Print the line again when a new version has new
+functions, and give the user the lines of both major versions while both run. Redis also requires permission for the commands inside
+the functions, so the user may run those directly on the keys of its namespaces. A namespace per service keeps services apart.
 
-With --scripts (for servers without functions) the user may run any Lua with those commands and keys. Before Redis 7.0 leave out
-+eval_ro and +evalsha_ro, which the server does not know. For a server that does not take +fcall|NAME there is --any-function: the user
-may then call every library's functions on its keys.
+With --scripts (for servers without functions) the user may run any Lua with those commands and keys. Before Redis 7.0 remove +eval_ro
+and +evalsha_ro, which the server does not know. For a server that rejects +fcall|NAME use --any-function: the user may then call every
+library's functions on its keys.
 
-The user has no password, so nobody can use it until you give it one: ACL SETUSER NAME >PASSWORD.`,
+The user has no password and cannot connect until you give it one: ACL SETUSER NAME >PASSWORD.`,
 		Example: "  rlfunc acl service ratelimit --user api\n  rlfunc acl deployer",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fmt.Errorf("%s takes a role: service, deployer or operator (see `%s --help`)", cmd.CommandPath(), cmd.CommandPath())
+				return usage.Errorf("needs a role: service, deployer or operator (see `%s --help`)", cmd.CommandPath())
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.acl(args[0], args[1:], o) },
+		ValidArgsFunction: a.aclArguments,
+		RunE:              func(_ *cobra.Command, args []string) error { return a.acl(args[0], args[1:], o) },
 	}
-	cmd.Flags().StringVar(&o.user, "user", "", "name of the user (default: the role's name)")
-	cmd.Flags().StringSliceVar(&o.namespaces, "namespace", nil, "namespaces of the keys: a guard's is its policy's (default: the libraries' names)")
-	cmd.Flags().BoolVar(&o.heal, "heal", false, "let the service load its library where a node has lost it: who may load may run any Lua")
-	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "let the service find the nodes of a cluster")
-	cmd.Flags().BoolVar(&o.announce, "announce", false, "let the service say that it uses its libraries (loader.Announce), so that retire waits for it")
-	cmd.Flags().BoolVar(&o.scripts, "scripts", false, "functions as scripts, for a client that sends them so: any Lua")
-	cmd.Flags().BoolVar(&o.anyFunction, "any-function", false, "every function of the server, for one that does not take +fcall|NAME")
-	cmd.Flags().StringVar(&a.channel, "channel", "", "channel whose functions the user may call besides (default none)")
-	return cmd
+	cmd.Flags().StringVar(&o.user, "user", "", "name of the user (default the role)")
+	cmd.Flags().StringSliceVar(&o.namespaces, "namespaces", nil, "prefixes of the keys; a guard's is its policy's namespace (default the libraries' names)")
+	cmd.Flags().BoolVar(&o.autoLoad, "auto-load", false, "permission to load the libraries where a node lost them; with it the service may run any Lua")
+	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "permission to find the nodes of a cluster")
+	cmd.Flags().BoolVar(&o.announce, "announce", false, "permission to announce the service (loader.Announce), so that retire waits for it")
+	cmd.Flags().BoolVar(&o.scripts, "scripts", false, "permission for clients in script mode; with it the user may run any Lua")
+	cmd.Flags().BoolVar(&o.anyFunction, "any-function", false, "permission for every function, for a server that rejects +fcall|NAME")
+	return a.withChannel(cmd)
 }
 
-// userName is what ACL SETUSER and the URL of a client both take.
+// userName matches names that both ACL SETUSER and the URL of a client accept.
 var userName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 func (a *app) acl(role string, names []string, o aclOptions) error {
@@ -76,28 +82,32 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		o.user = role
 	}
 	if !userName.MatchString(o.user) {
-		return fmt.Errorf("user %q must be of the characters A-Z a-z 0-9 _ . -", o.user)
+		return usage.Errorf("--user must be of the characters A-Z a-z 0-9 _ . -, got %q", o.user)
 	}
 	for _, ns := range o.namespaces {
 		if err := fcall.CheckNamespace(ns); err != nil {
 			return err
 		}
 	}
-	if role != "service" && (o.heal || o.cluster || o.announce || role == "deployer" && len(o.namespaces) > 0) {
-		return fmt.Errorf("--heal, --cluster and --announce are for a service, --namespace for a service and an operator, not for %s", article(role))
+	if role != "service" && (o.autoLoad || o.cluster || o.announce || role == "deployer" && len(o.namespaces) > 0) {
+		return usage.Errorf("--auto-load, --cluster and --announce are for a service, --namespaces for a service and an operator, not for %s", article(role))
 	}
 	if role == "deployer" && (o.scripts || o.anyFunction || a.channel != "") {
-		return errors.New("--scripts, --any-function and --channel are for a service and an operator, not for a deployer")
+		return usage.Errorf("--scripts, --any-function and --channel are for a service and an operator, not for a deployer")
 	}
 	var rule acl.Rule
 	switch role {
 	case "deployer":
 		if len(names) > 0 {
-			return fmt.Errorf("a deployer may deploy any library: leave out %q", names)
+			return usage.Errorf("a deployer may deploy any library: remove %s", strings.Join(names, " "))
 		}
 		rule = acl.Deployer
 	case "service", "operator":
-		tree, err := a.described()
+		libraries := names
+		if len(names) > 0 {
+			libraries = slices.Concat(names, []string{override.Library.Name}) // guard reads overrides
+		}
+		tree, err := a.described(libraries...)
 		if err != nil {
 			return err
 		}
@@ -113,29 +123,29 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		if role == "operator" {
 			rule = rule.And(acl.Watching).And(acl.Operating)
 		}
-		if o.heal {
-			rule = rule.And(acl.Healing)
+		if o.autoLoad {
+			rule = rule.And(acl.AutoLoading)
 		}
 		if o.cluster {
 			rule = rule.And(acl.Cluster)
 		}
-		if o.heal && o.cluster {
-			rule = rule.And(acl.HealingByKey)
+		if o.autoLoad && o.cluster {
+			rule = rule.And(acl.AutoLoadingByKey)
 		}
 		if o.announce {
 			rule = rule.And(acl.Announcing)
 		}
 	default:
-		return fmt.Errorf("no role %q (roles: service, deployer, operator)", role)
+		return usage.Errorf("no role %q%s (roles: %s)", role, spelling.DidYouMean(role, aclRoles), strings.Join(aclRoles, ", "))
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"format": 1, "user": o.user, "role": role, "keys": rule.Keys, "commands": rule.Commands, "line": rule.SetUser(o.user)})
+		return a.printJSON(map[string]any{"user": o.user, "role": role, "keys": rule.Keys, "commands": rule.Commands, "line": rule.SetUser(o.user)})
 	}
 	fmt.Fprintln(a.out, rule.SetUser(o.user))
 	return nil
 }
 
-// callers may call every function of the named libraries, or of all.
+// callers returns a rule for every function of the named libraries, or of all.
 func (a *app) callers(tree *source.Tree, names, namespaces []string) (acl.Rule, error) {
 	var rule acl.Rule
 	libs := tree.Libraries
@@ -170,7 +180,7 @@ func (a *app) callers(tree *source.Tree, names, namespaces []string) (acl.Rule, 
 	return rule, nil
 }
 
-// readsOverrides lets a guard list the overrides of its namespace, and change none.
+// readsOverrides returns a rule for listing the overrides of a namespace, without changing them.
 func (a *app) readsOverrides(tree *source.Tree, namespace string) (rule acl.Rule) {
 	lib, ok := tree.Library(override.Library.Name)
 	if !ok {

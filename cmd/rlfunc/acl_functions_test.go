@@ -11,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
-	"github.com/rlfunc/rlfunc/codegen/acl"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/codegen/acl"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // legal is a call of a function with small legal arguments.
@@ -95,7 +95,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 				for _, lib := range tree.Libraries {
 					call := func(mode string, caller fcall.Caller, o fcall.Options, want error) {
 						t.Helper()
-						o.Namespace, o.NoHeal = shared, true
+						o.Namespace, o.NoAutoLoad = shared, true
 						client, err := fcall.NewClient(caller, bundles[lib], o)
 						if err != nil {
 							t.Fatal(err)
@@ -122,12 +122,12 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 						call("beside a channel", canary, functions, nil)
 						call("any function", any, functions, nil)
 						call("as scripts", scripts, fcall.Options{Mode: fcall.ModeScripts}, nil)
-						call("in a channel that was not asked for", plain, inChannel, fcall.ErrRefused)
+						call("in a channel that was not asked for", plain, inChannel, fcall.ErrNoPermission)
 						continue
 					}
-					call("plain", plain, functions, fcall.ErrRefused)
-					call("in a channel", canary, inChannel, fcall.ErrRefused)
-					call("as scripts", plain, fcall.Options{Mode: fcall.ModeScripts}, fcall.ErrRefused)
+					call("plain", plain, functions, fcall.ErrNoPermission)
+					call("in a channel", canary, inChannel, fcall.ErrNoPermission)
+					call("as scripts", plain, fcall.Options{Mode: fcall.ModeScripts}, fcall.ErrNoPermission)
 				}
 			}
 		})

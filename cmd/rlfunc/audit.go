@@ -2,37 +2,38 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/audit"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 )
 
 func (a *app) auditCommand() *cobra.Command {
 	last := 0
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List what operators did to subjects by hand, and why",
-		Long: `Lists what operators did by ` + "`rlfunc block`, `unblock`, `reset` and `override`" + `, the newest first: when by the server's clock, who, to whom, why,
-and what came of it. "unfinished" was cut off, and may have acted. About the last 5,000 are kept, in the stream
-<namespace>:{audit}:log; --json has what was there before and after.`,
-		Example: "  rlfunc audit --policy policy.yaml --redis redis://127.0.0.1:6379\n  rlfunc audit -n 100 --json --redis redis://127.0.0.1:6379",
-		Args:    cobra.NoArgs,
+		Short: "List the changes of operators to subjects, and their reasons",
+		Long: `Lists the changes by ` + "`rlfunc block`, `unblock`, `reset` and `override`" + `, newest first: time by the server's clock, operator, subject, result
+and reason. An "unfinished" change was interrupted and may have taken effect. The stream <namespace>:{audit}:log keeps about the last
+5,000; --json also has the states before and after.`,
+		Example: "  rlfunc audit --policy policy.yaml --redis redis://127.0.0.1:6379\n  rlfunc audit --last 100 --json --redis redis://127.0.0.1:6379",
+		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last < 1 || last > 5000 {
-				return fmt.Errorf("-n must be 1 to 5000, got %d", last)
+				return usage.Errorf("--last must be 1 to 5000, got %d", last)
 			}
 			return a.audit(cmd.Context(), last)
 		},
 	}
-	cmd.Flags().IntVarP(&last, "last", "n", 20, "so many")
+	cmd.Flags().IntVar(&last, "last", 20, "number of newest entries")
 	return a.withPolicy(cmd)
 }
 
 func (a *app) audit(ctx context.Context, last int) error {
-	rules, err := a.toRead()
+	s, err := a.serviceToRead()
 	if err != nil {
 		return err
 	}
@@ -40,25 +41,24 @@ func (a *app) audit(ctx context.Context, last int) error {
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	if conn.embedded != nil {
+	defer conn.Close()
+	if conn.Embedded() {
 		return errEmbedded
 	}
-	entries, err := audit.Open(conn.client, rules.Namespace).Last(ctx, last)
+	entries, err := audit.Open(conn.Client, s.Namespace).Last(ctx, last)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"format": 1, "entries": entries})
+		return a.printJSON(map[string]any{"entries": entries})
 	}
 	if len(entries) == 0 {
-		a.talk("nothing is recorded")
+		a.note("nothing is recorded")
 		return nil
 	}
 	var rows [][]string
 	for _, e := range entries {
-		rows = append(rows, []string{stamp(e.At), inspect.Visible(e.By), inspect.Visible(e.Command), inspect.Visible(e.Subject), inspect.Visible(e.Result), inspect.Visible(e.Reason)})
+		rows = append(rows, []string{output.Time(e.At), inspect.Visible(e.By), inspect.Visible(e.Command), inspect.Visible(e.Subject), inspect.Visible(e.Result), inspect.Visible(e.Reason)})
 	}
-	printTable(a.out, []string{"when", "by", "command", "subject", "result", "reason"}, rows)
-	return nil
+	return a.table([]string{"when", "by", "command", "subject", "result", "reason"}, rows)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,16 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/codegen/breaking"
-	"github.com/rlfunc/rlfunc/codegen/diag"
-	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// breakingFormat is the version of the JSON of a comparison.
-const breakingFormat = 1
-
-// A comparison is what the flags of breaking ask for.
+// A comparison is the flags of breaking.
 type comparison struct {
 	against    string
 	strictness string
@@ -32,59 +31,71 @@ func (a *app) breakingCommand() *cobra.Command {
 	var c comparison
 	cmd := &cobra.Command{
 		Use:   "breaking",
-		Short: "Compare two versions of the libraries: what would break callers or stored state",
-		Long: `Compares the project with an older version of it and prints what breaks somebody, one finding a line:
-file:line:col: message (rule). Exit code 2 when there is one; a note is none. docs/versioning.md explains every rule.
+		Short: "Find changes that break callers or stored state",
+		Long: `Compares the project with an older version and prints the breaking changes, one finding per line: file:line:col: message
+(rule). Exits 2 if there are findings; notes do not count. docs/versioning.md explains every rule.
 
-The older version is a folder, a revision of the project's git repository (git:REV where a folder has the same name), or a
-live server. The strictness says whom a change may not break; each includes those behind it:
-  api     Go code that is compiled anew against the generated client
+The older version is a folder, a revision of the project's git repository (git:REV if a folder has the same name), or a live
+server. The strictness is what a change may not break; each includes those below it:
+  api     Go code that is compiled against the new generated client
   reply   an old client that reads the replies of the new library
   call    an old client that calls the new library
-  state   what the old library has stored
-A library with a new major may break its callers, but not the state: both majors run on the same keys.
+  state   the data that the old library stored
+A library with a new major version may break its callers, but not the state: both versions use the same keys.
 
-With --reverse it says what would break callers of the project's version if the libraries went back: look before a rollback.
+With --reverse it finds what would break callers of the project's version after a rollback to the older version.
 
-Versions listed in released.sum, beside the libraries, must keep their bytes; that is looked at also without --against.
-With --record the versions are added to it when nothing breaks.`,
+Versions in released.sum, beside the libraries, must keep their bytes; breaking checks that also without --against. With
+--record it adds the versions to released.sum if nothing breaks.`,
 		Example: `  rlfunc breaking --against v1.0.0
   rlfunc breaking --against ../released --strictness call
   rlfunc breaking --against redis://127.0.0.1:6379 --json
   rlfunc breaking --against v1.0.0 --record`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.breaking(cmd.Context(), c)
 		},
 	}
-	cmd.Flags().StringVar(&c.against, "against", "", "the older version: a folder, a git revision, or the URL of a server")
-	cmd.Flags().StringVar(&c.strictness, "strictness", string(breaking.API), "whom a change may not break: api, reply, call or state")
-	cmd.Flags().StringSliceVar(&c.except, "except", nil, "rules to leave out")
-	cmd.Flags().BoolVar(&c.reverse, "reverse", false, "look the other way: what would break if the libraries went back to that version")
-	cmd.Flags().BoolVar(&c.record, "record", false, "when nothing breaks, add the versions to released.sum")
+	cmd.Flags().StringVar(&c.against, "against", "", "older version: a folder, a git revision, or the URL of a server")
+	cmd.Flags().StringVar(&c.strictness, "strictness", string(breaking.API), "what a change may not break: api, reply, call or state")
+	cmd.Flags().StringSliceVar(&c.except, "except", nil, "rules to ignore")
+	cmd.Flags().BoolVar(&c.reverse, "reverse", false, "reverse comparison: what a rollback to the older version would break")
+	cmd.Flags().BoolVar(&c.record, "record", false, "add the versions to released.sum if nothing breaks")
+	complete(cmd, "strictness", values(strictnesses()...))
+	complete(cmd, "except", values(ruleIDs()...))
 	return cmd
 }
 
 func (c comparison) check() error {
 	switch {
 	case c.reverse && c.record:
-		return errors.New("a version that is gone back to has been recorded: give --record or --reverse, not both")
+		return usage.Errorf("takes --record or --reverse, not both")
 	case c.reverse && c.against == "":
-		return errors.New("--reverse needs the version to go back to: --against")
+		return usage.Errorf("--reverse needs the older version: give --against")
 	}
 	if !slices.Contains(breaking.Strictnesses, breaking.Category(c.strictness)) {
-		return fmt.Errorf("no strictness %q (api, reply, call, state)", c.strictness)
-	}
-	var ids []string
-	for _, rule := range breaking.Rules {
-		ids = append(ids, rule.ID)
+		return usage.Errorf("no strictness %q%s (strictnesses: %s)", c.strictness, spelling.DidYouMean(c.strictness, strictnesses()), strings.Join(strictnesses(), ", "))
 	}
 	for _, id := range c.except {
-		if !slices.Contains(ids, id) {
-			return fmt.Errorf("no rule %q%s (docs/versioning.md lists them)", id, diag.DidYouMean(id, ids))
+		if !slices.Contains(ruleIDs(), id) {
+			return usage.Errorf("no rule %q%s (see docs/versioning.md)", id, spelling.DidYouMean(id, ruleIDs()))
 		}
 	}
 	return nil
+}
+
+func strictnesses() (names []string) {
+	for _, s := range breaking.Strictnesses {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func ruleIDs() (ids []string) {
+	for _, rule := range breaking.Rules {
+		ids = append(ids, rule.ID)
+	}
+	return ids
 }
 
 func (a *app) breaking(ctx context.Context, c comparison) error {
@@ -109,7 +120,7 @@ func (a *app) breaking(ctx context.Context, c comparison) error {
 	}
 	from, to := before, now
 	if c.reverse {
-		from, to = backwards(before, now)
+		from, to = onlyLibraries(now, before), before
 	}
 	found := slices.DeleteFunc(breaking.Compare(from, to, breaking.Category(c.strictness)), func(f breaking.Finding) bool {
 		return slices.Contains(c.except, f.Rule) || c.reverse && f.Category == breaking.Version
@@ -119,30 +130,30 @@ func (a *app) breaking(ctx context.Context, c comparison) error {
 	}
 	if breaking.Breaks(found) {
 		if c.record {
-			a.talk("nothing was recorded")
+			a.note("nothing was recorded")
 		}
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	if !c.record {
 		return nil
 	}
 	added, err := p.Record(now)
 	for _, r := range added {
-		a.talk("recorded %s %s in %s/%s", r.Library, r.Version, now.Root, breaking.ReleasedFile)
+		a.note("recorded %s %s in %s/%s", r.Library, r.Version, now.Root, breaking.ReleasedFile)
 	}
 	return err
 }
 
-// backwards swaps the versions, of the libraries that the older one has: going back loses no library that was not there.
-func backwards(before, now *breaking.Snapshot) (from, to *breaking.Snapshot) {
-	known := *now
-	known.Libraries = slices.DeleteFunc(slices.Clone(now.Libraries), func(l breaking.Library) bool {
-		return !slices.ContainsFunc(before.Libraries, func(was breaking.Library) bool { return was.Spec.Name == l.Spec.Name })
+// onlyLibraries returns the libraries of s that other has too. A comparison reports the others as removed.
+func onlyLibraries(s, other *breaking.Snapshot) *breaking.Snapshot {
+	shared := *s
+	shared.Libraries = slices.DeleteFunc(slices.Clone(s.Libraries), func(l breaking.Library) bool {
+		return !slices.ContainsFunc(other.Libraries, func(o breaking.Library) bool { return o.Spec.Name == l.Spec.Name })
 	})
-	return &known, before
+	return &shared
 }
 
-// before reads the older version. Without one the project stands in for it: then only released.sum speaks.
+// before reads the older version. Without one it returns the project itself, and only released.sum has findings.
 func (a *app) before(ctx context.Context, p *project.Project, now *breaking.Snapshot, against string) (*breaking.Snapshot, error) {
 	revision, named := strings.CutPrefix(against, "git:")
 	switch {
@@ -150,8 +161,8 @@ func (a *app) before(ctx context.Context, p *project.Project, now *breaking.Snap
 		return now, nil
 	case named:
 		return p.Revision(ctx, revision)
-	case against == "embedded" || strings.Contains(against, "://"):
-		return a.held(ctx, now, against)
+	case against == connection.Embedded || strings.Contains(against, "://"):
+		return a.loaded(ctx, now, against)
 	}
 	if info, err := os.Stat(against); err == nil && info.IsDir() {
 		return p.Folder(against)
@@ -159,19 +170,18 @@ func (a *app) before(ctx context.Context, p *project.Project, now *breaking.Snap
 	return p.Revision(ctx, against)
 }
 
-// held reads what the nodes of a server hold of the project's libraries.
-func (a *app) held(ctx context.Context, now *breaking.Snapshot, url string) (*breaking.Snapshot, error) {
-	a.redis = url
-	conn, err := a.connect()
+// loaded reads the project's libraries from the nodes of a server.
+func (a *app) loaded(ctx context.Context, now *breaking.Snapshot, url string) (*breaking.Snapshot, error) {
+	target, err := connection.OpenTarget(url)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.close()
-	nodes, err := loader.NewTarget(conn.client).Check(ctx)
+	defer target.Close()
+	nodes, err := target.Check(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &breaking.Snapshot{Name: conn.name, Root: now.Root, Live: true}
+	out := &breaking.Snapshot{Name: target.Name, Root: now.Root, Live: true}
 	seen := map[string]bool{}
 	for _, node := range nodes {
 		if node.Problem != nil && !node.Readable {
@@ -188,14 +198,14 @@ func (a *app) held(ctx context.Context, now *breaking.Snapshot, url string) (*br
 			case err != nil:
 				return nil, fmt.Errorf("read %s on %s: %w", loaded.ServerName, node.Addr, err)
 			case lib.Spec.Server != loaded.ServerName:
-				a.talk("%s is a copy of %s under another name, and is not compared", loaded.ServerName, lib.Spec.Server)
+				a.note("%s is a copy of %s under another name and is not compared", loaded.ServerName, lib.Spec.Server)
 			default:
 				out.Libraries = append(out.Libraries, lib)
 			}
 		}
 	}
 	if len(out.Libraries) == 0 {
-		a.talk("%s holds none of these libraries: there is nothing to compare with", conn.name)
+		a.note("%s holds none of these libraries: nothing to compare", target.Name)
 	}
 	return out, nil
 }
@@ -203,7 +213,7 @@ func (a *app) held(ctx context.Context, now *breaking.Snapshot, url string) (*br
 func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, found []breaking.Finding) error {
 	type versions struct {
 		Name string   `json:"name"`
-		Old  []string `json:"old"` // none where it is new; several where servers hold several
+		Old  []string `json:"old"` // empty for a new library; several if nodes differ
 		New  string   `json:"new"`
 	}
 	var libraries []versions
@@ -224,7 +234,7 @@ func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, foun
 			}
 		}
 		return a.printJSON(map[string]any{
-			"format": breakingFormat, "against": against, "strictness": c.strictness, "reverse": c.reverse, "libraries": libraries, "findings": orEmpty(found),
+			"against": against, "strictness": c.strictness, "reverse": c.reverse, "libraries": libraries, "findings": output.List(found),
 		})
 	}
 	var broken []string
@@ -241,25 +251,25 @@ func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, foun
 	}
 	for _, v := range libraries {
 		if c.against != "" && len(v.Old) > 0 {
-			a.talk("%s: %s -> %s", v.Name, strings.Join(v.Old, ", "), v.New)
+			a.note("%s: %s -> %s", v.Name, strings.Join(v.Old, ", "), v.New)
 		}
 	}
 	switch {
 	case len(broken) > 0 && c.reverse:
-		a.talk("%d found: callers of the newer version go first", len(found)-notes)
+		a.note("%s: roll the callers of the newer version back first", count(len(found)-notes, "finding"))
 	case len(broken) > 0:
-		a.talk("%d found: undo what breaks callers, or raise the major of %s", len(found)-notes, strings.Join(broken, ", "))
+		a.note("%s: undo the breaking changes, or raise the major version of %s", count(len(found)-notes, "finding"), strings.Join(broken, ", "))
 	case breaking.Breaks(found):
-		a.talk("%d found", len(found)-notes)
+		a.note("%s", count(len(found)-notes, "finding"))
 	case c.against == "" && (now.Released == nil || len(now.Released.Lines) == 0):
 		if !c.record {
-			a.talk("nothing was compared: %s/%s lists no released version; give --against FOLDER, GIT-REVISION or SERVER-URL, or list these versions with --record",
+			a.note("nothing was compared: %s/%s lists no released version; give --against FOLDER, REVISION or URL, or record these versions with --record",
 				now.Root, breaking.ReleasedFile)
 		}
 	case c.against == "":
-		a.talk("no released version has changed; --against compares with another version")
+		a.note("no released version has changed; to compare with another version, give --against")
 	default:
-		a.talk("nothing breaks")
+		a.note("nothing breaks")
 	}
 	return nil
 }

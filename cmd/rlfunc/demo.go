@@ -5,48 +5,50 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/demo"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 )
 
 func (a *app) demoCommand() *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show the limiters at work, beside the racy way",
-		Long: `Generates, plans and deploys the built-in library, then plays the situations in which rate limiters go wrong: 50 requests
-at once, 100 in one millisecond, a double click, neighbours that share a prefix. It ends with a verdict line, and exits 1
-if one of them came out wrong.
+		Short: "Show the limiters at work, beside a racy implementation",
+		Long: `Generates, plans and deploys the built-in library, then plays the situations in which rate limiters fail: 50 requests at
+once, 100 in one millisecond, a double click, subjects that share a prefix. It ends with a verdict line, and exits 1 if one
+of them fails.
 
-It runs on the embedded engine, whose time it moves. With --redis it runs on a real server and really waits; the library
-stays there, the demo's keys are deleted.`,
+It runs on the embedded engine, whose clock it sets. With --redis it runs on a real server and waits in real time; the
+library stays there, and the demo deletes its keys.`,
 		Example: "  rlfunc demo\n  rlfunc demo --redis redis://127.0.0.1:6379",
-		Args:    cobra.NoArgs,
+		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.demo(cmd.Context(), server)
 		},
 	}
-	// REDIS_URL is no default here: a demo should not find its way to a server by itself.
-	cmd.Flags().StringVar(&server, "redis", "embedded", "server: redis://, rediss://, unix:// or embedded")
+	// REDIS_URL is not the default: a demo runs on a real server only if the operator names it.
+	cmd.Flags().StringVar(&server, "redis", connection.Embedded, redisUsage)
 	return cmd
 }
 
 func (a *app) demo(ctx context.Context, server string) error {
-	o := demo.Options{Out: a.out, Color: demo.ColorFor(a.out), JSON: a.json}
-	if server != "embedded" {
-		a.redis = server
-		conn, err := a.connect()
+	o := demo.Options{Out: a.out, Style: a.color.StyleOf(a.out), JSON: a.json}
+	if server != connection.Embedded {
+		conn, err := connection.Open(server)
 		if err != nil {
 			return err
 		}
-		defer conn.close()
-		o.Client, o.Name = conn.client, conn.name
+		defer conn.Close()
+		o.Client, o.Name = conn.Client, conn.Name
 	}
 	verdict, err := demo.Run(ctx, o)
 	if err != nil {
 		return err
 	}
 	if !verdict.OK {
-		return exitCode(exitError)
+		return exitcode.Error
 	}
 	return nil
 }

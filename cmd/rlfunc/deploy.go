@@ -2,184 +2,58 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/codegen/source"
-	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// libraries are those that the words name, or all of the tree, in the channel that --channel names.
-func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
-	for _, name := range names {
-		if _, err := a.library(tree, name); err != nil {
-			return nil, err
-		}
-	}
-	var out []*fcall.Library
-	for _, lib := range tree.Libraries {
-		if len(names) == 0 || slices.Contains(names, lib.Spec.Name) {
-			out = append(out, runtime.Library(lib))
-		}
-	}
-	return a.inChannel(out)
-}
-
-func (a *app) planCommand() *cobra.Command {
-	var file string
-	cmd := &cobra.Command{
-		Use:   "plan [LIBRARY ...]",
-		Short: "Say what a deploy would do, and change nothing",
-		Long: `Compares the libraries with what every node holds, and says for each what a deploy would do: load, upgrade, same, newer
-there (left alone), drifted (same version, other bytes), conflict (a function name is held by another library). A replica
-follows: it gets the libraries from its primary. Exit code 0 when there is nothing to do, 2 when there is, 1 when a node
-can not be deployed to. Warnings are what does not stand in the way and should be known.
-
-With --out the plan is saved; deploy --plan refuses it when the nodes or what they hold have changed since.`,
-		Example: "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis+cluster://10.0.0.1,10.0.0.2 --out plan.json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.plan(cmd.Context(), args, file)
-		},
-	}
-	cmd.Flags().StringVar(&file, "out", "", "save the plan in this file")
-	return a.withTarget(a.withChannel(cmd))
-}
-
-func (a *app) plan(ctx context.Context, names []string, file string) error {
-	libs, err := a.deployable(names)
-	if err != nil {
-		return err
-	}
-	target, err := a.openTarget()
-	if err != nil {
-		return err
-	}
-	defer target.close()
-	plan, err := target.Plan(ctx, libs...)
-	if err != nil {
-		return err
-	}
-	if file != "" {
-		if err := savePlan(file, plan); err != nil {
-			return err
-		}
-		a.talk("saved the plan in %s", file)
-	}
-	if err := a.printPlan(plan, target.name); err != nil {
-		return err
-	}
-	var problems []error
-	for _, node := range plan.Nodes {
-		if node.Problem != nil {
-			problems = append(problems, node.Problem)
-		}
-	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
-	}
-	if len(plan.Changes())+len(plan.Blocked()) > 0 {
-		return exitCode(exitDifferences)
-	}
-	return nil
-}
-
-// savePlan writes the file in full or not at all.
-func savePlan(file string, plan *loader.Plan) error {
-	text, err := marshal(plan)
-	if err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".rlfunc-plan-*")
-	if err != nil {
-		return fmt.Errorf("save the plan: %w", err)
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(text)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("save the plan: %w", err)
-	}
-	return nil
-}
-
-func (a *app) printPlan(plan *loader.Plan, name string) error {
-	if a.json {
-		return a.printJSON(plan)
-	}
-	var rows [][]string
-	for _, node := range plan.Nodes {
-		for _, step := range node.Steps {
-			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), step.Library, step.String(), step.Reason})
-		}
-	}
-	printTable(a.out, []string{"node", "role", "server", "library", "action", ""}, rows)
-	a.warnPlan(plan)
-	a.talk("%s: %s", name, plan.Summary())
-	return nil
-}
-
-func (a *app) warnPlan(plan *loader.Plan) {
-	a.warn("", plan.Warnings)
-	for _, node := range plan.Nodes {
-		a.warn(node.Addr, node.Warnings)
-	}
-}
-
-// warn prints each warning once in a command: a plan and its result carry the same ones.
-func (a *app) warn(node string, warnings []loader.Warning) {
-	for _, w := range warnings {
-		text := w.Text
-		if node != "" {
-			text = node + ": " + text
-		}
-		if slices.Contains(a.warned, text) {
-			continue
-		}
-		a.warned = append(a.warned, text)
-		a.talk("warning: %s", text)
-	}
+type deployFlags struct {
+	file  string
+	yes   bool
+	apply loader.ApplyOptions
 }
 
 func (a *app) deployCommand() *cobra.Command {
-	var file string
-	var o loader.ApplyOptions
+	var f deployFlags
 	cmd := &cobra.Command{
 		Use:   "deploy [LIBRARY ...]",
-		Short: "Put the libraries on every primary and prove that they are there",
-		Long: `Loads what is absent, upgrades what is older, leaves alone what is newer, and reads every library back byte for byte, on
-all primaries at once; then it waits for the replicas and reads them too. It never goes down a version, and never touches
-a library that is not its own. If one node fails, the others still finish: the table says what each holds, and running it
-again finishes. SIGINT stops it between two loads, with exit code 130; a second one ends it at once.
+		Short: "Load the libraries on every primary, and verify them",
+		Long: `Loads missing libraries, upgrades older ones, keeps newer ones, and reads every library back byte for byte, on all
+primaries at once. Then it waits for the replicas and reads them too. It never loads a lower version, and never replaces a
+library that rlfunc did not make. With --replace-drifted it asks for confirmation before it replaces a library; without a
+terminal it needs --yes.
 
-Two deploys at once are kept apart by a lock on the target and one on every primary, which expire 30 seconds after the death
-of their owner. What was there and what comes is recorded on the server with its source, for rollback, and
-` + "`rlfunc history`" + ` says who did what.`,
-		Example: "  rlfunc deploy --redis redis://127.0.0.1:6379\n  rlfunc deploy --redis redis+sentinel://main@10.0.0.1,10.0.0.2 --plan plan.json",
+If one node fails, the others still finish, and the table shows what each node holds. To finish, run the deploy again.
+SIGINT stops the deploy between two loads, with exit code 130; a second one ends it at once.
+
+A lock on the target and one on every primary keep other deploys away. They expire 30 s after their owner dies. The deploy
+records the earlier and the new source on the server, for rollbacks; ` + "`rlfunc history`" + ` lists all operations.`,
+		Example: `  rlfunc deploy --redis redis://127.0.0.1:6379
+  rlfunc deploy --target production --by "$CI_JOB_URL"
+  rlfunc deploy --redis redis+sentinel://main@10.0.0.1,10.0.0.2 --plan plan.json`,
+		ValidArgsFunction: a.libraryNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if file != "" && len(args) > 0 {
-				return errors.New("a saved plan names its libraries: give --plan or library names, not both")
+			if f.file != "" && len(args) > 0 {
+				return usage.Errorf("takes --plan or library names, not both: a saved plan names its libraries")
 			}
-			return a.deploy(cmd.Context(), args, file, o)
+			return a.deploy(cmd.Context(), args, f)
 		},
 	}
-	cmd.Flags().StringVar(&file, "plan", "", "do what this saved plan says, and nothing if the server has changed since")
-	cmd.Flags().BoolVar(&o.Partial, "partial", false, "load what can be loaded, although a node or a library can not be")
-	cmd.Flags().BoolVar(&o.ReplaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
-	cmd.Flags().BoolVar(&o.Stateless, "stateless", false, "take no lock and record nothing: for a user who may run FUNCTION only")
-	return a.withTarget(a.withChannel(a.withLock(cmd, &o.Lock)))
+	cmd.Flags().StringVar(&f.file, "plan", "", "`FILE` with a saved plan; rejected if the server has changed since")
+	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, partialUsage)
+	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, replaceDriftedUsage)
+	cmd.Flags().BoolVar(&f.apply.Stateless, "stateless", false, "take no lock and record nothing, for a user who may run FUNCTION only")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, yesUsage)
+	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
 }
 
-func (a *app) deploy(ctx context.Context, names []string, file string, o loader.ApplyOptions) error {
-	libs, err := a.deployable(names)
+func (a *app) deploy(ctx context.Context, names []string, f deployFlags) error {
+	libs, _, err := a.deployable(names)
 	if err != nil {
 		return err
 	}
@@ -187,10 +61,10 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 	if err != nil {
 		return err
 	}
-	defer target.close()
+	defer target.Close()
 	var plan *loader.Plan
-	if file != "" {
-		text, err := os.ReadFile(file)
+	if f.file != "" {
+		text, err := os.ReadFile(f.file)
 		if err != nil {
 			return fmt.Errorf("read the plan: %w", err)
 		}
@@ -201,23 +75,31 @@ func (a *app) deploy(ctx context.Context, names []string, file string, o loader.
 		return err
 	}
 	a.warnPlan(plan)
-	a.talk("%s: %s", target.name, plan.Summary())
-	if len(plan.Nodes) > 1 {
-		o.OnNode = func(n loader.NodeResult) { a.talk("%s: %s", n.Addr, n.Summary()) }
-	}
-	result, err := target.Apply(ctx, plan, o)
-	if result != nil {
-		if printed := a.printResult(result); printed != nil {
-			return printed
+	a.note("plan for %s: %s", target.Name, plan.Summary())
+	if drifted := plan.Summary()[loader.Drift]; drifted > 0 && f.apply.ReplaceDrifted {
+		question := fmt.Sprintf("Replace %s of the same version with other bytes?", count(drifted, "drifted library"))
+		if err := a.confirm(ctx, f.yes, question); err != nil {
+			return err
 		}
 	}
-	return err
+	if len(plan.Nodes) > 1 {
+		f.apply.OnNode = func(n loader.NodeResult) { a.note("%s: %s", n.Addr, n.Summary()) }
+	}
+	result, err := target.Apply(ctx, plan, f.apply)
+	return a.printResult(result, err)
 }
 
-func (a *app) printResult(result *loader.Result) error {
+// printResult prints what an operation did, also when it failed with err. It returns err.
+func (a *app) printResult(result *loader.Result, err error) error {
+	if result == nil {
+		return err
+	}
 	if a.json {
 		a.warn("", result.Warnings)
-		return a.printJSON(result)
+		if printed := a.printJSON(result); printed != nil {
+			return printed
+		}
+		return err
 	}
 	var rows [][]string
 	for _, node := range result.Nodes {
@@ -225,10 +107,23 @@ func (a *app) printResult(result *loader.Result) error {
 			rows = append(rows, []string{node.Addr, string(node.Role), step.Library, string(step.Outcome), step.From, step.Found})
 		}
 	}
-	printTable(a.out, []string{"node", "role", "library", "outcome", "was", "is"}, rows)
+	if printed := a.states(3, []string{"node", "role", "library", "outcome", "was", "is"}, rows); printed != nil {
+		return printed
+	}
 	a.warn("", result.Warnings)
 	for _, node := range result.Nodes {
 		a.warn(node.Addr, node.Warnings)
 	}
-	return nil
+	return err
+}
+
+// count returns a number of things: "1 node", "2 nodes", "2 libraries".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if stem, ok := strings.CutSuffix(thing, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -7,18 +7,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/loader/doctor"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [LIBRARY ...]",
-		Short: "Look for what can go wrong on the servers, with a fix for each",
-		Long: `Looks at every node: what it holds, what it may lose, how it is set up, and what is known of its version. It changes nothing.
+		Short: "Find problems of the servers, with a fix for each",
+		Long: `Checks every node: its libraries, what it may lose, its configuration, and the known bugs of its version. It changes nothing.
 
-A problem is wrong now, a warning goes wrong one day, a note is good to know. Exit code 0 when there is no problem, 2 when there is,
-1 when it could not be looked.`,
-		Example: "  rlfunc doctor --redis redis://127.0.0.1:6379\n  rlfunc doctor --redis redis://127.0.0.1:6379 --json",
+A problem needs a fix now, a warning needs one before it becomes a problem, a note is information. Exit code 0 without a problem,
+2 with one, 1 if the servers could not be checked.`,
+		Example:           "  rlfunc doctor --redis redis://127.0.0.1:6379\n  rlfunc doctor --redis redis://127.0.0.1:6379 --json",
+		ValidArgsFunction: a.libraryNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.doctor(cmd.Context(), args)
 		},
@@ -27,7 +29,7 @@ A problem is wrong now, a warning goes wrong one day, a note is good to know. Ex
 }
 
 func (a *app) doctor(ctx context.Context, names []string) error {
-	tree, err := a.read()
+	tree, err := a.tree()
 	if err != nil {
 		return err
 	}
@@ -39,7 +41,7 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	defer target.close()
+	defer target.Close()
 	d, err := doctor.Diagnose(ctx, target.Target, libs...)
 	if err != nil {
 		return err
@@ -50,19 +52,20 @@ func (a *app) doctor(ctx context.Context, names []string) error {
 		a.printDiagnosis(d)
 	}
 	if err == nil && d.Count(doctor.Problem) > 0 {
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	return err
 }
 
 func (a *app) printDiagnosis(d *doctor.Diagnosis) {
-	// The same finding on many nodes is said once.
-	type said struct{ id, text string }
-	var order []said
-	nodes := map[said][]string{}
-	first := map[said]doctor.Finding{}
+	// The same finding on several nodes is printed once.
+	type finding struct{ id, text string }
+	var order []finding
+	nodes := map[finding][]string{}
+	first := map[finding]doctor.Finding{}
+	style := a.color.StyleOf(a.out)
 	for _, f := range d.Findings {
-		s := said{f.ID, f.Text}
+		s := finding{f.ID, f.Text}
 		if nodes[s] == nil {
 			order = append(order, s)
 			first[s] = f
@@ -71,7 +74,7 @@ func (a *app) printDiagnosis(d *doctor.Diagnosis) {
 	}
 	for _, s := range order {
 		f := first[s]
-		fmt.Fprintf(a.out, "%s %s: %s\n", f.Severity, f.ID, f.Text)
+		fmt.Fprintf(a.out, "%s %s: %s\n", paintState(style, string(f.Severity)), f.ID, f.Text)
 		if f.Node != "" {
 			fmt.Fprintf(a.out, "    on   %s\n", strings.Join(nodes[s], ", "))
 		}
@@ -79,13 +82,5 @@ func (a *app) printDiagnosis(d *doctor.Diagnosis) {
 			fmt.Fprintf(a.out, "    fix  %s\n", f.Fix)
 		}
 	}
-	a.talk("%s looked at: %s, %s, %s", count(d.Nodes, "node"), count(d.Count(doctor.Problem), "problem"), count(d.Count(doctor.Warn), "warning"), count(d.Count(doctor.Note), "note"))
-}
-
-// count is a number of things in words: "1 node", "2 nodes".
-func count(n int, of string) string {
-	if n != 1 {
-		of += "s"
-	}
-	return fmt.Sprintf("%d %s", n, of)
+	a.note("%s checked: %s, %s, %s", count(d.Nodes, "node"), count(d.Count(doctor.Problem), "problem"), count(d.Count(doctor.Warn), "warning"), count(d.Count(doctor.Note), "note"))
 }

@@ -7,28 +7,31 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/codegen"
-	"github.com/rlfunc/rlfunc/codegen/breaking"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/internal/codegen"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 )
 
 func (a *app) generateCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Make bundles, Go clients and reference pages from the annotated Lua",
-		Long: `Makes every file of gen/ from functions/: for each library the bundle that Redis loads, the typed Go client and the
-reference page. Files that it wrote earlier and that have no source any more are removed; others are left alone.
+		Short: "Generate bundles, Go clients and reference pages from the annotated Lua",
+		Long: `Generates every file of gen/ from functions/: for each library the bundle that Redis loads, the typed Go client and the
+reference page. It removes generated files that no longer have a source, and keeps all other files.
 
-With --check nothing is written: missing, stale and orphaned files are named with a diff, and the exit code is 2. So it is
-for a version that released.sum lists with other bytes.`,
+With --check it writes nothing. It lists missing, stale and orphaned files with a diff, and exits 2. It also exits 2 if
+released.sum lists a version with other bytes.`,
 		Example: "  rlfunc generate\n  rlfunc generate --check",
-		Args:    cobra.NoArgs,
+		Args:    usage.None,
 		RunE: func(*cobra.Command, []string) error {
 			return a.generate(check)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 2 when gen/ is not what functions/ make")
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 2 if gen/ differs from what functions/ generate")
 	return cmd
 }
 
@@ -60,7 +63,7 @@ func (a *app) generate(check bool) error {
 		}
 	}
 	if a.json {
-		if err := a.printJSON(map[string]any{"files": len(files), "differences": orEmpty(differences), "released": orEmpty(released)}); err != nil {
+		if err := a.printJSON(map[string]any{"files": len(files), "differences": output.List(differences), "released": output.List(released)}); err != nil {
 			return err
 		}
 	} else {
@@ -68,24 +71,24 @@ func (a *app) generate(check bool) error {
 			if check {
 				fmt.Fprintln(a.out, f)
 			} else {
-				a.talk("warning: %s", f)
+				a.warnf("%s", f)
 			}
 		}
-		a.tellDifferences(differences, check, len(files), filepath.ToSlash(p.Config.Gen))
+		a.printDifferences(differences, check, len(files), filepath.ToSlash(p.Config.Gen))
 	}
 	if check && len(differences)+len(released) > 0 {
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	return nil
 }
 
-func (a *app) tellDifferences(differences []project.Difference, check bool, files int, gen string) {
+func (a *app) printDifferences(differences []project.Difference, check bool, files int, gen string) {
 	for _, d := range differences {
 		switch {
 		case !check && d.Kind == "orphaned":
-			a.talk("removed %s", d.Path)
+			a.note("removed %s", d.Path)
 		case !check:
-			a.talk("wrote %s", d.Path)
+			a.note("wrote %s", d.Path)
 		default:
 			fmt.Fprintf(a.out, "%s: %s\n", d.Path, d.Kind)
 			if d.Kind == "stale" {
@@ -95,15 +98,8 @@ func (a *app) tellDifferences(differences []project.Difference, check bool, file
 	}
 	switch {
 	case check && len(differences) > 0:
-		a.talk("%d of %d files in %s differ from their source: run `rlfunc generate`", len(differences), files, gen)
+		a.note("%d of %d files in %s differ from their source: run `rlfunc generate`", len(differences), files, gen)
 	default:
-		a.talk("%s is up to date, %d files", gen, files)
+		a.note("%s is up to date, %d files", gen, files)
 	}
-}
-
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -14,21 +16,21 @@ func (a *app) historyCommand() *cobra.Command {
 	last := 0
 	cmd := &cobra.Command{
 		Use:   "history",
-		Short: "List the last deploys, rollbacks and retires on the server",
-		Long: `Lists who changed the server's libraries when, and what came of it on each node, the newest first. An operation without
-an end is "unfinished": it still runs, or its process died; running it again finishes the job.
+		Short: "List the last deploys, rollbacks and retires of the server",
+		Long: `Lists the operations that changed the server's libraries, newest first: time, operator, and the outcome on each node. An
+"unfinished" operation still runs, or its process died; to finish it, run it again.
 
-The server keeps the last 500. FLUSHALL removes them.`,
-		Example: "  rlfunc history --redis redis://127.0.0.1:6379\n  rlfunc history -n 100 --json --redis redis://127.0.0.1:6379",
-		Args:    cobra.NoArgs,
+The server keeps the last 500 operations. FLUSHALL removes them.`,
+		Example: "  rlfunc history --redis redis://127.0.0.1:6379\n  rlfunc history --last 100 --json --redis redis://127.0.0.1:6379",
+		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last < 1 {
-				return fmt.Errorf("-n must be 1 or more, got %d", last)
+				return usage.Errorf("--last must be 1 or more, got %d", last)
 			}
 			return a.history(cmd.Context(), last)
 		},
 	}
-	cmd.Flags().IntVarP(&last, "last", "n", 20, "so many")
+	cmd.Flags().IntVar(&last, "last", 20, "number of newest entries")
 	return a.withRedis(cmd)
 }
 
@@ -37,38 +39,37 @@ func (a *app) history(ctx context.Context, last int) error {
 	if err != nil {
 		return err
 	}
-	defer target.close()
+	defer target.Close()
 	events, err := target.History(ctx, last)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"format": 1, "events": events})
+		return a.printJSON(map[string]any{"events": events})
 	}
 	if len(events) == 0 {
-		a.talk("nothing is recorded")
+		a.note("nothing is recorded")
 		return nil
 	}
 	var rows [][]string
 	for _, e := range events {
-		who := []string{stamp(e.At), string(e.Op), string(e.Outcome), e.By}
+		head := []string{output.Time(e.At), string(e.Op), string(e.Outcome), e.By}
 		for _, c := range e.Changes {
 			nodes := strings.Join(c.Nodes, ", ")
 			if c.Count > len(c.Nodes) {
 				nodes += fmt.Sprintf(" and %d more", c.Count-len(c.Nodes))
 			}
-			rows = append(rows, append(who, c.Library, nodes, changeText(c)))
-			who = []string{"", "", "", ""}
+			rows = append(rows, append(head, c.Library, nodes, changeText(c)))
+			head = []string{"", "", "", ""}
 		}
 		if e.More > 0 {
-			rows = append(rows, append(who, "", "", fmt.Sprintf("and %d more changes", e.More)))
+			rows = append(rows, append(head, "", "", fmt.Sprintf("and %d more changes", e.More)))
 		}
 		if len(e.Forced) > 0 {
-			rows = append(rows, append(who, "", "", "forced, although clients were seen: "+strings.Join(e.Forced, ", ")))
+			rows = append(rows, append(head, "", "", "forced despite clients: "+strings.Join(e.Forced, ", ")))
 		}
 	}
-	printTable(a.out, []string{"when", "what", "outcome", "by", "library", "nodes", "change"}, rows)
-	return nil
+	return a.states(2, []string{"when", "what", "outcome", "by", "library", "nodes", "change"}, rows)
 }
 
 func changeText(c loader.EventChange) string {

@@ -15,7 +15,8 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/scaffold"
-	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/internal/codegen"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -23,15 +24,15 @@ func (a *app) initCommand() *cobra.Command {
 	var noTidy bool
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Make a project: a first annotated function, its test, a Makefile and a CI workflow",
-		Long: `Makes a project in DIR, or here: rlfunc.yaml, a first annotated function with its generated client, a step-table test that
-runs on the embedded engine, a Makefile and a CI workflow. In a repository that has a go.mod, Makefile, .gitignore or
-.github/workflows/ci.yml, they stay: go.mod gains the requirement of rlfunc, and what to add to the others is printed. Any
-other file that is there already is a refusal.
+		Short: "Create a project: a first annotated function, its test, a Makefile and a CI workflow",
+		Long: `Creates a project in DIR, or here: rlfunc.yaml, a first annotated function with its generated client, a step-table test for
+the embedded engine, a Makefile and a CI workflow. It keeps an existing go.mod, Makefile, .gitignore and
+.github/workflows/ci.yml: it adds the requirement of rlfunc to go.mod, and prints the lines to add to the others. If any
+other file exists, it writes nothing.
 
-It ends with go mod tidy, so that go test ./... passes at once.`,
+At the end it runs go mod tidy, so that go test ./... passes at once.`,
 		Example: "  rlfunc init mylimits\n  cd mylimits && go test ./...",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    usage.AtMostOne("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := a.dir
 			if len(args) == 1 && filepath.IsAbs(args[0]) {
@@ -43,8 +44,8 @@ It ends with go mod tidy, so that go test ./... passes at once.`,
 			return a.init(cmd.Context(), o, noTidy)
 		},
 	}
-	cmd.Flags().StringVar(&module, "module", "", "Go module path of the project (default the folder's name)")
-	cmd.Flags().StringVar(&replace, "replace", "", "folder with the source of rlfunc itself (default none, or where an unreleased rlfunc was built)")
+	cmd.Flags().StringVar(&module, "module", "", "Go module `PATH` of the project (default the folder's name)")
+	cmd.Flags().StringVar(&replace, "replace", "", "`FOLDER` with the source of rlfunc (default none; for an unreleased rlfunc, where it was built)")
 	cmd.Flags().BoolVar(&noTidy, "no-tidy", false, "do not run go mod tidy")
 	return cmd
 }
@@ -57,7 +58,7 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if !strings.HasPrefix(o.Version, "v") || strings.Contains(o.Version, "+") || o.Replace != "" {
 		o.Version = "v0.0.0"
 		if o.Replace == "" {
-			return fmt.Errorf("this rlfunc is no released version, and its source is not where it was built: name it with --replace DIR")
+			return fmt.Errorf("this rlfunc is not a released version, and its source is not where it was built: give the source with --replace FOLDER")
 		}
 	}
 	plan, err := scaffold.New(o)
@@ -86,25 +87,25 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if err := p.Write(differences); err != nil {
 		return err
 	}
-	a.talk("wrote %d files in %s", len(plan.Files)+len(differences), o.Dir)
+	a.note("wrote %d files in %s", len(plan.Files)+len(differences), o.Dir)
 	for _, kept := range plan.Kept {
-		a.talk("%s", kept)
+		a.note("%s", kept)
 	}
 	if !noTidy {
 		if err := tidy(ctx, o.Dir); err != nil {
 			return err
 		}
 	}
-	a.talk("next:\n  cd %s\n  go test ./...\n  rlfunc call quota.take --redis embedded bucket=user42 limit=10 period=1m", o.Dir)
+	a.note("next:\n  cd %s\n  go test ./...\n  rlfunc call quota.take --redis embedded bucket=user42 limit=10 period=1m", o.Dir)
 	return nil
 }
 
-// released tells a version that everybody can get from what a checkout is stamped with.
+// released reports whether a version is published: checkouts are stamped with pseudo-versions.
 func released(version string) bool {
 	return strings.HasPrefix(version, "v") && !strings.Contains(version, "+") && !module.IsPseudoVersion(version)
 }
 
-// builtFrom is the folder of the module's source on the machine that built this program, if it is this machine.
+// builtFrom returns the folder of the module's source if this machine built the program, or "".
 func builtFrom() string {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
@@ -112,7 +113,7 @@ func builtFrom() string {
 	}
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
 	if strings.Contains(root, "@") {
-		return "" // the module cache: whoever put it there can get it again
+		return "" // the module cache
 	}
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module github.com/rlfunc/rlfunc\n") {
@@ -124,10 +125,10 @@ func builtFrom() string {
 func tidy(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "mod", "tidy")
 	cmd.Dir = dir
-	var talk bytes.Buffer
-	cmd.Stderr = &talk
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the project is made, but go mod tidy in %s: %w\n%s", dir, err, bytes.TrimSpace(talk.Bytes()))
+		return fmt.Errorf("the project is written, but go mod tidy in %s: %w\n%s", dir, err, bytes.TrimSpace(output.Bytes()))
 	}
 	return nil
 }

@@ -2,37 +2,40 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/demo"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
 	var global, ascii bool
 	cmd := &cobra.Command{
 		Use:   "inspect SUBJECT",
-		Short: "Tell why a guarded subject is refused, and when it is admitted again",
-		Long: `Tells what Redis holds of one subject of package guard: its block and who started it, what is left of each limit and budget and
-when each admits again, attempts and strikes, reservations, challenges, and when it was admitted.
+		Short: "Show why a subject is refused, and when it is admitted again",
+		Long: `Shows what Redis holds for one subject of a guarded service: its block and its origin, the rest of each limit and budget and when each
+admits again, attempts and strikes, reservations, challenges, and the times of admissions.
 
-SUBJECT is an identity of the policy and its value: ip=203.0.113.7, key=..., user=...; a combination is tenant=a+path=b, and a bare address is
-that of a client. The limits are those that count it. Nothing is changed. Times are the server's, in UTC. A challenge is told by its first characters: whoever has all of it can use it. A library that the server lacks is
-loaded, and none is ever replaced.
+SUBJECT is an identity of the policy and its value: ip=203.0.113.7, key=ab12, user=42. A combination is tenant=a+path=b. A bare address
+is a client's. Only limits that count the subject are shown. Times are the server's, in UTC. Of a challenge only the first characters are
+shown, because the whole token is a credential. The command changes no counts; it loads missing libraries and never replaces one.
 
-Exit code 0 when a request would be admitted now, 2 when something refuses it. What a single request must bring, as a challenge,
-is not known here.`,
+Exit code 0 if a request would be admitted now, 2 if something refuses it. Requirements of single requests, such as a challenge, do not
+count.`,
 		Example: `  rlfunc inspect ip=203.0.113.7 --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc inspect key=ab12 --policy policy.yaml --redis redis://127.0.0.1:6379 --json
   rlfunc inspect --global --policy policy.yaml --redis redis://127.0.0.1:6379`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if global == (len(args) > 0) || len(args) > 1 {
-				return errors.New("inspect whom? give one SUBJECT (ip=203.0.113.7), or --global")
+				return usage.Errorf("needs one SUBJECT, such as ip=203.0.113.7, or --global")
 			}
 			return nil
 		},
+		ValidArgsFunction: first(a.identities),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if global {
 				args = []string{""}
@@ -40,36 +43,36 @@ is not known here.`,
 			return a.inspect(cmd.Context(), args[0], ascii)
 		},
 	}
-	cmd.Flags().BoolVar(&global, "global", false, "the global limits, in place of a subject")
-	cmd.Flags().BoolVar(&ascii, "ascii", false, "draw with plain characters")
+	cmd.Flags().BoolVar(&global, "global", false, "the global limits instead of a subject")
+	cmd.Flags().BoolVar(&ascii, "ascii", false, asciiUsage)
 	return a.withPolicy(cmd)
 }
 
 func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
-	rules, err := a.toRead()
+	s, err := a.serviceToRead()
 	if err != nil {
 		return err
 	}
 	subject := text
 	if text != "" {
-		if subject, err = a.subject(text, rules); err != nil {
+		if subject, err = a.subject(s, text); err != nil {
 			return err
 		}
 	}
-	if rules.source == fromNamespace {
-		a.talk("limits are not known: give --policy FILE for them")
+	if s.Source == service.FromNamespace {
+		a.note("the limits are unknown: give --policy FILE")
 	}
 	conn, err := a.connect()
 	if err != nil {
 		return err
 	}
-	defer conn.close()
+	defer conn.Close()
 	for _, lib := range inspect.Libraries {
-		if err := conn.ensure(ctx, lib); err != nil {
+		if err := conn.Ensure(ctx, lib); err != nil {
 			return err
 		}
 	}
-	reader, err := inspect.NewReader(conn.client, rules.Policy)
+	reader, err := inspect.NewReader(conn.Client, s.Policy)
 	if err != nil {
 		return err
 	}
@@ -85,11 +88,18 @@ func (a *app) inspect(ctx context.Context, text string, ascii bool) error {
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		color := demo.ColorFor(a.out)
-		err = report.WriteText(a.out, inspect.Style{Color: color && !ascii, ASCII: ascii || !a.drawable(color)})
+		err = report.WriteText(a.out, a.drawing(ascii))
 	}
 	if err == nil && report.Refused {
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	return err
+}
+
+// drawing returns the style of standard output for bars and charts.
+func (a *app) drawing(ascii bool) terminal.Style {
+	if ascii {
+		return terminal.Plain()
+	}
+	return a.color.StyleOf(a.out)
 }

@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/embedded"
 )
 
-// relay stands before an embedded server and calls atExec before it passes on an EXEC.
+// relay is a proxy of an embedded server. It calls atExec before it forwards an EXEC.
 func relay(t *testing.T, atExec func()) (url string) {
 	t.Helper()
 	s := embedded.New(embedded.Options{})
@@ -66,18 +67,18 @@ func relay(t *testing.T, atExec func()) (url string) {
 	return "redis://" + l.Addr().String()
 }
 
-func TestDeploy_anInterruptionSaysWhatWasLoaded(t *testing.T) {
+func TestDeploy_interruptedPrintsWhatItLoaded(t *testing.T) {
 	t.Setenv("REDIS_URL", "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	loads := 0
 	url := relay(t, func() {
 		if loads++; loads == 2 {
-			cancel(signalError{os.Interrupt})
+			cancel(exitcode.Signal{Signal: os.Interrupt})
 		}
 	})
 	var out, errOut bytes.Buffer
 	code := runUntil(ctx, []string{"deploy", "--redis", url, "-C", t.TempDir()}, strings.NewReader(""), &out, &errOut)
-	if code != 130 {
+	if code != exitcode.Interrupted {
 		t.Errorf("exit code %d\n%s", code, errOut.String())
 	}
 	if loaded, left := strings.Count(out.String(), " loaded "), strings.Count(out.String(), " not_started"); loaded != 2 || left < 1 {
@@ -91,7 +92,7 @@ func TestDeploy_anInterruptionSaysWhatWasLoaded(t *testing.T) {
 	}
 }
 
-// A node that does not answer delays no exit: the first SIGINT ends the deploy with 130, a second one the process itself.
+// A node that does not answer does not delay the exit: the first SIGINT ends the deploy with 130, a second one ends the process.
 func TestDeploy_signals(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -119,15 +120,15 @@ func TestDeploy_signals(t *testing.T) {
 			select {
 			case <-stuck:
 			case <-ended:
-				t.Fatalf("it has ended: %s", output.String())
+				t.Fatalf("the process ended: %s", output.String())
 			}
 			for sent := 0; sent < tt.signals || tt.signals > 1; sent++ {
 				if process.Process.Signal(syscall.SIGINT) != nil {
-					break // it has ended
+					break // the process ended
 				}
 				select {
 				case <-ended:
-				case <-time.After(10 * time.Millisecond): // the first one may not be seen yet
+				case <-time.After(10 * time.Millisecond): // the process may not have the first one yet
 				}
 			}
 			<-ended

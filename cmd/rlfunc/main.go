@@ -1,8 +1,52 @@
-// Command rlfunc makes, deploys, verifies and calls rate limit functions that live in Redis.
+// Command rlfunc generates, deploys, verifies and calls rate limit functions that run in Redis.
 package main
 
-import "os"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+)
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(int(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)))
+}
+
+// run runs a command line and returns its exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) exitcode.Code {
+	ctx, stop := exitcode.NotifyContext()
+	defer stop()
+	return runUntil(ctx, args, in, out, errOut)
+}
+
+// runUntil runs a command line until ctx ends.
+func runUntil(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) exitcode.Code {
+	redis.SetLogger(&logging.VoidLogger{}) // commands return the same errors
+	a := &app{in: in, out: out, err: errOut, stop: func() {}}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	cmd, err := root.ExecuteContextC(ctx)
+	defer a.stop()
+	code, silent := exitcode.Of(ctx, err)
+	if silent {
+		return code
+	}
+	name := "rlfunc"
+	if wrong := (*usage.Error)(nil); errors.As(err, &wrong) {
+		name = cmd.CommandPath()
+	} else if late := (timeoutError{}); ctx.Err() == nil && errors.As(context.Cause(cmd.Context()), &late) {
+		err = fmt.Errorf("%w: %w", late, err)
+	}
+	fmt.Fprintf(errOut, "%s: %v\n", name, err)
+	return code
 }

@@ -6,14 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // word is an argument of a shell's line: plain, or in single quotes.
 var word = regexp.MustCompile(`'[^']*'|\S+`)
 
-// Every command of docs/operate.md works, on the state that it speaks of, in its order.
-func TestOperatePage_isWhatRuns(t *testing.T) {
+// Every command of docs/operate.md runs, in its order, on the state that the page describes.
+func TestOperatePage_commandsRun(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operate.md")
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +27,7 @@ func TestOperatePage_isWhatRuns(t *testing.T) {
 				words[i] = strings.Trim(words[i], "'")
 			}
 			if words[0] != "rlfunc" {
-				t.Fatalf("%q is no command of rlfunc", line)
+				t.Fatalf("%q is not a command of rlfunc", line)
 			}
 			commands = append(commands, words[1:])
 		}
@@ -52,9 +53,9 @@ func TestOperatePage_isWhatRuns(t *testing.T) {
 			visit(t, rdb, shop(t, rdb))
 			t.Setenv("REDIS_URL", e.URL)
 			for _, words := range commands {
-				want := exitFine
+				want := exitcode.OK
 				if refused[strings.Join(words, " ")] {
-					want = exitDifferences
+					want = exitcode.Findings
 				}
 				args := append([]string{"-C", "testdata/operate"}, words...)
 				switch words[0] {

@@ -7,20 +7,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 func (a *app) overrideListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the overrides that hold",
-		Long: `Lists the overrides that ` + "`rlfunc override set`" + ` set: for whom, what, how long still, who set it and why. Overrides of the policy's file are not
-listed. By a policy, overrides that guards ignore are findings, and the exit code is 2.`,
+		Short: "List the overrides that were set at run time",
+		Long: `Lists the overrides that ` + "`rlfunc override set`" + ` set: subject, effect, time left, operator and reason. It does not list overrides of the
+policy's file. With a policy, overrides that guards ignore are findings, with exit code 2.`,
 		Example: "  rlfunc override list --policy policy.yaml --redis redis://127.0.0.1:6379",
-		Args:    cobra.NoArgs,
+		Args:    usage.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listOverrides(cmd.Context()) },
 	}
 	return a.withPolicy(cmd)
@@ -36,11 +41,11 @@ type listedOverride struct {
 	Set     time.Time `json:"set"`
 	By      string    `json:"by"`
 	Reason  string    `json:"reason"`
-	Finding string    `json:"finding"` // why guards ignore it; "" where they do not, or where the policy is not known
+	Finding string    `json:"finding"` // why guards ignore it; "" if they follow it, or without a policy
 }
 
 func (a *app) listOverrides(ctx context.Context) error {
-	rules, err := a.toRead()
+	s, err := a.serviceToRead()
 	if err != nil {
 		return err
 	}
@@ -48,21 +53,21 @@ func (a *app) listOverrides(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.close()
-	if err := conn.ensure(ctx, override.Library); err != nil {
+	defer conn.Close()
+	if err := conn.Ensure(ctx, override.Library); err != nil {
 		return err
 	}
-	found, err := readOverrides(ctx, conn.client, rules.Policy)
+	found, err := readOverrides(ctx, conn.Client, s.Policy)
 	if err != nil {
-		return fmt.Errorf("list overrides: %w", conn.explain(ctx, err))
+		return fmt.Errorf("list overrides: %w", conn.Explain(ctx, err))
 	}
 	all, findings := []listedOverride{}, 0
 	for _, o := range found {
 		row := listedOverride{
 			Subject: o.Subject, Effect: string(o.Effect), Factor: o.Factor, Left: o.Left.Seconds(), Ends: o.Ends.UTC(), Set: o.Set.UTC(), By: o.By, Reason: o.Reason,
 		}
-		if rules.source == fromPolicy {
-			if err := rules.CheckOverride(o.Subject, asOverride(&o)); err != nil {
+		if s.Source == service.FromPolicy {
+			if err := s.CheckOverride(o.Subject, asOverride(&o)); err != nil {
 				row.Finding = err.Error()
 				findings++
 			}
@@ -70,30 +75,33 @@ func (a *app) listOverrides(ctx context.Context) error {
 		all = append(all, row)
 	}
 	if a.json {
-		err = a.printJSON(map[string]any{"format": 1, "namespace": rules.Namespace, "overrides": all})
+		err = a.printJSON(map[string]any{"namespace": s.Namespace, "overrides": all})
 	} else {
-		a.printOverrides(rules.Namespace, found, all)
+		err = a.printOverrides(s.Namespace, found, all)
 	}
 	if err == nil && findings > 0 {
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	return err
 }
 
-func (a *app) printOverrides(namespace string, found []override.ListOverridesResult, all []listedOverride) {
+func (a *app) printOverrides(namespace string, found []override.ListOverridesResult, all []listedOverride) error {
 	if len(all) == 0 {
-		a.talk("namespace %s has no overrides", namespace)
+		a.note("namespace %s has no overrides", namespace)
 	}
 	var rows [][]string
 	for i, o := range all {
-		rows = append(rows, []string{inspect.Visible(o.Subject), effectOf(&found[i]), inspect.Words(found[i].Left), stamp(o.Ends), inspect.Visible(o.By), inspect.Visible(o.Reason)})
+		rows = append(rows, []string{inspect.Visible(o.Subject), effectOf(&found[i]), inspect.Words(found[i].Left), output.Time(o.Ends), inspect.Visible(o.By), inspect.Visible(o.Reason)})
 	}
-	printTable(a.out, []string{"subject", "effect", "left", "ends", "by", "reason"}, rows)
+	if err := a.table([]string{"subject", "effect", "left", "ends", "by", "reason"}, rows); err != nil {
+		return err
+	}
 	for _, o := range all {
 		if o.Finding != "" {
-			a.talk("guards ignore the override of %s: %s", inspect.Visible(o.Subject), o.Finding)
+			a.warnf("guards ignore the override of %s: %s", inspect.Visible(o.Subject), o.Finding)
 		}
 	}
+	return nil
 }
 
 func readOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy) ([]override.ListOverridesResult, error) {
@@ -101,17 +109,17 @@ func readOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy) ([]o
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.List(ctx, override.ListParams{Bucket: policy.OverridesBucket})
+	r, err := client.List(ctx, override.ListParams{Bucket: wire.OverridesBucket})
 	return r.Overrides, err
 }
 
-// overrideOf returns the override of a subject in words; of everyOverride how many there are.
+// overrideOf describes the override of a subject, or counts all overrides.
 func overrideOf(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
 	all, err := readOverrides(ctx, rdb, p)
 	if err != nil {
 		return "", err
 	}
-	if subject == everyOverride {
+	if subject == allOverrides {
 		return fmt.Sprintf("%d set at run time", len(all)), nil
 	}
 	for _, o := range all {

@@ -1,172 +1,138 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"net/http"
+	"net/url"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// genuine stands for a verifier of the service's own code.
-type genuine struct{}
-
-func (genuine) Verify(_ context.Context, value string) (string, error) { return value, nil }
-
-// An explanation is what the middleware makes of a request. Its JSON names are an interface: Format goes up when they change.
-type explanation struct {
-	Format            int                 `json:"format"`
-	Endpoint          string              `json:"endpoint"` // "" where none matches
-	Others            []string            `json:"others"`   // by another reading of the path
-	Identities        []explainedIdentity `json:"identities"`
-	Also              []string            `json:"also"`
-	Denied            string              `json:"denied"` // the subject that an override denies
-	Allowed           bool                `json:"allowed"`
-	Multiplied        map[string]int64    `json:"multiplied"` // how many times each limit a subject has by an override
-	Plan              string              `json:"plan"`       // "" for none
-	Client            string              `json:"client"`
-	Limits            []explainedLimit    `json:"limits"`
-	Absent            []string            `json:"absent"` // limits whose identity the request lacks
-	Account           string              `json:"account"`
-	Attempts          string              `json:"attempts"`
-	Challenge         string              `json:"challenge"`
-	ChallengeRequired bool                `json:"challenge_required"`
-	Counted           bool                `json:"counted"`
+// A requestFlags is a request in flags.
+type requestFlags struct {
+	headers, identities []string
+	address, host       string
 }
 
-type explainedIdentity struct {
-	Subject  string `json:"subject"`
-	Verified bool   `json:"verified"`
+func (a *app) policyExplainCommand() *cobra.Command {
+	var q requestFlags
+	c := &cobra.Command{
+		Use:   "explain FILE 'METHOD PATH'",
+		Short: "Explain a request's identities, and which limits count it",
+		Long: `Reads a request as the middleware does, without Redis. It prints the endpoint, and the endpoints by other readings of the path; the
+identities, and whether each is verified; the plan, and the overrides of the file; and the subject that each limit, budget and block
+counts. --identity gives the value of an identity of the service's own code. It does not know overrides that were set at run time; see
+` + "`rlfunc override list`" + `.`,
+		Example: `  rlfunc policy explain limits.yaml 'POST /v1/chat' --header 'X-API-Key: abc' --address 203.0.113.7`,
+		Args:    fileAndRequest,
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := q.request(args[1])
+			if err != nil {
+				return err
+			}
+			p, err := policy.Load(args[0])
+			if err != nil {
+				return err
+			}
+			return a.explain(p, r, &q)
+		},
+	}
+	c.Flags().StringArrayVarP(&q.headers, "header", "H", nil, "`NAME: VALUE` of a header; may be repeated")
+	c.Flags().StringArrayVar(&q.identities, "identity", nil, "`NAME=VALUE` of an identity of the service's own code; may be repeated")
+	c.Flags().StringVar(&q.address, "address", "192.0.2.1", "`ADDRESS` of the peer")
+	c.Flags().StringVar(&q.host, "host", "", "`HOST` of the request (default none)")
+	return c
 }
 
-type explainedLimit struct {
-	Name   string  `json:"name"`
-	Counts string  `json:"counts"`
-	Kind   string  `json:"kind"`
-	Limit  int64   `json:"limit"`
-	Window float64 `json:"window"` // seconds
-	Burst  int64   `json:"burst"`
-	Shadow bool    `json:"shadow"`
-}
-
-func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
-	out := &explanation{
-		Format: 1, Endpoint: e.Endpoint, Others: some(e.Others), Also: some(e.Found.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
-		Absent: []string{}, Multiplied: map[string]int64{},
+func (q *requestFlags) request(line string) (*http.Request, error) {
+	method, target, ok := strings.Cut(line, " ")
+	if !ok || !strings.HasPrefix(target, "/") {
+		return nil, usage.Errorf("%q is not a request: give METHOD and PATH, such as 'POST /v1/chat'", line)
 	}
-	for _, s := range e.Found.Subjects {
-		name, _, _ := strings.Cut(s, "=")
-		out.Identities = append(out.Identities, explainedIdentity{s, p.Verified(name)})
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return nil, fmt.Errorf("read the path: %w", err)
 	}
-	g := e.Guard
-	if g == nil {
-		return out
-	}
-	out.Denied, out.Allowed, out.Client, out.Absent = g.Denied, g.Allowed != "", g.Subject, some(g.Absent)
-	out.Plan = g.Plan
-	maps.Copy(out.Multiplied, g.Multiplied)
-	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
-	for _, l := range g.Limits {
-		out.Limits = append(out.Limits, explainedLimit{l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Burst, l.Shadow})
-	}
-	return out
-}
-
-// some makes an empty list one that JSON shows.
-func some(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
-// printExplanation prints what the middleware makes of a request, a part a line.
-func (a *app) printExplanation(p *policy.Policy, e *httpguard.Explanation) {
-	line := func(part, format string, args ...any) {
-		fmt.Fprintf(a.out, "%-10s %s\n", part, fmt.Sprintf(format, args...))
-	}
-	if e.Endpoint == "" {
-		line("endpoint", "none matches: %s", map[policy.Unmatched]string{
-			policy.UnmatchedPass: "the request passes", policy.UnmatchedRefuse: "the request is refused with 404",
-		}[p.Unmatched])
-		return
-	}
-	line("endpoint", "%s", e.Endpoint)
-	for _, other := range e.Others {
-		line("and", "%s, by another reading of the path", other)
-	}
-	for _, s := range e.Found.Subjects {
-		name, _, _ := strings.Cut(s, "=")
-		proof := "verified"
-		if !p.Verified(name) {
-			proof = "claimed"
+	r := &http.Request{Method: method, URL: u, Host: q.host, Header: http.Header{}, RemoteAddr: q.address}
+	for _, h := range q.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok {
+			return nil, usage.Errorf("--header must be NAME: VALUE, got %q", h)
 		}
-		line("identity", "%s, %s", s, proof)
+		r.Header.Add(name, strings.TrimSpace(value))
 	}
-	for _, s := range e.Found.Also {
-		line("also", "%s, without proof: only a deny holds for it", s)
-	}
-	switch g := e.Guard; {
-	case g.Denied != "":
-		line("override", "denies %s: the request is refused with 403", g.Denied)
-	case g.Allowed != "":
-		line("override", "allows the request, and nothing is counted")
-	default:
-		printCounts(line, g)
-	}
+	return r, nil
 }
 
-// printCounts prints whom each part of the policy counts a request for.
-func printCounts(line func(part, format string, args ...any), g *guard.Explanation) {
-	line("client", "%s", orNone(g.Subject))
-	if g.Plan != "" {
-		line("plan", "%s", g.Plan)
+// stubCode replaces the service's own code: its identities have the given values or none, and it verifies every value.
+func stubCode(p *policy.Policy, values map[string]string) policy.Code {
+	code := policy.Code{Funcs: map[string]identity.Func{}, Verifiers: map[string]identity.Verifier{}}
+	for name, id := range p.Identities {
+		if id.Func {
+			code.Funcs[name] = func(*http.Request) (string, error) {
+				if values[name] == "" {
+					return "", identity.ErrNone
+				}
+				return values[name], nil
+			}
+		}
+		if id.Verify != nil && id.Verify.Func {
+			code.Verifiers[name] = acceptAll{}
+		}
 	}
-	for _, s := range slices.Sorted(maps.Keys(g.Multiplied)) {
-		line("override", "gives %s %d times each limit and budget", s, g.Multiplied[s])
-	}
-	for _, l := range g.Limits {
-		line("limit", "%s counts %s: %s", l.Name, l.Subject, capacity(&l))
-	}
-	if len(g.Absent) > 0 {
-		line("absent", "%s: the request lacks the identity", strings.Join(g.Absent, ", "))
-	}
-	for _, b := range g.Budgets {
-		line("budget", "%s of %s: %s in %s, and %s is reserved", b.Name, g.Account, b.Budget, policy.FormatDuration(b.Window), g.Estimate)
-	}
-	if g.Attempts != "" {
-		line("attempts", "of %s", g.Attempts)
-	}
-	switch {
-	case g.ChallengeRequired:
-		line("challenge", "required, of %s", orNone(g.Challenge))
-	case g.Challenge != "":
-		line("challenge", "of %s", g.Challenge)
-	}
-	if !g.Counted {
-		line("counted", "by nothing, so it is refused with 400 unless the endpoint is unbounded")
-	}
+	return code
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
+func (q *requestFlags) values(p *policy.Policy) (map[string]string, error) {
+	values := map[string]string{}
+	for _, text := range q.identities {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || value == "" {
+			return nil, usage.Errorf("--identity must be NAME=VALUE, got %q", text)
+		}
+		if !p.Identities[name].Func {
+			return nil, usage.Errorf("--identity %s: the policy has no identity %s with func: true", text, name)
+		}
+		values[name] = value
 	}
-	return s
+	return values, nil
 }
 
-// capacity is what a limit lets pass.
-func capacity(l *guard.LimitState) string {
-	text := fmt.Sprintf("%s of %d in %s", l.Kind, l.Limit, policy.FormatDuration(l.Window))
-	if l.Burst > l.Limit {
-		text += fmt.Sprintf(", bursts of %d", l.Burst)
+func (a *app) explain(p *policy.Policy, r *http.Request, q *requestFlags) error {
+	values, err := q.values(p)
+	if err != nil {
+		return err
 	}
-	if l.Shadow {
-		text += ", shadow"
+	g, err := guard.New(redis.NewClient(&redis.Options{}), p, guard.Options{DenySize: -1}) // no call is made
+	if err != nil {
+		return err
 	}
-	return text
+	m, err := httpguard.New(g, httpguard.Options{Code: stubCode(p, values)})
+	if err != nil {
+		return err
+	}
+	e, err := m.Explain(r)
+	if err != nil {
+		return fmt.Errorf("the request is refused with 400: %w", err)
+	}
+	if a.json {
+		return a.printJSON(explanationOf(g.Policy(), e))
+	}
+	a.printExplanation(g.Policy(), e)
+	return nil
+}
+
+func fileAndRequest(_ *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usage.Errorf("needs FILE and 'METHOD PATH', such as policy.yaml 'POST /v1/chat'; got %d arguments", len(args))
+	}
+	return nil
 }

@@ -2,28 +2,28 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/replay"
 )
 
-// A progress shows how far a replay is: one line that changes on a terminal, a plain one now and then elsewhere.
+// A progress shows the progress of a replay: one changing line on a terminal, otherwise a line every 5 s.
 type progress struct {
 	app      *app
-	size     int64 // of the log, 0 when it is not known
+	size     int64 // of the log; 0 if unknown
 	began    time.Time
 	next     time.Time
 	every    time.Duration
-	changing bool // the line on the terminal is there
-	terminal bool
+	changing bool // the terminal shows the line
+	movable  bool
 }
 
 func (a *app) newProgress(size int64) *progress {
 	p := &progress{app: a, size: size, began: time.Now(), every: 5 * time.Second}
-	if file, ok := a.err.(*os.File); ok && isTerminal(file) && os.Getenv("TERM") != "dumb" {
-		p.terminal, p.every = true, 100*time.Millisecond
+	if terminal.Movable(a.err) {
+		p.movable, p.every = true, 100*time.Millisecond
 	}
 	p.next = p.began.Add(p.every)
 	return p
@@ -31,7 +31,7 @@ func (a *app) newProgress(size int64) *progress {
 
 func (p *progress) show(at replay.Progress) {
 	now := time.Now()
-	if now.Before(p.next) {
+	if p.app.quiet || now.Before(p.next) {
 		return
 	}
 	p.next = now.Add(p.every)
@@ -39,19 +39,19 @@ func (p *progress) show(at replay.Progress) {
 	if p.size > 0 {
 		text = fmt.Sprintf("%s %3.0f %%  %s", p.bar(at.Bytes), 100*p.part(at.Bytes), text)
 	}
-	if p.terminal {
+	if p.movable {
 		fmt.Fprintf(p.app.err, "\r%s\x1b[K", text)
 		p.changing = true
 		return
 	}
-	p.app.talk("%s", strings.TrimSpace(text))
+	p.app.note("%s", strings.TrimSpace(text))
 }
 
 func (p *progress) part(bytes int64) float64 { return min(1, float64(bytes)/float64(p.size)) }
 
-// bar is drawn on a terminal alone, without a colour.
+// bar returns a bar for a terminal, and "" otherwise.
 func (p *progress) bar(bytes int64) string {
-	if !p.terminal {
+	if !p.movable {
 		return ""
 	}
 	const width = 24
@@ -59,7 +59,7 @@ func (p *progress) bar(bytes int64) string {
 	return "[" + strings.Repeat("#", done) + strings.Repeat(".", width-done) + "]"
 }
 
-// end takes the line away.
+// end removes the line.
 func (p *progress) end() {
 	if p.changing {
 		fmt.Fprint(p.app.err, "\r\x1b[K")

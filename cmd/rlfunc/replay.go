@@ -10,60 +10,66 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay"
 	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
 type replayFlags struct {
-	policy, format, fields, subject, html string
-	o                                     replay.Options
+	format, fields, subject, html string
+	o                             replay.Options
 }
 
 func (a *app) replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay ACCESS_LOG --policy FILE",
-		Short: "Tell what a policy would have done to the traffic of an access log",
-		Long: `Decides each line of a log as package guard does, by the same Lua, on an embedded server whose clock is that of the log.
-Nothing is sent anywhere. ACCESS_LOG may be packed with gzip; - is standard input.
+		Short: "Show what a policy would have done to the traffic in an access log",
+		Long: `Decides each line of a log as package guard does, with the same Lua, on an embedded server whose clock follows the log. It sends nothing
+to a server. ACCESS_LOG may be compressed with gzip; - is standard input.
 
-Read are Apache's and nginx's common and combined formats, and JSON lines as nginx, Caddy, Traefik and zerolog write them;
---json-fields names other fields. Lines that can not be read are told and left out. A line that is a little earlier than one before
-it is decided at that one's time.
+It reads Apache's and nginx's common and combined formats, and JSON lines as nginx, Caddy, Traefik and zerolog write them; --json-fields
+names other fields. It reports lines that it cannot read, and skips them. A line that is slightly earlier than the line before is decided
+at the time of the line before.
 
-Each line counts for its address, or with --subject user for its user, as the first identity of the policy's client that is not an
-address. Limits by other identities or by a combination are left out; the report names them. Challenges are left out, as a log does
-not tell which request brought one; budgets are charged an endpoint's estimate. A global limit is asked where the subject's own allow.
+Each line counts for its address, or with --subject user for its user: the first identity of the policy's client that is not an address.
+Limits by other identities or by a combination are skipped; the report names them. Challenges are skipped, because a log does not show
+which request had one. Budgets are charged an endpoint's estimate. A global limit is checked only if the subject's own limits admit.
 
-Exit code 0 when nothing would have been refused, 2 when something would have been, 1 when it could not be told.`,
+Exit code 0 if the policy would have refused nothing, 2 if it would have refused a request, 1 if the log or the policy cannot be read.`,
 		Example: `  rlfunc replay access.log --policy policy.yaml
   rlfunc replay access.log.1.gz --policy policy.yaml --html report.html
   zcat access.log.*.gz | rlfunc replay - --policy policy.yaml --endpoint chat --json
   rlfunc replay caddy.log --policy policy.yaml --subject user --json-fields user=request.headers.X-Api-Key.0`,
-		Args: cobra.ExactArgs(1),
+		Args: usage.One("ACCESS_LOG", "access.log, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.replay(cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy's file (default policy.yaml or limits.yaml in the folder)")
-	cmd.Flags().StringVar(&f.format, "format", "auto", "of the lines: auto, common, combined or json")
-	cmd.Flags().StringVar(&f.fields, "json-fields", "", "names of fields: time=ts,ip=remote_ip,method=..,path=..,request=..,user=..,status=..,id=..")
-	cmd.Flags().StringVar(&f.subject, "subject", "ip", "whom a line counts for: ip, or user")
-	cmd.Flags().StringVar(&f.o.Endpoint, "endpoint", "", "the endpoint of every line (default what the policy's patterns match)")
-	addDuration(cmd, &f.o.Late, "late", "how much earlier than one before it a line may be (default 1m)")
-	cmd.Flags().StringVar(&f.html, "html", "", "write a page with charts to this file")
-	return cmd
+	cmd.Flags().StringVar(&f.format, "format", "auto", "format of the lines: auto, common, combined or json")
+	cmd.Flags().StringVar(&f.fields, "json-fields", "", "names of fields (time, ip, method, path, request, user, status, id), such as time=ts,ip=remote_ip")
+	cmd.Flags().StringVar(&f.subject, "subject", "ip", "subject of a line: ip, or user")
+	cmd.Flags().StringVar(&f.o.Endpoint, "endpoint", "", "endpoint of every line (default by the policy's patterns)")
+	duration.Flag(cmd, &f.o.Late, "late", "how much earlier a line may be than the line before (default 1m)")
+	cmd.Flags().StringVar(&f.html, "html", "", "`FILE` for a page with charts")
+	complete(cmd, "format", values("auto", "common", "combined", "json"))
+	complete(cmd, "subject", values("ip", "user"))
+	complete(cmd, "endpoint", a.endpointNames)
+	return a.withPolicyFile(cmd)
 }
 
 func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
-	if f.policy == "" {
-		if f.policy = a.policyInFolder(); f.policy == "" {
-			return errors.New("by which policy? give --policy FILE")
+	if a.policy == "" {
+		if a.policy = service.PolicyIn(a.dir); a.policy == "" {
+			return usage.Errorf("no policy: give --policy FILE")
 		}
-		a.talk("by the policy in %s", f.policy)
+		a.note("using the policy in %s", a.policy)
 	}
-	rules, err := policy.Load(f.policy)
+	rules, err := policy.Load(a.policy)
 	if err != nil {
 		return err
 	}
@@ -79,12 +85,12 @@ func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	report.Log, report.Policy = name, f.policy
+	report.Log, report.Policy = name, a.policy
 	if f.html != "" {
 		if err := writePage(f.html, report); err != nil {
 			return err
 		}
-		a.talk("wrote %s", f.html)
+		a.note("wrote %s", f.html)
 	}
 	if a.json {
 		err = a.printJSON(report)
@@ -92,7 +98,7 @@ func (a *app) replay(ctx context.Context, name string, f replayFlags) error {
 		err = report.WriteText(a.out)
 	}
 	if err == nil && report.Refused > 0 {
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	return err
 }
@@ -102,7 +108,7 @@ type openLog struct {
 	close func() error
 }
 
-// openLog opens a log, and tells how many bytes it has; 0 where that can not be said of the text in it.
+// openLog opens a log. It returns the size of its text in bytes, or 0 if that is unknown.
 func (a *app) openLog(name string, f *replayFlags) (*openLog, int64, error) {
 	format, err := accesslog.ParseFormat(f.format)
 	if err != nil {
@@ -122,7 +128,7 @@ func (a *app) openLog(name string, f *replayFlags) (*openLog, int64, error) {
 			return nil, 0, err
 		}
 		in, end = file, file.Close
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && !isPacked(file) {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && !isCompressed(file) {
 			size = info.Size()
 		}
 	}
@@ -133,7 +139,7 @@ func (a *app) openLog(name string, f *replayFlags) (*openLog, int64, error) {
 	return &openLog{reader, end}, size, nil
 }
 
-func isPacked(file io.ReaderAt) bool {
+func isCompressed(file io.ReaderAt) bool {
 	var magic [2]byte
 	_, err := file.ReadAt(magic[:], 0)
 	return err == nil && magic == [2]byte{0x1f, 0x8b}

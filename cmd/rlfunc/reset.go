@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
@@ -17,84 +15,45 @@ import (
 )
 
 func (a *app) resetCommand() *cobra.Command {
-	var act act
+	var c change
 	var only []string
 	cmd := &cobra.Command{
 		Use:   "reset SUBJECT [--limit NAME] --reason TEXT",
-		Short: "Forget what a subject has taken of its limits and budgets",
-		Long: `Forgets what a subject has taken of every limit of the policy that counts it and spent of its budgets, or of the limits that --limit
-names: minute for one of every endpoint, chat/minute for one of endpoint chat, cost for the budgets. A limit by: [tenant, path] counts
-tenant=a+path=b. IDs of requests that were seen are forgotten as well. A block, attempts and strikes stay: see ` + "`rlfunc unblock`" + `. Guards remember a refusal for a few seconds
-(guard.Options.DenyFor), so it takes effect everywhere after that.
+		Short: "Delete a subject's counts of limits and budgets",
+		Long: `Deletes a subject's counts of every limit of the policy that counts it, and of its budgets. With --limit it deletes only those: minute for
+a limit of every endpoint, chat/minute for a limit of endpoint chat, cost for the budgets. A limit by: [tenant, path] counts
+tenant=a+path=b. The IDs of earlier requests are deleted as well. A block, attempts and strikes stay; see ` + "`rlfunc unblock`" + `. Guards
+cache a refusal for a few seconds (guard.Options.DenyFor), so every process admits the subject after that time.
 
-` + recorded,
+` + changeHelp,
 		Example: `  rlfunc reset key=ab12 --reason 'load test' --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc reset key=ab12 --limit chat/minute --reason 'double billing' --policy policy.yaml --redis redis://127.0.0.1:6379`,
 		Args: oneSubject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			act.command, act.question = "reset", "Forget what %s has taken of every limit and budget?"
+			c.command, c.question = "reset", "Delete the counts of %s for every limit and budget?"
 			if len(only) > 0 {
 				names := strings.Join(only, ",")
-				act.command, act.question = "reset --limit "+names, "Forget what %s has taken of "+names+"?"
+				c.command, c.question = "reset --limit "+names, "Delete the counts of %s for "+names+"?"
 			}
 			var rows []ratelimit.Limit
 			var budgets bool
-			act.prepare = func(p *policy.Policy, subject string) (err error) {
-				rows, budgets, err = forgettable(p, subject, only)
+			c.check = func(s *service.Service, subject string) (err error) {
+				rows, budgets, err = s.LimitsOf(subject, only)
 				return err
 			}
-			act.do = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
-				return forget(ctx, rdb, p.Namespace, fcall.Subject(subject), rows, budgets)
+			c.apply = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
+				return resetCounts(ctx, rdb, p.Namespace, fcall.Subject(subject), rows, budgets)
 			}
-			return a.perform(cmd.Context(), args[0], &act)
+			return a.change(cmd.Context(), args[0], &c)
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this one: minute, chat/minute, or cost (may be repeated)")
-	return a.withAct(cmd, &act)
+	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this limit: minute, chat/minute, or cost for the budgets; may be repeated (default all)")
+	complete(cmd, "limit", a.limitNames)
+	return a.withChange(cmd, &c)
 }
 
-// forgettable are the limits that count a subject, those of the names or all; and whether the budgets are among them.
-func forgettable(p *policy.Policy, subject string, names []string) (rows []ratelimit.Limit, budgets bool, err error) {
-	if len(p.Endpoints) == 0 && len(p.Limits) == 0 && p.Cost == nil {
-		return nil, false, errors.New("the policy has no limits: give --policy FILE with those of the service")
-	}
-	var known []string
-	wanted := func(name string, by policy.By) bool {
-		if !by.Global() {
-			known = append(known, name)
-		}
-		named := slices.Contains(names, name)
-		if named && !inspect.Counts(p, by, subject) {
-			err = errors.Join(err, fmt.Errorf("limit %s does not count %s: it is by %s", name, subject, strings.Join(by, " and ")))
-		}
-		return (named || len(names) == 0) && inspect.Counts(p, by, subject)
-	}
-	add := func(limits []policy.Limit, endpoint string) {
-		for _, l := range limits {
-			if name := policy.WireName(endpoint, l.Name); wanted(name, l.By) {
-				rows = append(rows, ratelimit.Limit{Name: name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window})
-			}
-		}
-	}
-	add(p.Limits, "")
-	for _, e := range p.Endpoints {
-		add(e.Limits, e.Name)
-	}
-	if p.Cost != nil {
-		budgets = wanted("cost", p.Cost.By)
-	}
-	for _, name := range names {
-		if err == nil && !slices.Contains(known, name) {
-			err = fmt.Errorf("the policy has no limit %q (limits: %s)", name, strings.Join(known, ", "))
-		}
-	}
-	if err == nil && len(rows) == 0 && !budgets {
-		err = fmt.Errorf("no limit and no budget of the policy counts %s", subject)
-	}
-	return rows, budgets, err
-}
-
-func forget(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, budgets bool) (string, error) {
+// resetCounts deletes the counts of limits, and of the budgets.
+func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, budgets bool) (string, error) {
 	o := fcall.Options{Namespace: namespace}
 	limits, err := ratelimit.New(rdb, o)
 	if err != nil {
@@ -124,7 +83,7 @@ func forget(ctx context.Context, rdb fcall.Caller, namespace string, subject fca
 		existed = existed || r.Existed
 	}
 	if !existed {
-		return "there was nothing to forget", nil
+		return "the subject had no counts", nil
 	}
 	return "reset", nil
 }

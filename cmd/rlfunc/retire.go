@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -15,38 +18,39 @@ func (a *app) retireCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "retire LIBRARY_vN",
-		Short: "Remove a major version of a library from the server",
-		Long: `Removes a library from every node when nobody uses it any more: the old major, some time after the new one is out. It
-refuses, with exit code 2, while services that announce themselves (loader.Announce) were seen within 15 minutes, in any
-database; services that do not are not seen. It shows what it will do and asks; without a terminal it needs --yes,
-and without it prints the plan, changes nothing, and exits 2.
+		Short: "Remove a major version of a library from every node",
+		Long: `Removes an unused library from every node: the old major version, some time after the new one. It refuses, with exit code 2,
+while a service that uses the library announced itself (loader.Announce) within the last 15 minutes, in any database. It
+cannot see services that do not announce themselves. It prints the plan and asks for confirmation. Without a terminal it
+needs --yes; without --yes it changes nothing and exits 1.
 
-A tombstone takes the library's place, so that old clients cannot load it again. ` + "`rlfunc deploy`" + ` and
-` + "`rlfunc rollback LIBRARY_vN --to VERSION`" + ` replace the tombstone: the source is recorded first, and older releases are
-forgotten. A server that loses its functions loses the tombstone too; then retire again. A library that rlfunc did not make
-is never removed. Keys stay until they expire.`,
+A tombstone replaces the library, so that old clients cannot load it again. ` + "`rlfunc deploy`" + ` and
+` + "`rlfunc rollback LIBRARY_vN --to VERSION`" + ` replace the tombstone. Before it removes the library, retire records the source
+and drops older releases. A server that loses its functions loses the tombstone too; then retire again. A library that
+rlfunc did not make is never removed. Keys stay until they expire.`,
 		Example: `  rlfunc retire ratelimit_v1 --redis redis://127.0.0.1:6379
   rlfunc retire ratelimit_v1 --force --yes --redis redis://127.0.0.1:6379`,
-		Args: cobra.ExactArgs(1),
+		Args:              usage.One("LIBRARY_vN", "ratelimit_v1"),
+		ValidArgsFunction: first(a.serverLibraries),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.retire(cmd.Context(), args[0], o, yes)
 		},
 	}
-	cmd.Flags().BoolVar(&o.Force, "force", false, "remove it although clients were seen: their calls fail from then on")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "remove the library despite its clients, whose calls then fail")
+	cmd.Flags().BoolVar(&yes, "yes", false, yesUsage)
 	return a.withTarget(a.withChannel(a.withLock(cmd, &o.Lock)))
 }
 
 func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, yes bool) error {
-	if !onServer.MatchString(name) {
-		return fmt.Errorf("a major version is retired, by its name on the server: %s_v1? (see `rlfunc status`)", name)
+	if !serverLibrary.MatchString(name) {
+		return usage.Errorf("LIBRARY_vN must be a name on the server, such as %s_v1, got %s (see `rlfunc status`)", name, name)
 	}
-	name = a.named(name)
+	name = a.inChannel(name)
 	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer target.close()
+	defer target.Close()
 	plan, err := target.PlanRetire(ctx, name)
 	if err != nil {
 		return err
@@ -55,7 +59,7 @@ func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, y
 		return err
 	}
 	if !plan.Changes() {
-		a.talk("%s is on no node, or retired: nothing to do", name)
+		a.note("%s is on no node, or retired: nothing to do", name)
 		if a.json {
 			return a.printJSON(plan)
 		}
@@ -70,31 +74,32 @@ func (a *app) retire(ctx context.Context, name string, o loader.RetireOptions, y
 		for _, node := range plan.Nodes {
 			rows = append(rows, []string{node.Addr, string(node.Role), name, string(node.Action), node.Version})
 		}
-		printTable(a.err, []string{"node", "role", "library", "action", "version"}, rows)
+		if err := output.Table(a.err, []string{"node", "role", "library", "action", "version"}, rows, paintStates(a.color.StyleOf(a.err), 3)); err != nil {
+			return err
+		}
 		for _, node := range plan.Nodes {
 			a.warn(node.Addr, node.Warnings)
 		}
 	}
 	a.warn("", plan.Warnings)
 	if refusal := plan.InUse(); refusal != nil && !o.Force {
-		a.talk("rlfunc: %v", refusal)
-		return exitCode(exitDifferences)
+		return a.refused(refusal)
 	}
 	if n := len(plan.Clients); n > 0 {
-		a.talk("warning: the calls of %d clients that were seen in the last 15 minutes will fail", n)
+		a.warnf("the calls of %s that announced themselves in the last 15 minutes will fail", count(n, "client"))
 	}
-	if !yes && !a.sure(fmt.Sprintf("Remove %s from every node?", name)) {
-		return exitCode(exitDifferences)
+	if err := a.confirm(ctx, yes, fmt.Sprintf("Remove %s from every node?", name)); err != nil {
+		return err
 	}
 	result, err := target.Retire(ctx, plan, o)
-	if errors.Is(err, loader.ErrInUse) { // a client has come since
-		a.talk("rlfunc: %v", err)
-		return exitCode(exitDifferences)
+	if errors.Is(err, loader.ErrInUse) { // a client announced itself after the plan
+		return a.refused(err)
 	}
-	if result != nil {
-		if printed := a.printResult(result); printed != nil {
-			return printed
-		}
-	}
-	return err
+	return a.printResult(result, err)
+}
+
+// refused prints why a command refuses, and returns the exit code of findings.
+func (a *app) refused(err error) error {
+	fmt.Fprintf(a.err, "rlfunc: %v\n", err)
+	return exitcode.Findings
 }

@@ -8,9 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -24,47 +27,47 @@ func (a *app) rollbackCommand() *cobra.Command {
 	var f rollbackFlags
 	cmd := &cobra.Command{
 		Use:   "rollback LIBRARY",
-		Short: "Put the release before the present one back on the server",
-		Long: `Puts the release back that the present one took the place of, on every node, from the source that deploys record on
-the server. It shows what it will do and asks; where nobody can be asked it needs --yes, and without it prints the plan,
-changes nothing, and exits 2.
+		Short: "Restore the previous release of a library",
+		Long: `Restores, on every node, the release that the current one replaced, from the source that deploys record on the server. It
+prints the plan and asks for confirmation. Without a terminal it needs --yes; without --yes it changes nothing and exits 1.
 
-It goes by the order of deploys, not of versions, and never back up by itself: a second rollback does not bring the bad
-release back. --to names a recorded release, lower or higher, also one that was retired; ` + "`rlfunc status`" + ` lists them. Where
-nothing is recorded, --from takes the older source from a checkout.`,
+It follows the order of deploys, not of versions, and never goes up by itself: a second rollback does not restore the bad
+release. --to gives a recorded release, lower or higher, also a retired one; ` + "`rlfunc status`" + ` lists them. If nothing is
+recorded, give a checkout of the older source with --from.`,
 		Example: `  rlfunc rollback ratelimit --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit_v1 --to 1.0.0 --yes --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit --from ../checkout-of-1.0.0 --yes --redis redis://127.0.0.1:6379`,
-		Args: cobra.ExactArgs(1),
+		Args:              usage.One("LIBRARY", "ratelimit or ratelimit_v1"),
+		ValidArgsFunction: first(a.serverLibraries),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.to != "" && f.from != "" {
-				return errors.New("give --to or --from, not both")
+				return usage.Errorf("takes --to or --from, not both")
 			}
 			return a.rollback(cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&f.to, "to", "", "go to this recorded release")
-	cmd.Flags().StringVar(&f.from, "from", "", "take the older source from the project in this folder")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, "roll back where it can be done, although a node can not be reached or written")
-	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, "replace a library of the same version with other bytes")
+	cmd.Flags().StringVar(&f.to, "to", "", "`VERSION` of a recorded release")
+	cmd.Flags().StringVar(&f.from, "from", "", "`FOLDER` of a project with the older source")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, yesUsage)
+	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, partialUsage)
+	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, replaceDriftedUsage)
+	complete(cmd, "to", a.recordedVersions)
 	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
 }
 
-func (a *app) rollback(ctx context.Context, word string, f rollbackFlags) error {
+func (a *app) rollback(ctx context.Context, name string, f rollbackFlags) error {
 	target, err := a.openTarget()
 	if err != nil {
 		return err
 	}
-	defer target.close()
+	defer target.Close()
 	o := loader.RollbackOptions{To: f.to}
-	name := ""
 	if f.from != "" {
-		if o.From, err = a.older(f.from, word); err != nil {
+		if o.From, err = a.libraryFrom(f.from, name); err != nil {
 			return err
 		}
 		name = o.From.ServerName
-	} else if name, err = a.serverName(ctx, target.Target, word); err != nil {
+	} else if name, err = a.serverName(ctx, target, name); err != nil {
 		return err
 	}
 	plan, err := target.PlanRollback(ctx, name, o)
@@ -72,7 +75,7 @@ func (a *app) rollback(ctx context.Context, word string, f rollbackFlags) error 
 		return err
 	}
 	if len(plan.Changes())+len(plan.Blocked()) == 0 {
-		a.talk("%s is at %s on every node: nothing to do", name, plan.Libraries[0].Version)
+		a.note("%s is at %s on every node: nothing to do", name, plan.Libraries[0].Version)
 		if a.json {
 			return a.printJSON(plan)
 		}
@@ -82,56 +85,50 @@ func (a *app) rollback(ctx context.Context, word string, f rollbackFlags) error 
 		if err := a.printJSON(plan); err != nil {
 			return err
 		}
-	} else if err := a.showRollback(ctx, target.Target, plan, name); err != nil {
+	} else if err := a.showRollback(ctx, target, plan, name); err != nil {
 		return err
 	}
-	if !f.yes && !a.sure(fmt.Sprintf("Roll %s back to %s?", name, plan.Libraries[0].Version)) {
-		return exitCode(exitDifferences)
+	if err := a.confirm(ctx, f.yes, fmt.Sprintf("Roll %s back to %s?", name, plan.Libraries[0].Version)); err != nil {
+		return err
 	}
-	result, err := target.Apply(ctx, plan, f.apply)
-	if result != nil {
-		if printed := a.printResult(result); printed != nil {
-			return printed
-		}
-	}
-	return err
+	return a.printResult(target.Apply(ctx, plan, f.apply))
 }
 
-// showRollback says what a rollback will do, and what is known about the releases at both of its ends.
-func (a *app) showRollback(ctx context.Context, target *loader.Target, plan *loader.Plan, name string) error {
+// showRollback prints the plan of a rollback, and the records of the current release and the restored one.
+func (a *app) showRollback(ctx context.Context, target *connection.Target, plan *loader.Plan, name string) error {
 	releases, err := target.Releases(ctx)
 	if err != nil {
 		return err
 	}
 	to := plan.Libraries[0]
 	from := map[string]bool{}
-	var rows [][]string
 	for _, node := range plan.Nodes {
 		for _, step := range node.Steps {
 			from[step.FromDigest] = step.Action.Changes()
-			rows = append(rows, []string{node.Addr, string(node.Role), step.Library, step.String(), step.Reason})
 		}
 	}
-	printTable(a.err, []string{"node", "role", "library", "action", ""}, rows)
+	if err := a.planTable(a.err, plan); err != nil {
+		return err
+	}
 	a.warnPlan(plan)
 	for _, r := range releases {
 		if r.Library != name || r.Digest != to.Digest && !from[r.Digest] {
 			continue
 		}
-		what := "was found there by a deploy"
+		what := "was found by a deploy"
 		if !r.Deployed.IsZero() {
-			what = fmt.Sprintf("was deployed on %s by %s", stamp(r.Deployed), r.By)
+			what = fmt.Sprintf("was deployed on %s by %s", output.Time(r.Deployed), r.By)
 		}
-		a.talk("%s %s %s", name, r.Version, what)
+		a.note("%s %s %s", name, r.Version, what)
 	}
 	return nil
 }
 
-// older is a library of another checkout, by its plain name or that on the server.
-func (a *app) older(dir, word string) (*fcall.Library, error) {
+// libraryFrom returns a library of another checkout, by its plain name or its name on the server.
+func (a *app) libraryFrom(dir, name string) (*fcall.Library, error) {
 	p, err := project.Find(dir)
 	if errors.Is(err, project.ErrNoProject) {
-		return nil, fmt.Errorf("--from %s: no rlfunc.yaml there or above", dir)
+		return nil, fmt.Errorf("--from %s: no rlfunc.yaml in the folder or above it", dir)
 	}
 	if err != nil {
 		return nil, err
@@ -142,11 +139,11 @@ func (a *app) older(dir, word string) (*fcall.Library, error) {
 	}
 	var names []string
 	for _, lib := range tree.Libraries {
-		held := runtime.Library(lib)
-		if held.Name == word || held.ServerName == word || a.named(held.ServerName) == word {
-			return held.Channel(a.channel)
+		found := runtime.Library(lib)
+		if found.Name == name || found.ServerName == name || a.inChannel(found.ServerName) == name {
+			return found.Channel(a.channel)
 		}
-		names = append(names, held.ServerName)
+		names = append(names, found.ServerName)
 	}
-	return nil, fmt.Errorf("%s has no library %s; it has %s", dir, word, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s has no library %s (libraries: %s)", dir, name, strings.Join(names, ", "))
 }

@@ -12,18 +12,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
 func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the libraries that the server holds, their releases and who uses them",
-		Long: `Lists every node with its server, and every library that it holds: version, functions, and the digest of its bytes. Then the
-releases that deploys have recorded, the clients that were seen within a day (services that call loader.Announce), and who
-holds the lock of a deploy.`,
+		Short: "List the libraries on every node, their releases and their clients",
+		Long: `Lists every node with its server and its libraries: version, functions, and the digest of the bytes. Then it lists the recorded
+releases, the clients that were seen within a day (services that call loader.Announce), and the locks of running deploys.`,
 		Example: "  rlfunc status --redis redis://127.0.0.1:6379\n  rlfunc status --redis redis://127.0.0.1:6379 --json",
-		Args:    cobra.NoArgs,
+		Args:    usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.status(cmd.Context())
 		},
@@ -36,52 +37,57 @@ func (a *app) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer target.close()
+	defer target.Close()
 	nodes, err := target.Check(ctx)
 	if err != nil {
 		return err
 	}
-	a.onlyChannel(nodes)
-	// Who may not read the records still sees the libraries.
+	if a.channel != "" {
+		for i := range nodes {
+			nodes[i].Libraries = slices.DeleteFunc(nodes[i].Libraries, func(l loader.LoadedLibrary) bool {
+				return l.Name == "" || a.inChannel(l.ServerName) != l.ServerName
+			})
+		}
+	}
+	// A user without the right to read the records still sees the libraries.
 	releases, releasesErr := target.Releases(ctx)
 	clients, clientsErr := target.Clients(ctx)
 	locks, locksErr := target.Locks(ctx)
 	if a.channel != "" {
-		releases = slices.DeleteFunc(releases, func(r loader.Release) bool { return a.named(r.Library) != r.Library })
-		clients = slices.DeleteFunc(clients, func(c loader.Client) bool { return a.named(c.Library) != c.Library })
+		releases = slices.DeleteFunc(releases, func(r loader.Release) bool { return a.inChannel(r.Library) != r.Library })
+		clients = slices.DeleteFunc(clients, func(c loader.Client) bool { return a.inChannel(c.Library) != c.Library })
 	}
 	if a.json {
-		if err := a.printJSON(map[string]any{"format": 1, "nodes": nodes, "releases": releases, "clients": clients, "locks": locks}); err != nil {
+		if err := a.printJSON(map[string]any{"nodes": nodes, "releases": releases, "clients": clients, "locks": locks}); err != nil {
 			return err
 		}
 	} else {
-		a.printStatus(nodes)
-		a.printReleases(releases)
-		a.printClients(clients)
+		if err := errors.Join(a.printStatus(nodes), a.printReleases(releases), a.printClients(clients)); err != nil {
+			return err
+		}
 		for _, l := range locks {
-			a.talk("%s has held the lock%s since %s for a %s; it expires at %s unless it is renewed", l.By, onNode(l.Node), stamp(l.Since), l.Op, stamp(l.Expires))
+			a.note("%s has held the lock%s since %s for a %s; it expires at %s unless renewed", l.By, onNode(l.Node), output.Time(l.Since), l.Op, output.Time(l.Expires))
 		}
 	}
 	if slices.ContainsFunc(nodes, func(n loader.NodeState) bool { return n.Readable }) {
 		if err := cmp.Or(releasesErr, clientsErr, locksErr); err != nil {
-			a.talk("warning: %v", err)
+			a.warnf("%v", err)
 		}
 	}
-	var problems []error
-	for _, node := range nodes {
-		if node.Problem != nil && !node.Readable {
-			problems = append(problems, node.Problem)
+	return nodeProblems(nodes, func(n loader.NodeState) *loader.Error {
+		if n.Readable {
+			return nil
 		}
-	}
-	return errors.Join(problems...)
+		return n.Problem
+	})
 }
 
-func (a *app) printStatus(nodes []loader.NodeState) {
+func (a *app) printStatus(nodes []loader.NodeState) error {
 	var rows [][]string
 	for _, node := range nodes {
 		a.warn(node.Addr, node.Warnings)
 		if node.Problem != nil && node.Readable {
-			a.talk("warning: %v", node.Problem)
+			a.warnf("%v", node.Problem)
 		}
 		if len(node.Libraries) == 0 && node.Readable {
 			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), "none", "", "", ""})
@@ -90,35 +96,35 @@ func (a *app) printStatus(nodes []loader.NodeState) {
 			version, functions := lib.Version, shortNames(lib)
 			switch {
 			case lib.Name == "":
-				version = "not ours"
+				version = "foreign"
 			case !lib.Retired.IsZero():
-				version, functions = "retired", "since "+stamp(lib.Retired)
+				version, functions = "retired", "since "+output.Time(lib.Retired)
 			}
 			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), lib.ServerName, version, lib.Digest[:12], functions})
 		}
 	}
-	printTable(a.out, []string{"node", "role", "server", "library", "version", "digest", "functions"}, rows)
+	return a.table([]string{"node", "role", "server", "library", "version", "digest", "functions"}, rows)
 }
 
-// printReleases lists what can be rolled back to.
-func (a *app) printReleases(releases []loader.Release) {
+// printReleases lists the releases that a rollback can restore.
+func (a *app) printReleases(releases []loader.Release) error {
 	var rows [][]string
 	for _, r := range releases {
-		deployed, note := stamp(r.Deployed), ""
+		deployed, note := output.Time(r.Deployed), ""
 		if r.Deployed.IsZero() {
-			deployed, note = "found "+stamp(r.Recorded), "loaded by something else"
+			deployed, note = "found "+output.Time(r.Recorded), "loaded by another tool"
 		}
 		if r.RolledBack != nil {
-			note = fmt.Sprintf("rolled back to %s on %s by %s", r.RolledBack.To, stamp(r.RolledBack.At), r.RolledBack.By)
+			note = fmt.Sprintf("rolled back to %s on %s by %s", r.RolledBack.To, output.Time(r.RolledBack.At), r.RolledBack.By)
 		}
 		replaced, _, _ := strings.Cut(r.Replaced, "@")
 		rows = append(rows, []string{r.Library, r.Version, r.Digest[:12], deployed, r.By, replaced, note})
 	}
-	a.nextTable([]string{"release of", "version", "digest", "deployed", "by", "replaced", ""}, rows)
+	return a.nextTable([]string{"release of", "version", "digest", "deployed", "by", "replaced", ""}, rows)
 }
 
 // printClients counts the clients of each version.
-func (a *app) printClients(clients []loader.Client) {
+func (a *app) printClients(clients []loader.Client) error {
 	type use struct{ library, version string }
 	count, seen := map[use]int{}, map[use]time.Time{}
 	var order []use
@@ -134,20 +140,20 @@ func (a *app) printClients(clients []loader.Client) {
 	}
 	var rows [][]string
 	for _, u := range order {
-		rows = append(rows, []string{u.library, u.version, strconv.Itoa(count[u]), stamp(seen[u])})
+		rows = append(rows, []string{u.library, u.version, strconv.Itoa(count[u]), output.Time(seen[u])})
 	}
-	a.nextTable([]string{"clients of", "version", "processes", "last seen"}, rows)
+	return a.nextTable([]string{"clients of", "version", "processes", "last seen"}, rows)
 }
 
 // nextTable prints a table below another one.
-func (a *app) nextTable(head []string, rows [][]string) {
+func (a *app) nextTable(head []string, rows [][]string) error {
 	if len(rows) > 0 {
 		fmt.Fprintln(a.out)
 	}
-	printTable(a.out, head, rows)
+	return a.table(head, rows)
 }
 
-// shortNames are a library's functions, without its own name before each.
+// shortNames lists a library's functions without the library's name.
 func shortNames(lib loader.LoadedLibrary) string {
 	names := make([]string, len(lib.Functions))
 	for i, name := range lib.Functions {

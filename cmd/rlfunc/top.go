@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/demo"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/top"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/guard/report"
 )
 
@@ -22,34 +24,34 @@ func (a *app) topCommand() *cobra.Command {
 	var f topFlags
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Watch who is refused most, and which limits refuse",
-		Long: `Adds up what the processes of a guarded service report (package guard/report; without it there is nothing to see): requests and
-refusals of the last interval, the subjects that are refused most, and the limits and other reasons that refuse them. A count with a ~
-may be too high: so many others were counted that its place was taken over.
+		Short: "Watch which subjects are refused most, and by which limits",
+		Long: `Adds up the reports of a guarded service's processes, which need package guard/report: requests and refusals of the last interval, the
+subjects that are refused most, and the reasons, such as limits. A count with a ~ may be too high: it took over the place of another
+subject in a full table.
 
-On a terminal it is a view of the whole screen: q quits, s sorts by count or name, p pauses. Elsewhere, and with --plain, a table is
-printed each interval. --json prints an object each interval. --once prints one and ends.`,
+On a terminal it fills the screen: q quits, s sorts by count or name, p pauses. Otherwise, and with --plain, it prints a table per
+interval, and with --json an object per interval. With --once it prints one and ends.`,
 		Example: `  rlfunc top --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc top --once --json --policy policy.yaml --redis redis://127.0.0.1:6379`,
-		Args: cobra.NoArgs,
+		Args: usage.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.every < 100*time.Millisecond || f.rows < 1 {
-				return fmt.Errorf("--every must be at least 100ms and --rows at least 1, got %s and %d", f.every, f.rows)
+				return usage.Errorf("--every must be at least 100ms and --rows at least 1, got %s and %d", f.every, f.rows)
 			}
 			return a.top(cmd.Context(), f)
 		},
 	}
 	f.every = 5 * time.Second
-	addDuration(cmd, &f.every, "every", "how often to look: as often as the guards report")
-	cmd.Flags().IntVar(&f.rows, "rows", 10, "rows of each table where it is no full screen")
-	cmd.Flags().BoolVar(&f.plain, "plain", false, "print tables, also on a terminal")
-	cmd.Flags().BoolVar(&f.once, "once", false, "print one table and end")
-	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "draw with plain characters")
+	duration.Flag(cmd, &f.every, "every", "interval, as the guards report")
+	cmd.Flags().IntVar(&f.rows, "rows", 10, "rows of each printed table")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, "tables also on a terminal")
+	cmd.Flags().BoolVar(&f.once, "once", false, "one table only")
+	cmd.Flags().BoolVar(&f.ascii, "ascii", false, asciiUsage)
 	return a.withPolicy(cmd)
 }
 
 func (a *app) top(ctx context.Context, f topFlags) error {
-	rules, err := a.toRead()
+	s, err := a.serviceToRead()
 	if err != nil {
 		return err
 	}
@@ -57,22 +59,21 @@ func (a *app) top(ctx context.Context, f topFlags) error {
 	if err != nil {
 		return err
 	}
-	defer conn.close()
+	defer conn.Close()
 	source := func(ctx context.Context) (report.Interval, error) {
-		all, err := report.Read(ctx, conn.client, rules.Namespace)
+		all, err := report.Read(ctx, conn.Client, s.Namespace)
 		return report.Merge(all), err
 	}
-	color := demo.ColorFor(a.out)
-	style := top.Style{Color: color && !f.ascii, ASCII: f.ascii || !a.drawable(color)}
-	if color && isTerminal(a.in) && !a.json && !f.plain && !f.once {
-		return top.Run(ctx, source, rules.Namespace, f.every, style)
+	style := a.drawing(f.ascii)
+	if terminal.Movable(a.out) && terminal.Is(a.in) && !a.json && !f.plain && !f.once {
+		return top.Run(ctx, source, s.Namespace, f.every, style)
 	}
 	for {
 		in, err := source(ctx)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if err := a.printTop(in, rules.Namespace, f.rows, style); err != nil || f.once {
+		if err := a.printTop(in, s.Namespace, f.rows, style); err != nil || f.once {
 			return err
 		}
 		select {
@@ -83,7 +84,7 @@ func (a *app) top(ctx context.Context, f topFlags) error {
 	}
 }
 
-func (a *app) printTop(in report.Interval, namespace string, rows int, style top.Style) error {
+func (a *app) printTop(in report.Interval, namespace string, rows int, style terminal.Style) error {
 	if a.json {
 		return a.printJSON(in)
 	}

@@ -2,29 +2,28 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [LIBRARY ...]",
-		Short: "Compare what every node holds with the libraries, byte for byte",
-		Long: `Reads every library back from every primary and replica and compares it byte for byte. Exit code 0 when all are the same, 2
-when one is missing, older, newer, drifted or not ours, 1 when a node can not be read.`,
-		Example: "  rlfunc verify --redis redis://127.0.0.1:6379\n  rlfunc verify --redis redis+cluster://10.0.0.1,10.0.0.2",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.verify(cmd.Context(), args)
-		},
+		Short: "Compare the libraries with what every node holds, byte for byte",
+		Long: `Reads every library back from every primary and replica and compares it byte for byte. Exit code 0 if all are the same, 2 if
+one is missing, older, newer, drifted, retired or foreign, 1 if a node cannot be read.`,
+		Example:           "  rlfunc verify --redis redis://127.0.0.1:6379\n  rlfunc verify --redis redis+cluster://10.0.0.1,10.0.0.2",
+		ValidArgsFunction: a.libraryNames,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args) },
 	}
 	return a.withTarget(a.withChannel(cmd))
 }
 
 func (a *app) verify(ctx context.Context, names []string) error {
-	tree, err := a.read()
+	tree, err := a.tree()
 	if err != nil {
 		return err
 	}
@@ -36,15 +35,13 @@ func (a *app) verify(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	defer target.close()
+	defer target.Close()
 	v, err := target.Verify(ctx, libs...)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		if err := a.printJSON(v); err != nil {
-			return err
-		}
+		err = a.printJSON(v)
 	} else {
 		var rows [][]string
 		for _, node := range v.Nodes {
@@ -56,19 +53,16 @@ func (a *app) verify(ctx context.Context, names []string) error {
 				rows = append(rows, []string{node.Addr, string(node.Role), f.Library, string(f.State), f.Want, f.Found, first})
 			}
 		}
-		printTable(a.out, []string{"node", "role", "library", "state", "want", "found", "first difference"}, rows)
+		err = a.states(3, []string{"node", "role", "library", "state", "want", "found", "first difference"}, rows)
 	}
-	var problems []error
-	for _, node := range v.Nodes {
-		if node.Problem != nil {
-			problems = append(problems, node.Problem)
-		}
+	if err != nil {
+		return err
 	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
+	if err := nodeProblems(v.Nodes, func(n loader.NodeVerification) *loader.Error { return n.Problem }); err != nil {
+		return err
 	}
 	if !v.Same() {
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	return nil
 }

@@ -6,21 +6,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/codegen/diag"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 )
 
 func (a *app) vetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "vet",
-		Short: "Find what would be wrong, unsafe or different between engines in the annotated Lua",
-		Long: `Reads every function and shared Lua file and prints what is wrong, all at once, one finding a line:
-file:line:col: message (rule). Exit code 2 when there is a finding. docs/vet.md explains every rule.
+		Short: "Find errors, unsafe code and differences between engines in the annotated Lua",
+		Long: `Checks every function and shared Lua file and prints all findings, one per line: file:line:col: message (rule). Exit code 2
+if there is a finding. docs/vet.md explains every rule.
 
-A line is exempted from one rule by a comment on it, with a reason:
+To exempt a line from a rule, add a comment with a reason to the line:
   -- rlfunc:ignore RULE reason`,
 		Example: "  rlfunc vet\n  rlfunc vet --json",
-		Args:    cobra.NoArgs,
+		Args:    usage.None,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := project.Find(a.dir)
 			if err != nil {
@@ -37,13 +39,13 @@ A line is exempted from one rule by a comment on it, with a reason:
 			for _, lib := range tree.Libraries {
 				functions += len(lib.Files)
 			}
-			a.talk("nothing found in %d functions of %d libraries", functions, len(tree.Libraries))
+			a.note("no findings in %s of %s", count(functions, "function"), count(len(tree.Libraries), "library"))
 			return nil
 		},
 	}
 }
 
-// findings prints what is wrong with the source, as data; any other error is handed on.
+// findings prints the findings in an error as data. It returns any other error.
 func (a *app) findings(err error) error {
 	var list diag.List
 	if !errors.As(err, &list) {
@@ -53,11 +55,11 @@ func (a *app) findings(err error) error {
 		if err := a.printJSON(map[string]any{"findings": list}); err != nil {
 			return err
 		}
-		return exitCode(exitDifferences)
+		return exitcode.Findings
 	}
 	for _, d := range list {
 		fmt.Fprintln(a.out, d)
 	}
-	a.talk("%d found", len(list))
-	return exitCode(exitDifferences)
+	a.note("%s", count(len(list), "finding"))
+	return exitcode.Findings
 }

@@ -1,6 +1,6 @@
 // Package audit keeps who has changed what a guard decides by hand, in a stream of Redis: <namespace>:{audit}:log.
 //
-// An operation is two entries: one before it acts, with what was there, and one with what came of it. One without the second was cut
+// An operation is two entries: one before the change, with the state, and one after it, with the result. One without the second was cut
 // off, and may have acted. The time is the server's. About the newest 10,000 entries are kept; the stream never expires.
 package audit
 
@@ -37,7 +37,7 @@ type Operation struct {
 	Before  string `json:"before"` // what was there, in words
 }
 
-// An Entry is an operation and what came of it.
+// An Entry is an operation and its result.
 type Entry struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
@@ -55,7 +55,7 @@ func (l *Log) Begin(ctx context.Context, o Operation) (string, error) {
 	return id, nil
 }
 
-// End records what came of the operation that Begin returned the ID of.
+// End records the result of the operation with the ID that Begin returned.
 func (l *Log) End(ctx context.Context, id, result, after string) error {
 	if _, err := l.add(ctx, "of", id, "result", result, "after", after); err != nil {
 		return fmt.Errorf("record in %s that it is done (%s): %w", l.key, result, err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/functions"
@@ -25,8 +26,8 @@ import (
 // Options of Run; only Out is needed.
 type Options struct {
 	Out io.Writer
-	// Color allows escape codes in the text; ColorFor tells where they are welcome. Defaults to none.
-	Color bool
+	// Style draws the text. Defaults to no color.
+	Style terminal.Style
 	// JSON prints the Verdict as one object at the end, instead of text on the way. Defaults to text.
 	JSON bool
 	// Client is the server to work on, which keeps the library; the demo's keys are deleted. Defaults to an embedded server
@@ -97,7 +98,7 @@ func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
 	}
 	r := &run{
 		engine: e, ns: ns, limits: limits, source: o.Source,
-		page:    &page{out: o.Out, color: o.Color, mute: o.JSON},
+		page:    &page{out: o.Out, style: o.Style, mute: o.JSON},
 		verdict: &Verdict{Format: VerdictFormat, Server: e.name, VirtualTime: e.clock != nil},
 	}
 	if r.source == nil {
@@ -119,10 +120,7 @@ func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
 		r.page.verdict(r.verdict)
 		return r.verdict, nil
 	}
-	encoder := json.NewEncoder(o.Out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return r.verdict, encoder.Encode(r.verdict)
+	return r.verdict, output.JSON(o.Out, r.verdict)
 }
 
 // scenarios runs them all; one that fails does not keep the others from being shown.
@@ -137,7 +135,7 @@ func (r *run) scenarios(ctx context.Context) error {
 		{"double_click", "A double click", "The same receipt again is the same request: it passes, and is counted once.", r.doubleClick},
 		{"receipts_apart", "Different receipts", "Other receipts are other requests: each of them counts.", r.receiptsApart},
 		{"subjects_apart", "Subjects that never share a bucket", "Whatever a name contains, one subject's requests never use up another's.", r.subjectsApart},
-		{"long_run", "Seven per minute, in the long run", "60 s / 7 is no whole number of microseconds; no token may be lost or won by rounding.", r.longRun},
+		{"long_run", "Seven per minute, in the long run", "60 s / 7 is not a whole number of microseconds; rounding may neither lose nor add a token.", r.longRun},
 	} {
 		s := &scene{Scenario: Scenario{Name: play.name, Title: play.title, Why: play.why}, page: r.page}
 		r.page.title(len(r.verdict.Scenarios)+1, play.title, play.why)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -48,7 +48,7 @@ func TestRun_embeddedHolds(t *testing.T) {
 	}
 }
 
-// Real time is shorter and waits: every real server at hand.
+// Real time is shorter and waits: every real server.
 func TestRun_realServersHold(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestRun_realServersHold(t *testing.T) {
 func TestRun_jsonIsOneObject(t *testing.T) {
 	e := virtual(t)
 	var out bytes.Buffer
-	v, err := show(t.Context(), Options{Out: &out, JSON: true, Color: true}, e)
+	v, err := show(t.Context(), Options{Out: &out, JSON: true, Style: terminal.Style{Color: true}}, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,20 +97,13 @@ func TestRun_jsonIsOneObject(t *testing.T) {
 	}
 }
 
-func TestRun_colourOnlyWhereItIsAllowed(t *testing.T) {
+func TestRun_usesTheColorsOfItsStyle(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := show(t.Context(), Options{Out: &out, Color: true}, virtual(t)); err != nil {
+	if _, err := show(t.Context(), Options{Out: &out, Style: terminal.Style{Color: true}}, virtual(t)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), green) {
-		t.Error("no colour although it is allowed")
-	}
-	if ColorFor(&out) {
-		t.Error("a buffer is taken for a terminal")
-	}
-	t.Setenv("NO_COLOR", "1")
-	if ColorFor(os.Stdout) {
-		t.Error("NO_COLOR is not honoured")
+	if !strings.Contains(out.String(), "\x1b[32m") {
+		t.Error("no color")
 	}
 }
 
@@ -132,7 +125,7 @@ func TestRun_interruptedDeletesItsKeys(t *testing.T) {
 	}
 }
 
-// A demo never replaces what somebody deployed.
+// A demo never replaces a deployed library.
 func TestRun_olderLibraryIsLeftAlone(t *testing.T) {
 	e := virtual(t)
 	older := strings.Replace(ratelimit.Library.Code, "version=1.0.0", "version=0.9.0", 1)

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/codegen"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/codegen"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -32,7 +32,7 @@ func (r *run) deploy(ctx context.Context) error {
 			return fmt.Errorf("%s on %s is version %s, and the demo replaces nothing: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
 		}
 	}
-	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // a demo is no release, and leaves nothing behind
+	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // a demo leaves no records
 	if err != nil {
 		return err
 	}

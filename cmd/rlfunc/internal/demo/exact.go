@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// retryAfter fills a window, is refused, and comes back exactly when it was told to.
+// retryAfter fills a window, is refused, and calls again exactly after retry_after.
 func (r *run) retryAfter(ctx context.Context, s *scene) error {
 	if r.clock != nil {
 		return r.retryAfterVirtual(ctx, s)
@@ -84,7 +84,7 @@ func (r *run) attempts(ctx context.Context, n int, p ratelimit.SlidingLogParams)
 	return all, execErr
 }
 
-// retryAfterReal can not stop a real clock one microsecond early. It reads the server's clock around each call: no refusal may come
+// retryAfterReal cannot stop a real clock one microsecond early. It reads the server's clock around each call: no refusal may come
 // after the instant that all refusals together name, and no admission before it.
 func (r *run) retryAfterReal(ctx context.Context, s *scene) error {
 	const window = 2 * time.Second
@@ -110,7 +110,7 @@ func (r *run) retryAfterReal(ctx context.Context, s *scene) error {
 		return err
 	}
 	for deadline := time.Now().Add(2 * window); time.Now().Before(deadline); {
-		// One long pipeline: between two of them there would be milliseconds in which nobody tries.
+		// One long pipeline: between two of them there would be milliseconds without a call.
 		tries, err := r.attempts(ctx, 3000, p)
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ func (r *run) longRun(ctx context.Context, s *scene) error {
 	return r.longRunReal(ctx, s)
 }
 
-// longRunVirtual makes a call, waits as long as it is told, and calls again. The n-th token must come at n times
+// longRunVirtual makes a call, waits for retry_after, and calls again. The n-th token must come at n times
 // 60 s / 7, rounded up to a microsecond: then the sums are exact as well.
 func (r *run) longRunVirtual(ctx context.Context, s *scene) error {
 	periods, inRow := r.periods, r.periods/5

@@ -3,33 +3,15 @@ package demo
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
-)
 
-// ColorFor tells whether escape codes are welcome on w: a terminal that is not dumb, and NO_COLOR is not set.
-func ColorFor(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-const (
-	bold   = "\x1b[1m"
-	dim    = "\x1b[2m"
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	plain  = "\x1b[0m"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 )
 
 // A page prints the demo for a person.
 type page struct {
 	out   io.Writer
-	color bool
+	style terminal.Style
 	mute  bool
 }
 
@@ -39,15 +21,8 @@ func (p *page) line(format string, args ...any) {
 	}
 }
 
-func (p *page) paint(code, text string) string {
-	if !p.color || text == "" {
-		return text
-	}
-	return code + text + plain
-}
-
 func (p *page) heading(server string, virtual bool) {
-	p.line("%s", p.paint(bold, "rlfunc demo on "+server))
+	p.line("%s", p.style.Bold("rlfunc demo on "+server))
 	if virtual {
 		p.line("Time is virtual here: the demo moves the server's clock instead of waiting.")
 	} else {
@@ -56,16 +31,16 @@ func (p *page) heading(server string, virtual bool) {
 	p.line("")
 }
 
-func (p *page) step(s Step) { p.line("  %s  %s", p.paint(bold, fmt.Sprintf("%-8s", s.Name)), s.Text) }
+func (p *page) step(s Step) { p.line("  %s  %s", p.style.Bold(fmt.Sprintf("%-8s", s.Name)), s.Text) }
 
 func (p *page) title(number int, title, why string) {
-	p.line("\n%s\n   %s", p.paint(bold, fmt.Sprintf("%d. %s", number, title)), p.paint(dim, why))
+	p.line("\n%s\n   %s", p.style.Bold(fmt.Sprintf("%d. %s", number, title)), p.style.Dim(why))
 }
 
 const (
 	labelWidth = 14
 	perLine    = 50
-	noteBeside = 20 // rows of so many dots have room for a note beside them, on 80 columns
+	noteBeside = 20 // longest row of dots with room for a note, in 80 columns
 )
 
 // row draws one dot a request, in the order of the answers.
@@ -82,7 +57,7 @@ func (p *page) row(r Row, outcomes []bool) {
 		p.line("   %s %s  %s", head, p.dots(outcomes), r.Note)
 	}
 	if r.Note != "" && long {
-		p.line("   %s %s", strings.Repeat(" ", len(head)), p.paint(dim, r.Note))
+		p.line("   %s %s", strings.Repeat(" ", len(head)), p.style.Dim(r.Note))
 	}
 }
 
@@ -94,9 +69,9 @@ func (p *page) dots(outcomes []bool) string {
 			n++
 		}
 		if outcomes[i] {
-			b.WriteString(p.paint(green, strings.Repeat("●", n-i)))
+			b.WriteString(p.style.Green(strings.Repeat("●", n-i)))
 		} else {
-			b.WriteString(p.paint(dim, strings.Repeat("○", n-i)))
+			b.WriteString(p.style.Dim(strings.Repeat("○", n-i)))
 		}
 		i = n
 	}
@@ -110,25 +85,25 @@ func (p *page) tally(label string, part, whole int, text string) {
 	if whole > 0 {
 		n = min(width, part*width/whole)
 	}
-	p.line("   %-*s %s%s  %s", labelWidth, label, p.paint(green, strings.Repeat("█", n)), strings.Repeat("░", width-n), text)
+	p.line("   %-*s %s%s  %s", labelWidth, label, p.style.Green(strings.Repeat("█", n)), strings.Repeat("░", width-n), text)
 }
 
 func (p *page) note(format string, args ...any) {
-	p.line("   %s", p.paint(yellow, fmt.Sprintf(format, args...)))
+	p.line("   %s", p.style.Yellow(fmt.Sprintf(format, args...)))
 }
 
 func (p *page) found(ok bool, text string) {
 	if ok {
-		p.line("   %s %s", p.paint(green, "✓"), text)
+		p.line("   %s %s", p.style.Green("✓"), text)
 	} else {
-		p.line("   %s %s", p.paint(red, "✗"), text)
+		p.line("   %s %s", p.style.Red("✗"), text)
 	}
 }
 
 func (p *page) verdict(v *Verdict) {
-	code := bold + green
+	paint := p.style.Green
 	if !v.OK {
-		code = bold + red
+		paint = p.style.Red
 	}
-	p.line("\n%s", p.paint(code, v.Summary))
+	p.line("\n%s", p.style.Bold(paint(v.Summary)))
 }

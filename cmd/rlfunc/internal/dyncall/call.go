@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A Call is one call of a function with its arguments checked; it can be sent many times.
+// A Call is a call of a function with checked arguments. It can be sent many times.
 type Call struct {
 	client *fcall.Client
 	spec   *spec.Function
@@ -21,8 +21,7 @@ type Call struct {
 	rows   map[string]int
 }
 
-// New checks the words name=value against the contract. Every problem comes back at once, as Problems, before anything
-// is sent.
+// New checks the words name=value against the contract. It returns all errors at once, as Problems, and sends nothing.
 func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error) {
 	v, rows, bad := split(fn, words)
 	codes := make([]string, len(fn.Errors))
@@ -47,7 +46,7 @@ func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error)
 	return c, nil
 }
 
-// missing are the names of required arguments that no word gives.
+// missing lists the required arguments that no word gives.
 func (c *Call) missing() []string {
 	var out []string
 	need := func(name string, f spec.Field) {
@@ -106,8 +105,8 @@ func (c *Call) Do(ctx context.Context) (Result, error) {
 	return decode(reply, c.spec)
 }
 
-// args builds keys and arguments as a generated client does. It returns the words that cannot be read, and what is wrong with the rows
-// of packed groups.
+// args builds keys and arguments as a generated client does. It returns the words that it cannot read, and the errors in rows of packed
+// groups.
 func (c *Call) args() (*fcall.Args, Problems, error) {
 	a := c.client.Args(c.fn, 0, 0)
 	var bad Problems
@@ -159,20 +158,20 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 	return a, bad, errors.Join(wrong...)
 }
 
-// eachKey calls own with each key outside groups, and of with each row's.
-func (c *Call) eachKey(own func(name string, who fcall.Subject, suffix string), of func(name string, who fcall.Subject, suffix, value string)) {
-	who := fcall.Subject(c.values[c.spec.Keys()[0].Name])
+// eachKey calls own for each key outside groups, and of for each row's keys.
+func (c *Call) eachKey(own func(name string, subject fcall.Subject, suffix string), of func(name string, subject fcall.Subject, suffix, value string)) {
+	subject := fcall.Subject(c.values[c.spec.Keys()[0].Name])
 	for _, k := range c.spec.Keys() {
 		if k.Several {
 			continue
 		}
 		if k.With == "" || c.values[k.With] != "" || c.rows[k.With] > 0 {
-			own(k.Name, cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), who), k.Suffix)
+			own(k.Name, cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), subject), k.Suffix)
 		}
 	}
 	for _, g := range c.spec.Params {
 		for i := range c.rows[g.Name] {
-			owner := who
+			owner := subject
 			if own, given := c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, ownSubject)]; given && ownSubjects(g) {
 				owner = fcall.Subject(own)
 			}
@@ -194,17 +193,17 @@ func (c *Call) eachKey(own func(name string, who fcall.Subject, suffix string), 
 	}
 }
 
-// Keys are the keys that the call names, in a namespace.
+// Keys returns the keys of the call in a namespace.
 func (c *Call) Keys(namespace string) (keys []string) {
-	c.eachKey(func(_ string, who fcall.Subject, suffix string) {
-		keys = append(keys, fcall.Key(namespace, who, suffix))
-	}, func(_ string, who fcall.Subject, suffix, value string) {
-		keys = append(keys, fcall.KeyOf(namespace, fcall.Tag(who), suffix, value))
+	c.eachKey(func(_ string, subject fcall.Subject, suffix string) {
+		keys = append(keys, fcall.Key(namespace, subject, suffix))
+	}, func(_ string, subject fcall.Subject, suffix, value string) {
+		keys = append(keys, fcall.KeyOf(namespace, fcall.Tag(subject), suffix, value))
 	})
 	return keys
 }
 
-// Of is the same call of another subject: the given one, with a number behind it.
+// Of returns the same call for another subject: the given one with a number appended.
 func (c *Call) Of(number int) *Call {
 	other := *c
 	other.values = maps.Clone(c.values)
@@ -252,9 +251,6 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 		}
 		switch f.Kind {
 		case spec.KindDuration:
-			if n > int64(1<<63-1)/1000 {
-				return errors.New("is longer than 292 years")
-			}
 			a.Duration(f.Name, time.Duration(n)*time.Microsecond, f.Min, f.Max)
 		case spec.KindTime:
 			a.Time(f.Name, time.UnixMicro(n), f.Min, f.Max)

@@ -11,17 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
-	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 // everything is the library of every shape, on an embedded server.
 func everything(t *testing.T) (*fcall.Client, *spec.Library) {
 	t.Helper()
-	tree, found := source.Load(os.DirFS("../../../../codegen/conformance/functions"), "functions", source.Options{})
+	tree, found := source.Load(os.DirFS("../../../../internal/codegen/conformance/functions"), "functions", source.Options{})
 	if len(found) > 0 {
 		t.Fatal(found.Error())
 	}
@@ -96,7 +96,7 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 	}
 }
 
-func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
+func TestNew_reportsAllErrorsAtOnce(t *testing.T) {
 	client, lib := everything(t)
 	for _, test := range []struct {
 		function, words string
@@ -109,16 +109,16 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 		}},
 		{"echo", "bucket=u number=1e3 price=1.5 window=60 since=now on=maybe note=x kind=log", []string{
 			`number must be a whole number, got "1e3"`,
-			`price must be a whole number of micros, 1500000 for 1.50, got "1.5"`,
+			`price must be a whole number of micros, such as 1500000 for 1.50, got "1.5"`,
 			`window must be a duration with its unit (us, ms, s, m, h, d), got "60"`,
-			`since must be a time as 2026-01-31T12:00:00Z, got "now"`,
+			`since must be a time such as 2026-01-31T12:00:00Z, got "now"`,
 			`on must be true or false, got "maybe"`,
 		}},
 		{"echo", "bucket=u number=1 price=0 window=4294967295d since=2026-01-01T00:00:00Z note=x kind=log", []string{
 			`window must be a duration with its unit (us, ms, s, m, h, d), got "4294967295d"`,
 		}},
 		{"rows", "bucket=u before=1 limits.1.name=x limits.1.form=sum limits.1.window=1m limits.01.name=y limits.name=z", []string{
-			`unknown argument "limits.01.name" (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
+			`unknown argument "limits.01.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
 			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
 			"limits.0.name is missing: the limit's name; it ends its keys", "limits.0.form is missing: a word that names a key", "limits.0.window is missing: a duration",
 		}},
@@ -129,7 +129,7 @@ func TestNew_tellsEverythingThatIsWrongAtOnce(t *testing.T) {
 			`items.1.window must be a duration with its unit (us, ms, s, m, h, d), got "1"`,
 		}},
 		{"sometimes", "bucket=u number=3 pairs_of.0.left=l others.1.of=x other=y counted.of=z", []string{
-			`unknown argument "other"; did you mean others.N.of? (arguments: bucket, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
+			`unknown argument "other" (arguments: bucket, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
 			`unknown argument "counted.of" (arguments: bucket, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
 			"others.0.of is missing: keys of other subjects",
 		}},

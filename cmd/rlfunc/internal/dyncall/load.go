@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// A Load is what came of calls that were made for a while.
+// A Load is the summary of calls that were made for a while.
 type Load struct {
 	Summary
 	P90, Longest, Took time.Duration
 }
 
-// For makes calls, each of another of so many subjects in turn, from workers that start together, until the time is over or the context
-// ends.
+// For makes calls from workers that start together, for the subjects in turn, until the time is over or the context ends.
 func (c *Call) For(ctx context.Context, span time.Duration, workers, subjects int) Load {
 	calls := make([]*Call, subjects)
 	for i := range calls {

@@ -63,7 +63,7 @@ func summarise(took []time.Duration, outcomes []string, errs []error) Summary {
 	return s
 }
 
-// MarshalJSON writes one object; times are decimal seconds, outcomes stand beside them sorted by name.
+// MarshalJSON writes one object: times in decimal seconds, and the outcomes by name.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"calls":%d,"errors":%d,"p50":%s,"p99":%s`, s.Calls, s.Errors, Seconds(s.P50.Microseconds()), Seconds(s.P99.Microseconds()))
@@ -74,7 +74,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Lines writes the summary for a person.
+// Lines returns the summary as text.
 func (s Summary) Lines() []string {
 	out := []string{fmt.Sprintf("calls    %d", s.Calls), fmt.Sprintf("errors   %d", s.Errors)}
 	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {

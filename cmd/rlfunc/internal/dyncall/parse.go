@@ -8,24 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// values are the arguments of one call by name: "limit", or "limits.0.limit" in a group.
+// values are a call's arguments by name: "limit", or "limits.0.limit" in a group.
 type values map[string]string
 
-// Problems are everything that is wrong with a command line's arguments, one line each.
+// Problems are all errors in a command line's arguments, one line each.
 type Problems []string
 
 func (p Problems) Error() string { return strings.Join(p, "\n") }
 
-// split reads name=value words, and finds names that are not in the header, or stand twice.
+// split reads name=value words, and reports unknown and repeated names.
 func split(fn *spec.Function, words []string) (values, map[string]int, Problems) {
 	out := values{}
-	rows := map[string]int{} // per group, how many rows are named
+	rows := map[string]int{} // number of rows by group
 	var bad Problems
-	known := argumentNames(fn)
+	known := ArgumentNames(fn)
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok {
@@ -34,7 +36,7 @@ func split(fn *spec.Function, words []string) (values, map[string]int, Problems)
 		}
 		group, index, shape := groupName(name)
 		if !slices.Contains(known, shape) {
-			bad = append(bad, fmt.Sprintf("unknown argument %q%s (arguments: %s)", name, near(shape, known), strings.Join(known, ", ")))
+			bad = append(bad, fmt.Sprintf("unknown argument %q%s (arguments: %s)", name, spelling.DidYouMean(shape, known), strings.Join(known, ", ")))
 			continue
 		}
 		if _, twice := out[name]; twice {
@@ -49,7 +51,7 @@ func split(fn *spec.Function, words []string) (values, map[string]int, Problems)
 	return out, rows, bad
 }
 
-// groupName takes limits.0.limit apart, and gives its shape as the header has it: limits.N.limit.
+// groupName splits limits.0.limit into its parts and its shape in the header, limits.N.limit.
 func groupName(name string) (group string, index int, shape string) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 3 {
@@ -62,8 +64,8 @@ func groupName(name string) (group string, index int, shape string) {
 	return parts[0], n, parts[0] + ".N." + parts[2]
 }
 
-// argumentNames are the names that a call takes; a group's row is written N.
-func argumentNames(fn *spec.Function) []string {
+// ArgumentNames lists the names of a call's arguments; N stands for a group's row.
+func ArgumentNames(fn *spec.Function) []string {
 	var out []string
 	subject := false
 	for _, p := range fn.Params {
@@ -94,46 +96,22 @@ func argumentNames(fn *spec.Function) []string {
 	return out
 }
 
-// ownSubject names a subject that is not the call's: that of a packed group's row is limits.1.of, that of an argument's keys budgets.of,
-// that of one of several keys blocks.0.of.
+// ownSubject names a subject other than the call's: limits.1.of for a packed group's row, budgets.of for an argument's keys, blocks.0.of
+// for one of several keys.
 const ownSubject = "of"
 
 func ownSubjects(g spec.Field) bool { return g.Kind == spec.KindPacked && len(g.Keys()) > 0 }
-
-func near(name string, known []string) string {
-	for _, k := range known {
-		if strings.HasPrefix(k, name) || strings.HasPrefix(name, k) || sameLetters(k, name) {
-			return "; did you mean " + k + "?"
-		}
-	}
-	return ""
-}
-
-// sameLetters finds swapped, doubled and missing letters: the words differ in at most two letters' counts.
-func sameLetters(a, b string) bool {
-	var counts [256]int
-	for i := range len(a) {
-		counts[a[i]]++
-	}
-	for i := range len(b) {
-		counts[b[i]]--
-	}
-	difference := 0
-	for _, n := range counts {
-		difference += max(n, -n)
-	}
-	return difference <= 2
-}
 
 // number reads an integer argument in its unit.
 func number(f spec.Field, text string) (int64, error) {
 	switch f.Kind {
 	case spec.KindDuration:
-		return duration(text)
+		d, err := duration.Parse(text)
+		return fcall.ArgDuration(d), err
 	case spec.KindTime:
 		t, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
-			return 0, fmt.Errorf("must be a time as 2026-01-31T12:00:00Z, got %q", text)
+			return 0, fmt.Errorf("must be a time such as 2026-01-31T12:00:00Z, got %q", text)
 		}
 		return t.UnixMicro(), nil
 	}
@@ -141,35 +119,11 @@ func number(f spec.Field, text string) (int64, error) {
 	if err != nil {
 		unit := "a whole number"
 		if f.Kind == spec.KindMicros {
-			unit = "a whole number of micros, 1500000 for 1.50"
+			unit = "a whole number of micros, such as 1500000 for 1.50"
 		}
 		return 0, fmt.Errorf("must be %s, got %q", unit, text)
 	}
 	return n, nil
-}
-
-// duration reads 1m, 250ms, 1h30m, 7d, in microseconds, rounded up.
-func duration(text string) (int64, error) {
-	bad := fmt.Errorf("must be a duration with its unit (us, ms, s, m, h, d), got %q", text)
-	days, rest, ok := strings.Cut(text, "d")
-	total := int64(0)
-	if ok {
-		n, err := strconv.ParseUint(days, 10, 26) // 180,000 years, which fit into 64 bits of microseconds
-		if err != nil {
-			return 0, bad
-		}
-		total = int64(n) * 86400e6
-	} else {
-		rest = text
-	}
-	if rest != "" {
-		d, err := time.ParseDuration(rest)
-		if err != nil || rest == "0" && ok {
-			return 0, bad
-		}
-		total += fcall.ArgDuration(d)
-	}
-	return total, nil
 }
 
 func boolean(text string) (bool, error) {

@@ -13,13 +13,13 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A Result is the answer of a call, in header order.
+// A Result is the result of a call, in header order.
 type Result struct {
 	Fields  []Value
 	refused *spec.Refused
 }
 
-// A Value is one result. In a group, Rows holds its rows.
+// A Value is one field of a result. A group has Rows.
 type Value struct {
 	Field spec.Field
 	Bool  bool
@@ -48,7 +48,7 @@ func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 	return r, reply.Close()
 }
 
-// results says how results travel.
+// results describes how results are encoded.
 func results(fields []spec.Field) []fcall.Result {
 	digits := spec.Digits(fields)
 	out := make([]fcall.Result, len(fields))
@@ -76,9 +76,9 @@ func read(reply *fcall.Reply, f spec.Field) Value {
 	return v
 }
 
-// Outcome is the word that a call is counted under, by the result that says whether it was refused, else by the first one: for an
-// enum its value; for a bool its name, or "refused" where false refuses and "not_" and its name where it does not; "done" for
-// others.
+// Outcome returns the word under which a call is counted. It depends on the result that decides about a refusal, or else on the first
+// result. For an enum it is its value. For a bool it is its name; if the bool is false, "refused" for a refusal and "not_" with its name
+// otherwise. For all others it is "done".
 func (r Result) Outcome() string {
 	v := r.deciding()
 	switch {
@@ -161,7 +161,7 @@ func Seconds(us int64) string {
 
 func (v Value) time() string { return time.UnixMicro(v.Int).UTC().Format(time.RFC3339Nano) }
 
-// Lines writes the answer for a person: one name and value a line.
+// Lines returns the result as text, a name and a value per line.
 func (r Result) Lines() []string { return r.lines("") }
 
 func (r Result) lines(prefix string) []string {
@@ -182,7 +182,7 @@ func (r Result) lines(prefix string) []string {
 	return out
 }
 
-// String writes one value with its unit.
+// String returns the value with its unit.
 func (v Value) String() string {
 	switch v.Field.Kind {
 	case spec.KindBool:

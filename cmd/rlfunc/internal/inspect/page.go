@@ -7,34 +7,14 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/policy"
-)
-
-// A Style is what a terminal shows.
-type Style struct {
-	ASCII bool // no blocks
-	Color bool
-}
-
-func (s Style) paint(code, text string) string {
-	if !s.Color {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31;1"
-	green  = "32"
-	yellow = "33"
 )
 
 // A page is written line by line; the writer's first error is kept.
 type page struct {
 	w     io.Writer
-	style Style
+	style terminal.Style
 	now   time.Time
 	err   error
 }
@@ -45,16 +25,16 @@ func (p *page) line(format string, args ...any) {
 	}
 }
 
-func (p *page) head(text string) { p.line("\n%s", p.style.paint(bold, text)) }
+func (p *page) head(text string) { p.line("\n%s", p.style.Bold(text)) }
 
 // WriteText writes a report for a person, in 80 columns.
-func (rep *Report) WriteText(w io.Writer, style Style) error {
+func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 	p := &page{w: w, style: style, now: rep.Now}
 	if rep.Now.IsZero() {
 		p.line("no global limits")
 		return p.err
 	}
-	p.line("%s  namespace %s, %s", p.style.paint(bold, Visible(rep.Subject)), rep.Namespace, rep.Now.UTC().Format("2006-01-02 15:04:05 UTC"))
+	p.line("%s  namespace %s, %s", p.style.Bold(Visible(rep.Subject)), rep.Namespace, rep.Now.UTC().Format("2006-01-02 15:04:05 UTC"))
 	p.verdict(rep)
 	p.limits(rep.Limits)
 	p.budgets(rep)
@@ -74,14 +54,14 @@ func Visible(text string) string {
 
 // verdict answers first what is asked first.
 func (p *page) verdict(rep *Report) {
-	refused := p.style.paint(red, "REFUSED")
+	refused := p.style.Red("REFUSED")
 	by := "the policy's overrides"
 	if rep.Override != nil && rep.Override.Runtime {
 		by = "an override (rlfunc override list)"
 	}
 	switch o := rep.Override; {
 	case o != nil && o.Allow:
-		p.line("%s by %s, whatever else", p.style.paint(green, "never limited"), by)
+		p.line("%s by %s, whatever else", p.style.Green("never limited"), by)
 		return
 	case o != nil && o.Deny && o.Runtime:
 		p.line("%s by %s", refused, by)
@@ -123,7 +103,7 @@ func (p *page) verdict(rep *Report) {
 	case !rep.Known:
 		p.line("nothing is known of it: it has made no request that still counts")
 	case !rep.Refused:
-		p.line("%s now", p.style.paint(green, "allowed"))
+		p.line("%s now", p.style.Green("allowed"))
 	}
 }
 
@@ -144,16 +124,16 @@ func (p *page) limits(rows []Limit) {
 			most = l.Burst
 		}
 		state := fmt.Sprintf("%d left", l.Remaining)
-		color := green
+		paint := p.style.Green
 		switch {
 		case !l.Allowed && l.Shadow:
-			color, state = yellow, "would refuse for "+Words(time.Duration(l.RetryAfter))
+			paint, state = p.style.Yellow, "would refuse for "+Words(time.Duration(l.RetryAfter))
 		case !l.Allowed:
-			color, state = red, "admits again at "+When(*l.AdmitsAt, p.now)
+			paint, state = p.style.Red, "admits again at "+When(*l.AdmitsAt, p.now)
 		case l.Used > 0 && l.ResetAfter > 0:
 			state += ", new in " + Words(time.Duration(l.ResetAfter))
 		}
-		p.line("  %-12s %s %-20s %s", l.Name, p.style.paint(color, bar(l.Used, most, p.style.ASCII)),
+		p.line("  %-12s %s %-20s %s", l.Name, paint(bar(l.Used, most, p.style.ASCII)),
 			fmt.Sprintf("%d of %d in %s", l.Used, most, Words(time.Duration(l.Window))), state)
 	}
 }
@@ -163,11 +143,11 @@ func (p *page) budgets(rep *Report) {
 		p.head("money")
 	}
 	for _, b := range rep.Budgets {
-		color := green
+		paint := p.style.Green
 		if b.Exhausted {
-			color = red
+			paint = p.style.Red
 		}
-		p.line("  %-12s %s %-20s %s left", b.Name, p.style.paint(color, bar(int64(b.Spent), int64(b.Budget), p.style.ASCII)),
+		p.line("  %-12s %s %-20s %s left", b.Name, paint(bar(int64(b.Spent), int64(b.Budget), p.style.ASCII)),
 			fmt.Sprintf("%s of %s in %s", b.Spent, b.Budget, Words(time.Duration(b.Window))), b.Remaining)
 	}
 	for _, r := range newest(p, rep.Reservations, "reservations") {
@@ -176,7 +156,7 @@ func (p *page) budgets(rep *Report) {
 			until = "counts no more"
 		}
 		id := Visible(r.ID)
-		p.line("  %-8s %12s  %s %s  %s", r.State, r.Amount, When(r.At, p.now), until, p.style.paint(dim, id[:min(len(id), 20)]))
+		p.line("  %-8s %12s  %s %s  %s", r.State, r.Amount, When(r.At, p.now), until, p.style.Dim(id[:min(len(id), 20)]))
 	}
 }
 
@@ -186,7 +166,7 @@ func (p *page) abuse(rep *Report) {
 	}
 	p.head("attempts")
 	for i, t := range rep.Tiers {
-		p.line("  %-12s %s %-20s then blocked %s", fmt.Sprintf("tier %d", i+1), p.style.paint(yellow, bar(t.Count, t.Threshold, p.style.ASCII)),
+		p.line("  %-12s %s %-20s then blocked %s", fmt.Sprintf("tier %d", i+1), p.style.Yellow(bar(t.Count, t.Threshold, p.style.ASCII)),
 			fmt.Sprintf("%d of %d in %s", t.Count, t.Threshold, Words(time.Duration(t.Window))), Words(time.Duration(t.Block)))
 	}
 	if rep.Strikes > 0 {
@@ -211,11 +191,11 @@ func (p *page) challenges(all []Challenge) {
 	}
 }
 
-// newest are the last ten; how many others there are is told.
+// newest returns the last ten, and prints the number of the others.
 func newest[T any](p *page, all []T, what string) []T {
 	const shown = 10
 	if n := len(all) - shown; n > 0 {
-		p.line("  %s", p.style.paint(dim, fmt.Sprintf("%d older %s: see --json", n, what)))
+		p.line("  %s", p.style.Dim(fmt.Sprintf("%d older %s: see --json", n, what)))
 		return all[n:]
 	}
 	return all
@@ -245,6 +225,6 @@ func (p *page) timeline(what string, moments []time.Time, window time.Duration) 
 		note = "the newest 100, " + note
 	}
 	p.head(fmt.Sprintf("%s, last %s (%s)", what, Words(window), note))
-	p.line("  %s", p.style.paint(green, drawn(counts, most, p.style.ASCII)))
-	p.line("  %s", p.style.paint(dim, axis(p.now, window)))
+	p.line("  %s", p.style.Green(drawn(counts, most, p.style.ASCII)))
+	p.line("  %s", p.style.Dim(axis(p.now, window)))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Libraries are what a server needs to be asked.
@@ -74,8 +75,8 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 	rep := &Report{Format: 1, Subject: "global", Namespace: r.policy.Namespace}
 	rows := globals(r.policy)
 	for i := range rows {
-		subject := fcall.Subject(policy.GlobalPrefix + rows[i].path())
-		found, err := r.guard.Look(ctx, guard.LookParams{Bucket: subject, Limits: []guard.LookLimits{{Name: rows[i].path()}}})
+		subject := fcall.Subject(wire.GlobalPrefix + rows[i].path())
+		found, err := r.guard.Peek(ctx, guard.PeekParams{Bucket: subject, Limits: []guard.PeekLimits{{Name: rows[i].path()}}})
 		if err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", subject, err)
 		}
@@ -108,9 +109,9 @@ func (r *Reader) override(ctx context.Context, rep *Report) (times int64, err er
 
 // runtime returns the overrides that operators set at run time and guards follow; none where the server or its user has no library for it.
 func (r *Reader) runtime(ctx context.Context) (map[string]policy.Override, error) {
-	found, err := r.overrides.List(ctx, override.ListParams{Bucket: policy.OverridesBucket})
+	found, err := r.overrides.List(ctx, override.ListParams{Bucket: wire.OverridesBucket})
 	if err != nil {
-		if errors.Is(err, fcall.ErrNotLoaded) || errors.Is(err, fcall.ErrRefused) {
+		if errors.Is(err, fcall.ErrNotLoaded) || errors.Is(err, fcall.ErrNoPermission) {
 			err = nil
 		}
 		return nil, err
@@ -149,11 +150,11 @@ func (r *Reader) look(ctx context.Context, rep *Report, rows []Limit) error {
 	for first := true; first || len(logs) > 0; first = false {
 		some := logs[:min(len(logs), atOnce)]
 		logs = logs[len(some):]
-		p := guard.LookParams{Bucket: fcall.Subject(rep.Subject)}
+		p := guard.PeekParams{Bucket: fcall.Subject(rep.Subject)}
 		for _, i := range some {
-			p.Limits = append(p.Limits, guard.LookLimits{Name: rows[i].path()})
+			p.Limits = append(p.Limits, guard.PeekLimits{Name: rows[i].path()})
 		}
-		found, err := r.guard.Look(ctx, p)
+		found, err := r.guard.Peek(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -168,7 +169,7 @@ func (r *Reader) look(ctx context.Context, rep *Report, rows []Limit) error {
 	return nil
 }
 
-func (rep *Report) take(found *guard.LookResult) {
+func (rep *Report) take(found *guard.PeekResult) {
 	rep.Now = found.Now
 	for _, a := range found.Attempts {
 		rep.Attempts = append(rep.Attempts, a.At)
@@ -199,7 +200,7 @@ func (r *Reader) block(ctx context.Context, rep *Report) error {
 			p.Tiers = append(p.Tiers, abuse.StatusTiers{Threshold: t.Threshold, Window: t.Window})
 			rep.Tiers = append(rep.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
 		}
-		// Attempts are kept as long as strikes are. Those that no tier counts hold nobody back.
+		// Attempts are kept as long as strikes are. Attempts that no tier counts block no client.
 		rep.Attempts = slices.DeleteFunc(rep.Attempts, func(at time.Time) bool { return !at.After(rep.Now.Add(-longest)) })
 	}
 	status, err := r.abuse.Status(ctx, p)
@@ -262,7 +263,7 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 	}
 	p := cost.PeekParams{Bucket: fcall.Subject(rep.Subject), Estimate: 1}
 	for _, b := range r.policy.Cost.Budgets {
-		budget := policy.MultiplyBudget(b.Budget, times)
+		budget := wire.MultiplyBudget(b.Budget, times)
 		p.Limits = append(p.Limits, cost.PeekLimits{Budget: fcall.Micros(budget), Window: b.Window})
 		rep.Budgets = append(rep.Budgets, Budget{Name: b.Name, Budget: Money(budget), Window: Seconds(b.Window)})
 	}

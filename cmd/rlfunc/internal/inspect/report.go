@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // A Report is all that is known of a subject.
@@ -68,7 +69,7 @@ type Limit struct {
 }
 
 func (l *Limit) path() string {
-	return policy.WireName(l.Endpoint, l.Name)
+	return wire.LimitName(l.Endpoint, l.Name)
 }
 
 // A Budget is one budget and what is spent of it.
@@ -99,7 +100,7 @@ type Reservation struct {
 	Until  time.Time `json:"until"` // when it counts no more
 }
 
-// A Challenge is a one-time token. Only its first characters are told: whoever has all of it can use it.
+// A Challenge is a one-time token. Only its first characters are shown, because the whole token is a credential.
 type Challenge struct {
 	Token   string    `json:"token"`
 	State   string    `json:"state"` // unused, consumed

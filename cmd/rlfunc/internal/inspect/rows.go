@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // listed are the limits that count a subject: those of the whole policy first.
 func listed(p *policy.Policy, subject string, times int64) []Limit {
 	rows := rowsOf(p, func(by policy.By) bool { return Counts(p, by, subject) })
 	for i := range rows {
-		rows[i].Limit = policy.MultiplyLimit(rows[i].Limit, times)
-		rows[i].Burst = policy.MultiplyLimit(rows[i].Burst, times)
+		rows[i].Limit = wire.MultiplyLimit(rows[i].Limit, times)
+		rows[i].Burst = wire.MultiplyLimit(rows[i].Burst, times)
 	}
 	return rows
 }

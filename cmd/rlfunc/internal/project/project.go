@@ -9,27 +9,20 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
-	"github.com/rlfunc/rlfunc/codegen"
-	"github.com/rlfunc/rlfunc/codegen/diag"
-	"github.com/rlfunc/rlfunc/codegen/source"
 	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/internal/codegen"
+	"github.com/rlfunc/rlfunc/internal/codegen/diag"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // ConfigFile marks the root of a project.
 const ConfigFile = "rlfunc.yaml"
 
-// ErrNoProject says that there is no rlfunc.yaml in a folder or above it.
-var ErrNoProject = errors.New("no " + ConfigFile + " here or above: run `rlfunc init` to make a project, or name its folder with -C")
+// ErrNoProject reports that neither a folder nor one above it has a rlfunc.yaml.
+var ErrNoProject = errors.New("no " + ConfigFile + " here or above: run `rlfunc init` to make a project, or give its folder with -C")
 
-// A Config is rlfunc.yaml.
-type Config struct {
-	Functions string `yaml:"functions"` // the source root. Defaults to functions.
-	Gen       string `yaml:"gen"`       // where generated packages go. Defaults to gen.
-}
-
-// A Project is a folder with a rlfunc.yaml, or the libraries that this program was built with.
+// A Project is a folder with a rlfunc.yaml, or the built-in libraries.
 type Project struct {
 	Dir     string // "" for the built-in libraries
 	Config  Config
@@ -49,9 +42,9 @@ func Find(dir string) (*Project, error) {
 		text, err := os.ReadFile(filepath.Join(at, ConfigFile))
 		switch {
 		case err == nil:
-			config, err := parse(text)
+			config, err := ParseConfig(filepath.Join(at, ConfigFile), text)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", filepath.Join(at, ConfigFile), err)
+				return nil, err
 			}
 			return &Project{Dir: at, Config: config}, nil
 		case !errors.Is(err, fs.ErrNotExist):
@@ -62,7 +55,7 @@ func Find(dir string) (*Project, error) {
 	}
 }
 
-// FindOrBuiltIn looks for a project; without one, the libraries that this program was built with stand in.
+// FindOrBuiltIn looks for a project. Without one it returns the libraries that this program was built with.
 func FindOrBuiltIn(dir string) (*Project, error) {
 	p, err := Find(dir)
 	if errors.Is(err, ErrNoProject) {
@@ -71,26 +64,8 @@ func FindOrBuiltIn(dir string) (*Project, error) {
 	return p, err
 }
 
-func parse(text []byte) (Config, error) {
-	config := Config{Functions: "functions", Gen: "gen"}
-	if len(strings.TrimSpace(string(text))) > 0 {
-		if err := yaml.UnmarshalWithOptions(text, &config, yaml.Strict()); err != nil {
-			return config, errors.New(strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0])
-		}
-	}
-	for _, folder := range []struct{ key, value string }{{"functions", config.Functions}, {"gen", config.Gen}} {
-		if !filepath.IsLocal(folder.value) || folder.value == "." {
-			return config, fmt.Errorf("%s must be a folder inside the project, got %q", folder.key, folder.value)
-		}
-	}
-	if filepath.Clean(config.Functions) == filepath.Clean(config.Gen) {
-		return config, errors.New("functions and gen must be two folders: gen is written by the generator alone")
-	}
-	return config, nil
-}
-
-// Load reads and vets every library of the project. What is wrong with the source comes back as a diag.List. The built-in
-// libraries were vetted before they were built in.
+// Load reads and vets every library of the project. Findings are returned as a diag.List. The built-in libraries were vetted before
+// they were built in.
 func (p *Project) Load() (*source.Tree, error) {
 	if p.BuiltIn {
 		return p.Read()
@@ -98,7 +73,7 @@ func (p *Project) Load() (*source.Tree, error) {
 	return p.load(codegen.Load)
 }
 
-// Read reads every library without vetting the Lua, which takes a while: enough to call what is deployed and to compare.
+// Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.
 func (p *Project) Read() (*source.Tree, error) { return p.load(source.Load) }
 
 func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, diag.List)) (*source.Tree, error) {
@@ -106,7 +81,7 @@ func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, d
 	if !p.BuiltIn {
 		root := filepath.Join(p.Dir, p.Config.Functions)
 		if _, err := os.Stat(root); err != nil {
-			return nil, fmt.Errorf("no folder %s, which %s names as functions", root, filepath.Join(p.Dir, ConfigFile))
+			return nil, fmt.Errorf("no folder %s: %s names it as functions", root, filepath.Join(p.Dir, ConfigFile))
 		}
 		fsys = os.DirFS(root)
 	}
@@ -114,14 +89,14 @@ func (p *Project) load(load func(fs.FS, string, source.Options) (*source.Tree, d
 	return tree, found.Err()
 }
 
-// Lacks returns the error for a library that the project does not have; has are those that it has.
-func (p *Project) Lacks(name string, has []string) error {
-	text := fmt.Sprintf("the project in %s has no library %q%s (it has: %s)", p.Dir, name, diag.DidYouMean(name, has), strings.Join(has, ", "))
+// UnknownLibrary returns the error for a library that the project does not have, among those that it has.
+func (p *Project) UnknownLibrary(name string, has []string) error {
+	text := fmt.Sprintf("the project in %s has no library %q%s (libraries: %s)", p.Dir, name, spelling.DidYouMean(name, has), strings.Join(has, ", "))
 	if _, err := fs.Stat(functions.FS, name+"/"+source.LibraryFile); err == nil {
 		text += fmt.Sprintf("; %s is built into rlfunc: to use it, run rlfunc outside the project, or with -C FOLDER", name)
 	}
 	return errors.New(text)
 }
 
-// GenDir is where the generated packages stand.
+// GenDir returns the folder of the generated packages.
 func (p *Project) GenDir() string { return filepath.Join(p.Dir, p.Config.Gen) }

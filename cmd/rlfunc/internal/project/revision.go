@@ -14,14 +14,14 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/rlfunc/rlfunc/codegen/breaking"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 )
 
-// Revision reads the project as it was in a revision of its git repository. The files come out of git's own store, so neither the
-// working tree nor what a checkout would make of line ends matters.
+// Revision reads the project at a revision of its git repository. The files come from git's object store: neither the working tree nor
+// a checkout's line ends matter.
 func (p *Project) Revision(ctx context.Context, revision string) (*breaking.Snapshot, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") {
-		return nil, fmt.Errorf("%q is no revision", revision)
+		return nil, fmt.Errorf("%q is not a revision", revision)
 	}
 	prefix, err := p.git(ctx, "", "rev-parse", "--show-prefix")
 	if err != nil {
@@ -29,16 +29,16 @@ func (p *Project) Revision(ctx context.Context, revision string) (*breaking.Snap
 	}
 	commit, err := p.git(ctx, "", "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	if err != nil {
-		return nil, fmt.Errorf("%q is no folder and no revision of the git repository of %s (a shallow clone has few: fetch them all)", revision, p.Dir)
+		return nil, fmt.Errorf("%q is neither a folder nor a revision of the git repository of %s (in a shallow clone, fetch all revisions)", revision, p.Dir)
 	}
 	commit, prefix = strings.TrimSpace(commit), strings.TrimSuffix(prefix, "\n")
-	config := Config{Functions: "functions", Gen: "gen"}
 	text, err := p.git(ctx, "", "cat-file", "blob", commit+":"+prefix+ConfigFile)
 	if err != nil {
-		return nil, fmt.Errorf("revision %s has no %s: the project began later", revision, prefix+ConfigFile)
+		return nil, fmt.Errorf("revision %s has no %s: the project is newer", revision, prefix+ConfigFile)
 	}
-	if config, err = parse([]byte(text)); err != nil {
-		return nil, fmt.Errorf("%s of revision %s: %w", ConfigFile, revision, err)
+	config, err := ParseConfig(ConfigFile, []byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("revision %s: %w", revision, err)
 	}
 	archive, err := p.files(ctx, commit, prefix+filepath.ToSlash(filepath.Clean(config.Functions))+"/")
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *Project) Revision(ctx context.Context, revision string) (*breaking.Snap
 	return p.snapshot("revision "+revision, fsys, config.Functions)
 }
 
-// files reads the Lua files and the released.sum below a folder of a commit.
+// files reads the Lua files and released.sum below a folder of a commit.
 func (p *Project) files(ctx context.Context, commit, folder string) (*txtar.Archive, error) {
 	listing, err := p.git(ctx, "", "ls-tree", "-r", "-z", "--full-tree", commit, "--", folder)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Project) git(ctx context.Context, in string, args ...string) (string, e
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", errors.New("git is not on the path, and a revision is read with it; a folder or a server needs none")
+		return "", errors.New("git is not on the path: install it, or compare with a folder or a server")
 	case err != nil:
 		return "", fmt.Errorf("git %s in %s: %w: %s", args[0], p.Dir, err, strings.TrimSpace(talk.String()))
 	}

@@ -9,16 +9,16 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/rlfunc/rlfunc/codegen/breaking"
-	"github.com/rlfunc/rlfunc/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
-// Snapshot is what the project's tree is compared by, with its released.sum.
+// Snapshot returns the project's tree for comparisons, with its released.sum.
 func (p *Project) Snapshot(tree *source.Tree) (*breaking.Snapshot, error) {
 	return withReleased(breaking.Of(tree), os.DirFS(filepath.Join(p.Dir, p.Config.Functions)))
 }
 
-// Folder reads another folder to compare with: a project, or the libraries themselves.
+// Folder reads another folder for a comparison: a project, or a folder of libraries.
 func (p *Project) Folder(dir string) (*breaking.Snapshot, error) {
 	if _, err := os.Stat(filepath.Join(dir, ConfigFile)); err == nil {
 		other, err := Find(dir)
@@ -34,7 +34,7 @@ func (p *Project) Folder(dir string) (*breaking.Snapshot, error) {
 	return p.snapshot(dir, os.DirFS(dir), p.Config.Functions)
 }
 
-// snapshot reads the tree of another version; root is how that calls it.
+// snapshot reads the tree of another version; root is the name of its folder there.
 func (p *Project) snapshot(from string, fsys fs.FS, root string) (*breaking.Snapshot, error) {
 	tree, found := source.Load(fsys, filepath.ToSlash(root), source.Options{})
 	if err := found.Err(); err != nil {
@@ -55,7 +55,7 @@ func withReleased(s *breaking.Snapshot, fsys fs.FS) (*breaking.Snapshot, error) 
 	return s, nil
 }
 
-// Record writes the snapshot's versions into released.sum, and tells which were not there.
+// Record writes the snapshot's versions into released.sum, and returns those that it added.
 func (p *Project) Record(s *breaking.Snapshot) ([]breaking.Release, error) {
 	text, added := breaking.Record(s)
 	if len(added) == 0 {

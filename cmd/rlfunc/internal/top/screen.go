@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/report"
 )
 
@@ -20,7 +21,7 @@ type screen struct {
 	source    Source
 	namespace string
 	every     time.Duration
-	style     Style
+	style     terminal.Style
 
 	in            report.Interval
 	err           error
@@ -37,7 +38,7 @@ type reported struct {
 type tick struct{}
 
 // Run shows the view until a person quits it or the context ends.
-func Run(ctx context.Context, source Source, namespace string, every time.Duration, style Style) error {
+func Run(ctx context.Context, source Source, namespace string, every time.Duration, style terminal.Style) error {
 	_, err := tea.NewProgram(newScreen(ctx, source, namespace, every, style), tea.WithContext(ctx), tea.WithAltScreen()).Run()
 	if ctx.Err() != nil {
 		return nil // it was asked to end
@@ -45,7 +46,7 @@ func Run(ctx context.Context, source Source, namespace string, every time.Durati
 	return err
 }
 
-func newScreen(ctx context.Context, source Source, namespace string, every time.Duration, style Style) screen {
+func newScreen(ctx context.Context, source Source, namespace string, every time.Duration, style terminal.Style) screen {
 	return screen{ctx: ctx, source: source, namespace: namespace, every: every, style: style, width: 80, height: 24}
 }
 
@@ -97,12 +98,12 @@ func (s screen) View() string {
 		state = "  PAUSED"
 	}
 	if s.err != nil {
-		lines = append(lines, "", s.style.red(s.err.Error()))
+		lines = append(lines, "", s.style.Red(s.err.Error()))
 	}
 	for len(lines) < s.height-1 {
 		lines = append(lines, "")
 	}
-	lines = append(lines[:min(len(lines), max(s.height-1, 1))], s.style.paint("2", "q quit   s sort (by "+order+")   p pause")+s.style.bold(state))
+	lines = append(lines[:min(len(lines), max(s.height-1, 1))], s.style.Dim("q quit   s sort (by "+order+")   p pause")+s.style.Bold(state))
 	return strings.Join(lines, "\n")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/report"
 )
 
@@ -32,7 +33,7 @@ func view(t *testing.T, m tea.Model, want string, not ...string) {
 }
 
 func TestScreen_sortsPausesAndQuits(t *testing.T) {
-	var m tea.Model = newScreen(t.Context(), func(context.Context) (report.Interval, error) { return evening, nil }, "shop", time.Second, Style{ASCII: true})
+	var m tea.Model = newScreen(t.Context(), func(context.Context) (report.Interval, error) { return evening, nil }, "shop", time.Second, terminal.Plain())
 	key := func(k string) tea.Cmd {
 		var cmd tea.Cmd
 		m, cmd = m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)})

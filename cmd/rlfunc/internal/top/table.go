@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/report"
 )
 
-// Lines are a report as a table of so many rows each, in width columns.
-func Lines(in report.Interval, namespace string, rows, width int, s Style) []string {
+// Lines returns a report as tables with at most rows rows each, in width columns.
+func Lines(in report.Interval, namespace string, rows, width int, s terminal.Style) []string {
 	if in.Merged == 0 {
 		return []string{"no guard of namespace " + namespace + " reports: it takes guard/report in the services, and an interval"}
 	}
@@ -27,8 +28,8 @@ func Lines(in report.Interval, namespace string, rows, width int, s Style) []str
 	head := fmt.Sprintf("%s  %s, %s to %s", namespace, processes,
 		in.At.Add(-time.Duration(seconds*float64(time.Second))).UTC().Format("15:04:05"), in.At.UTC().Format("15:04:05 UTC"))
 	lines := []string{
-		s.bold(head),
-		fmt.Sprintf("%s requests/s   %s   %d failed", rate(in.Requests, seconds), s.red(fmt.Sprintf("%s refused/s (%.1f %%)", rate(in.Refused, seconds), share)), in.Failed),
+		s.Bold(head),
+		fmt.Sprintf("%s requests/s   %s   %d failed", rate(in.Requests, seconds), s.Red(fmt.Sprintf("%s refused/s (%.1f %%)", rate(in.Refused, seconds), share)), in.Failed),
 	}
 	lines = append(lines, section("refused most", in.Subjects, rows, width, in.Refused, seconds, s)...)
 	return append(lines, section("what refuses", in.Limits, rows, width, in.Refused, seconds, s)...)
@@ -43,24 +44,11 @@ func rate(n int64, seconds float64) string {
 	return fmt.Sprintf("%.0f", perSecond)
 }
 
-// A Style is what a terminal shows.
-type Style struct{ ASCII, Color bool }
-
-func (s Style) paint(code, text string) string {
-	if !s.Color {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-func (s Style) bold(text string) string { return s.paint("1", text) }
-func (s Style) red(text string) string  { return s.paint("31", text) }
-
 const barWidth = 20
 
-func section(title string, counts []report.Count, rows, width int, all int64, seconds float64, s Style) []string {
+func section(title string, counts []report.Count, rows, width int, all int64, seconds float64, s terminal.Style) []string {
 	name := max(width-barWidth-22, 16)
-	lines := []string{"", s.bold(fmt.Sprintf("%-*s %9s %8s", name, strings.ToUpper(title), "REFUSALS", "PER SEC"))}
+	lines := []string{"", s.Bold(fmt.Sprintf("%-*s %9s %8s", name, strings.ToUpper(title), "REFUSALS", "PER SEC"))}
 	if len(counts) == 0 {
 		return append(lines, "none")
 	}
@@ -76,9 +64,9 @@ func section(title string, counts []report.Count, rows, width int, all int64, se
 		}
 		about := " "
 		if c.Over > 0 {
-			about = "~" // at most so many
+			about = "~" // an upper bound
 		}
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s %s%8d %8.1f %s", name, string(text), about, c.N, float64(c.N)/seconds, s.red(bar)), " "))
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s %s%8d %8.1f %s", name, string(text), about, c.N, float64(c.N)/seconds, s.Red(bar)), " "))
 	}
 	if n := len(counts) - rows; n > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", n))

@@ -1,20 +1,20 @@
---- Takes cost from a quota that starts anew when its period is over.
+--- Takes cost from a quota that is full again when its period is over.
 ---
 --- The period begins with the first take. A refused call writes nothing.
 --- @use clock refusal
 --- @key    bucket      string[used]         what the subject has used; it expires with the period
 --- @state  used        1                    the sum of the costs that were taken, a whole number
 --- @arg    limit       count[1..1000000]    most that can be taken in a period
---- @arg    period      duration[1ms..366d]  from the first take until the quota starts anew
+--- @arg    period      duration[1ms..366d]  from the first take until the quota is full again
 --- @arg    cost        count[0..1000000]=1  how much to take; 0 only looks
 --- @result allowed     bool                 whether cost was taken
 --- @result remaining   count                what is left after the call: 7 when 3 of 10 are taken
---- @result retry_after duration             wait until the quota starts anew, to the millisecond; 0 when allowed
+--- @result retry_after duration             wait until the quota is full again, to the millisecond; 0 when allowed
 --- @error  RLARG                            cost exceeds limit: it could never be allowed
 --- @error  RLSTATE                          the key holds no count
 local function take(bucket, limit, period_us, cost)
   if cost > limit then
-    return nil, refusal.argument('cost must be at most limit: more is never there')
+    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
   end
   local stored = redis.call('GET', bucket)
   local used = 0

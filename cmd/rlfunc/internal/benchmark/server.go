@@ -1,4 +1,5 @@
-package main
+// Package benchmark measures what a function costs on a server.
+package benchmark
 
 import (
 	"context"
@@ -12,10 +13,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/dyncall"
 )
 
-// functionTime is what function calls have taken on all primaries since they started.
+// functionTime is the total of function calls on all primaries since they started.
 type functionTime struct {
 	calls   int64
 	seconds float64
@@ -23,11 +25,11 @@ type functionTime struct {
 
 var functionStats = regexp.MustCompile(`(?m)^cmdstat_fcall(?:_ro)?:calls=(\d+),usec=(\d+)`)
 
-// functionTime is false where a server does not tell, as to a user who may not use INFO.
-func (c *connection) functionTime(ctx context.Context) (functionTime, bool) {
+// readFunctionTime reports false if a server does not report the time, for example because the user may not run INFO.
+func readFunctionTime(ctx context.Context, conn *connection.Conn) (functionTime, bool) {
 	var sum functionTime
 	var mu sync.Mutex
-	err := c.eachPrimary(ctx, func(ctx context.Context, primary *redis.Client) error {
+	err := conn.EachPrimary(ctx, func(ctx context.Context, primary *redis.Client) error {
 		info, err := primary.Info(ctx, "commandstats").Result()
 		mu.Lock()
 		defer mu.Unlock()
@@ -42,26 +44,16 @@ func (c *connection) functionTime(ctx context.Context) (functionTime, bool) {
 	return sum, err == nil
 }
 
-func (c *connection) eachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
-	switch client := c.client.(type) {
-	case *redis.ClusterClient:
-		return client.ForEachMaster(ctx, do)
-	case *redis.Client:
-		return do(ctx, client)
-	}
-	return nil
-}
-
 var versions = regexp.MustCompile(`(?m)^(valkey|redis)_version:(\S+)`)
 
-// describe names the server, with its version where a primary tells.
-func (c *connection) describe(ctx context.Context) string {
-	name := c.name
-	_ = c.eachPrimary(ctx, func(ctx context.Context, primary *redis.Client) error {
+// serverName names the server, with its version if a primary reports one.
+func serverName(ctx context.Context, conn *connection.Conn) string {
+	name := conn.Name
+	_ = conn.EachPrimary(ctx, func(ctx context.Context, primary *redis.Client) error {
 		info, err := primary.Info(ctx, "server").Result()
 		for _, m := range versions.FindAllStringSubmatch(info, -1) {
-			if c.embedded == nil && (m[1] == "valkey" || !strings.Contains(info, "valkey_version:")) {
-				name = fmt.Sprintf("%s %s at %s", strings.ToUpper(m[1][:1])+m[1][1:], m[2], c.name)
+			if !conn.Embedded() && (m[1] == "valkey" || !strings.Contains(info, "valkey_version:")) {
+				name = fmt.Sprintf("%s %s at %s", strings.ToUpper(m[1][:1])+m[1][1:], m[2], conn.Name)
 			}
 		}
 		return err
@@ -69,20 +61,20 @@ func (c *connection) describe(ctx context.Context) string {
 	return name
 }
 
-// benchKeys are the keys that a measurement leaves.
-type benchKeys struct {
-	conn      *connection
+// keys are the keys that a measurement writes.
+type keys struct {
+	conn      *connection.Conn
 	call      *dyncall.Call
 	namespace string
 	subjects  int
 }
 
-// remove deletes them, also when the measurement was interrupted. Those that it does not reach expire.
-func (k benchKeys) remove(ctx context.Context) {
+// remove deletes the keys, also after an interruption. Keys that it does not reach expire.
+func (k keys) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	for from := 1; from <= k.subjects; from += 1000 {
-		_, _ = k.conn.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		_, _ = k.conn.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i := from; i < min(from+1000, k.subjects+1); i++ {
 				pipe.Unlink(ctx, k.call.Of(i).Keys(k.namespace)...)
 			}
@@ -91,13 +83,13 @@ func (k benchKeys) remove(ctx context.Context) {
 	}
 }
 
-// bytes is what the keys of a subject take in the middle, by some of them.
-func (k benchKeys) bytes(ctx context.Context) *float64 {
+// bytes returns the median memory of a subject's keys over at most 200 subjects, or nil if the server does not report it.
+func (k keys) bytes(ctx context.Context) *float64 {
 	var sums []float64
 	for i := 1; i <= min(k.subjects, 200); i++ {
 		sum := int64(0)
 		for _, key := range k.call.Of(i).Keys(k.namespace) {
-			n, err := k.conn.client.MemoryUsage(ctx, key, 0).Result()
+			n, err := k.conn.Client.MemoryUsage(ctx, key, 0).Result()
 			if err != nil && err != redis.Nil {
 				return nil
 			}

@@ -15,12 +15,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// traffic calls one major of the project's library all the time, and counts.
+// traffic calls one major version of the project's library all the time, and counts the calls.
 type traffic struct {
 	calls, failed atomic.Int64
 	asked         [20]atomic.Int64 // by subject
@@ -32,7 +33,7 @@ type traffic struct {
 
 const quotaLimit = 10
 
-// begin starts callers of quota.take. They do not load what is absent: a library that is missing for a moment fails the test.
+// begin starts callers of quota.take. They do not load a missing library: a moment without it fails the test.
 func begin(t *testing.T, client redis.UniversalClient, major, namespace, channel string) *traffic {
 	t.Helper()
 	lib := &fcall.Library{Name: "quota", Version: major + ".0.0", ServerName: "quota_v" + major}
@@ -40,7 +41,7 @@ func begin(t *testing.T, client redis.UniversalClient, major, namespace, channel
 		Library: lib, Name: "take", ServerName: lib.ServerName + "_take",
 		Results: []fcall.Result{{Values: 2}, {}, {}}, // allowed, remaining, retry_after
 	}
-	c, err := fcall.NewClient(client, lib, fcall.Options{Namespace: namespace, Channel: channel, NoHeal: true})
+	c, err := fcall.NewClient(client, lib, fcall.Options{Namespace: namespace, Channel: channel, NoAutoLoad: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func begin(t *testing.T, client redis.UniversalClient, major, namespace, channel
 	return tr
 }
 
-// end stops the traffic and says what was wrong with it.
+// end stops the traffic and reports failed and wrong calls.
 func (tr *traffic) end(t *testing.T, name string) {
 	t.Helper()
 	tr.stop()
@@ -93,7 +94,7 @@ func edit(t *testing.T, file, old, by string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err == nil && !strings.Contains(string(text), old) {
-		err = errors.New("it does not hold " + old)
+		err = errors.New("it does not contain " + old)
 	}
 	if err == nil {
 		err = os.WriteFile(file, []byte(strings.Replace(string(text), old, by, 1)), 0o644)
@@ -103,15 +104,15 @@ func edit(t *testing.T, file, old, by string) {
 	}
 }
 
-// A library's whole life on a cluster of three primaries with replicas, under traffic all the time, without one failed call.
-func TestLife_ofALibraryUnderTraffic(t *testing.T) {
+// The whole lifecycle of a library on a cluster of three primaries with replicas, under constant traffic, without a failed call.
+func TestLifecycle_ofALibraryUnderTraffic(t *testing.T) {
 	cluster := engines.OnPath(t).StartCluster(t, 3, 1)
 	client := cluster.Client(t)
 	url := "redis+cluster://" + strings.Join(cluster.Addrs()[:3], ",")
 	dir := t.TempDir()
 	declared, take := filepath.Join(dir, "functions/quota/library.lua"), filepath.Join(dir, "functions/quota/take.lua")
 
-	does := func(want int, said string, args ...string) {
+	does := func(want exitcode.Code, said string, args ...string) {
 		t.Helper()
 		var out strings.Builder
 		code := run(append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &out)
@@ -119,49 +120,49 @@ func TestLife_ofALibraryUnderTraffic(t *testing.T) {
 			t.Fatalf("rlfunc %v: exit %d, want %d and %q:\n%s", args, code, want, said, out.String())
 		}
 	}
-	onCluster := func(want int, said string, args ...string) {
+	onCluster := func(want exitcode.Code, said string, args ...string) {
 		t.Helper()
 		does(want, said, append(args, "--redis", url)...)
 	}
 
-	does(exitFine, "", "init", dir)
-	onCluster(exitFine, "loaded", "deploy")
-	onCluster(exitFine, "", "verify")
+	does(exitcode.OK, "", "init", dir)
+	onCluster(exitcode.OK, "loaded", "deploy")
+	onCluster(exitcode.OK, "", "verify")
 	v1 := begin(t, client, "1", "quota", "")
 
-	// A new version of the major: planned, deployed as planned, proven on all six nodes.
+	// A new version: planned, deployed as planned, verified on all six nodes.
 	edit(t, declared, "1.0.0", "1.1.0")
-	does(exitFine, "", "generate")
-	onCluster(exitDifferences, "upgrade 1.0.0 -> 1.1.0", "plan", "--out", filepath.Join(dir, "plan.json"))
-	onCluster(exitFine, "upgraded", "deploy", "--plan", filepath.Join(dir, "plan.json"))
-	onCluster(exitFine, "1.1.0", "verify")
+	does(exitcode.OK, "", "generate")
+	onCluster(exitcode.Findings, "upgrade 1.0.0 -> 1.1.0", "plan", "--out", filepath.Join(dir, "plan.json"))
+	onCluster(exitcode.OK, "upgraded", "deploy", "--plan", filepath.Join(dir, "plan.json"))
+	onCluster(exitcode.OK, "1.1.0", "verify")
 
-	// A canary beside it, here with keys of its own.
+	// A canary beside it, with keys of its own.
 	edit(t, declared, "1.1.0", "1.2.0")
-	onCluster(exitFine, "quota_v1_canary", "deploy", "--channel", "canary")
+	onCluster(exitcode.OK, "quota_v1_canary", "deploy", "--channel", "canary")
 	canary := begin(t, client, "1", "canary", "canary")
 
-	// What would break callers is refused in the same major, and fine in the next.
+	// A change that breaks callers is refused in the same major version, and accepted in the next.
 	before := t.TempDir()
 	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, take, "@arg    limit       count[1..1000000] ", "@arg    limit       count[1..1000]    ")
-	does(exitDifferences, "limit", "breaking", "--against", before)
+	does(exitcode.Findings, "limit", "breaking", "--against", before)
 	edit(t, declared, "1.2.0", "2.0.0")
-	does(exitFine, "", "breaking", "--against", before)
-	onCluster(exitFine, "quota_v2", "deploy")
+	does(exitcode.OK, "", "breaking", "--against", before)
+	onCluster(exitcode.OK, "quota_v2", "deploy")
 	v2 := begin(t, client, "2", "two", "")
 
-	// The old major goes back a version, while both are used.
-	onCluster(exitFine, "1.0.0", "rollback", "quota_v1", "--yes")
-	onCluster(exitFine, "quota_v2", "status")
+	// The old major version is rolled back, while both are in use.
+	onCluster(exitcode.OK, "1.0.0", "rollback", "quota_v1", "--yes")
+	onCluster(exitcode.OK, "quota_v2", "status")
 
-	// When nobody calls it any more it goes, and the new one stays.
+	// The unused major version is retired, and the new one stays.
 	v1.end(t, "version 1")
 	canary.end(t, "canary")
-	onCluster(exitFine, "quota_v1", "retire", "quota_v1", "--yes")
-	onCluster(exitFine, "", "verify")
+	onCluster(exitcode.OK, "quota_v1", "retire", "quota_v1", "--yes")
+	onCluster(exitcode.OK, "", "verify")
 	v2.end(t, "version 2")
 	for _, addr := range cluster.Addrs() {
 		node := redis.NewClient(&redis.Options{Addr: addr})
@@ -183,16 +184,16 @@ func TestLife_ofALibraryUnderTraffic(t *testing.T) {
 	}
 }
 
-// A function is missing because its whole library is, or because the server has a version from before it.
-func TestCall_saysWhetherTheLibraryOrTheFunctionIsMissing(t *testing.T) {
+// A function is missing with its whole library, or because the server has an earlier version.
+func TestCall_reportsAMissingLibraryOrFunction(t *testing.T) {
 	older := strings.NewReplacer("version=1.0.0", "version=0.9.0", "function_name = 'ratelimit_v1_gcra'", "function_name = 'ratelimit_v1_other'").
 		Replace(ratelimit.Library.Code)
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
-			for _, want := range []string{"ratelimit_v1 is not loaded on this server", "the server holds ratelimit_v1 0.9.0, which has no such function"} {
+			for _, want := range []string{"ratelimit_v1 is not loaded on this server", "the server holds ratelimit_v1 0.9.0, which lacks the function"} {
 				code, said := rlfunc("call", "ratelimit.gcra", "--redis", e.URL, "bucket=u1", "limit=1", "period=1m")
-				if code != exitError || !strings.Contains(said, want) {
+				if code != exitcode.Error || !strings.Contains(said, want) {
 					t.Errorf("exit %d: %s, want %s", code, said, want)
 				}
 				if err := rdb.FunctionLoadReplace(t.Context(), older).Err(); err != nil {

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// acceptAll replaces a verifier of the service's own code.
+type acceptAll struct{}
+
+func (acceptAll) Verify(_ context.Context, value string) (string, error) { return value, nil }
+
+// An explanation is the middleware's reading of a request. Its JSON names are an interface.
+type explanation struct {
+	Endpoint          string              `json:"endpoint"` // "" if none matches
+	Others            []string            `json:"others"`   // by another reading of the path
+	Identities        []explainedIdentity `json:"identities"`
+	Also              []string            `json:"also"`
+	Denied            string              `json:"denied"` // the subject that an override denies
+	Allowed           bool                `json:"allowed"`
+	Multiplied        map[string]int64    `json:"multiplied"` // the factor of an override, by subject
+	Plan              string              `json:"plan"`       // "" for none
+	Client            string              `json:"client"`
+	Limits            []explainedLimit    `json:"limits"`
+	Absent            []string            `json:"absent"` // limits whose identity the request lacks
+	Account           string              `json:"account"`
+	Attempts          string              `json:"attempts"`
+	Challenge         string              `json:"challenge"`
+	ChallengeRequired bool                `json:"challenge_required"`
+	Counted           bool                `json:"counted"`
+}
+
+type explainedIdentity struct {
+	Subject  string `json:"subject"`
+	Verified bool   `json:"verified"`
+}
+
+type explainedLimit struct {
+	Name   string  `json:"name"`
+	Counts string  `json:"counts"`
+	Kind   string  `json:"kind"`
+	Limit  int64   `json:"limit"`
+	Window float64 `json:"window"` // seconds
+	Burst  int64   `json:"burst"`
+	Shadow bool    `json:"shadow"`
+}
+
+func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
+	out := &explanation{
+		Endpoint: e.Endpoint, Others: output.List(e.Others), Also: output.List(e.Found.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
+		Absent: []string{}, Multiplied: map[string]int64{},
+	}
+	for _, s := range e.Found.Subjects {
+		name, _, _ := strings.Cut(s, "=")
+		out.Identities = append(out.Identities, explainedIdentity{s, p.Verified(name)})
+	}
+	g := e.Guard
+	if g == nil {
+		return out
+	}
+	out.Denied, out.Allowed, out.Client, out.Absent = g.Denied, g.Allowed != "", g.Subject, output.List(g.Absent)
+	out.Plan = g.Plan
+	maps.Copy(out.Multiplied, g.Multiplied)
+	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
+	for _, l := range g.Limits {
+		out.Limits = append(out.Limits, explainedLimit{l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Burst, l.Shadow})
+	}
+	return out
+}
+
+// printExplanation prints an explanation, a part per line.
+func (a *app) printExplanation(p *policy.Policy, e *httpguard.Explanation) {
+	line := func(part, format string, args ...any) {
+		fmt.Fprintf(a.out, "%-10s %s\n", part, fmt.Sprintf(format, args...))
+	}
+	if e.Endpoint == "" {
+		line("endpoint", "none matches: %s", map[policy.Unmatched]string{
+			policy.UnmatchedPass: "the request passes", policy.UnmatchedRefuse: "the request is refused with 404",
+		}[p.Unmatched])
+		return
+	}
+	line("endpoint", "%s", e.Endpoint)
+	for _, other := range e.Others {
+		line("and", "%s, by another reading of the path", other)
+	}
+	for _, s := range e.Found.Subjects {
+		name, _, _ := strings.Cut(s, "=")
+		proof := "verified"
+		if !p.Verified(name) {
+			proof = "claimed"
+		}
+		line("identity", "%s, %s", s, proof)
+	}
+	for _, s := range e.Found.Also {
+		line("also", "%s, unproven: only a deny applies to it", s)
+	}
+	switch g := e.Guard; {
+	case g.Denied != "":
+		line("override", "denies %s: the request is refused with 403", g.Denied)
+	case g.Allowed != "":
+		line("override", "allows the request, and no limit counts it")
+	default:
+		printCounts(line, g)
+	}
+}
+
+// printCounts prints the subject that each part of the policy counts.
+func printCounts(line func(part, format string, args ...any), g *guard.Explanation) {
+	line("client", "%s", orNone(g.Subject))
+	if g.Plan != "" {
+		line("plan", "%s", g.Plan)
+	}
+	for _, s := range slices.Sorted(maps.Keys(g.Multiplied)) {
+		line("override", "gives %s %d times each limit and budget", s, g.Multiplied[s])
+	}
+	for _, l := range g.Limits {
+		line("limit", "%s counts %s: %s", l.Name, l.Subject, capacity(&l))
+	}
+	if len(g.Absent) > 0 {
+		line("skipped", "%s: the request lacks the identity", strings.Join(g.Absent, ", "))
+	}
+	for _, b := range g.Budgets {
+		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, g.Account, b.Budget, policy.FormatDuration(b.Window), g.Estimate)
+	}
+	if g.Attempts != "" {
+		line("attempts", "of %s", g.Attempts)
+	}
+	switch {
+	case g.ChallengeRequired:
+		line("challenge", "required, of %s", orNone(g.Challenge))
+	case g.Challenge != "":
+		line("challenge", "of %s", g.Challenge)
+	}
+	if !g.Counted {
+		line("counted", "by no limit: the request is refused with 400 unless the endpoint is unbounded")
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// capacity describes what a limit admits.
+func capacity(l *guard.LimitState) string {
+	text := fmt.Sprintf("%s of %d in %s", l.Kind, l.Limit, policy.FormatDuration(l.Window))
+	if l.Burst > l.Limit {
+		text += fmt.Sprintf(", bursts of %d", l.Burst)
+	}
+	if l.Shadow {
+		text += ", shadow"
+	}
+	return text
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// Flags of several commands mean the same in each: TestFlags_haveOneMeaning compares these texts.
+const (
+	redisUsage  = "URL of the servers: redis://host, rediss://host, unix:///path, redis+cluster://h1,h2, redis+sentinel://main@h1,h2, or embedded"
+	forUsage    = "length of time, such as 90m or 1d"
+	yesUsage    = "do not ask for confirmation"
+	byUsage     = "operator for the records, such as a pipeline's run (default user@host)"
+	asciiUsage  = "draw with ASCII characters, without color"
+	policyUsage = "file of the policy (default policy.yaml or limits.yaml in the folder)"
+
+	workersUsage        = "number of workers that call at once"
+	partialUsage        = "change the rest even if a node or a library is blocked"
+	replaceDriftedUsage = "replace a library of the same version with other bytes"
+)
+
+// withRedis adds the flags that name servers.
+func (a *app) withRedis(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&a.redis, "redis", os.Getenv("REDIS_URL"), redisUsage)
+	cmd.Flags().Lookup("redis").DefValue = "$REDIS_URL"
+	cmd.Flags().StringVar(&a.target, "target", "", "`NAME` of a target in rlfunc.yaml, in place of --redis")
+	complete(cmd, "target", a.targetNames)
+	return cmd
+}
+
+// withTarget adds the flags that name all nodes of a deploy.
+func (a *app) withTarget(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&a.noReplicas, "no-replicas", false, "ignore the replicas: neither read them nor wait for them")
+	return a.withRedis(cmd)
+}
+
+// withChannel adds the flag that names a channel.
+func (a *app) withChannel(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&a.channel, "channel", "", "channel of the libraries, such as canary: a second copy beside the first (default none)")
+	return cmd
+}
+
+func (a *app) withPolicyFile(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&a.policy, "policy", "", policyUsage)
+	return cmd
+}
+
+func (a *app) withNamespace(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&a.namespace, "namespace", "", "prefix of the keys (default the policy's namespace; for a call, the library's name)")
+	return cmd
+}
+
+// withPolicy adds the flags that name a guarded service.
+func (a *app) withPolicy(cmd *cobra.Command) *cobra.Command {
+	return a.withRedis(a.withNamespace(a.withPolicyFile(cmd)))
+}
+
+// withLock adds the flags of commands that change a server.
+func (a *app) withLock(cmd *cobra.Command, o *loader.LockOptions) *cobra.Command {
+	o.Wait = 30 * time.Second
+	duration.Flag(cmd, &o.Wait, "lock-wait", "how long to wait for the lock of another deploy")
+	cmd.Flags().StringVar(&o.By, "by", "", byUsage)
+	o.OnWait = func(locked *loader.Error) {
+		a.note("waiting up to %s: %s has held the lock%s since %s", o.Wait, locked.Lock.By, onNode(locked.Node), output.Time(locked.Lock.Since))
+	}
+	return cmd
+}
+
+// onNode returns " on NODE", or nothing for the target as a whole.
+func onNode(node string) string {
+	if node == "" {
+		return ""
+	}
+	return " on " + node
+}
+
+// applyTarget sets the flags that the operator did not give from the target that --target names.
+func (a *app) applyTarget(cmd *cobra.Command) error {
+	if a.target == "" {
+		return nil
+	}
+	if cmd.Flags().Changed("redis") {
+		return usage.Errorf("takes --redis or --target, not both")
+	}
+	p, err := project.Find(a.dir)
+	if err != nil {
+		return fmt.Errorf("--target %s: %w", a.target, err)
+	}
+	t, err := p.Target(a.target)
+	if err != nil {
+		return err
+	}
+	a.redis = t.Redis
+	for _, f := range []struct {
+		name        string
+		value, from *string
+	}{{"namespace", &a.namespace, &t.Namespace}, {"policy", &a.policy, &t.Policy}, {"channel", &a.channel, &t.Channel}} {
+		if cmd.Flags().Lookup(f.name) != nil && !cmd.Flags().Changed(f.name) {
+			*f.value = *f.from
+		}
+	}
+	if !cmd.Flags().Changed("no-replicas") {
+		a.noReplicas = t.NoReplicas
+	}
+	return nil
+}
+
+// errNoServer reports a command without --redis and --target.
+var errNoServer = usage.Errorf("no server: give --redis redis://host:6379, redis+cluster://host1,host2 or redis+sentinel://main@host1,host2 (or set REDIS_URL), --redis embedded, or --target NAME")
+
+// connect opens the servers of --redis or --target. It sends nothing yet.
+func (a *app) connect() (*connection.Conn, error) {
+	if a.redis == "" {
+		return nil, errNoServer
+	}
+	return connection.Open(a.redis)
+}
+
+// openTarget opens the servers of --redis or --target as a target. It sends nothing yet. The caller closes it.
+func (a *app) openTarget() (*connection.Target, error) {
+	if a.redis == "" {
+		return nil, errNoServer
+	}
+	t, err := connection.OpenTarget(a.redis)
+	if err == nil && a.noReplicas {
+		t.Target = t.WithoutReplicas()
+	}
+	return t, err
+}
+
+// operator returns user@host.
+func operator() string {
+	name, host := "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
+}
+
+var errEmbedded = errors.New("the embedded engine has no streams and keeps no records: give --redis with the server that the guards use")

@@ -1,0 +1,123 @@
+// Package connection opens the servers that a command works on.
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+// Embedded is the URL of a new, empty server in this process.
+const Embedded = "embedded"
+
+// A Conn is a connection to a server, a cluster, or the primary that sentinels watch.
+type Conn struct {
+	Client redis.UniversalClient
+	Name   string // for messages, without a password
+
+	address  *loader.Address  // nil for the embedded server
+	embedded *embedded.Server // nil for a real one
+}
+
+// Open opens the servers of a URL. It sends nothing yet. The caller closes the connection.
+func Open(url string) (*Conn, error) {
+	if url == Embedded {
+		server := embedded.New(embedded.Options{})
+		return &Conn{Client: server.Client(), embedded: server, Name: Embedded}, nil
+	}
+	address, err := loader.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{Client: address.NewClient(), address: address, Name: address.String()}, nil
+}
+
+// Embedded reports whether the server is in this process.
+func (c *Conn) Embedded() bool { return c.embedded != nil }
+
+// Close closes the connection.
+func (c *Conn) Close() {
+	c.Client.Close()
+	if c.embedded != nil {
+		c.embedded.Close()
+	}
+}
+
+// Explain adds to the error of a function that the server lacks whether the whole library is missing or which version the server has.
+func (c *Conn) Explain(ctx context.Context, err error) error {
+	var missing *fcall.NotLoadedError
+	if !errors.As(err, &missing) || missing.Found != "" {
+		return err
+	}
+	libs, listErr := c.Client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: missing.Library, WithCode: true}).Result()
+	switch {
+	case listErr != nil:
+		return err
+	case len(libs) == 0:
+		missing.Missing = true
+	default:
+		missing.Found = "of an unknown version"
+		if source, err := bundle.Read(libs[0].Code); err == nil {
+			missing.Found = source.Version
+		}
+	}
+	return missing
+}
+
+// Ensure loads a library into the embedded server, which starts empty. It never changes a real server.
+func (c *Conn) Ensure(ctx context.Context, lib *fcall.Library) error {
+	if c.embedded == nil {
+		return nil
+	}
+	if err := c.Client.FunctionLoadReplace(ctx, lib.Code).Err(); err != nil {
+		return fmt.Errorf("load %s into the embedded server: %w", lib.ServerName, err)
+	}
+	return nil
+}
+
+// EachPrimary calls do for every primary.
+func (c *Conn) EachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
+	switch client := c.Client.(type) {
+	case *redis.ClusterClient:
+		return client.ForEachMaster(ctx, do)
+	case *redis.Client:
+		return do(ctx, client)
+	}
+	return nil
+}
+
+// A Target is a set of nodes to deploy to.
+type Target struct {
+	*loader.Target
+	Name string // for messages, without a password
+
+	conn *Conn
+}
+
+// OpenTarget opens the servers of a URL as a target. It sends nothing yet. The caller closes the target.
+func OpenTarget(url string) (*Target, error) {
+	conn, err := Open(url)
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{Name: conn.Name, conn: conn}
+	if conn.address != nil {
+		t.Target = conn.address.Open()
+	} else {
+		t.Target = loader.NewTarget(conn.Client)
+	}
+	return t, nil
+}
+
+// Close closes the target.
+func (t *Target) Close() {
+	t.Target.Close()
+	t.conn.Close()
+}

@@ -1,0 +1,58 @@
+// Package output prints data: tables for people, JSON for programs.
+package output
+
+import (
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Table prints rows under a head, in columns. Without rows it prints nothing. Paint, if not nil, colors the text of a cell.
+func Table(w io.Writer, head []string, rows [][]string, paint func(column int, cell string) string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	widths := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	line := func(row []string, paint func(int, string) string) {
+		last := len(row) - 1
+		for last > 0 && row[last] == "" {
+			last--
+		}
+		for i, cell := range row[:last+1] {
+			text := cell
+			if paint != nil {
+				text = paint(i, cell)
+			}
+			b.WriteString(text)
+			if i < last {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	upper := make([]string, len(head))
+	for i, name := range head {
+		upper[i] = strings.ToUpper(name)
+	}
+	line(upper, nil)
+	for _, row := range rows {
+		line(row, paint)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Time returns a time in UTC as tables show it, and "" for the zero time.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}

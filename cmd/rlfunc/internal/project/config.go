@@ -1,0 +1,137 @@
+package project
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+// Schema is the JSON Schema of rlfunc.yaml, for editors. A test compares it with the parser.
+//
+//go:embed rlfunc.schema.json
+var Schema []byte
+
+// A Config is rlfunc.yaml.
+type Config struct {
+	Functions string            `yaml:"functions"` // folder of the annotated Lua. Defaults to functions.
+	Gen       string            `yaml:"gen"`       // folder of the generated packages. Defaults to gen.
+	Targets   map[string]Target `yaml:"targets"`   // servers by name, for --target. Defaults to none.
+}
+
+// A Target is where commands with --target work. Its keys have the names and the meanings of flags.
+type Target struct {
+	Redis      string `yaml:"redis"`       // URL; ${NAME} stands for an environment variable
+	Namespace  string `yaml:"namespace"`   // Defaults to the command's.
+	Policy     string `yaml:"policy"`      // file, relative to rlfunc.yaml. Defaults to the command's.
+	Channel    string `yaml:"channel"`     // Defaults to none.
+	NoReplicas bool   `yaml:"no-replicas"` // Defaults to false.
+}
+
+// blank matches a text of comments, which yaml decodes as null.
+var blank = regexp.MustCompile(`^(\s*(#.*)?(\n|$))*$`)
+
+var targetName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+// ParseConfig reads the text of rlfunc.yaml. Errors begin with the file's name, and have line and column where they are known.
+func ParseConfig(file string, text []byte) (Config, error) {
+	config := Config{Functions: "functions", Gen: "gen"}
+	if !blank.Match(text) {
+		if err := yaml.UnmarshalWithOptions(text, &config, yaml.Strict()); err != nil {
+			return config, parseError(file, err)
+		}
+	}
+	if err := config.check(); err != nil {
+		return config, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, nil
+}
+
+func parseError(file string, err error) error {
+	var y yaml.Error
+	if !errors.As(err, &y) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	message := y.GetMessage()
+	token := y.GetToken()
+	if token == nil {
+		return fmt.Errorf("%s: %s", file, message)
+	}
+	if unknown := (*yaml.UnknownFieldError)(nil); errors.As(err, &unknown) {
+		keys := keysOf(reflect.TypeFor[Config]())
+		if token.Position.Column > 1 {
+			keys = keysOf(reflect.TypeFor[Target]())
+		}
+		message = fmt.Sprintf("unknown key %q%s (keys: %s)", token.Value, spelling.DidYouMean(token.Value, keys), strings.Join(keys, ", "))
+	}
+	return fmt.Errorf("%s:%d:%d: %s", file, token.Position.Line, token.Position.Column, message)
+}
+
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	for i := range t.NumField() {
+		keys = append(keys, t.Field(i).Tag.Get("yaml"))
+	}
+	return keys
+}
+
+func (c *Config) check() error {
+	for _, folder := range []struct{ key, value string }{{"functions", c.Functions}, {"gen", c.Gen}} {
+		if !filepath.IsLocal(folder.value) || folder.value == "." {
+			return fmt.Errorf("%s must be a folder inside the project, got %q", folder.key, folder.value)
+		}
+	}
+	if filepath.Clean(c.Functions) == filepath.Clean(c.Gen) {
+		return errors.New("functions and gen must be two folders: only the generator writes gen")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Targets)) {
+		if !targetName.MatchString(name) {
+			return fmt.Errorf("targets.%s: the name must be of a-z 0-9 _ - and begin with a letter or digit", name)
+		}
+		if c.Targets[name].Redis == "" {
+			return fmt.Errorf("targets.%s.redis must be a URL, such as redis://127.0.0.1:6379 or ${REDIS_URL}", name)
+		}
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// Target returns a target of rlfunc.yaml with its environment variables replaced, and the policy's file relative to this process.
+func (p *Project) Target(name string) (Target, error) {
+	t, ok := p.Config.Targets[name]
+	if !ok {
+		names := slices.Sorted(maps.Keys(p.Config.Targets))
+		listed := "none"
+		if len(names) > 0 {
+			listed = strings.Join(names, ", ")
+		}
+		return t, fmt.Errorf("%s has no target %q%s (targets: %s)", filepath.Join(p.Dir, ConfigFile), name, spelling.DidYouMean(name, names), listed)
+	}
+	var missing []string
+	t.Redis = variable.ReplaceAllStringFunc(t.Redis, func(reference string) string {
+		key := variable.FindStringSubmatch(reference)[1]
+		value := os.Getenv(key)
+		if value == "" {
+			missing = append(missing, key)
+		}
+		return value
+	})
+	if len(missing) > 0 {
+		return t, fmt.Errorf("targets.%s.redis of %s: set the environment variable %s", name, filepath.Join(p.Dir, ConfigFile), strings.Join(missing, " and "))
+	}
+	if t.Policy != "" && !filepath.IsAbs(t.Policy) {
+		t.Policy = filepath.Join(p.Dir, t.Policy)
+	}
+	return t, nil
+}

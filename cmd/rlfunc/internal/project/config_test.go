@@ -1,0 +1,106 @@
+package project_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+)
+
+const everyKey = `functions: lua
+gen: made
+targets:
+  production:
+    redis: rediss://${USER_NAME}:${PASS}@h:1
+    namespace: shop
+    policy: policy.yaml
+    channel: canary
+    no-replicas: true
+`
+
+// TestSchema_agreesWithTheParser tries samples that are right, and others that are wrong in one key each.
+func TestSchema_agreesWithTheParser(t *testing.T) {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(project.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", value); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sample, want := range map[string]bool{
+		everyKey: true, "# nothing": true, "functions: lua": true, "gen: made": true, "targets: {}": true, "targets:": true,
+		"targets: {a: {redis: 'redis://h'}}": true, "targets: {a-1: {redis: embedded, no-replicas: false}}": true,
+		"function: lua": false, "functions: [lua]": false, "functions: ''": false, "gen: ''": false, "targets: [a]": false, "targets: {a: redis}": false,
+		"targets: {a: {}}": false, "targets: {a: {redis: ''}}": false, "targets: {A: {redis: embedded}}": false, "targets: {'': {redis: embedded}}": false,
+		"targets: {a: {redis: embedded, no-replica: true}}": false, "targets: {a: {redis: embedded, no-replicas: maybe}}": false,
+		"targets: {a: {redis: embedded, namespace: [a]}}": false, "targets: {a: {redis: embedded, policy: {}}}": false,
+	} {
+		_, err := project.ParseConfig("rlfunc.yaml", []byte(sample))
+		if (err == nil) != want {
+			t.Errorf("the parser reports %v for\n%s", err, sample)
+		}
+		data, err := yaml.YAMLToJSON([]byte(sample))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(bytes.TrimSpace(data)) == 0 {
+			data = []byte("null")
+		}
+		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(instance); (err == nil) != want {
+			t.Errorf("the schema reports %v for\n%s", err, sample)
+		}
+	}
+}
+
+func TestParseConfig_suggestsTheKey(t *testing.T) {
+	for text, want := range map[string]string{
+		"function: lua":                   `rlfunc.yaml:1:1: unknown key "function"; did you mean functions? (keys: functions, gen, targets)`,
+		"targets:\n  a:\n    reddis: x":   `rlfunc.yaml:3:5: unknown key "reddis"; did you mean redis? (keys: redis, namespace, policy, channel, no-replicas)`,
+		"functions: ../x":                 `rlfunc.yaml: functions must be a folder inside the project, got "../x"`,
+		"targets: {a: {namespace: shop}}": "rlfunc.yaml: targets.a.redis must be a URL, such as redis://127.0.0.1:6379 or ${REDIS_URL}",
+	} {
+		_, err := project.ParseConfig("rlfunc.yaml", []byte(text))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestTarget_replacesEnvironmentVariables(t *testing.T) {
+	config, err := project.ParseConfig("rlfunc.yaml", []byte(everyKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &project.Project{Dir: "/shop", Config: config}
+	t.Setenv("USER_NAME", "ada")
+	t.Setenv("PASS", "")
+	if _, err := p.Target("production"); err == nil || !strings.Contains(err.Error(), "set the environment variable PASS") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("PASS", "$x${y}")
+	got, err := p.Target("production")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := project.Target{Redis: "rediss://ada:$x${y}@h:1", Namespace: "shop", Policy: "/shop/policy.yaml", Channel: "canary", NoReplicas: true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := p.Target("prodution"); err == nil || !strings.Contains(err.Error(), `has no target "prodution"; did you mean production? (targets: production)`) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+// Subject returns the subject that an operator's text names. A bare address becomes the subject that the guard makes of it. With a policy
+// it returns an error for a subject that no request has.
+func (s *Service) Subject(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("SUBJECT must not be empty: give IDENTITY=VALUE, such as ip=203.0.113.7 or key=ab12")
+	}
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return addressSubject(policy.ByIP, s.Identities[policy.ByIP], addr), nil
+	}
+	if s.Source != FromPolicy {
+		return text, nil
+	}
+	parts := strings.Split(text, "+")
+	for _, part := range parts {
+		if err := s.check(part, len(parts) > 1); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// check returns an error if no request has a subject of one identity. The error names the subject that requests have instead.
+func (s *Service) check(subject string, combined bool) error {
+	name, value, named := strings.Cut(subject, "=")
+	if !named || value == "" {
+		if combined {
+			return fmt.Errorf("%q is not IDENTITY=VALUE: a + joins identities; write a + in a value as %%2B", subject)
+		}
+		return fmt.Errorf("%q is not a subject: give IDENTITY=VALUE (identities: %s)", subject, strings.Join(s.IdentityNames(), ", "))
+	}
+	id, defined := s.Identities[name]
+	switch {
+	case !defined:
+		return fmt.Errorf("the policy has no identity %q%s (identities: %s)", name, spelling.DidYouMean(name, s.IdentityNames()), strings.Join(s.IdentityNames(), ", "))
+	case len(id.First) > 0:
+		return fmt.Errorf("%s has no values of its own: it is the first of %s that a request has; give the subject of one of these", name, strings.Join(id.First, ", "))
+	case s.OfAddress(name):
+		return checkAddress(name, id, value)
+	case id.Certificate == policy.CertificateSHA256 && !isDigest(strings.ReplaceAll(value, ":", "")):
+		return fmt.Errorf("no request has the subject %s: give the SHA-256 of a certificate, 64 hexadecimal digits", subject)
+	}
+	if want := s.canonical(&id, value); want != value {
+		return noSuchSubject(subject, name+"="+want)
+	}
+	return nil
+}
+
+func noSuchSubject(subject, want string) error {
+	return fmt.Errorf("no request has the subject %s: give %s", subject, want)
+}
+
+func checkAddress(name string, id policy.Identity, value string) error {
+	subject := name + "=" + value
+	addr, err := netip.ParseAddr(value)
+	if err != nil {
+		p, err := netip.ParsePrefix(value)
+		if err != nil {
+			return fmt.Errorf("no request has the subject %s: %q is not an address", subject, value)
+		}
+		addr = p.Addr()
+		bits := id.IPv6Prefix
+		if addr.Is4() {
+			bits = id.IPv4Prefix
+		}
+		if p.Bits() < bits {
+			return fmt.Errorf("no request has the subject %s: a subject of %s is a /%d; to refuse a whole network: rlfunc override set %s --deny", subject, name, bits, subject)
+		}
+	}
+	if want := addressSubject(name, id, addr); want != subject {
+		return noSuchSubject(subject, want)
+	}
+	return nil
+}
+
+// addressSubject returns the subject that the guard makes of an address.
+func addressSubject(name string, id policy.Identity, addr netip.Addr) string {
+	reader, err := identity.New(identity.Options{}, identity.Config{Name: name, Address: true, IPv4Prefix: id.IPv4Prefix, IPv6Prefix: id.IPv6Prefix})
+	if err != nil {
+		return ""
+	}
+	found, err := reader.Read(&http.Request{RemoteAddr: addr.String()}, nil)
+	if err != nil {
+		return ""
+	}
+	return found.Subject(name)
+}
+
+// canonical returns the value that the guard makes of value.
+func (s *Service) canonical(id *policy.Identity, value string) string {
+	if id.Verify != nil && id.Verify.SHA256File != "" {
+		if name, ok := nameOfKey(id.Verify.SHA256File, value); ok {
+			return name // the value is an API key, and its name is the subject
+		}
+	}
+	switch id.Certificate {
+	case policy.CertificateDNS:
+		value = strings.ToLower(strings.TrimSuffix(value, "."))
+	case policy.CertificateSHA256:
+		value = strings.ToLower(strings.ReplaceAll(value, ":", ""))
+	}
+	if !identity.IsValue(value) {
+		return identity.Value(value)
+	}
+	return value
+}
+
+func isDigest(text string) bool {
+	digest, err := hex.DecodeString(text)
+	return err == nil && len(digest) == sha256.Size
+}
+
+// nameOfKey returns the name of an API key, if the file of digests can be read and has the key.
+func nameOfKey(file, key string) (string, bool) {
+	digests, err := identity.NewDigests(file)
+	if err != nil {
+		return "", false
+	}
+	name, err := digests.Verify(context.Background(), key)
+	return identity.Value(name), err == nil
+}

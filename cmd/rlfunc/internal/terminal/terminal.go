@@ -1,0 +1,101 @@
+// Package terminal knows what a terminal shows, and asks questions on it.
+package terminal
+
+import (
+	"errors"
+	"os"
+	"strings"
+)
+
+// Is reports whether stream is a terminal. /dev/null is a character device and not a terminal.
+func Is(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// Movable reports whether stream is a terminal whose cursor can be moved.
+func Movable(stream any) bool { return Is(stream) && os.Getenv("TERM") != "dumb" }
+
+// A ColorMode is the value of --color. Its zero value is auto.
+type ColorMode string
+
+// ColorModes are the values of --color.
+var ColorModes = []string{"auto", "always", "never"}
+
+func (m *ColorMode) String() string {
+	if *m == "" {
+		return "auto"
+	}
+	return string(*m)
+}
+
+// Set implements the flag.
+func (m *ColorMode) Set(text string) error {
+	for _, mode := range ColorModes {
+		if text == mode {
+			*m = ColorMode(text)
+			return nil
+		}
+	}
+	return errors.New("must be auto, always or never")
+}
+
+// Type names the flag's values in help.
+func (*ColorMode) Type() string { return strings.Join(ColorModes, "|") }
+
+// StyleOf returns the style of a stream. Auto colors a terminal that is not dumb, unless NO_COLOR is set.
+func (m *ColorMode) StyleOf(stream any) Style {
+	return Style{
+		Color: *m == "always" || m.String() == "auto" && os.Getenv("NO_COLOR") == "" && Movable(stream),
+		ASCII: !Movable(stream) || !unicode(),
+	}
+}
+
+// unicode reports whether the locale's character encoding is UTF-8.
+func unicode() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToLower(os.Getenv(name)); value != "" {
+			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+		}
+	}
+	return false
+}
+
+// A Style says how to draw text. Its zero value draws without color and with any character.
+type Style struct {
+	Color bool
+	ASCII bool // use no other characters
+}
+
+// Plain returns the style without color and with ASCII characters only.
+func Plain() Style { return Style{ASCII: true} }
+
+func (s Style) paint(code, text string) string {
+	if !s.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold returns text in bold type.
+func (s Style) Bold(text string) string { return s.paint("1", text) }
+
+// Dim returns text in a faint color.
+func (s Style) Dim(text string) string { return s.paint("2", text) }
+
+// Red returns text in red.
+func (s Style) Red(text string) string { return s.paint("31", text) }
+
+// Green returns text in green.
+func (s Style) Green(text string) string { return s.paint("32", text) }
+
+// Yellow returns text in yellow.
+func (s Style) Yellow(text string) string { return s.paint("33", text) }

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
+	"github.com/rlfunc/rlfunc/internal/codegen/diag"
+	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/spelling"
+)
+
+// described reads and vets the project's libraries, or returns the built-in ones with the commands that the functions of the named
+// libraries, or of all, may run. Finding those of guard takes seconds, so each library's are found once a process.
+func (a *app) described(names ...string) (*source.Tree, error) {
+	p, err := project.FindOrBuiltIn(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	if !p.BuiltIn {
+		return p.Load()
+	}
+	builtIn.Lock()
+	defer builtIn.Unlock()
+	if builtIn.tree == nil {
+		tree, err := p.Read()
+		if err != nil {
+			return nil, err
+		}
+		builtIn.tree, builtIn.described = tree, map[*source.Library]bool{}
+	}
+	for _, lib := range builtIn.tree.Libraries {
+		if !builtIn.described[lib] && (len(names) == 0 || slices.Contains(names, lib.Spec.Name)) {
+			codegen.Permissions(builtIn.tree, lib)
+			builtIn.described[lib] = true
+		}
+	}
+	return builtIn.tree, nil
+}
+
+// builtIn caches the built-in libraries, and which of them have their commands.
+var builtIn struct {
+	sync.Mutex
+	tree      *source.Tree
+	described map[*source.Library]bool
+}
+
+// tree reads the project's libraries without vetting them, for commands that load nothing onto a server.
+func (a *app) tree() (*source.Tree, error) {
+	p, err := project.FindOrBuiltIn(a.dir)
+	if err != nil {
+		return nil, err
+	}
+	return p.Read()
+}
+
+// deployable returns the named libraries, or all, for a deploy: vetted, and none of them a released version with other bytes. A server
+// without that version would accept them, and then hold a version that was never released.
+func (a *app) deployable(names []string) ([]*fcall.Library, *source.Tree, error) {
+	p, err := project.FindOrBuiltIn(a.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := p.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !p.BuiltIn {
+		if err := checkReleased(p, tree, names); err != nil {
+			return nil, nil, err
+		}
+	}
+	libs, err := a.libraries(tree, names)
+	return libs, tree, err
+}
+
+// checkReleased compares the named libraries, or all, with released.sum.
+func checkReleased(p *project.Project, tree *source.Tree, names []string) error {
+	snapshot, err := p.Snapshot(tree)
+	if err != nil {
+		return err
+	}
+	var found diag.List
+	for _, f := range breaking.Compare(snapshot, snapshot, breaking.State) {
+		if f.Library == "" || len(names) == 0 || slices.Contains(names, f.Library) {
+			found = append(found, f.Diagnostic)
+		}
+	}
+	return found.Err()
+}
+
+// libraries returns the named libraries of the tree, or all, in the channel that --channel names.
+func (a *app) libraries(tree *source.Tree, names []string) ([]*fcall.Library, error) {
+	for _, name := range names {
+		if _, err := a.library(tree, name); err != nil {
+			return nil, err
+		}
+	}
+	var libs []*fcall.Library
+	for _, lib := range tree.Libraries {
+		if len(names) > 0 && !slices.Contains(names, lib.Spec.Name) {
+			continue
+		}
+		inChannel, err := runtime.Library(lib).Channel(a.channel)
+		if err != nil {
+			return nil, err
+		}
+		libs = append(libs, inChannel)
+	}
+	return libs, nil
+}
+
+// library finds a library by its name.
+func (a *app) library(tree *source.Tree, name string) (*source.Library, error) {
+	if lib, ok := tree.Library(name); ok {
+		return lib, nil
+	}
+	var names []string
+	for _, lib := range tree.Libraries {
+		names = append(names, lib.Spec.Name)
+	}
+	if p, err := project.Find(a.dir); err == nil {
+		return nil, p.UnknownLibrary(name, names)
+	}
+	return nil, fmt.Errorf("no library %q is built in%s (libraries: %s)", name, spelling.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// function finds a function of a library by its name.
+func function(lib *source.Library, name string) (*spec.Function, error) {
+	var names []string
+	for i := range lib.Spec.Functions {
+		if lib.Spec.Functions[i].Name == name {
+			return &lib.Spec.Functions[i], nil
+		}
+		names = append(names, lib.Spec.Functions[i].Name)
+	}
+	return nil, fmt.Errorf("library %s has no function %q%s (functions: %s)", lib.Spec.Name, name, spelling.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// findFunction finds LIBRARY.FUNCTION.
+func (a *app) findFunction(tree *source.Tree, name string) (*source.Library, *spec.Function, error) {
+	libName, fnName, ok := strings.Cut(name, ".")
+	if !ok {
+		var found []string
+		for _, lib := range tree.Libraries {
+			if _, err := function(lib, name); err == nil {
+				found = append(found, lib.Spec.Name+"."+name)
+			}
+		}
+		suggestion := ""
+		if found != nil {
+			suggestion = "; did you mean " + strings.Join(found, " or ") + "?"
+		}
+		return nil, nil, fmt.Errorf("%q is not LIBRARY.FUNCTION%s", name, suggestion)
+	}
+	lib, err := a.library(tree, libName)
+	if err != nil {
+		return nil, nil, err
+	}
+	fn, err := function(lib, fnName)
+	return lib, fn, err
+}
+
+// serverLibrary matches a library's name on a server: ratelimit_v1, or in a channel ratelimit_v1_canary.
+var serverLibrary = regexp.MustCompile(`_v\d+(_\w+)?$`)
+
+// inChannel returns a name on the server in the channel that --channel names.
+func (a *app) inChannel(name string) string {
+	if a.channel == "" || strings.HasSuffix(name, "_"+a.channel) {
+		return name
+	}
+	return name + "_" + a.channel
+}
+
+// serverName returns the name of a library on the server. It finds a plain name's on the nodes and in the records.
+func (a *app) serverName(ctx context.Context, target *connection.Target, name string) (string, error) {
+	if serverLibrary.MatchString(name) {
+		return a.inChannel(name), nil
+	}
+	names, err := a.loadedNames(ctx, target, name)
+	if len(names) == 0 && err == nil {
+		names, err = a.recordedNames(ctx, target, name)
+	}
+	switch {
+	case err != nil && len(names) == 0:
+		return "", err
+	case len(names) == 0:
+		return "", fmt.Errorf("no node holds a library %s, and none is recorded (see `rlfunc status`)", name)
+	case len(names) == 1:
+		return names[0], nil
+	}
+	return "", fmt.Errorf("the server has %s: give one of these names", strings.Join(names, " and "))
+}
+
+// loadedNames lists the names on the nodes of a library, or of all with an empty name. The error is that of a node that cannot be read.
+func (a *app) loadedNames(ctx context.Context, target *connection.Target, name string) ([]string, error) {
+	nodes, err := target.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var problems []error
+	for _, node := range nodes {
+		if node.Problem != nil && !node.Readable && node.Follows == "" {
+			problems = append(problems, node.Problem)
+		}
+		for _, lib := range node.Libraries {
+			if lib.Name != "" && (name == "" || lib.Name == name) && lib.Retired.IsZero() {
+				names = append(names, lib.ServerName)
+			}
+		}
+	}
+	return a.ofChannel(names), errors.Join(problems...)
+}
+
+// recordedNames lists the names on the server of a library's recorded releases.
+func (a *app) recordedNames(ctx context.Context, target *connection.Target, name string) ([]string, error) {
+	releases, err := target.Releases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range releases {
+		if r.Name == name {
+			names = append(names, r.Library)
+		}
+	}
+	return a.ofChannel(names), nil
+}
+
+// ofChannel returns the names of libraries in the channel that --channel names, sorted.
+func (a *app) ofChannel(names []string) []string {
+	names = slices.DeleteFunc(names, func(name string) bool {
+		match := serverLibrary.FindStringSubmatch(name)
+		return match == nil || strings.TrimPrefix(match[1], "_") != a.channel
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
+	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/loader"
+)
+
+func (a *app) planCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "plan [LIBRARY ...]",
+		Short: "Show what a deploy would do, and change nothing",
+		Long: `Compares the libraries with what every node holds, and shows what a deploy would do with each:
+  load       the node lacks the library
+  upgrade    the node has a lower version; contract changes are listed, as ` + "`rlfunc breaking`" + ` finds them
+  same       the node has the same bytes
+  newer      the node has a higher version, which a deploy keeps
+  drifted    the node has the same version with other bytes
+  conflict   another library has one of the function names
+  follow     the node is a replica and gets the library from its primary
+
+Exit code 0 if there is nothing to do, 2 if there is, 1 if a node cannot be deployed to. With --out the plan is saved;
+` + "`rlfunc deploy --plan`" + ` rejects it if the nodes or their libraries have changed since.`,
+		Example:           "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis+cluster://10.0.0.1,10.0.0.2 --out plan.json",
+		ValidArgsFunction: a.libraryNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.plan(cmd.Context(), args, file)
+		},
+	}
+	cmd.Flags().StringVar(&file, "out", "", "`FILE` for the plan")
+	return a.withTarget(a.withChannel(cmd))
+}
+
+func (a *app) plan(ctx context.Context, names []string, file string) error {
+	libs, tree, err := a.deployable(names)
+	if err != nil {
+		return err
+	}
+	target, err := a.openTarget()
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	plan, err := target.Plan(ctx, libs...)
+	if err != nil {
+		return err
+	}
+	contract, err := contractChanges(ctx, target, plan, tree)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if err := savePlan(file, plan); err != nil {
+			return fmt.Errorf("save the plan: %w", err)
+		}
+		a.note("saved the plan in %s", file)
+	}
+	if err := a.printPlan(plan, contract, target.Name); err != nil {
+		return err
+	}
+	if err := nodeProblems(plan.Nodes, func(n loader.NodePlan) *loader.Error { return n.Problem }); err != nil {
+		return err
+	}
+	if len(plan.Changes())+len(plan.Blocked()) > 0 {
+		return exitcode.Findings
+	}
+	return nil
+}
+
+// contractChanges lists what changes between the versions on the nodes that the plan upgrades and those of the tree.
+func contractChanges(ctx context.Context, target *connection.Target, plan *loader.Plan, tree *source.Tree) ([]breaking.Finding, error) {
+	upgraded := map[string]bool{} // server names
+	for _, change := range plan.Changes() {
+		if change.Action == loader.Upgrade {
+			upgraded[change.Library] = true
+		}
+	}
+	if len(upgraded) == 0 {
+		return nil, nil
+	}
+	nodes, err := target.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after := breaking.Of(tree)
+	seen := map[string]bool{}
+	var found []breaking.Finding
+	for _, node := range nodes {
+		for _, loaded := range node.Libraries {
+			if !upgraded[loaded.ServerName] || seen[loaded.Digest] {
+				continue
+			}
+			seen[loaded.Digest] = true
+			was, err := breaking.OfBundle(loaded.Code)
+			if err != nil {
+				return nil, fmt.Errorf("read %s on %s: %w", loaded.ServerName, node.Addr, err)
+			}
+			before := &breaking.Snapshot{Name: target.Name, Root: after.Root, Live: true, Libraries: []breaking.Library{was}}
+			found = append(found, breaking.Compare(before, onlyLibraries(after, before), breaking.API)...)
+		}
+	}
+	return found, nil
+}
+
+// savePlan writes the file in full or not at all.
+func savePlan(file string, plan *loader.Plan) error {
+	text, err := output.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), ".rlfunc-plan-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), file)
+}
+
+func (a *app) printPlan(plan *loader.Plan, contract []breaking.Finding, name string) error {
+	if a.json {
+		return a.printJSON(struct {
+			*loader.Plan
+			Contract []breaking.Finding `json:"contract"` // changes that break callers or stored state
+		}{plan, output.List(contract)})
+	}
+	if err := a.planTable(a.out, plan); err != nil {
+		return err
+	}
+	a.warnPlan(plan)
+	if len(contract) > 0 {
+		fmt.Fprintln(a.out, "\nContract changes:")
+	}
+	for _, f := range contract {
+		fmt.Fprintf(a.out, "  %s\n", f)
+	}
+	_, err := fmt.Fprintf(a.out, "\nPlan for %s: %s.\n", name, plan.Summary())
+	return err
+}
+
+// planTable prints a plan's steps.
+func (a *app) planTable(w io.Writer, plan *loader.Plan) error {
+	var rows [][]string
+	for _, node := range plan.Nodes {
+		for _, step := range node.Steps {
+			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), step.Library, step.String(), step.Reason})
+		}
+	}
+	return output.Table(w, []string{"node", "role", "server", "library", "action", ""}, rows, paintStates(a.color.StyleOf(w), 4))
+}
+
+func (a *app) warnPlan(plan *loader.Plan) {
+	a.warn("", plan.Warnings)
+	for _, node := range plan.Nodes {
+		a.warn(node.Addr, node.Warnings)
+	}
+}
