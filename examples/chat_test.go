@@ -12,15 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// The README's commands, in order, against the program itself; each prints what stands below it.
-func TestChat_commandsOfItsReadmePrintWhatItSays(t *testing.T) {
+// The commands of the README run in order against the program, and print the blocks below them.
+func TestChat_readmeCommandsPrintTheirBlocks(t *testing.T) {
 	page := "chat/README.md"
 	commands, want := blocks(t, page, "sh"), blocks(t, page, "text")
 	if len(commands) != len(want) {
-		t.Fatalf("%d blocks of commands and %d of what they print", len(commands), len(want))
+		t.Fatalf("%d blocks of commands and %d blocks of output", len(commands), len(want))
 	}
 	url := startChat(t)
 	var script strings.Builder
@@ -33,7 +33,7 @@ func TestChat_commandsOfItsReadmePrintWhatItSays(t *testing.T) {
 	}
 }
 
-// startChat starts the program with a Redis of its own.
+// startChat starts the program and a Redis.
 func startChat(t *testing.T) string {
 	t.Helper()
 	server := engines.OnPath(t).Start(t)

@@ -1,15 +1,15 @@
-// Package examples tests that what the documentation shows is what runs.
+// Package examples tests the code and commands in the documentation.
 package examples
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -35,78 +35,73 @@ func blocks(t *testing.T, page, language string) []string {
 }
 
 func TestReadme_codeIsThatOfExamples(t *testing.T) {
-	for language, files := range map[string][]string{
-		"go":   {"quickstart/main.go", "guard/main.go"},
-		"yaml": {"guard/limits.yaml"},
-	} {
-		got := blocks(t, "../README.md", language)
-		if len(got) != len(files) {
-			t.Fatalf("the README has %d blocks of %s, want %v", len(got), language, files)
+	if got := blocks(t, "../README.md", "yaml"); len(got) != 1 || got[0] != read(t, "guard/limits.yaml") {
+		t.Error("the README's YAML is not examples/guard/limits.yaml")
+	}
+	program := strings.ReplaceAll(read(t, "guard/main.go"), "\n\t", "\n")
+	for _, block := range blocks(t, "../README.md", "go") {
+		if !strings.Contains(program, "\n"+block) {
+			t.Errorf("examples/guard/main.go has no lines\n%s", block)
 		}
-		for i, file := range files {
-			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got[i] != string(code) {
-				t.Errorf("the README's block %d of %s is not examples/%s, which is run", i+1, language, file)
-			}
+	}
+	if got := blocks(t, "../docs/quickstart.md", "go"); len(got) != 1 || got[0] != read(t, "quickstart/main.go") {
+		t.Error("the Go of docs/quickstart.md is not examples/quickstart/main.go")
+	}
+}
+
+// Numbers and the order of requests differ between runs of the demo; the text does not.
+func TestReadme_showsLinesOfTheDemo(t *testing.T) {
+	vary := regexp.MustCompile(`[\d.]+s?\b|[●○]+`)
+	printed := map[string]bool{}
+	for line := range strings.Lines(shell(t, "..", nil, "go run ./cmd/rlfunc demo")) {
+		printed[vary.ReplaceAllString(line, "_")] = true
+	}
+	for line := range strings.Lines(blocks(t, "../README.md", "text")[0]) {
+		if !printed[vary.ReplaceAllString(line, "_")] {
+			t.Errorf("the demo does not print %q", line)
 		}
 	}
 }
 
-func TestReadme_luaIsWhatInitMakes(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "limits")
-	shell(t, "..", nil, "go run ./cmd/rlfunc init --no-tidy "+dir)
-	code, err := os.ReadFile(filepath.Join(dir, "functions/quota/take.lua"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range blocks(t, "../README.md", "lua") {
-		if !strings.HasPrefix(string(code), block) {
-			t.Errorf("the README's Lua is not how take.lua of a new project begins:\n%s", block)
-		}
+func TestReadme_isShort(t *testing.T) {
+	if words := len(strings.Fields(read(t, "../README.md"))); words > 800 {
+		t.Errorf("the README has %d words, more than 800", words)
 	}
 }
 
-// inCI are commands that CI runs as steps of their own.
-var inCI = []string{"make demo", "make test"}
+// Commands that CI runs as steps of their own, or that take a release or Docker.
+var notRun = regexp.MustCompile(`(?m)^(make test|git clone .*|go get .*|go install .*|docker run .*)\n`)
 
-func TestReadme_commandsRun(t *testing.T) {
+func TestPages_commandsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short runs no command of the pages")
+	}
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			e.Client(t)
-			host, port, _ := strings.Cut(e.Addr, ":")
-			env := []string{"REDIS_URL=" + e.URL}
-			dir := filepath.Join(t.TempDir(), "mylimits")
-			bin := filepath.Join(t.TempDir(), "rlfunc")
-			for _, block := range blocks(t, "../README.md", "sh") {
-				block = strings.ReplaceAll(block, "/tmp/mylimits", dir)
-				block = strings.ReplaceAll(block, "bin/rlfunc", bin)
-				block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)
-				block = strings.ReplaceAll(block, "redis-cli ", "redis-cli -h "+host+" -p "+port+" ")
-				if slices.Contains(inCI, strings.TrimSpace(block)) {
-					continue
+			bin := t.TempDir()
+			shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
+			env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
+			for _, page := range []string{"../README.md", "../docs/quickstart.md", "../docs/deploy-to-production.md"} {
+				for _, block := range blocks(t, page, "sh") {
+					block = notRun.ReplaceAllString(block, "")
+					block = strings.ReplaceAll(block, "redis://127.0.0.1:6379", e.URL)
+					// A plan that has something to do exits 2, and so does a doctor with findings.
+					block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan || [ $? = 2 ]\n")
+					block = strings.ReplaceAll(block, "rlfunc doctor\n", "rlfunc doctor || [ $? = 2 ]\n")
+					shell(t, "..", env, block)
 				}
-				// A plan that has something to do exits 2.
-				block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan || [ $? = 2 ]\n")
-				shell(t, "..", env, block)
 			}
 			quickstart(t, e)
 		})
 		return // one server is enough: the commands are pinned on each engine elsewhere
 	}
-	t.Fatal("no server for the README's commands: put redis-server on the path, or make images")
+	t.Fatal("no server for the pages' commands: put redis-server on the path, or make images")
 }
 
 func quickstart(t *testing.T, e engines.Engine) {
-	text, err := os.ReadFile("quickstart/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "127.0.0.1:6379", e.Addr)), 0o644); err != nil {
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(read(t, "quickstart/main.go"), "127.0.0.1:6379", e.Addr)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"welcome, 9 left\n", "welcome, 8 left\n"} {
@@ -117,7 +112,7 @@ func quickstart(t *testing.T, e engines.Engine) {
 }
 
 func TestWritingAFunction_isWhatRuns(t *testing.T) {
-	page := "../docs/writing-a-function.md"
+	page, packed := "../docs/writing-a-function.md", "../docs/packed-rows.md"
 	bin := t.TempDir()
 	shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")
 	dir := t.TempDir()
@@ -127,22 +122,21 @@ func TestWritingAFunction_isWhatRuns(t *testing.T) {
 	for file, content := range map[string]string{
 		"functions/quota/acquire.lua": blocks(t, page, "lua")[0],
 		"acquire_test.go":             blocks(t, page, "go")[0],
-		"functions/lib/tier.lua":      blocks(t, page, "lua")[1],
-		"functions/quota/spend.lua":   blocks(t, page, "lua")[2],
-		"spend_test.go":               blocks(t, page, "go")[1],
+		"functions/lib/tier.lua":      blocks(t, packed, "lua")[0],
+		"functions/quota/spend.lua":   blocks(t, packed, "lua")[1],
+		"spend_test.go":               blocks(t, packed, "go")[0],
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	commands := blocks(t, page, "sh")
-	for _, block := range commands[1:] {
+	for _, block := range append(blocks(t, page, "sh")[1:], blocks(t, packed, "sh")...) {
 		block = strings.ReplaceAll(block, "rlfunc plan\n", "rlfunc plan --redis embedded || [ $? = 2 ]\n")
 		shell(t, dir, env, strings.ReplaceAll(block, "rlfunc deploy\n", "rlfunc deploy --redis embedded\n"))
 	}
 }
 
-// shell runs a script and returns what it printed; its failure is the test's.
+// shell runs a script and returns its output. It fails the test if the script fails.
 func shell(t *testing.T, dir string, env []string, script string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)

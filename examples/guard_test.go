@@ -16,13 +16,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // ada's key is the only one in keys.txt.
 const ada = "f3b1c7d2a94e5068"
 
-// A guarded is the program of guard/, built for other addresses.
+// A guarded is the program of guard/, built with other addresses.
 type guarded struct{ bin, addr string }
 
 func buildGuarded(t *testing.T, redis string) guarded {
@@ -48,7 +48,7 @@ func buildGuarded(t *testing.T, redis string) guarded {
 	return p
 }
 
-// start starts the program until the test ends. Each start has forgotten the refusals of the one before.
+// start runs the program until the test ends. Each start has an empty deny cache.
 func (p guarded) start(t *testing.T) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.bin)
@@ -122,10 +122,11 @@ func (p guarded) fifty(t *testing.T, name string, value func(i int) string) map[
 	return got
 }
 
-// Whatever a client writes into a header, it has the 10 a minute of its address, unless it has a key.
-func TestGuard_theExampleHolds(t *testing.T) {
+// A client without a known key has the 10 a minute of its address, whatever its headers.
+func TestGuard_exampleLimitsClients(t *testing.T) {
 	same := func(text string) func(int) string { return func(int) string { return text } }
-	for _, e := range engines.All(t)[:2] { // each engine is httpguard's tests' business
+	all := engines.All(t)
+	for _, e := range all[:min(2, len(all))] { // the tests of httpguard run on each engine
 		t.Run(e.Name, func(t *testing.T) {
 			p := buildGuarded(t, e.Addr)
 			for _, attack := range []struct {
@@ -163,7 +164,7 @@ func TestGuard_theExampleHolds(t *testing.T) {
 	}
 }
 
-func TestGuard_thePageShowsTheExample(t *testing.T) {
+func TestGuard_pageMatchesExample(t *testing.T) {
 	for language, file := range map[string]string{"go": "guard/main.go", "yaml": "guard/limits.yaml"} {
 		if got := blocks(t, "../docs/guard.md", language); len(got) != 1 || got[0] != read(t, file) {
 			t.Errorf("docs/guard.md's %s is not examples/%s", language, file)
@@ -171,7 +172,7 @@ func TestGuard_thePageShowsTheExample(t *testing.T) {
 	}
 }
 
-// The examples of other routers are a module of their own.
-func TestMiddleware_examplesHold(t *testing.T) {
+// The examples of other routers are a separate module.
+func TestMiddleware_examplesPass(t *testing.T) {
 	shell(t, "middleware", nil, "go vet ./... && go test ./...")
 }

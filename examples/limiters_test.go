@@ -19,8 +19,8 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// The Go of docs/limiters.md is in this file, and runs with it.
-func TestLimiters_goIsWhatRuns(t *testing.T) {
+// The Go of docs/limiters.md is code of this file.
+func TestLimiters_pageMatchesExamples(t *testing.T) {
 	text, err := os.ReadFile("limiters_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestLimiters_goIsWhatRuns(t *testing.T) {
 			said = append(said, strings.Split(line[1], ", then ")...)
 		}
 	}
-	// What the page says that is printed is what the example prints.
+	// The page's comments are the example's output.
 	var wanted []string
 	for _, example := range strings.Split(string(text), "// Output:\n")[1:] {
 		for line := range strings.Lines(example) {
@@ -48,11 +48,11 @@ func TestLimiters_goIsWhatRuns(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(wanted, said); diff != "" {
-		t.Errorf("what the examples print, in the page's order (-examples +page):\n%s", diff)
+		t.Errorf("output of the examples, in the page's order (-examples +page):\n%s", diff)
 	}
 }
 
-// run gives an example a client of a library on an embedded server.
+// run runs an example with a client of a library on an embedded server.
 func run[C any](library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error), example func(context.Context, C) error) {
 	ctx := context.Background()
 	clock := embedded.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC))
@@ -78,7 +78,7 @@ func Example_slidingLog() {
 			Bucket: "user42", Limit: 10, Window: time.Minute, Receipt: "request-7f3a",
 		})
 		if err != nil {
-			return err // no decision: a refusal is no error
+			return err // no decision: a refusal is not an error
 		}
 		fmt.Println(answer.Allowed, answer.Remaining) // true 9
 		return nil

@@ -2,26 +2,42 @@ package examples
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
+// pages are the Markdown files of the repository.
+func pages(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "--cached", "--others", "--exclude-standard", "*.md").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for file := range strings.Lines(string(out)) {
+		path := filepath.Join("..", strings.TrimSpace(file))
+		if _, err := os.Stat(path); err == nil { // not deleted
+			all = append(all, path)
+		}
+	}
+	if len(all) < 30 {
+		t.Fatalf("%d pages: %v", len(all), all)
+	}
+	return all
+}
+
+var (
+	fenced = regexp.MustCompile("(?s)\n```.*?\n```")
+	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+)
+
 // Every link of a page to a file of the repository leads to one, and to a heading that is there.
 func TestPages_linksLeadSomewhere(t *testing.T) {
-	var pages []string
-	for _, pattern := range []string{"../*.md", "../docs/*.md", "../gen/*/*.md", "*/*.md"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatalf("pages of %s: %v %v", pattern, found, err)
-		}
-		pages = append(pages, found...)
-	}
-	code := regexp.MustCompile("(?s)\n```.*?\n```")
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, page := range pages {
-		for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, page), ""), -1) {
+	for _, page := range pages(t) {
+		for _, match := range link.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, page), ""), -1) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}
@@ -39,6 +55,34 @@ func TestPages_linksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// A page that the index lacks is never read.
+func TestPages_areInTheIndex(t *testing.T) {
+	index := read(t, "../docs/README.md")
+	for _, page := range pages(t) {
+		if name := filepath.Base(page); filepath.Dir(page) == "../docs" && name != "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("docs/README.md has no link to %s", name)
+		}
+	}
+}
+
+// A picture that no page shows is never seen.
+func TestPages_showEachPicture(t *testing.T) {
+	shown := map[string]bool{}
+	for _, page := range pages(t) {
+		for _, match := range link.FindAllStringSubmatch(read(t, page), -1) {
+			shown[filepath.Join(filepath.Dir(page), match[1])] = true
+		}
+	}
+	for _, pattern := range []string{"../docs/*.png", "../docs/*.svg", "../docs/*/*.svg"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			if !shown[file] {
+				t.Errorf("no page shows %s", file)
+			}
+		}
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -48,7 +92,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// anchors are what links to a page's headings end in, as GitHub makes them.
+// anchors returns the anchors of a page's headings, as GitHub makes them.
 func anchors(page string) map[string]bool {
 	drop := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	all := map[string]bool{}

@@ -16,10 +16,10 @@ import (
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// libraries are the clients of all four, of one server.
+// libraries holds clients of all four libraries on one server.
 type libraries struct {
 	limits     *ratelimit.Client
 	budgets    *cost.Client
@@ -27,7 +27,7 @@ type libraries struct {
 	challenges *challenge.Client
 }
 
-// subjects are what the page tells the memory of, by the first column of its table.
+// subjects are the rows of the page's table, by its first column.
 var subjects = map[string]func(context.Context, libraries, int) error{
 	"fixed_window, 10 taken": func(ctx context.Context, l libraries, _ int) error {
 		_, err := l.limits.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
@@ -86,12 +86,12 @@ var subjects = map[string]func(context.Context, libraries, int) error{
 
 func receipt(i int) string { return fmt.Sprintf("request-%08d", i) }
 
-// A page that promises less memory than is taken misleads whoever sizes a server by it. Allocators differ by version.
+// Operators size servers by the page, so no subject may take more memory than it says. Allocators differ by version.
 func TestLimiters_takeNoMoreMemoryThanThePageSays(t *testing.T) {
 	said := memoryTable(t)
 	for name := range subjects {
 		if said[name] == nil {
-			t.Errorf("docs/limiters.md does not tell the memory of %q", name)
+			t.Errorf("docs/memory.md lacks the memory of %q", name)
 		}
 	}
 	for _, e := range engines.Real(t) {
@@ -114,7 +114,7 @@ func TestLimiters_takeNoMoreMemoryThanThePageSays(t *testing.T) {
 	}
 }
 
-// measure makes ten calls on an empty database, and returns what its keys take then.
+// measure makes ten calls on an empty database, and returns the memory of its keys.
 func measure(t *testing.T, rdb *redis.Client, call func(i int) error) (bytes int64) {
 	t.Helper()
 	if err := rdb.FlushDB(t.Context()).Err(); err != nil {
@@ -159,10 +159,10 @@ func load(t *testing.T, rdb *redis.Client) (l libraries) {
 	return l
 }
 
-// memoryTable reads the page's table: bytes by what a subject has done and by server.
+// memoryTable reads the page's table: bytes by row and server.
 func memoryTable(t *testing.T) map[string]map[string]int64 {
 	t.Helper()
-	text, err := os.ReadFile("../docs/limiters.md")
+	text, err := os.ReadFile("../docs/memory.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func memoryTable(t *testing.T) map[string]map[string]int64 {
 			row := map[string]int64{}
 			for i, cell := range cells[1:] {
 				if row[columns[i+1]], err = strconv.ParseInt(strings.ReplaceAll(cell, ",", ""), 10, 64); err != nil {
-					t.Fatalf("docs/limiters.md: %s: %v", cells[0], err)
+					t.Fatalf("docs/memory.md: %s: %v", cells[0], err)
 				}
 			}
 			table[cells[0]] = row

@@ -20,7 +20,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// examplePolicies are the texts of all policies that a reader may copy, by their place.
+// examplePolicies returns the texts of all policies that a reader may copy, by their location.
 func examplePolicies(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -41,7 +41,7 @@ func examplePolicies(t *testing.T) map[string]string {
 			all[file] = read(t, file)
 		}
 	}
-	for _, place := range []string{"../README.md, block 1", "../docs/policy.md, block 3", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
+	for _, place := range []string{"../README.md, block 1", "../docs/policy.md, block 3", "../docs/policy-examples.md, block 2", "../docs/security.md, block 1", "middleware/limits.yaml", "chat/limits.yaml"} {
 		if all[place] == "" {
 			t.Errorf("%s has no policy: the test does not find it", place)
 		}
@@ -65,7 +65,7 @@ func TestPolicies_inDocumentsAreValid(t *testing.T) {
 	}
 }
 
-// Whatever a client writes where an example reads identities, each limit of a request without any of it counts it all the same.
+// Forged identities do not help: every limit that counts a request without identities also counts the forged request.
 func TestPolicies_noForgedIdentityLiftsALimit(t *testing.T) {
 	server := embedded.New(embedded.Options{})
 	t.Cleanup(func() { _ = server.Close() })
@@ -116,7 +116,7 @@ func TestPolicies_noForgedIdentityLiftsALimit(t *testing.T) {
 			for name, r := range forgeries(p) {
 				v, l := counted(r, func(string) string { return name })
 				if diff := cmp.Diff(verified, v); diff != "" {
-					t.Errorf("%s: %s: %s proves something (-want +got):\n%s", place, e.Name, name, diff)
+					t.Errorf("%s: %s: %s is verified (-want +got):\n%s", place, e.Name, name, diff)
 				}
 				for _, one := range limits {
 					if !slices.Contains(l, one) {
@@ -129,7 +129,7 @@ func TestPolicies_noForgedIdentityLiftsALimit(t *testing.T) {
 	}
 }
 
-// forgeries are requests that write made-up values wherever a policy reads an identity, all at once and in each form.
+// forgeries returns requests with made-up values in all sources of a policy's identities, in each form.
 func forgeries(p *policy.Policy) map[string]*http.Request {
 	const none = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiIsImV4cCI6OTk5OTk5OTk5OX0." // alg none, of admin, until 2286
 	forms := map[string]string{
@@ -183,7 +183,7 @@ func forgeries(p *policy.Policy) map[string]*http.Request {
 	return all
 }
 
-// withSecrets gives a policy's files a content of the test's, and its code: funcs that find nothing, and verifiers that know nothing.
+// withSecrets writes the files of a policy, and returns its code: funcs that find nothing, and verifiers that accept nothing.
 func withSecrets(t *testing.T, p *policy.Policy) policy.Code {
 	t.Helper()
 	const secret = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -221,7 +221,7 @@ type unknown struct{}
 
 func (unknown) Verify(context.Context, string) (string, error) { return "", errors.New("not known") }
 
-// refusing answers no request for keys.
+// refusing fails all requests for keys.
 type refusing struct{}
 
 func (refusing) RoundTrip(*http.Request) (*http.Response, error) {

@@ -9,12 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// TestVersioning_isWhatRuns plays docs/versioning.md on one server: sh is run, a diff is applied, and text is what the
-// commands in front of it print. What CI runs by the page is run at the end.
-func TestVersioning_isWhatRuns(t *testing.T) {
+// TestUpgrade_isWhatRuns plays docs/upgrade-and-rollback.md on one server: it runs sh, applies a diff, and compares text with
+// what the commands before it print. At the end it runs the CI steps of docs/versioning.md.
+func TestUpgrade_isWhatRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short runs no command of the page")
+	}
 	servers := engines.Real(t)
 	if len(servers) == 0 {
 		t.Fatal("no server for the page's commands: put redis-server on the path, or make images")
@@ -30,7 +33,7 @@ func TestVersioning_isWhatRuns(t *testing.T) {
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com",
 	}
 	fence := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```\n")
-	page := fence.FindAllStringSubmatch(read(t, "../docs/versioning.md"), -1)
+	page := fence.FindAllStringSubmatch(read(t, "../docs/upgrade-and-rollback.md")+read(t, "../docs/versioning.md"), -1)
 	if len(page) == 0 {
 		t.Fatal("the page has no block")
 	}

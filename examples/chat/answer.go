@@ -13,10 +13,10 @@ import (
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
 
-// chat answers a request that the guard has let through, and settles what it reserved.
+// chat answers a request that guard allowed, and settles its reservation.
 func (s *service) chat(w http.ResponseWriter, r *http.Request) {
 	d := httpguard.FromContext(r.Context())
-	// A duplicate gets the answer that was paid for. It may be here before the request that it repeats; the first one asks the model.
+	// A duplicate gets the same answer as its original, which may arrive later. The first of them asks the model.
 	ctx := r.Context()
 	q := questionOf(ctx)
 	a, err := s.answers.Get(ctx, q.receipt, otter.LoaderFunc[string, answer](func(context.Context, string) (answer, error) {
@@ -24,7 +24,7 @@ func (s *service) chat(w http.ResponseWriter, r *http.Request) {
 	}))
 	if err != nil {
 		slog.Error("ask the model", "err", err)
-		refuse(w, r, http.StatusInternalServerError, "model_failed", "The model has no answer.")
+		refuse(w, r, http.StatusInternalServerError, "model_failed", "The model failed.")
 		return
 	}
 	settle(ctx, d, a)
@@ -34,7 +34,7 @@ func (s *service) chat(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// settle replaces the estimate by what the answer cost. A duplicate has reserved nothing of its own.
+// settle replaces the estimate with the cost of the answer. A duplicate has no reservation.
 func settle(ctx context.Context, d *guard.Decision, a answer) {
 	if d.Duplicate || d.Reservation() == "" {
 		return
@@ -46,7 +46,7 @@ func settle(ctx context.Context, d *guard.Decision, a answer) {
 	}
 }
 
-// tokensLeft is what the tightest budget has left once the answer is settled.
+// tokensLeft returns the tokens left in the tightest budget after the settlement.
 func tokensLeft(d *guard.Decision, a answer) int64 {
 	left := fcall.Micros(0)
 	for i, b := range d.Budgets {

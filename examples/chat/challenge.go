@@ -13,8 +13,8 @@ import (
 // knownFor is how long a fingerprint can be exchanged for a new one.
 const knownFor = 30 * 24 * time.Hour
 
-// challenge issues a one-time challenge in a signed fingerprint. A client that brings its last one stays the same device. One that brings
-// none, or one that is not signed, is new, and an address has few newcomers: else a ban would end with a cookie.
+// challenge issues a one-time challenge in a signed fingerprint. A client that sends its last fingerprint stays the same device. Any other
+// client is a newcomer. Addresses have few newcomers, so that clients cannot escape a ban with a new fingerprint.
 func (s *service) challenge(w http.ResponseWriter, r *http.Request) {
 	if _, hash := s.fingerprint(r); hash != "" {
 		s.issue(w, r, hash)
@@ -30,7 +30,7 @@ func (s *service) issue(w http.ResponseWriter, r *http.Request, hash string) {
 	defer cancel()
 	endpoint, ok := s.guard.Policy().Endpoint("chat")
 	if !ok || endpoint.Challenge == nil {
-		refuse(w, r, http.StatusNotFound, "no_challenge", "The policy asks for no challenge.")
+		refuse(w, r, http.StatusNotFound, "no_challenge", "The policy does not require challenges.")
 		return
 	}
 	issued, err := s.challenges.Issue(ctx, challenge.IssueParams{

@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A composed is what compose.yaml says of one container.
+// A composed is a container of compose.yaml.
 type composed struct {
 	Image string
 	Build struct{ Context, Dockerfile string }
@@ -41,7 +41,7 @@ func containers(t *testing.T) map[string]composed {
 	return readYAML[struct{ Services map[string]composed }](t, "compose.yaml").Services
 }
 
-func TestCompose_whatIsMountedAndBuiltIsThere(t *testing.T) {
+func TestCompose_mountsAndBuildsExist(t *testing.T) {
 	for name, c := range containers(t) {
 		for _, volume := range c.Volumes {
 			if source, _, _ := strings.Cut(volume, ":"); !there(source) {
@@ -113,7 +113,7 @@ func TestCompose_addressesAgree(t *testing.T) {
 	}
 }
 
-// What the tools themselves say, where they are installed.
+// Runs the tools that are installed.
 func TestCompose_toolsAcceptIt(t *testing.T) {
 	ran := 0
 	for _, command := range [][]string{
@@ -137,7 +137,7 @@ func TestCompose_toolsAcceptIt(t *testing.T) {
 	}
 }
 
-func TestLimits_areAPolicyWithTheEndpointsOfTheService(t *testing.T) {
+func TestLimits_haveTheEndpointsOfTheService(t *testing.T) {
 	p, err := policy.Load("limits.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Command chat is a service whose every request is decided by package guard: one-time challenges, signed fingerprints, limits of devices and
-// addresses and a global one, a budget of tokens, and bans that grow.
+// Command chat is a service that protects all requests with package guard: one-time challenges, signed fingerprints, limits of devices and
+// addresses, a global limit, a budget of tokens, and bans with escalation.
 package main
 
 import (
@@ -26,9 +26,9 @@ import (
 
 type settings struct {
 	redis  string
-	policy string        // a file
-	key    string        // signs fingerprints
-	pace   time.Duration // of the model, for each token
+	policy string        // policy file
+	key    string        // key that signs fingerprints
+	pace   time.Duration // time of the model for each token
 }
 
 func main() {
@@ -37,10 +37,10 @@ func main() {
 	if s.redis == "" {
 		s.redis = "redis://127.0.0.1:6379"
 	}
-	addr := flag.String("addr", "127.0.0.1:8080", "listen here")
-	flag.StringVar(&s.redis, "redis", s.redis, "the limits' Redis; REDIS_URL is the default")
-	flag.StringVar(&s.policy, "policy", "examples/chat/limits.yaml", "what is allowed; followed while the service runs")
-	flag.DurationVar(&s.pace, "pace", 5*time.Millisecond, "how long the model takes for a token")
+	addr := flag.String("addr", "127.0.0.1:8080", "listen address")
+	flag.StringVar(&s.redis, "redis", s.redis, "URL of Redis; REDIS_URL sets the default")
+	flag.StringVar(&s.policy, "policy", "examples/chat/limits.yaml", "policy file; the service reloads it when it changes")
+	flag.DurationVar(&s.pace, "pace", 5*time.Millisecond, "time of the model for each token")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -50,7 +50,7 @@ func main() {
 		err = run(ctx, listener, s)
 	}
 	if err != nil {
-		slog.Error("chat ends", "err", err)
+		slog.Error("chat failed", "err", err)
 		os.Exit(1)
 	}
 }
@@ -81,7 +81,7 @@ func run(ctx context.Context, listener net.Listener, s settings) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-ctx.Done(): // requests that have begun are answered
+	case <-ctx.Done(): // finish current requests
 		slog.Info("shutting down")
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
@@ -89,18 +89,18 @@ func run(ctx context.Context, listener net.Listener, s settings) error {
 	}
 }
 
-// connect sends nothing yet. A dial that is refused is not tried over and over: guard's failure contract answers.
+// connect returns a client without a connection. It does not retry failed dials, because guard has failure modes.
 func connect(url string) (*redis.Client, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("read the redis url: %w", err)
+		return nil, fmt.Errorf("parse Redis URL: %w", err)
 	}
 	o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries, o.MaxRetries = true, 500*time.Millisecond, 1, -1
 	return redis.NewClient(o), nil
 }
 
-// prepare loads missing libraries. The service also starts without Redis: what is closed answers 503 until Redis is there, and the first
-// call that finds no library loads it by itself.
+// prepare loads missing libraries. The service also starts without Redis: closed endpoints return 503 until it is reachable, and then the
+// first call loads the library.
 func prepare(ctx context.Context, client *redis.Client) error {
 	for _, lib := range []*fcall.Library{library.Library, challenge.Library, cost.Library} {
 		if _, err := loader.Ensure(ctx, client, lib); errors.Is(err, loader.ErrUnreachable) {

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// An answer is what the model says and what that cost: the words of question and answer.
+// An answer is a text of the model and its cost: the words of question and answer.
 type answer struct {
 	text   string
 	tokens int64
 }
 
-var vocabulary = strings.Fields("a limit is a promise to everybody else; what one takes at once the others wait for, and who waits knows how long")
+var vocabulary = strings.Fields("a limit is a promise to every other client; what one takes at once the others wait for, and each of them knows how long")
 
-// think answers like a language model that is fast, cheap and wrong: the same question has the same answer, of twice as many words and
-// five more.
+// think simulates a language model. The same question has the same answer, of twice as many words plus five.
 func think(q question, pace time.Duration) answer {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(q.Message)) // never fails

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	fingerprintHeader = "X-Fingerprint" // brings what POST /v1/challenge gave
-	device            = "device"        // the policy's identity of a fingerprint
+	fingerprintHeader = "X-Fingerprint" // holds the fingerprint from POST /v1/challenge
+	device            = "device"        // identity of a fingerprint in the policy
 )
 
-// A service is all that its handlers need.
+// A service holds the dependencies of its handlers.
 type service struct {
 	redis      *redis.Client
 	guard      *guard.Guard
@@ -50,18 +50,18 @@ func newService(client *redis.Client, s settings) (*service, error) {
 	if svc.metrics, err = prometheus.New(); err != nil {
 		return nil, err
 	}
-	told, err := telemetry.New(telemetry.Options{MeterProvider: svc.metrics.MeterProvider()})
+	exported, err := telemetry.New(telemetry.Options{MeterProvider: svc.metrics.MeterProvider()})
 	if err != nil {
 		return nil, err
 	}
-	if svc.guard, err = guard.New(client, p, guard.Options{Hooks: []guard.Hooks{told.Hooks()}}); err != nil {
+	if svc.guard, err = guard.New(client, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}}); err != nil {
 		return nil, err
 	}
 	signed := policy.Code{Verifiers: map[string]identity.Verifier{device: svc.signer}}
 	if svc.guarded, err = httpguard.New(svc.guard, httpguard.Options{Code: signed, Estimate: estimate}); err != nil {
 		return nil, err
 	}
-	// guard consumes what is issued here, so both are in one namespace.
+	// guard consumes these challenges, so both use the same namespace.
 	if svc.challenges, err = challenge.New(client, fcall.Options{Namespace: svc.guard.Policy().Namespace}); err != nil {
 		return nil, err
 	}
@@ -71,10 +71,10 @@ func newService(client *redis.Client, s settings) (*service, error) {
 	return svc, err
 }
 
-// newSigner signs with the key given, or with one of this process: fingerprints then end with it.
+// newSigner returns a signer with a key, or with a random key: fingerprints then end with this process.
 func newSigner(key string) (*identity.HMAC, error) {
 	if key == "" {
-		slog.Warn("CHAT_KEY is not set: fingerprints are signed with a key that ends with this process")
+		slog.Warn("CHAT_KEY is not set; fingerprints are valid until this process ends")
 		key = rand.Text() + rand.Text()
 	}
 	signer, err := identity.NewHMAC(identity.HMACKey{ID: "chat", Secret: []byte(key)})
@@ -84,8 +84,8 @@ func newSigner(key string) (*identity.HMAC, error) {
 	return signer, nil
 }
 
-// fingerprint returns the fingerprint of a request that the service has signed, and the hash in it; "" without one. A request may bring
-// others beside it: guard does not believe them either, and refuses a request with two that are signed.
+// fingerprint returns the signed fingerprint of a request and its hash, or "". It ignores unsigned ones, as guard does. guard refuses a
+// request with two signed fingerprints.
 func (s *service) fingerprint(r *http.Request) (fingerprint, hash string) {
 	for _, value := range r.Header.Values(fingerprintHeader) {
 		if hash, err := s.signer.Verify(r.Context(), value); err == nil {
@@ -105,7 +105,7 @@ func (s *service) close() {
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/challenge", s.guarded.For("challenge", http.HandlerFunc(s.challenge)))
-	mux.Handle("POST /v1/chat", s.asking(s.guarded.For("chat", http.HandlerFunc(s.chat))))
+	mux.Handle("POST /v1/chat", s.readQuestion(s.guarded.For("chat", http.HandlerFunc(s.chat))))
 	mux.Handle("GET /v1/models", s.guarded.For("models", http.HandlerFunc(models)))
 	mux.Handle("GET /{$}", s.guarded.For("page", http.HandlerFunc(page)))
 	mux.HandleFunc("GET /healthz", s.healthz)
@@ -128,10 +128,10 @@ func (s *service) healthz(w http.ResponseWriter, r *http.Request) {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // the client may have gone
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
-// refuse answers as the guard does.
+// refuse writes a problem as guard does.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	(&httpguard.Problem{Status: status, Error: code, Message: message}).ServeHTTP(w, r)
 }

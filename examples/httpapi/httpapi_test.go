@@ -223,7 +223,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// The whole program: it starts without Redis, says so to each client, and ends when it is told to.
+// The whole program: it starts without Redis, responds with 503, and ends on a signal.
 func TestRun_startsWithoutRedisAndEnds(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -275,7 +275,7 @@ func TestRun_redisComesLaterAndTheLibraryIsLoaded(t *testing.T) {
 
 func TestRun_badURL(t *testing.T) {
 	err := run(t.Context(), nil, settings{redis: "http://x"})
-	if err == nil || !strings.Contains(err.Error(), "read the redis url") {
+	if err == nil || !strings.Contains(err.Error(), "parse Redis URL") {
 		t.Errorf("error %v", err)
 	}
 }

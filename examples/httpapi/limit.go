@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// limited lets a request through to next while its client is within the limit.
+// limited passes requests to next while their client is within its limit.
 func limited(next http.Handler, limits *ratelimit.Client, s settings) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
@@ -26,15 +26,15 @@ func limited(next http.Handler, limits *ratelimit.Client, s settings) http.Handl
 		})
 		switch {
 		case errors.Is(err, fcall.ErrArgument):
-			problem(w, http.StatusBadRequest, "bad_request", "Idempotency-Key must have 256 bytes at most")
+			problem(w, http.StatusBadRequest, "bad_request", "Idempotency-Key must have at most 256 bytes")
 		case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
 			slog.Error("limit", "err", err)
-			problem(w, http.StatusInternalServerError, "limiter_unreadable", "the limiter's answer can not be read")
-		case err != nil: // nothing ran, or nobody knows: this service refuses when it can not count
+			problem(w, http.StatusInternalServerError, "limiter_unreadable", "the limiter's reply is invalid")
+		case err != nil: // this service refuses requests that it may not have counted
 			slog.Error("limit", "err", err)
-			problem(w, http.StatusServiceUnavailable, "limiter_unavailable", "the limiter can not be reached")
+			problem(w, http.StatusServiceUnavailable, "limiter_unavailable", "the limiter is unreachable")
 		case !decision.Allowed:
-			seconds := (decision.RetryAfter + time.Second - 1) / time.Second // rounded up: sooner would be refused again
+			seconds := (decision.RetryAfter + time.Second - 1) / time.Second // rounded up: an earlier request would be refused
 			w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 			problem(w, http.StatusTooManyRequests, "rate_limited", "too many requests")
 		default:
@@ -43,8 +43,8 @@ func limited(next http.Handler, limits *ratelimit.Client, s settings) http.Handl
 	})
 }
 
-// subject is whom a request counts against: the API key, or the address. Who may choose a subject freely has no limit, so a real
-// service checks the key first, and believes X-Forwarded-For only from its own proxies.
+// subject returns the API key of a request, or the address. A client that chooses its subject has no limit: a real service verifies the
+// key, and trusts X-Forwarded-For only from its own proxies.
 func subject(r *http.Request) fcall.Subject {
 	if key := r.Header.Get("X-API-Key"); key != "" {
 		return fcall.Subject("key=" + key)
@@ -58,7 +58,7 @@ func subject(r *http.Request) fcall.Subject {
 		return fcall.Subject("addr=" + host)
 	}
 	addr = addr.Unmap().WithZone("")
-	if addr.Is6() { // one customer has a whole /64
+	if addr.Is6() { // one client has a whole /64
 		prefix, _ := addr.Prefix(64)
 		return fcall.Subject("ip=" + prefix.String())
 	}

@@ -27,9 +27,9 @@ func main() {
 		url = "redis://127.0.0.1:6379"
 	}
 	var s settings
-	addr := flag.String("addr", "127.0.0.1:8080", "listen here")
-	flag.StringVar(&s.redis, "redis", url, "the limits' Redis")
-	flag.Int64Var(&s.limit, "limit", 10, "requests a client may make in a window")
+	addr := flag.String("addr", "127.0.0.1:8080", "listen address")
+	flag.StringVar(&s.redis, "redis", url, "URL of Redis")
+	flag.Int64Var(&s.limit, "limit", 10, "requests per client and window")
 	flag.DurationVar(&s.window, "window", time.Minute, "length of the window")
 	flag.Parse()
 
@@ -40,7 +40,7 @@ func main() {
 		err = run(ctx, listener, s)
 	}
 	if err != nil {
-		slog.Error("httpapi ends", "err", err)
+		slog.Error("httpapi failed", "err", err)
 		os.Exit(1)
 	}
 }
@@ -51,12 +51,12 @@ type settings struct {
 	window time.Duration
 }
 
-// connect sends nothing yet. A limiter that hangs is worse than one that is away: a context's deadline ends a call, and a dial that
-// is refused is not tried over and over.
+// connect returns a client without a connection. Contexts end its calls and it does not retry failed dials, because a slow limiter is
+// worse than none.
 func connect(url string) (*redis.Client, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("read the redis url: %w", err)
+		return nil, fmt.Errorf("parse Redis URL: %w", err)
 	}
 	o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries, o.MaxRetries = true, 500*time.Millisecond, 1, -1
 	return redis.NewClient(o), nil
@@ -70,8 +70,8 @@ func run(ctx context.Context, listener net.Listener, s settings) error {
 	}
 	defer client.Close()
 
-	// Loads the library where it is absent; what a deploy put there stays. An unreachable Redis is no reason not to start:
-	// requests get 503 until it is there, and the first call that finds no library loads it by itself.
+	// Load the library if it is missing. Ensure never replaces a library; only a deploy does. The service also starts without Redis:
+	// requests get 503 until it is reachable, and then the first call loads the library.
 	if _, err := loader.Ensure(ctx, client, ratelimit.Library); errors.Is(err, loader.ErrUnreachable) {
 		slog.Warn("starting without Redis", "err", err)
 	} else if err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, listener net.Listener, s settings) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-ctx.Done(): // requests that have begun are answered
+	case <-ctx.Done(): // finish current requests
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		return server.Shutdown(grace)

@@ -22,7 +22,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// Each endpoint has a limit of its own name, which the RateLimit header lists if it counts a request.
+// Each endpoint has a limit with its name, which the RateLimit header lists if it counts a request.
 const paths = `
 version: 1
 timeout: 20s
@@ -33,14 +33,14 @@ endpoints:
   - {name: rest, match: ["/"], limits: [{name: rest, limit: 1000000, window: 1h}]}
 `
 
-// ran is what each router's handlers answer with.
+// ran is the response of each router's handlers.
 const ran = "X-Ran"
 
 func answer(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(ran, name) }
 }
 
-// routers are those that people use, in their options for paths.
+// routers are common routers with their options for paths.
 func routers(t *testing.T) map[string]http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	all := map[string]http.Handler{}
@@ -106,7 +106,7 @@ func routers(t *testing.T) map[string]http.Handler {
 		all[name] = e
 	}
 
-	// As a gateway: what stands behind is another process.
+	// As a gateway in front of another process.
 	behind := httptest.NewServer(mux)
 	t.Cleanup(behind.Close)
 	target, err := url.Parse(behind.URL)
@@ -117,7 +117,7 @@ func routers(t *testing.T) map[string]http.Handler {
 	return all
 }
 
-// spellings are ways to write paths of the endpoints.
+// spellings are forms of the endpoints' paths.
 func spellings() []string {
 	chat := []string{
 		"/v1/chat", "//v1/chat", "/v1//chat", "///v1///chat", "/v1/./chat", "/./v1/chat", "/v1/chat/.", "/x/../v1/chat", "/v1/x/../chat", "/../v1/chat",
@@ -135,8 +135,8 @@ func spellings() []string {
 	return append(append(chat, search...), files...)
 }
 
-// Whatever a router takes a request for, the endpoint of that name has counted it.
-func TestRouters_noSpellingIsAWayAround(t *testing.T) {
+// The endpoint that a router selects has always counted the request.
+func TestRouters_noSpellingEvadesLimits(t *testing.T) {
 	p, err := policy.Parse("paths.yaml", []byte(paths))
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,10 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 )
 
-// charges are how much of each limit each subject has taken, as Redis has it.
+// charges holds the charges in Redis by limit and subject.
 type charges map[string]int64
 
-// A ledger reads charges. Redis holds tags, so it notes which subjects guard has asked about.
+// A ledger reads charges. Redis has only tags, so the ledger records the subjects that guard used.
 type ledger struct {
 	rdb         *redis.Client
 	tags        sync.Map // of subjects
@@ -74,10 +74,10 @@ func (l *ledger) sum(t *testing.T) string {
 	return strings.Join(all, ", ")
 }
 
-// close begins the next sum.
+// close starts the next sum.
 func (l *ledger) close() { l.closed = l.now }
 
-// checkKeys holds what a table of attacks has left in Redis to its bounds. A tag has 64 bytes at most, the rest of a key is the policy's.
+// checkKeys checks the bounds of keys after a table of attacks. A tag has at most 64 bytes; the policy determines the rest of a key.
 func checkKeys(t *testing.T, rdb *redis.Client, most int) {
 	t.Helper()
 	keys := rdb.Keys(t.Context(), "*").Val()
@@ -99,7 +99,7 @@ func checkKeys(t *testing.T, rdb *redis.Client, most int) {
 	}
 }
 
-// content is all that a key holds.
+// content returns the content of a key.
 func content(t *testing.T, rdb *redis.Client, key string) (all []string) {
 	t.Helper()
 	var err error

@@ -51,7 +51,7 @@ overrides:
   deny: ["ip=198.51.100.0/24", "key=banned", "device=stolen", "session=banned", "user=mallory"]
 `
 
-// An attack is what a client sends, and what it must cost.
+// An attack is a list of requests and their expected cost.
 type attack struct {
 	name string
 	// send are requests, apart by a line ---: the request line without its version, and header lines. A name in braces is a proof,
@@ -69,11 +69,11 @@ const (
 	direct = "200: chat ip=203.0.113.7" // what a request costs that proves nothing
 )
 
-// attacks are what clients send beside paths, which TestRouters_noSpellingIsAWayAround has.
+// attacks are what clients send beside paths, which TestRouters_noSpellingEvadesLimits has.
 var attacks = []attack{
 	{name: "an honest request", send: "POST /v1/chat", want: direct},
 
-	// API keys: only a known one is a client of its own.
+	// API keys: only a known key identifies a client.
 	{name: "a known key", send: "POST /v1/chat\nX-API-Key: partner-key", want: "200: chat key=partner"},
 	{name: "a fresh key each", send: "POST /v1/chat\nX-API-Key: key-{i}", times: 20, want: direct + " x20"},
 	{name: "the name of a key", send: "POST /v1/chat\nX-API-Key: partner", want: direct},
@@ -106,7 +106,7 @@ var attacks = []attack{
 	{name: "a denied key beside one that is made up", send: "POST /v1/chat\nX-API-Key: made-up\nX-API-Key: banned-key", want: "403: "},
 	{name: "a denied key beside a user", send: "POST /v1/chat\nX-API-Key: banned-key\nAuthorization: Bearer {ada}", want: "403: "},
 
-	// Tokens: only a signed one that holds now names a user.
+	// Tokens: only a valid signed token identifies a user.
 	{name: "a token", send: "POST /v1/chat\nAuthorization: Bearer {ada}", want: "200: chat user=ada"},
 	{name: "a token and a known key", send: "POST /v1/chat\nAuthorization: Bearer {ada}\nX-API-Key: partner-key", want: "200: chat user=ada"},
 	{name: "alg none", send: "POST /v1/chat\nAuthorization: Bearer {none}", want: direct},
@@ -136,7 +136,7 @@ var attacks = []attack{
 	{name: "a token in Proxy-Authorization", send: "POST /v1/chat\nProxy-Authorization: Bearer {ada}", want: direct},
 	{name: "a token in the query", send: "POST /v1/chat?access_token={ada}", want: direct},
 
-	// Fingerprints: only a signed one is a device.
+	// Fingerprints: only a signed one identifies a device.
 	{name: "a signed fingerprint", send: "POST /v1/chat\nX-Fingerprint: {phone}", want: "200: chat device=phone"},
 	{name: "a made-up fingerprint each", send: "POST /v1/chat\nX-Fingerprint: fp:click{i}:device{i}", times: 20, want: direct + " x20"},
 	{name: "a fingerprint with another hash", send: "POST /v1/chat\nX-Fingerprint: {other phone}", want: direct},
@@ -144,7 +144,7 @@ var attacks = []attack{
 	{name: "a made-up fingerprint before the signed one", send: "POST /v1/chat\nX-Fingerprint: fp:a{i}:b\nX-Fingerprint: {phone}", times: 5, want: "200: chat device=phone x5"},
 	{name: "a denied hash without a signature", send: "POST /v1/chat\nX-Fingerprint: fp:click:stolen", want: "403: "},
 
-	// Addresses: only a trusted proxy says whom it speaks for.
+	// Addresses: only trusted proxies can forward an address.
 	{name: "X-Forwarded-For from a client", send: "POST /v1/chat\nX-Forwarded-For: 192.0.2.{i}", times: 20, want: direct + " x20"},
 	{name: "Forwarded from a client", send: "POST /v1/chat\nForwarded: for=192.0.2.1", want: direct},
 	{name: "X-Real-IP from a client", send: "POST /v1/chat\nX-Real-IP: 192.0.2.1", want: direct},
@@ -176,7 +176,7 @@ var attacks = []attack{
 	{name: "a denied address by NAT64", from: "[64:ff9b::198.51.100.7]:1", send: "POST /v1/chat", want: "403: "},
 	{name: "a denied address with a token", from: "198.51.100.7:1", send: "POST /v1/chat\nAuthorization: Bearer {ada}\nX-Forwarded-For: 203.0.113.7", want: "403: "},
 
-	// A claimed value adds a limit and lifts none.
+	// A claimed value can add a limit, and never lifts one.
 	{name: "a cookie", send: "GET /t/a/search\nCookie: session=s1", want: "200: search ip=203.0.113.7, search/sessions session=s1, search/tenants tenant=a"},
 	{name: "a cookie twice", send: "GET /t/a/search\nCookie: session=s1; session=s2", want: "200: search ip=203.0.113.7, search/sessions session=s1, search/tenants tenant=a"},
 	{name: "a fresh cookie each", send: "GET /t/a/search\nCookie: session={i}", times: 2, want: "200: search ip=203.0.113.7 x2, search/sessions session=0, search/sessions session=1, search/tenants tenant=a x2"},
@@ -196,7 +196,7 @@ var attacks = []attack{
 	{name: "braces and colons, as keys have them", send: "GET /t/a/search?tab=%7d:sliding_log:chat/hour%7b", want: "200: search ip=203.0.113.7, search/tabs tab=}:sliding_log:chat/hour{, search/tenants tenant=a"},
 	{name: "a segment of 1000 bytes", send: "GET /t/{1000}/search", want: "200: search ip=203.0.113.7, search/tenants tenant=~hash"},
 
-	// Repeats: an ID is of one client, endpoint and method.
+	// Repeats: an ID belongs to one client, endpoint and method.
 	{name: "an ID three times", send: "POST /v1/chat\nIdempotency-Key: one", times: 3, want: direct + " x2"},
 	{name: "an ID by two clients", send: "POST /v1/chat\nIdempotency-Key: two\n---\nPOST /v1/chat\nIdempotency-Key: two\nX-API-Key: partner-key", want: "200 200: chat ip=203.0.113.7, chat key=partner"},
 	{name: "an ID at two endpoints", send: "POST /v1/chat\nIdempotency-Key: three\n---\nPOST /t/a/search\nIdempotency-Key: three", want: "200 200: chat ip=203.0.113.7, search ip=203.0.113.7, search/tenants tenant=a"},
@@ -266,8 +266,8 @@ func lines(format string, n int) string {
 	return b.String()
 }
 
-// Whatever a client sends, behind each router it costs what the table says, and leaves keys of bounded number and length.
-func TestClients_noInputIsAWayAround(t *testing.T) {
+// Every request costs what the table says with each router, and the number and length of keys are bounded.
+func TestClients_noInputEvadesLimits(t *testing.T) {
 	secrets := writeSecrets(t)
 	proofs := secrets.proofs(t)
 	p, err := policy.Parse("identities.yaml", []byte(strings.ReplaceAll(identities, "DIR", filepath.ToSlash(secrets.dir))))
@@ -307,8 +307,8 @@ func TestClients_noInputIsAWayAround(t *testing.T) {
 	t.Logf("%d inputs in %d rows", inputs, len(attacks))
 }
 
-// A claimed identity makes a key for each value, and no more of them than the verified limits let pass.
-func TestClients_claimedValuesMakeNoMoreKeysThanRequestsPass(t *testing.T) {
+// A claimed identity creates a key for each value, but no more keys than the verified limits allow requests.
+func TestClients_claimedValuesMakeAtMostOneKeyPerAllowedRequest(t *testing.T) {
 	p, err := policy.Parse("tabs.yaml", []byte(`
 version: 1
 timeout: 20s
@@ -372,7 +372,7 @@ func (a *attack) run(t *testing.T, w *wire, proofs *strings.Replacer) string {
 	return strings.Join(statuses, " ")
 }
 
-// costs compares what an attack cost with what it must.
+// costs compares the cost of an attack with the expected one.
 func (a *attack) costs(got string) bool {
 	want := strings.Split(a.want, ": ")
 	gotStatuses, gotCharges, _ := strings.Cut(got, ": ")

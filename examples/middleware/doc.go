@@ -1,3 +1,4 @@
-// Package middleware shows a guard in front of net/http, chi, gin, echo and gRPC. It is a module of its own, so that no service that uses
-// rlfunc gets routers that it does not use.
+// Package middleware shows guard with net/http, chi, gin, echo and gRPC. It is a separate module, so that services that use rlfunc do not
+// depend on these routers.
+
 package middleware

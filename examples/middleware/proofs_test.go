@@ -19,7 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
-// secrets are what the attacked service believes: keys of tokens, known API keys, and keys that sign fingerprints.
+// secrets are the credentials that the service trusts: keys of tokens, known API keys, and keys that sign fingerprints.
 type secrets struct{ dir, public string }
 
 var (

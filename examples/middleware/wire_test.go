@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A wire is a listener whose clients choose their own address and write what they like.
+// A wire is a listener whose clients choose their address and write raw bytes.
 type wire struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -50,7 +50,7 @@ type peered struct {
 
 func (p peered) RemoteAddr() net.Addr { return p.peer }
 
-// dial connects as a peer; what is written reaches the server while the test reads.
+// dial connects as a peer. Written bytes reach the server while the test reads.
 func (w *wire) dial(t *testing.T, peer string) net.Conn {
 	t.Helper()
 	client, server := net.Pipe()

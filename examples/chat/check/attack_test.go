@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// oneAddress has 7 devices with 10 questions each, whose challenges came from elsewhere: the address has 60 a minute.
+// oneAddress sends 10 questions of each of 7 devices from one address, which has 60 a minute. Their challenges come from other addresses.
 func oneAddress(t *testing.T, s *service) {
 	var all []client
 	for i := range 7 {
@@ -27,9 +27,9 @@ func oneAddress(t *testing.T, s *service) {
 	equal(t, fmt.Sprintf("%d of 70 passed, which is 60 and at most %d", passed, more), passed >= 60 && passed <= 60+more, true)
 }
 
-// oneFingerprint sends a signed fingerprint 1,000 times at once: each time with another question, from another address, and behind another
-// fingerprint that is made up. One request is charged and asks the model, and two repeats get its answer, as the endpoint's idempotency
-// says. All others are refused: their challenge is used, and the fifth refusal is a ban.
+// oneFingerprint sends a signed fingerprint 1,000 times at once: each time with another question, from another address, and after
+// a forged fingerprint. guard charges one request, whose answer two repeats get, too. It refuses all others, because their challenge is
+// consumed, and the fifth refusal starts a ban.
 func oneFingerprint(t *testing.T, s *service) {
 	old := s.newClient(t, "192.0.2.17")
 	equal(t, "a question", old.ask(t, 1, 10).outcome(), "200")
@@ -62,7 +62,7 @@ func oneFingerprint(t *testing.T, s *service) {
 	s.reload(t, shipped, `"models";q=30`)
 }
 
-// madeUp sends fingerprints that the service has not signed, one many times and many once: the address pays for each, and its other devices go on.
+// madeUp sends unsigned fingerprints, one many times and many once. They count for the address, and its other devices are not affected.
 func madeUp(t *testing.T, s *service) {
 	for i, value := range []func(i int) string{
 		func(int) string { return "fp:a:b" },
@@ -83,7 +83,7 @@ func madeUp(t *testing.T, s *service) {
 	}
 }
 
-// hangUps sends each fingerprint twice at once and hangs up one request, sooner or later: an answer is always paid for.
+// hangUps sends each fingerprint twice at once and cancels one request at some time. Every answer is charged.
 func hangUps(t *testing.T, s *service) {
 	const devices, rounds = 6, 8
 	var all [devices]*client

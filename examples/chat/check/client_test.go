@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A client is one browser: it keeps the fingerprint that it was given last.
+// A client is one browser: it keeps its last fingerprint.
 type client struct {
 	service     *service
 	address     string // that a proxy on loopback heard
@@ -20,7 +20,7 @@ type client struct {
 	challenge   string
 }
 
-// An answer is what a client sees.
+// An answer is the response that a client sees.
 type answer struct {
 	status     int
 	code       string // of the problem body
@@ -100,7 +100,7 @@ func (c *client) renew(t *testing.T) answer {
 	return a
 }
 
-// newClient is one that has a challenge.
+// newClient returns a client with a challenge.
 func (s *service) newClient(t *testing.T, address string) *client {
 	t.Helper()
 	c := &client{service: s, address: address}
@@ -122,7 +122,7 @@ func (c *client) ask(t *testing.T, words, maxTokens int, header ...string) answe
 	return c.must(t, http.MethodPost, "/v1/chat", asks(words, maxTokens), header...)
 }
 
-// asks is a question of so many words.
+// asks returns a question of a number of words.
 func asks(words, maxTokens int) string {
 	return fmt.Sprintf(`{"message": %q, "max_tokens": %d}`, strings.TrimSpace(strings.Repeat("why ", words)), maxTokens)
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // A service is the program, with its Redis.
@@ -88,7 +88,7 @@ func (s *service) spent(t *testing.T, c *client) int64 {
 	return int64(result.Limits[0].Spent / 1e6)
 }
 
-// reload writes a policy, and waits until the service has it: RateLimit-Policy of GET /v1/models then begins with a text.
+// reload writes a policy and waits until the service uses it: RateLimit-Policy of GET /v1/models then begins with models.
 func (s *service) reload(t *testing.T, text, models string) {
 	t.Helper()
 	looker := &client{service: s, address: "192.0.2.20"}
@@ -98,7 +98,7 @@ func (s *service) reload(t *testing.T, text, models string) {
 	})
 }
 
-// end asks the service to stop, and returns its exit status.
+// end stops the service and returns its exit status.
 func (s *service) end(t *testing.T) int {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -108,7 +108,7 @@ func (s *service) end(t *testing.T) int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// A record is what the service has written.
+// A record holds the output of the service.
 type record struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

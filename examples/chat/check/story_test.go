@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestChat is one story: its chapters share a service, and each has clients of its own.
+// TestChat is one story: its chapters share a service, and each has its own clients.
 func TestChat(t *testing.T) {
 	s := start(t)
 	defer func() {
@@ -80,11 +80,11 @@ func fiftyChallenges(t *testing.T, s *service) {
 		all[i] = *bea
 	}
 	bea.renew(t) // for later
-	// The minute lets 10 pass. What it refuses is an attempt: the fifth starts a ban of 5 s, and the rest meets that.
+	// The minute allows 10. Each refusal is an attempt: the fifth starts a ban of 5 s, which refuses the rest.
 	got := count(50, func(i int) answer {
 		a := all[i].ask(t, 1, 10)
 		if a.code == "blocked" && (a.retryAfter < 1 || a.retryAfter > 5) {
-			t.Errorf("the first ban is told with Retry-After: %d", a.retryAfter)
+			t.Errorf("the first ban has Retry-After: %d", a.retryAfter)
 		}
 		return a
 	})
@@ -105,7 +105,7 @@ func doubleClick(t *testing.T, s *service) {
 func forged(t *testing.T, s *service) {
 	eve := s.newClient(t, "192.0.2.15")
 	before := eve.challenge
-	eve.fingerprint = strings.Replace(eve.fingerprint, eve.hash(), "somebody-else", 1)
+	eve.fingerprint = strings.Replace(eve.fingerprint, eve.hash(), "another-device", 1)
 	equal(t, "a fingerprint that the service has not signed", eve.ask(t, 1, 10).outcome(), "403 challenge_required")
 	equal(t, "... with the device's challenge", eve.ask(t, 1, 10, "X-Challenge", before).outcome(), "403 challenge_required")
 }
@@ -133,8 +133,8 @@ func secondBan(t *testing.T, s *service) {
 	equal(t, "the second ban", a.retryAfter, 120)
 	a = bea.ask(t, 1, 10)
 	equal(t, "one more", a.outcome(), "429 blocked")
-	equal(t, "... which is told", a.retryAfter > 100 && a.retryAfter <= 120, true)
-	equal(t, "another at the same address", s.newClient(t, bea.address).ask(t, 1, 10).outcome(), "200")
+	equal(t, "... with the rest of the ban", a.retryAfter > 100 && a.retryAfter <= 120, true)
+	equal(t, "another client at the same address", s.newClient(t, bea.address).ask(t, 1, 10).outcome(), "200")
 }
 
 func global(t *testing.T, s *service) {
@@ -149,13 +149,13 @@ func global(t *testing.T, s *service) {
 	}
 	equal(t, "four clients", count(4, func(i int) answer { return four[i].ask(t, 1, 10) }), map[string]int{"200": 3, "429 rate_limited": 1})
 	a := four[0].ask(t, 1, 10)
-	equal(t, "a global limit is no client's", [2]any{a.outcome(), len(a.violated)}, [2]any{"429 rate_limited", 0})
+	equal(t, "a global limit is not in the response", [2]any{a.outcome(), len(a.violated)}, [2]any{"429 rate_limited", 0})
 
 	if err := os.WriteFile(s.policy, []byte("version: 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a policy that is not valid is told", func() bool { return strings.Contains(s.log.String(), "policy not replaced") })
-	equal(t, "... and the old one holds", four[1].ask(t, 1, 10).outcome(), "429 rate_limited")
+	await(t, "an invalid policy is logged", func() bool { return strings.Contains(s.log.String(), "policy not replaced") })
+	equal(t, "... and the old one stays in use", four[1].ask(t, 1, 10).outcome(), "429 rate_limited")
 	s.reload(t, shipped, `"models";q=30`)
 	equal(t, "all four again", count(4, func(i int) answer { return four[i].ask(t, 1, 10) })["200"], 4)
 }

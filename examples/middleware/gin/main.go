@@ -17,7 +17,7 @@ func main() {
 	log.Fatal(http.ListenAndServe("127.0.0.1:8080", handler("limits.yaml", "127.0.0.1:6379")))
 }
 
-// handler puts the guard around the engine: what passes it goes to gin with its context, and a refusal never gets there.
+// handler wraps the engine with guard. Allowed requests reach gin with their context; refused requests do not.
 func handler(file, redisAddr string) http.Handler {
 	limits, err := policy.Load(file)
 	must(err)

@@ -19,7 +19,7 @@ func main() {
 	log.Fatal(server("limits.yaml", "127.0.0.1:6379").Serve(l))
 }
 
-// server is where a service registers its methods.
+// server returns the server on which a service registers its methods.
 func server(file, redisAddr string) *grpc.Server {
 	limits, err := policy.Load(file)
 	must(err)

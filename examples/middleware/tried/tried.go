@@ -1,4 +1,4 @@
-// Package tried sends what each example has to answer alike.
+// Package tried sends the same requests to each example.
 package tried
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 )
 
-// Limits writes the examples' policy with a deadline that a busy machine keeps, and starts a Redis in the process.
+// Limits writes the examples' policy with a longer timeout, and starts a Redis in the process.
 func Limits(t *testing.T) (file, redisAddr string) {
 	t.Helper()
 	text, err := os.ReadFile("../limits.yaml")
@@ -31,7 +31,7 @@ func Limits(t *testing.T) (file, redisAddr string) {
 	return file, addr.String()
 }
 
-// Handler asks twelve times, of which ten pass. Then neither another path that a router may read alike nor a header opens the way.
+// Handler sends twelve requests, of which ten pass. After that, neither another form of the path nor a header evades the limit.
 func Handler(t *testing.T, make func(file, redisAddr string) http.Handler) {
 	t.Helper()
 	h := make(Limits(t))
