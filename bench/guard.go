@@ -120,7 +120,7 @@ func (a *answer) WriteHeader(code int)        { a.code = code }
 
 func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
-// So many in such a time refuse no request, and like most limits in use gain one in whole milliseconds.
+// These limits refuse no request and, like most limits in use, gain one request in whole milliseconds.
 const (
 	perWindow = 1_000_000
 	window    = 1000 * time.Second

@@ -30,7 +30,7 @@ func dial(network, addr string) (*pipe, error) {
 // depth is how many commands are under way at a time.
 const depth = 64
 
-// send runs the commands and checks that every answer of the function begins with expect, and is no error where that is empty.
+// send runs the commands and checks that every answer of the function begins with expect, and is not an error where expect is empty.
 func (p *pipe) send(commands [][]byte, expect string, function any) error {
 	answer := answers[function]
 	if answer == nil || expect == "" {

@@ -71,12 +71,12 @@ func guardWorkloads() []workload {
 		guard.Limit{Name: "day", Kind: guard.LimitKindFixedWindow, Limit: 1000, Window: 24 * time.Hour},
 		guard.Limit{Name: "burst", Kind: guard.LimitKindGCRA, Limit: 100, Window: time.Hour},
 	)}
-	back := of(guard.New, (*guard.Client).GiveBack, func(s fcall.Subject) guard.GiveBackParams {
-		taken := []guard.GiveBackTaken{{Left: 24 * time.Hour}, {Left: 36 * time.Second}}
-		return guard.GiveBackParams{Bucket: s, Receipt: receipt, Limits: counters.Limits, Taken: taken}
+	back := of(guard.New, (*guard.Client).Refund, func(s fcall.Subject) guard.RefundParams {
+		taken := []guard.RefundTaken{{Left: 24 * time.Hour}, {Left: 36 * time.Second}}
+		return guard.RefundParams{Bucket: s, Receipt: receipt, Limits: counters.Limits, Taken: taken}
 	})
-	look := of(guard.New, (*guard.Client).Look, func(s fcall.Subject) guard.LookParams {
-		return guard.LookParams{Bucket: s, Limits: []guard.LookLimits{{Name: "minute"}, {Name: "hour"}}}
+	look := of(guard.New, (*guard.Client).Peek, func(s fcall.Subject) guard.PeekParams {
+		return guard.PeekParams{Bucket: s, Limits: []guard.PeekLimits{{Name: "minute"}, {Name: "hour"}}}
 	})
 	const (
 		refusedLogs = "{Allowed:false Duplicate:false Reason:limit "
@@ -92,7 +92,7 @@ func guardWorkloads() []workload {
 		{name: "guard.admit logs + budget + challenge, new receipt", prepare: held(issued), call: admit(received), expect: admitted},
 		{name: "guard.admit logs + budget + challenge, duplicate receipt", prepare: held(issued, admit(received)), call: admit(received), expect: duplicate},
 		{name: "guard.admit refused: blocked", prepare: after(blocked), call: admit(all), expect: heldBack},
-		{name: "guard.give_back window + bucket + receipt", prepare: after(admit(counters)), call: back, expect: "{GivenBack:true"},
-		{name: "guard.look at 200 admissions", prepare: held(), call: look, expect: "{Now:"},
+		{name: "guard.refund window + bucket + receipt", prepare: after(admit(counters)), call: back, expect: "{Refunded:true"},
+		{name: "guard.peek at 200 admissions", prepare: held(), call: look, expect: "{Now:"},
 	}
 }

@@ -41,7 +41,7 @@ func slidingLog(p ratelimit.SlidingLogParams) command {
 }
 
 // logged prepares a log of n admissions in the last tenth of the window, so that none leaves it while a row is measured,
-// and before them of so many that have left it.
+// and, before them, of as many that have left it.
 func logged(limit, n, expired int, window time.Duration) func(fcall.Subject, time.Time) [][]any {
 	return func(s fcall.Subject, now time.Time) [][]any {
 		return logIn(fcall.Key(ratelimit.Library.Name, s, "log"), limit, n, expired, window, now)

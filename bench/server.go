@@ -116,7 +116,7 @@ func launch(engine, dir string, o *redis.Options) (stop func(), err error) {
 	return func() { _ = exec.Command("docker", "kill", strings.TrimSpace(string(id))).Run() }, nil
 }
 
-// An empty function tells what a call costs before it does anything, and one that only answers what a reply costs.
+// An empty function shows the cost of a call that does nothing. One that only replies shows the cost of the reply.
 const emptyLibrary = `#!lua name=rlfunc_bench
 redis.register_function('rlfunc_bench_empty', function() return 1 end)
 redis.register_function('rlfunc_bench_reply', function() return 1200001200199 end)

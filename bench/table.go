@@ -40,7 +40,7 @@ type Goal struct {
 	Least bool    `json:"least,omitempty"` // Bound is the least, not the most
 }
 
-// Met tells whether the bound holds.
+// Met reports whether the bound holds.
 func (g Goal) Met() bool {
 	if g.Least {
 		return g.Got >= g.Bound

@@ -131,7 +131,7 @@ func empty(s fcall.Subject) []any {
 	return []any{"FCALL", "rlfunc_bench_empty", 1, fcall.Key("bench", s, "empty")}
 }
 
-// bareWorkloads tell what of a call's cost is Redis's: the goals are multiples of a call with one key.
+// bareWorkloads measure Redis's part of a call's cost: the goals are multiples of a call with one key.
 func bareWorkloads() []workload {
 	noKey := func(fcall.Subject) []any { return []any{"FCALL", "rlfunc_bench_empty", 0} }
 	full := func(s fcall.Subject) []any { return append(empty(s), 100, 60_000_000, "", "") }

@@ -39,7 +39,7 @@ func TestWorkloads_rivalsAreRows(t *testing.T) {
 	}
 	for _, w := range workloads() {
 		if w.rival != "" && !rows[w.rival] {
-			t.Errorf("%s is compared with %q, which is no row", w.name, w.rival)
+			t.Errorf("%s is compared with %q, which is not a row", w.name, w.rival)
 		}
 		if w.expect == "" {
 			t.Errorf("%s takes any reply", w.name)
