@@ -11,8 +11,8 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// The page says how many are admitted at most in a span of the window's length, wherever it begins. Callers that come at
-// all hours, and often at the edges, never get more, and they do get as many as reached.
+// docs/choosing-a-limiter.md bounds the admissions in any span of a window's length. Calls at random moments, often at the
+// edges, never get more than bound, and get reached at least once.
 func TestBounds_areReachedAndNotExceeded(t *testing.T) {
 	const most, span = 4, 40 * time.Millisecond
 	for _, b := range []struct {
@@ -81,13 +81,13 @@ func TestBounds_areReachedAndNotExceeded(t *testing.T) {
 				clock.Advance(3 * span)
 			}
 			if seen < b.reached {
-				t.Errorf("at most %d were seen in %s, want %d", seen, span, b.reached)
+				t.Errorf("at most %d were admitted in %s, want %d", seen, span, b.reached)
 			}
 		})
 	}
 }
 
-// pause is none, a moment, part of a window, or almost a whole one.
+// pause returns none, a moment, part of a window, or almost a whole one.
 func pause(draw *rand.Rand, span time.Duration) time.Duration {
 	switch draw.IntN(8) {
 	case 0:

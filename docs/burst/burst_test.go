@@ -17,8 +17,8 @@ import (
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
-	"github.com/rlfunc/rlfunc/lua_test/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -56,7 +56,7 @@ func TestCheck_findsAStalePicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := draw(t.Context(), dir, true); err != nil {
-		t.Errorf("what was drawn just now: %v", err)
+		t.Errorf("the pictures just drawn: %v", err)
 	}
 	stale := filepath.Join(dir, "gcra.svg")
 	if err := os.WriteFile(stale, []byte("<svg/>"), 0o600); err != nil {
@@ -67,7 +67,7 @@ func TestCheck_findsAStalePicture(t *testing.T) {
 	}
 }
 
-// What is drawn is what real servers do.
+// The pictures show what real servers do.
 func TestRuns_areTheSameOnEveryEngine(t *testing.T) {
 	runs, err := record(t.Context())
 	if err != nil {
@@ -82,7 +82,7 @@ func TestRuns_areTheSameOnEveryEngine(t *testing.T) {
 	compare(t, abuse.Library, abuse.New, blocks, want)
 
 	if diff := cmp.Diff(want["sliding_log"], want["reserve"]); diff != "" {
-		t.Errorf("for equal costs reserve admits what sliding_log does (-log +reserve):\n%s", diff)
+		t.Errorf("for equal costs reserve admits the same as sliding_log (-log +reserve):\n%s", diff)
 	}
 }
 
@@ -90,7 +90,7 @@ type answers struct{ Admitted, Refused []time.Duration }
 
 func compare[C any](t *testing.T, library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error), kinds func(C) []kind, want map[string]answers) {
 	t.Helper()
-	suite := luatest.Suite[C]{Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: everywhere}
+	suite := luatest.Suite[C]{Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: allEngines}
 	suite.Each(t, func(t *testing.T, s *luatest.Server, client C) {
 		runs, err := play(t.Context(), kinds(client), func(d time.Duration) { s.Advance(t, d) })
 		if err != nil {
@@ -104,7 +104,7 @@ func compare[C any](t *testing.T, library *fcall.Library, client func(fcall.Call
 	})
 }
 
-func everywhere(t testing.TB) []luatest.Engine {
+func allEngines(t testing.TB) []luatest.Engine {
 	var all []luatest.Engine
 	for _, e := range engines.All(t) {
 		all = append(all, luatest.Engine{Name: e.Name, Client: e.Client, Embedded: e.Embedded, Clock: e.Clock})

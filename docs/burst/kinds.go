@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// A kind is a limiter with its limits. Without a title it is played and not drawn.
+// A kind is a limiter with its limits. One without a title is played and not drawn.
 type kind struct {
 	File, Title, Limits string
 	ask                 func(ctx context.Context) (bool, error)
@@ -51,7 +51,7 @@ func limiters(c *ratelimit.Client) []kind {
 	}
 }
 
-// budgets are not drawn: for equal costs they admit what sliding_log does.
+// budgets are not drawn: for equal costs they admit the same as sliding_log.
 func budgets(c *cost.Client) []kind {
 	receipt := 0
 	return []kind{{File: "reserve", ask: func(ctx context.Context) (bool, error) {
@@ -73,7 +73,7 @@ func blocks(c *abuse.Client) []kind {
 	}}}
 }
 
-// record plays all of them on the embedded engine.
+// record plays all kinds on the embedded engine.
 func record(ctx context.Context) ([]run, error) {
 	clock := embedded.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC))
 	server := embedded.New(embedded.Options{Clock: clock})
@@ -93,10 +93,10 @@ func record(ctx context.Context) ([]run, error) {
 	if err != nil {
 		return nil, err
 	}
-	doors, err := abuse.New(server, fcall.Options{})
+	attempts, err := abuse.New(server, fcall.Options{})
 	if err != nil {
 		return nil, err
 	}
-	kinds := append(append(limiters(limits), budgets(money)...), blocks(doors)...)
+	kinds := append(append(limiters(limits), budgets(money)...), blocks(attempts)...)
 	return play(ctx, kinds, clock.Advance)
 }

@@ -1,8 +1,8 @@
-// Burst draws the pictures of docs/limiters.md: what each limiter admits of the same requests, which come thick at the edge
-// of a window. Each picture is of a run of the library that ships, on the embedded engine.
+// Burst draws the pictures of docs/choosing-a-limiter.md: what each limiter admits of the same requests, most of them at the edge
+// of a window. Each picture shows a run of the released library on the embedded engine.
 //
-//	go run ./docs/burst           draw the pictures anew
-//	go run ./docs/burst --check   fail if one is not what a run gives
+//	go run ./docs/burst           draw the pictures
+//	go run ./docs/burst --check   fail if one differs from a run
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "change nothing, and fail if a picture is not what a run gives")
+	check := flag.Bool("check", false, "change nothing, and fail if a picture differs from a run")
 	dir := flag.String("dir", "docs/burst", "the folder of the pictures")
 	flag.Parse()
 	if err := draw(context.Background(), *dir, *check); err != nil {
@@ -46,7 +46,7 @@ func draw(ctx context.Context, dir string, check bool) error {
 			continue
 		}
 		if there, err := os.ReadFile(file); err != nil || !bytes.Equal(there, picture) {
-			return fmt.Errorf("%s is not what a run gives: draw it anew with `go run ./docs/burst`", file)
+			return fmt.Errorf("%s differs from a run: draw it again with `go run ./docs/burst`", file)
 		}
 	}
 	return nil

@@ -14,10 +14,10 @@ var pictureText string
 
 var pictureTemplate = template.Must(template.New("picture").Parse(pictureText))
 
-// Where things stand in a picture, in pixels.
+// Positions in a picture, in pixels.
 const (
-	left, right   = 104, 676 // of the run
-	ceiling, zero = 88, 148  // of the curve: 20 admitted, and none
+	left, right   = 104, 676 // the run
+	ceiling, zero = 88, 148  // the curve at 20 admissions and at none
 	pixelsEach    = (zero - ceiling) / 20.0
 )
 
@@ -26,32 +26,32 @@ func picture(r run) ([]byte, error) {
 	var out bytes.Buffer
 	err := pictureTemplate.Execute(&out, map[string]any{
 		"Run": r, "Most": r.Most(), "Over": r.Most() > limit, "Limit": limit,
-		"Admitted": places(r.Admitted), "Refused": places(r.Refused), "Curve": curve(r.Admitted),
-		"Left": left, "Right": right, "Zero": zero, "LimitY": height(limit),
-		// A curve that stands at the limit is not over it.
+		"Admitted": xsOf(r.Admitted), "Refused": xsOf(r.Refused), "Curve": curve(r.Admitted),
+		"Left": left, "Right": right, "Zero": zero, "LimitY": yOf(limit),
+		// Half a request above the limit: a curve at the limit is not over it.
 		"Parting": zero - pixelsEach*(limit+0.5),
-		"Seconds": seconds(), "Edge": place(window), "Peak": peak(r), "Story": story(r),
+		"Seconds": seconds(), "Edge": xOf(window), "Peak": peak(r), "Story": story(r),
 	})
 	return out.Bytes(), err
 }
 
-// place is where a moment stands.
-func place(at time.Duration) string {
+// xOf returns the position of a moment.
+func xOf(at time.Duration) string {
 	return fmt.Sprintf("%.1f", left+float64(right-left)*at.Seconds()/length.Seconds())
 }
 
-func places(times []time.Duration) []string {
+func xsOf(times []time.Duration) []string {
 	all := make([]string, len(times))
 	for i, at := range times {
-		all[i] = place(at)
+		all[i] = xOf(at)
 	}
 	return all
 }
 
-// height is where a count stands.
-func height(count int) string { return fmt.Sprintf("%.1f", zero-pixelsEach*float64(count)) }
+// yOf returns the position of a count.
+func yOf(count int) string { return fmt.Sprintf("%.1f", zero-pixelsEach*float64(count)) }
 
-// curve is a path along the count of the last minute's admissions: it rises at one and falls a minute after it.
+// curve returns a path of the last minute's admissions: it rises at each one and falls a minute later.
 func curve(admitted []time.Duration) string {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M%d %d", left, zero)
@@ -69,23 +69,23 @@ func curve(admitted []time.Duration) string {
 			enter++
 			count++
 		}
-		fmt.Fprintf(&path, "H%sV%s", place(at), height(count))
+		fmt.Fprintf(&path, "H%sV%s", xOf(at), yOf(count))
 	}
 	fmt.Fprintf(&path, "H%d", right)
 	return path.String()
 }
 
-// A mark is a number and where it stands.
+// A mark is a number and its position.
 type mark struct {
 	X, Y string
 	Text int
 }
 
-// peak is where the most are first reached.
+// peak marks where the count first reaches its maximum.
 func peak(r run) mark {
 	for _, at := range r.Admitted {
 		if n := inWindow(r.Admitted, at); n == r.Most() {
-			return mark{place(at), height(n), n}
+			return mark{xOf(at), yOf(n), n}
 		}
 	}
 	return mark{}
@@ -94,12 +94,12 @@ func peak(r run) mark {
 func seconds() []mark {
 	var all []mark
 	for s := 0; s <= int(length.Seconds()); s += 30 {
-		all = append(all, mark{X: place(time.Duration(s) * time.Second), Text: s})
+		all = append(all, mark{X: xOf(time.Duration(s) * time.Second), Text: s})
 	}
 	return all
 }
 
-// story says the picture in words.
+// story describes the picture in words.
 func story(r run) string {
 	return fmt.Sprintf("%d requests are offered: 1 at the start, 10 in the last 9 seconds of the first minute, 12 in the first 9 of the second, "+
 		"then one every 4 seconds. %d are admitted and %d refused; in no minute are more than %d admitted.",

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// offered is when the requests come, after the first one, which begins a fixed window: ten in the last seconds of that
+// offered returns the times of the requests. The first one begins a fixed window. Ten follow in the last seconds of that
 // minute, twelve in the first seconds of the next, and then one every four seconds.
 func offered() []time.Duration {
 	at := []time.Duration{0}
@@ -21,20 +21,19 @@ func offered() []time.Duration {
 	return at
 }
 
-// length is that of a run, and window that of every limiter.
 const (
-	length = 150 * time.Second
-	window = time.Minute
+	length = 150 * time.Second // of a run
+	window = time.Minute       // of every limiter
 	limit  = 10
 )
 
-// A run is what one limiter answered.
+// A run has the answers of one limiter.
 type run struct {
 	kind
 	Admitted, Refused []time.Duration
 }
 
-// play offers the requests to every limiter; advance moves the server's clock.
+// play sends the requests to every limiter; advance moves the server's clock.
 func play(ctx context.Context, kinds []kind, advance func(time.Duration)) ([]run, error) {
 	runs := make([]run, len(kinds))
 	for i, k := range kinds {
@@ -60,7 +59,7 @@ func play(ctx context.Context, kinds []kind, advance func(time.Duration)) ([]run
 	return runs, nil
 }
 
-// inWindow is how many of the times count at a moment: what happened at t counts while t > at - window.
+// inWindow returns how many of the times count at a moment: t counts while t > at - window.
 func inWindow(times []time.Duration, at time.Duration) int {
 	count := 0
 	for _, t := range times {
@@ -71,7 +70,7 @@ func inWindow(times []time.Duration, at time.Duration) int {
 	return count
 }
 
-// Most is the most that was admitted in any minute.
+// Most returns the most admissions in any minute.
 func (r run) Most() int {
 	most := 0
 	for _, t := range r.Admitted {
