@@ -44,7 +44,7 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-func TestDashboard_takesAnyDatasource(t *testing.T) {
+func TestDashboard_usesSelectedDatasource(t *testing.T) {
 	d := readDashboard(t)
 	if len(d.Templating.List) == 0 || d.Templating.List[0].Name != "datasource" || d.Templating.List[0].Type != "datasource" {
 		t.Error("the first variable is not the datasource")
@@ -58,14 +58,14 @@ func TestDashboard_takesAnyDatasource(t *testing.T) {
 		ids[p.ID] = true
 		for _, target := range p.Targets {
 			if target.Datasource != want {
-				t.Errorf("panel %s asks %v", p.Title, target.Datasource)
+				t.Errorf("panel %s uses %v", p.Title, target.Datasource)
 			}
 		}
 		for x := range p.GridPos.W {
 			for y := range p.GridPos.H {
 				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
 				if other := places[at]; other != "" {
-					t.Fatalf("panels %s and %s lie on each other", other, p.Title)
+					t.Fatalf("panels %s and %s overlap", other, p.Title)
 				}
 				places[at] = p.Title
 			}
@@ -76,15 +76,15 @@ func TestDashboard_takesAnyDatasource(t *testing.T) {
 var (
 	labelValues = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
 	threshold   = regexp.MustCompile(` > [0-9.]+$`)
-	// The labels that a legend or an alert shows.
+	// Labels in a legend or an alert.
 	shown = regexp.MustCompile(`{{ *(?:\$labels\.)?(\w+) *}}`)
-	// What Grafana fills in.
+	// Variables that Grafana replaces.
 	filledIn = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*")
 )
 
-// Every query of the dashboard and every alert has data of a guard with traffic, in a real Prometheus: a name or a label that is
-// not the code's finds nothing.
-func TestPrometheus_hasWhatDashboardAndAlertsAskFor(t *testing.T) {
+// All queries of the dashboard and the alerts find data of a guard with traffic, in a real Prometheus. A wrong metric or label finds
+// nothing.
+func TestPrometheus_hasDataForDashboardAndAlerts(t *testing.T) {
 	program(t, "prometheus")
 	p := startPrometheus(t, serveTraffic(t))
 	p.eventually(t, "prometheus answers", func() error {
@@ -115,13 +115,13 @@ func TestPrometheus_hasWhatDashboardAndAlertsAskFor(t *testing.T) {
 	p.rulesAreHealthy(t)
 }
 
-// A sample is a series that a query finds; its value does not matter here.
+// A sample is a series in the result of a query, without its value.
 type sample struct{ Metric map[string]string }
 
-// hasData asks until a query has a result with each label that is shown; one that Prometheus does not understand never will.
+// hasData polls until the result of a query has all labels in text. It fails at once if Prometheus rejects the query.
 func (p *prometheus) hasData(t *testing.T, what, query, text string) {
 	t.Helper()
-	var refused *refusedQuery
+	var refused *rejectedQuery
 	p.eventually(t, what+": "+query, func() error {
 		var answer struct{ Result []sample }
 		if err := p.get("/api/v1/query", url.Values{"query": {query}}, &answer); errors.As(err, &refused) {

@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// A prometheus is a server of this test's own.
+// A prometheus is a server that a test starts.
 type prometheus struct {
 	url    string
 	ended  <-chan struct{}
 	output func() string
 }
 
-// startPrometheus has a Prometheus scrape a page each second, with the alert rules.
+// startPrometheus starts a Prometheus with the alert rules, which scrapes a page every second.
 func startPrometheus(t *testing.T, page string) *prometheus {
 	t.Helper()
 	command := program(t, "prometheus")
@@ -62,7 +62,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// get asks Prometheus's HTTP API for something.
+// get sends a request to Prometheus's HTTP API.
 func (p *prometheus) get(path string, query url.Values, to any) error {
 	response, err := http.Get(p.url + path + "?" + query.Encode())
 	if err != nil {
@@ -77,17 +77,17 @@ func (p *prometheus) get(path string, query url.Values, to any) error {
 		return fmt.Errorf("%s: %w", response.Status, err)
 	}
 	if answer.Status != "success" {
-		return &refusedQuery{answer.Error}
+		return &rejectedQuery{answer.Error}
 	}
 	return json.Unmarshal(answer.Data, to)
 }
 
-// A refusedQuery is one that Prometheus does not understand.
-type refusedQuery struct{ text string }
+// A rejectedQuery is the error of a query that Prometheus rejects.
+type rejectedQuery struct{ text string }
 
-func (e *refusedQuery) Error() string { return e.text }
+func (e *rejectedQuery) Error() string { return e.text }
 
-// eventually polls until what is asked for is there, the server has ended, or a minute has passed.
+// eventually polls until ask succeeds, the server exits, or a minute has passed.
 func (p *prometheus) eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -30,7 +30,7 @@ func readRules(t *testing.T) rules {
 	return r
 }
 
-// program is one of Debian's package prometheus.
+// program returns the path of a program of Debian's package prometheus.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -43,7 +43,7 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-func TestRules_fireWhenTheyShould(t *testing.T) {
+func TestRules_fireAsTested(t *testing.T) {
 	promtool := program(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "rules_test.yml"}} {
 		cmd := exec.CommandContext(t.Context(), promtool, args...)
@@ -54,7 +54,7 @@ func TestRules_fireWhenTheyShould(t *testing.T) {
 	}
 }
 
-func TestRules_sayWhatToLookAt(t *testing.T) {
+func TestRules_haveSummaryAndRunbook(t *testing.T) {
 	for _, group := range readRules(t).Groups {
 		for _, r := range group.Rules {
 			if r.Alert == "" || r.Annotations.Summary == "" || r.Annotations.Runbook == "" {

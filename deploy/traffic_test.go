@@ -19,14 +19,14 @@ import (
 	page "github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
 )
 
-// serveTraffic runs guards with requests of every sort until the test ends, and returns the page of their metrics.
+// serveTraffic runs guards with requests of every kind until the test ends, and returns the URL of their metrics.
 func serveTraffic(t *testing.T) string {
 	t.Helper()
 	metrics, err := page.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := telemetry.New(telemetry.Options{
+	exported, err := telemetry.New(telemetry.Options{
 		MeterProvider: metrics.MeterProvider(), TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -36,10 +36,10 @@ func serveTraffic(t *testing.T) string {
 	t.Cleanup(func() { _ = server.Close() })
 	rdb := server.Client()
 	t.Cleanup(func() { _ = rdb.Close() })
-	// Nothing listens there: what this guard decides, it decides by its failure contract.
+	// No server listens there, so this guard decides by its failure modes.
 	nowhere := redis.NewClient(&redis.Options{Addr: freeAddr(t), MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = nowhere.Close() })
-	o := guard.Options{Hooks: []guard.Hooks{told.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
+	o := guard.Options{Hooks: []guard.Hooks{exported.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
 	cut := newGuard(t, nowhere, livePolicy("guard"), o)
 	o.Shadow = &guard.Shadow{Policy: livePolicy("trial")}
 	live := newGuard(t, rdb, livePolicy("guard"), o)
@@ -96,7 +96,7 @@ func livePolicy(namespace string) *policy.Policy {
 	}
 }
 
-// round sends what one subject may send.
+// round sends requests of every kind for one subject.
 func round(ctx context.Context, t *testing.T, g *guard.Guard, subject string) {
 	ask := func(r guard.Request) *guard.Decision {
 		r.Subjects = []string{subject}
@@ -109,7 +109,7 @@ func round(ctx context.Context, t *testing.T, g *guard.Guard, subject string) {
 	ask(guard.Request{Endpoint: "chat", Receipt: "a"})
 	ask(guard.Request{Endpoint: "chat", Receipt: "a"})
 	ask(guard.Request{Endpoint: "chat", Receipt: "b"})
-	ask(guard.Request{Endpoint: "chat", Receipt: "c"}) // from memory
+	ask(guard.Request{Endpoint: "chat", Receipt: "c"}) // cached refusal
 	if d := ask(guard.Request{Endpoint: "pay"}); d != nil {
 		_ = d.Settle(ctx, 50_000)
 	}
@@ -127,5 +127,5 @@ func newGuard(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o guard
 	return g
 }
 
-// manySlots is a client that guard takes for one of several servers: it gives each subject a call of its own, and gives back.
+// manySlots is a client of several servers to guard: guard makes one call for each subject, and refunds.
 type manySlots struct{ redis.UniversalClient }

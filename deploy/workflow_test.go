@@ -1,4 +1,4 @@
-// Package deploy_test runs what the files of deploy/ say.
+// Package deploy_test runs the files of deploy/.
 package deploy_test
 
 import (
@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/rlfunc/rlfunc/lua_test/engines"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -23,8 +23,8 @@ type workflow struct {
 	}
 }
 
-// The workflow's own commands deploy this module's libraries to a server, and find nothing to do the second time.
-func TestWorkflow_deploysWhatItPlanned(t *testing.T) {
+// The workflow's commands deploy this module's libraries to a server, and find no changes the second time.
+func TestWorkflow_deploysItsPlan(t *testing.T) {
 	text, err := os.ReadFile("github-actions.yml")
 	if err != nil {
 		t.Fatal(err)
