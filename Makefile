@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo example example-check test test-race soak lint fmt generate check bench fuzz ci images clean
+.PHONY: help demo example example-check quick test test-race soak lint fmt generate check bench fuzz ci images release clean
 
 # The packages to test: make test PKG=./fcall/... ARGS='-run Reply -v'
 PKG ?= ./...
@@ -12,45 +12,51 @@ help: ## say what each target does
 demo: ## show the limiters at work, on the embedded engine (ARGS='--redis URL' for a real one)
 	go run ./cmd/rlfunc demo $(ARGS)
 
-example: ## start examples/chat with a Redis of its own, or that of REDIS_URL, and say where it is
+example: ## start examples/chat with its own Redis, or that of REDIS_URL, and print its address
 	@examples/chat/start $(ARGS)
 
-example-check: ## start examples/chat with a Redis of its own, drive it over HTTP, and check the counts
+example-check: ## start examples/chat with its own Redis, send it requests, and check the counts
 	@go test -c -o bin/example-check ./examples/chat/check
 	@cd examples/chat/check && RLFUNC_REQUIRE_ENGINES=$${RLFUNC_REQUIRE_ENGINES:-redis} ../../../bin/example-check -test.v -test.timeout=3m $(ARGS)
 
-test: ## run the tests on every engine that can be reached, and say which those were (PKG=, ARGS=)
+quick: ## run the tests on the embedded engine only, without containers and servers
+	@RLFUNC_ENGINES=embedded go test -short $(ARGS) $(PKG)
+
+test: ## run the tests on every engine that can be reached, and list those engines (PKG=, ARGS=)
 	@.ci/test $(ARGS) $(PKG)
 
-test-race: ## the same under the race detector
+test-race: ## run the tests under the race detector
 	@.ci/test -race $(ARGS) $(PKG)
 
-soak: ## hold every engine against the models for RLFUNC_SOAK (5m), or so many histories each (100000)
+soak: ## compare every engine with the models for RLFUNC_SOAK (5m), or for a number of histories (100000)
 	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} .ci/test -C lua_test -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS)
 
-lint: ## go vet, staticcheck, gofumpt, shellcheck
+lint: ## run go vet, staticcheck, gofumpt, shellcheck and .ci/words
 	@.ci/lint
 
 fmt: ## format the Go files with gofumpt
 	go tool -modfile=.ci/tools/go.mod gofumpt -w .
 
-generate: ## make gen/ anew from functions/
+generate: ## generate gen/ from functions/
 	go run ./cmd/rlfunc generate
 
-check: ## fail if gen/ is not what functions/ make
+check: ## fail if gen/ differs from what functions/ generates
 	go run ./cmd/rlfunc generate --check
 
-bench: ## measure what a call costs, at the server and at the caller, beside other limiters
+bench: ## measure what a call costs the server and the client, compared with other limiters
 	go run ./bench $(ARGS)
 
 fuzz: ## run each fuzz test for FUZZTIME (10s)
 	@.ci/fuzz
 
-ci: ## all that CI checks, setting up what it needs (root on Debian installs packages)
+ci: ## run all checks of CI, and install what they need (root on Debian installs packages)
 	@.ci/run
 
 images: ## put the server images of the tests on this Docker engine: pulled, or made from Debian's packages
 	@.ci/images
+
+release: ## build the binaries and notes of VERSION into bin/release
+	@.ci/release $(VERSION)
 
 clean: ## remove built files
 	git clean -qfdX -- bin '*.test' '*.prof' '*.out'
