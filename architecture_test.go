@@ -11,15 +11,15 @@ import (
 func TestImports_flowOneWay(t *testing.T) {
 	const module = "github.com/rlfunc/rlfunc/"
 	forAuthors := []string{
-		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions",
+		module + "internal/codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions",
 		"github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra", "github.com/goccy/go-yaml",
 	}
 	withoutRedis := []string{
-		module + "codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
+		module + "internal/codegen", module + "loader", module + "embedded", module + "lua_test", module + "functions", module + "fcall", module + "gen",
 		"github.com/redis/go-redis", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra",
 	}
 	peers := []string{"github.com/go-redis/redis_rate", "github.com/redis/rueidis", "github.com/throttled/throttled", "github.com/ulule/limiter"}
-	forTests := []string{module + "codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
+	forTests := []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/Shopify/toxiproxy", "github.com/spf13/cobra"}
 	for _, rule := range []struct {
 		room string
 		not  []string
@@ -27,17 +27,17 @@ func TestImports_flowOneWay(t *testing.T) {
 		// A service links these.
 		{"./fcall", append(forAuthors, module+"gen")},
 		{"./gen/...", forAuthors},
-		{"./guard/report", []string{module + "codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "github.com/charmbracelet/bubbletea"}},
+		{"./guard/report", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "github.com/charmbracelet/bubbletea"}},
 		{"./guard/policy", withoutRedis},
 		{"./guard/identity", append(withoutRedis, module+"guard/policy", "github.com/goccy/go-yaml")},
-		// Who wants no metrics and no gRPC links none; who wants metrics brings the SDK or Prometheus's exporter.
+		// A service without metrics and gRPC links neither; a service with metrics brings the SDK or Prometheus's exporter.
 		{"./guard", append(forTests, "go.opentelemetry.io/", "github.com/prometheus/", "google.golang.org/grpc")},
 		{"./guard/telemetry", append(forTests, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters", "github.com/prometheus/", "google.golang.org/grpc")},
-		{"./loader", []string{module + "codegen", module + "gen", module + "embedded", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		{"./loader", []string{module + "internal/codegen", module + "gen", module + "embedded", "github.com/yuin/gopher-lua", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// The generator is pure: source in, files out.
-		{"./codegen/breaking", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
-		{"./codegen", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
-		{"./embedded", []string{module + "codegen", module + "gen", module + "loader", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		{"./internal/codegen/breaking", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
+		{"./internal/codegen", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
+		{"./embedded", []string{module + "internal/codegen", module + "gen", module + "loader", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		{"./lua_test", []string{"github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// Only the benchmark links other limiters.
 		{"./cmd/rlfunc", peers},
