@@ -1,4 +1,4 @@
-// The linters, at the versions that CI uses, apart from the module that people import.
+// The linters and the type checker, at the versions that CI uses, apart from the module that people import.
 module github.com/rlfunc/rlfunc/ci-tools
 
 go 1.26.0
@@ -8,12 +8,13 @@ tool (
 	mvdan.cc/gofumpt
 )
 
+require golang.org/x/tools v0.51.0
+
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	mvdan.cc/gofumpt v0.12.0 // indirect
 )
