@@ -29,7 +29,7 @@ test-race: ## run the tests under the race detector
 	@.ci/test -race $(ARGS) $(PKG)
 
 soak: ## compare every engine with the models for RLFUNC_SOAK (5m), or for a number of histories (100000)
-	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} .ci/test -C lua_test -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS)
+	@RLFUNC_SOAK=$${RLFUNC_SOAK:-5m} .ci/test -C lua_test/property -count=1 -timeout=0 -run '^Test(Property|Linearizable)_' $(ARGS)
 
 lint: ## run go vet, staticcheck, gofumpt, shellcheck and .ci/words
 	@.ci/lint

@@ -14,6 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
 var signature = regexp.MustCompile(`(?m)^function clock\.\w+\(.*\)$`)
@@ -38,7 +39,7 @@ func TestClock_hasTheFunctionsOfTheOneItReplaces(t *testing.T) {
 // A key is there in the millisecond in which it expires, and gone in the next one, whether the time passes by itself or
 // is the test's.
 func TestClock_expiresKeysWhenItIsMoved(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
+	suites.Limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {
 		ttl := func() map[string]time.Duration {
 			keys, err := s.Snapshot(t.Context())
 			if err != nil {
@@ -73,7 +74,7 @@ func TestClock_expiresKeysWhenItIsMoved(t *testing.T) {
 
 // A time is stored in all its digits, also where those of the second's part begin with zeros.
 func TestClock_textsAreTheTime(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
+	suites.Limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
 		want := []string{"3600000000 10"}
 		for _, at := range []time.Duration{0, 123 * time.Millisecond, time.Second + 99_999*time.Microsecond, 2*time.Second + 7*time.Microsecond, 3 * time.Second} {
 			s.Set(t, luatest.Start.Truncate(time.Second).Add(time.Minute+at))
@@ -86,7 +87,7 @@ func TestClock_textsAreTheTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, keys[key("u1", "log")].Value); diff != "" {
+		if diff := cmp.Diff(want, keys["ratelimit:{u1}:log"].Value); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -94,11 +95,11 @@ func TestClock_textsAreTheTime(t *testing.T) {
 
 // More spans than are kept: each has its own text still.
 func TestClock_expiriesAreOfTheirWindow(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
+	suites.Limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
 		for n := range 310 {
 			window := time.Duration(n%300+1)*time.Minute + time.Microsecond
-			s.Do(t, "DEL", key("u1", "log"))
-			s.CheckTTLs(t, map[string]time.Duration{key("u1", "log"): window.Truncate(time.Millisecond) + time.Millisecond}, func() {
+			s.Do(t, "DEL", "ratelimit:{u1}:log")
+			s.CheckTTLs(t, map[string]time.Duration{"ratelimit:{u1}:log": window.Truncate(time.Millisecond) + time.Millisecond}, func() {
 				if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: 10, Window: window}); err != nil {
 					t.Fatal(err)
 				}

@@ -9,19 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
 // A project that has no engines of its own gets the embedded one, and the server that REDIS_URL names.
 func TestEngines_areEmbeddedAndRedisURL(t *testing.T) {
-	suite := limiters
+	suite := suites.Limiters
 	suite.Engines = nil
-	take := gcra(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second})
-	steps := []step{
-		{Call: take, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
-		{Call: take, Want: gcraResult{RetryAfter: time.Second, ResetAfter: time.Second}},
-		{Advance: time.Second, Call: take, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
+	take := luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{Bucket: "u1", Limit: 1, Period: time.Second})
+	steps := []luatest.Step[*ratelimit.Client]{
+		{Call: take, Writes: true, Want: ratelimit.GCRAResult{Allowed: true, ResetAfter: time.Second}},
+		{Call: take, Want: ratelimit.GCRAResult{RetryAfter: time.Second, ResetAfter: time.Second}},
+		{Advance: time.Second, Call: take, Writes: true, Want: ratelimit.GCRAResult{Allowed: true, ResetAfter: time.Second}},
 	}
 	names := func() (all []string) {
 		for _, e := range luatest.Engines(t) {

@@ -1,0 +1,50 @@
+// Package suites has the suites of this project's libraries, and calls with rows that are not packed yet, for the tests of each kind.
+package suites
+
+import (
+	"testing"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/concurrency"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// A suite for each library that stands alone; that of guard is Guards.
+var (
+	Limiters   = suiteOf(ratelimit.Library, ratelimit.New)
+	Budgets    = suiteOf(cost.Library, cost.New)
+	Abusers    = suiteOf(abuse.Library, abuse.New)
+	Challenges = suiteOf(challenge.Library, challenge.New)
+	Semaphores = suiteOf(concurrency.Library, concurrency.New)
+	Overrides  = suiteOf(override.Library, override.New)
+)
+
+func suiteOf[C any](library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error)) luatest.Suite[C] {
+	return luatest.Suite[C]{
+		Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: Everywhere, Scripts: Somewhere,
+	}
+}
+
+// Everywhere returns every engine that can be reached.
+func Everywhere(t testing.TB) []luatest.Engine {
+	var all []luatest.Engine
+	for _, e := range engines.All(t) {
+		all = append(all, luatest.Engine{Name: e.Name, Client: e.Client, Embedded: e.Embedded, Clock: e.Clock})
+	}
+	return all
+}
+
+// Somewhere returns one real engine, where the tables run as scripts too: all of them would take twice the time.
+func Somewhere(t testing.TB) []luatest.Engine {
+	for _, e := range engines.Real(t) {
+		return []luatest.Engine{{Name: e.Name + "-scripts", Client: e.Client}}
+	}
+	return nil
+}

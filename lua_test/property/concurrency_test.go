@@ -1,0 +1,138 @@
+package property_test
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/concurrency"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+type concurrencyCall = call[*concurrency.Client, *model.Concurrency]
+
+var concurrencyFamily = family[*concurrency.Client, *model.Concurrency]{
+	name:      "concurrency",
+	suite:     suites.Semaphores,
+	model:     model.NewConcurrency,
+	keys:      []storedKey{{"holders", "hash"}, {"leases", "zset"}},
+	draw:      drawConcurrency,
+	invariant: concurrencyInvariant,
+}
+
+func drawConcurrency(t *rapid.T) plan[*concurrency.Client, *model.Concurrency] {
+	spans := []time.Duration{time.Millisecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute, time.Hour, 24 * time.Hour}
+	lease := rapid.SampledFrom(spans)
+	limit := rapid.SampledFrom([]int64{1, 1, 2, 3, 3, 5, 20, 1000})
+	weights := rapid.SampledFrom([][]int64{{0}, {0}, {0, 1, 2, 3}, {1, 5, 7, 1000}}).Draw(t, "weights")
+	holder := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h", "b1767323045678902z"})
+	fence := rapid.SampledFrom([]int64{0, 0, 0, luatest.Start.UnixMicro(), luatest.Start.UnixMicro() + 1, luatest.Start.UnixMicro() + 2, 1, fcall.MaxInt})
+	return plan[*concurrency.Client, *model.Concurrency]{spans: spans, call: func(t *rapid.T) concurrencyCall {
+		subject := fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
+		switch rapid.IntRange(0, 11).Draw(t, "function") {
+		default:
+			return acquireOne(concurrency.AcquireParams{
+				Bucket: subject, Holder: holder.Draw(t, "holder"), Limit: limit.Draw(t, "limit"), Lease: lease.Draw(t, "lease"),
+				Weight: rapid.SampledFrom(weights).Draw(t, "weight"),
+			})
+		case 7, 8:
+			return renewOne(concurrency.RenewParams{Bucket: subject, Holder: holder.Draw(t, "holder"), Lease: lease.Draw(t, "lease"), Fence: fence.Draw(t, "fence")})
+		case 9:
+			return releaseOne(concurrency.ReleaseParams{Bucket: subject, Holder: holder.Draw(t, "holder"), Fence: fence.Draw(t, "fence")})
+		case 10:
+			return evictOne(concurrency.EvictParams{Bucket: subject, Holder: holder.Draw(t, "holder")})
+		case 11:
+			return peekPlaces(concurrency.PeekParams{Bucket: subject})
+		}
+	}}
+}
+
+func acquireOne(p concurrency.AcquireParams) concurrencyCall {
+	return concurrencyCall{
+		function: "acquire", subject: string(p.Bucket), params: p,
+		queue: queued((*concurrency.Client).QueueAcquire, p),
+		answer: func(m *model.Concurrency) answer {
+			r, changed, err := m.Acquire(string(p.Bucket), model.AcquireCall{Holder: p.Holder, Limit: p.Limit, Lease: p.Lease, Weight: p.Weight})
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			return answer{
+				reply: concurrency.AcquireResult(r), changed: changed,
+				refused: !r.Allowed, retry: r.RetryAfter, tick: time.Microsecond,
+				passes: func(reply any) bool { return reply.(concurrency.AcquireResult).Allowed },
+			}
+		},
+	}
+}
+
+func renewOne(p concurrency.RenewParams) concurrencyCall {
+	return concurrencyCall{
+		function: "renew", subject: string(p.Bucket), params: p,
+		queue: queued((*concurrency.Client).QueueRenew, p),
+		answer: func(m *model.Concurrency) answer {
+			outcome, left, changed := m.Renew(string(p.Bucket), p.Holder, p.Lease, p.Fence)
+			return answer{reply: concurrency.RenewResult{Outcome: concurrency.RenewOutcome(outcome), ExpiresAfter: left}, changed: changed}
+		},
+	}
+}
+
+func releaseOne(p concurrency.ReleaseParams) concurrencyCall {
+	return concurrencyCall{
+		function: "release", subject: string(p.Bucket), params: p,
+		queue: queued((*concurrency.Client).QueueRelease, p),
+		answer: func(m *model.Concurrency) answer {
+			outcome, changed := m.Release(string(p.Bucket), p.Holder, p.Fence)
+			return answer{reply: concurrency.ReleaseResult{Outcome: concurrency.ReleaseOutcome(outcome)}, changed: changed}
+		},
+	}
+}
+
+func evictOne(p concurrency.EvictParams) concurrencyCall {
+	return concurrencyCall{
+		function: "evict", subject: string(p.Bucket), params: p,
+		queue: queued((*concurrency.Client).QueueEvict, p),
+		answer: func(m *model.Concurrency) answer {
+			evicted, fence := m.Evict(string(p.Bucket), p.Holder)
+			return answer{reply: concurrency.EvictResult{Evicted: evicted, Fence: fence}, changed: evicted}
+		},
+	}
+}
+
+func peekPlaces(p concurrency.PeekParams) concurrencyCall {
+	return concurrencyCall{
+		function: "peek", subject: string(p.Bucket), params: p,
+		queue: queued((*concurrency.Client).QueuePeek, p),
+		answer: func(m *model.Concurrency) answer {
+			inUse, fence, places := m.Peek(string(p.Bucket))
+			r := concurrency.PeekResult{InUse: inUse, Fence: fence, Holders: []concurrency.PeekHoldersResult{}}
+			for _, place := range places {
+				r.Holders = append(r.Holders, concurrency.PeekHoldersResult(place))
+			}
+			return answer{reply: r}
+		},
+	}
+}
+
+// concurrencyInvariant holds that a subject's fences grow, unless the clock was set back by more than an hour.
+func concurrencyInvariant() func(time.Time, string, any, any) string {
+	last, latest := map[string]int64{}, time.Time{}
+	return func(now time.Time, subject string, _, reply any) string {
+		if now.After(latest) {
+			latest = now
+		}
+		r, ok := reply.(concurrency.AcquireResult)
+		if !ok || !r.Allowed || r.Held {
+			return ""
+		}
+		before := last[subject]
+		last[subject] = r.Fence
+		if r.Fence <= before && latest.Sub(now) <= time.Hour {
+			return fmt.Sprintf("fence %d follows %d", r.Fence, before)
+		}
+		return ""
+	}
+}

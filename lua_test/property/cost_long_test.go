@@ -1,0 +1,72 @@
+package property_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	budget "github.com/rlfunc/rlfunc/gen/cost"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+// Histories of thousands of charges on one bucket, with windows, budgets, holds and penalties that differ from call to call.
+func TestCost_longHistoriesAgreeWithTheModel(t *testing.T) {
+	spans := []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, time.Second, 1500 * time.Millisecond, 4 * time.Second, 20 * time.Second}
+	draw := rapid.Custom(func(t *rapid.T) func(receipts int) (costCall, time.Duration) {
+		span := rapid.SampledFrom(spans)
+		limits := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.CostLimit {
+			return model.CostLimit{Budget: rapid.Int64Range(0, 3000).Draw(t, "budget"), Window: span.Draw(t, "window")}
+		}), 1, 2).Draw(t, "limits")
+		amount, back := rapid.Int64Range(0, 9).Draw(t, "amount"), rapid.IntRange(0, 60).Draw(t, "back")
+		hold := rapid.SampledFrom([]time.Duration{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144}).Draw(t, "hold") * 50 * time.Millisecond
+		penalty := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Millisecond}).Draw(t, "penalty")
+		move := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Microsecond, 5 * time.Millisecond, 12 * time.Millisecond, 30 * time.Millisecond}).Draw(t, "move")
+		if rapid.IntRange(0, 300).Draw(t, "idle") == 7 {
+			move = span.Draw(t, "long")
+		}
+		kind := rapid.IntRange(0, 19).Draw(t, "function")
+		return func(receipts int) (costCall, time.Duration) {
+			old := fmt.Sprint("r", max(receipts-back, 0))
+			switch {
+			case kind < 11:
+				return callReserve("u1", model.CostReserve{Receipt: fmt.Sprint("r", receipts), Estimate: amount, Limits: limits, Hold: hold, Penalty: penalty}), move
+			case kind < 12:
+				return callReserve("u1", model.CostReserve{Receipt: old, Estimate: amount, Limits: limits, Hold: hold, Penalty: penalty}), move
+			case kind < 15:
+				return callSettle("u1", old, amount, limits[:min(kind-12, len(limits))]), move
+			case kind < 17:
+				return callCancel("u1", old), move
+			}
+			return callPeek("u1", old, amount*int64(back)*5, limits), move
+		}
+	})
+	suites.Budgets.Each(t, func(t *testing.T, s *luatest.Server, client *budget.Client) {
+		seeds, calls := 3, 4000
+		if suites.Slow || s.Engine != "embedded" { // several round trips a call
+			seeds, calls = 1, 2000
+		}
+		for seed := range seeds {
+			m, now := model.NewCost(), luatest.Start
+			s.Do(t, "FLUSHDB")
+			for i := range calls {
+				c, move := draw.Example(seed*calls + i)(i)
+				now = now.Add(move)
+				m.Move(now)
+				s.Set(t, now)
+				pipe := s.Redis.Pipeline()
+				result := c.queue(t.Context(), client, pipe)
+				_, _ = pipe.Exec(t.Context()) // each reply has its own error
+				got, err := result()
+				if want := c.answer(m).reply; err != nil || !reflect.DeepEqual(want, got) {
+					t.Fatalf("seed %d, call %d at %s, %s: %v\n(-model +server):\n%s", seed, i+1, now.Sub(luatest.Start), c, err, cmp.Diff(want, got))
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,257 @@
+package property_test
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/model"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+type guardedCall = call[guarded, *model.Guard]
+
+var guardFamily = family[guarded, *model.Guard]{
+	name:  "guard",
+	suite: suites.Guards,
+	model: model.NewGuard,
+	keys: append(
+		checkKeys(), // of the same names
+		storedKey{"block", "string"}, storedKey{"attempts", "string"}, storedKey{"attempt_pages", "zset"},
+		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"},
+	),
+	share: 4,
+	draw:  drawGuard,
+}
+
+// drawGuard draws what an endpoint has, one or two of them, and calls of requests to them and of those who act beside.
+func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
+	windows := []time.Duration{1500 * time.Microsecond, time.Second, time.Second, 10 * time.Second, time.Minute + time.Nanosecond}
+	span := rapid.SampledFrom(windows)
+	limit := rapid.Custom(func(t *rapid.T) model.CheckLimit {
+		kind := string(rapid.SampledFrom(checkKinds).Draw(t, "kind"))
+		l := model.CheckLimit{
+			Kind: kind, Name: rapid.SampledFrom(checkNames[:2]).Draw(t, "name"),
+			Limit: rapid.SampledFrom([]int64{1, 2, 3, 7}).Draw(t, "limit"), Window: span.Draw(t, "window"), Cost: rapid.SampledFrom([]int64{1, 1, 1, 1, 0}).Draw(t, "cost"),
+			Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 4, Global: rapid.IntRange(0, 3).Draw(t, "global") == 3,
+		}
+		if kind == "gcra" {
+			l.Burst = rapid.SampledFrom([]int64{0, 0, 2, 10}).Draw(t, "burst")
+		}
+		if kind != "sliding_log" && l.Cost == 1 {
+			l.Cost = min(l.Limit, rapid.SampledFrom([]int64{1, 1, 2}).Draw(t, "cost"))
+			if l.Burst > 0 {
+				l.Cost = min(l.Cost, l.Burst)
+			}
+		}
+		return l
+	})
+	same := func(l model.CheckLimit) string { return l.Kind + l.Name }
+	endpoint := rapid.Custom(func(t *rapid.T) model.AdmitCall {
+		c := model.AdmitCall{Limits: rapid.SliceOfNDistinct(limit, 0, 4, same).Draw(t, "limits"), Required: rapid.IntRange(0, 4).Draw(t, "required") == 4}
+		if rapid.IntRange(0, 2).Draw(t, "lean") == 2 {
+			c.Required = false
+			return c
+		}
+		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "budgets") {
+			c.Budgets = append(c.Budgets, model.CostLimit{Budget: rapid.SampledFrom([]int64{0, 5, 10, 30}).Draw(t, "budget"), Window: span.Draw(t, "window")})
+		}
+		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tiers") {
+			c.Attempt.Tiers = append(c.Attempt.Tiers, model.AbuseTier{Threshold: rapid.Int64Range(1, 6).Draw(t, "threshold"), Window: span.Draw(t, "window"), Block: span.Draw(t, "block")})
+		}
+		c.Attempt.Escalation = rapid.SliceOfN(span, 0, 2).Draw(t, "escalation")
+		c.Attempt.StrikeMemory = rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "memory")
+		c.CountRefused = rapid.Bool().Draw(t, "count_refused")
+		return c
+	})
+	endpoints := rapid.SliceOfN(endpoint, 1, 2).Draw(t, "endpoints")
+	tokens, payloads := rapid.SampledFrom([]string{"t1", "t2", "t3"}), rapid.SampledFrom([]string{"", "", "chat"})
+	reservations := rapid.SampledFrom([]string{"i1", "i2", "i3"})
+	return plan[guarded, *model.Guard]{spans: windows, call: func(t *rapid.T) guardedCall {
+		subject := rapid.SampledFrom(subjects[:4]).Draw(t, "subject")
+		amount := rapid.SampledFrom([]int64{0, 1, 3, 5, 11}).Draw(t, "amount")
+		switch rapid.IntRange(0, 29).Draw(t, "function") {
+		default:
+			c := rapid.SampledFrom(endpoints).Draw(t, "endpoint")
+			c.Receipt = rapid.SampledFrom([]string{"", "", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
+			c.Dedup = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Microsecond, time.Minute}).Draw(t, "dedup")
+			c.Reservation = reservations.Draw(t, "reservation")
+			c.Weight = rapid.SampledFrom([]int64{0, 0, 0, 1, 2}).Draw(t, "weight")
+			c.Estimate, c.Hold, c.Penalty = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold"), rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
+			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
+				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
+			}
+			return callAdmit(subject, c)
+		case 17, 18, 19, 20, 21, 22:
+			return callRefund(subject, rapid.IntRange(0, 5).Draw(t, "part"))
+		case 23:
+			return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
+		case 24:
+			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCancel(subject, reservations.Draw(t, "cancelled")))
+		case 25, 26, 27:
+			return beside(suites.ChallengesOf, (*model.Guard).ItsChallenges, issueOne(issueParams{Bucket: fcall.Subject(subject), Token: tokens.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payloads.Draw(t, "payload")}))
+		case 28:
+			return beside(suites.AbuseOf, (*model.Guard).ItsAttempts, blockByHand(abuse.BlockParams{Bucket: fcall.Subject(subject), Duration: span.Draw(t, "duration")}))
+		case 29:
+			return beside(suites.AbuseOf, (*model.Guard).ItsAttempts, liftBlock(abuse.UnblockParams{Bucket: fcall.Subject(subject), Pardon: rapid.Bool().Draw(t, "pardon")}))
+		}
+	}}
+}
+
+// beside is a call of a library that acts on the same keys.
+func beside[C, M any](client func(guarded) C, part func(*model.Guard) M, c call[C, M]) guardedCall {
+	return guardedCall{
+		function: c.function, subject: c.subject, params: c.params,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			return c.queue(ctx, client(g), pipe)
+		},
+		answer: func(m *model.Guard) answer { return c.answer(part(m)) },
+	}
+}
+
+func admitOf(subject string, c model.AdmitCall) admitParams {
+	p := admitParams{
+		Bucket: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
+		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload,
+	}
+	for _, b := range c.Budgets {
+		p.Budgets = append(p.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(b.Budget), Window: b.Window})
+	}
+	for _, tier := range c.Attempt.Tiers {
+		p.Tiers = append(p.Tiers, guard.AdmitTiers(tier))
+	}
+	for _, d := range c.Attempt.Escalation {
+		p.Escalation = append(p.Escalation, guard.AdmitEscalation{Block: d})
+	}
+	return p
+}
+
+func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
+	for _, l := range limits {
+		all = append(all, admitLimit{
+			Name: l.Name, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: cost(l.Cost), Shadow: l.Shadow, Global: l.Global,
+		})
+	}
+	return all
+}
+
+func admitAnswer(r model.AdmitResult) admitResult {
+	want := suites.Answered(admitResult{
+		Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: guard.AdmitReason(r.Reason), Tier: r.Tier, Strikes: r.Strikes, RetryAfter: r.RetryAfter, At: r.At,
+		Challenge: guard.AdmitChallenge(r.Challenge), Reservation: r.Reservation,
+	})
+	for _, row := range r.Limits {
+		want.Limits = append(want.Limits, admitRow(row))
+	}
+	for _, row := range r.Budgets {
+		want.Budgets = append(want.Budgets, admitBudget{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+	}
+	for i := range r.Count {
+		want.Tiers = append(want.Tiers, admitTier{Count: r.Count[i], Remaining: r.Remaining[i]})
+	}
+	return want
+}
+
+func callAdmit(subject string, c model.AdmitCall) guardedCall {
+	p := admitOf(subject, c)
+	return guardedCall{
+		function: "admit", subject: subject, params: p,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			return queued((*guard.Client).QueueAdmit, p.Packed())(ctx, g.Guard, pipe)
+		},
+		answer: func(m *model.Guard) answer {
+			remembered := m.Remembers(subject, c.Receipt)
+			r, changed, err := m.Admit(subject, c)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			a := answer{reply: admitAnswer(r), changed: changed, retry: r.RetryAfter, tick: time.Millisecond, passes: func(reply any) bool { return reply.(admitResult).Allowed }}
+			if !r.Allowed {
+				a.touches = func(suffix string) bool {
+					return slices.Contains([]string{"block", "attempts", "attempt_pages"}, suffix)
+				}
+			}
+			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: c.Limits}, model.CheckResult{Limits: r.Limits}) {
+				a.refused, a.tick = true, admitTick(c, r)
+			}
+			return a
+		},
+	}
+}
+
+// waits reports whether a call passes after retry_after: a block hides what else refuses, a challenge may end meanwhile, and
+// each try is an attempt.
+func waits(c model.AdmitCall, r model.AdmitResult) bool {
+	large := slices.ContainsFunc(c.Budgets, func(b model.CostLimit) bool { return c.Estimate > b.Budget })
+	return !r.Allowed && r.Reason != "blocked" && len(c.Attempt.Tiers) == 0 && r.Challenge == "none" && !large
+}
+
+// admitTick is the tick of what waits longest: a limit's own, a budget's microsecond.
+func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
+	for i, row := range r.Limits {
+		if !row.Allowed && !c.Limits[i].Shadow && row.RetryAfter == r.RetryAfter && c.Limits[i].Tick() == time.Millisecond {
+			return time.Millisecond
+		}
+	}
+	return time.Microsecond
+}
+
+// callRefund gives back what the subject's last admitted call took, or a part of it: the model knows it once the call is due.
+// Before the model's first answer it refunds what a call at the start might have charged.
+func callRefund(subject string, part int) guardedCall {
+	early := model.RefundCall{
+		Limits: []model.CheckLimit{{Name: "a", Kind: "sliding_log", Limit: 3, Window: time.Second, Cost: 1}}, Left: []time.Duration{time.Second},
+		At: luatest.Start, Reservation: "i1",
+	}
+	p := &suites.RefundParams{Bucket: fcall.Subject(subject)}
+	var due *model.RefundCall
+	decide := func(c model.RefundCall) {
+		switch part {
+		case 1:
+			c.Receipt = ""
+		case 2:
+			c.Limits, c.Left = c.Limits[:len(c.Limits)/2], c.Left[:len(c.Limits)/2]
+		case 3:
+			c.Challenge, c.Reservation = "", ""
+		case 4:
+			c.Age = 0
+		case 5:
+			c.Age, c.Weight = min(c.Age+time.Second, century), 0
+		}
+		due = &c
+		*p = suites.RefundParams{
+			Bucket: p.Bucket, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
+			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload,
+		}
+	}
+	return guardedCall{
+		function: "refund", subject: subject, params: p,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			if due == nil {
+				decide(early)
+			}
+			return queued((*guard.Client).QueueRefund, p.Packed())(ctx, g.Guard, pipe)
+		},
+		answer: func(m *model.Guard) answer {
+			if due == nil {
+				c := early
+				if a, ok := m.Admitted(subject); ok {
+					c = a.RefundOf(m.Now())
+				}
+				decide(c)
+			}
+			done, changed, err := m.Refund(subject, *due)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			return answer{reply: guard.RefundResult{Refunded: done}, changed: changed}
+		},
+	}
+}

@@ -1,6 +1,0 @@
-//go:build race
-
-package luatest_test
-
-// slow says that the race detector makes everything some ten times slower.
-const slow = true

@@ -1,0 +1,140 @@
+package steps_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	budget "github.com/rlfunc/rlfunc/gen/cost"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// Mistake 4: the bucket has the session in it, so each new session brings a new budget. The session is the receipt's.
+func TestMistake04_newSessionNewBudget(t *testing.T) {
+	budgets.Run(
+		t,
+		costStep{Call: reserves(reserve("session1:1", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
+		costStep{Call: reserves(reserve("session2:1", 600, within(1000))), Want: over(600, 1000, window10, window10)},
+		costStep{Call: reserves(reserve("session3:1", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
+	)
+}
+
+// Mistake 6: a charge whose member has its amount: estimate and actual are two charges, and a retry with another estimate is
+// a third.
+func TestMistake06_estimateActualAndRetryAreOneCharge(t *testing.T) {
+	budgets.Run(
+		t,
+		costStep{Call: reserves(reserve("a", 300, within(1000))), Writes: true, Want: granted(300, 300, 1000, window10)},
+		costStep{Name: "a retry with another estimate", Call: reserves(reserve("a", 310, within(1000))), Want: knownReceipt(300, 300, 1000, window10)},
+		costStep{Call: settles("a", 280), Writes: true, Want: settled("settled", 280)},
+		costStep{Name: "a retry with another actual", Call: settles("a", 290), Want: settled("repeated", 280)},
+		costStep{Name: "one charge of 280", Call: reserves(reserve("b", 720, within(1000))), Writes: true, Want: granted(720, 1000, 1000, window10)},
+	)
+}
+
+// Mistake 9: retry_after from a second call after the decision, when it is another state. Each refusal of many at once
+// carries its own: what is spent, and the wait for it, are one state's.
+func TestMistake09_retryAfterIsTheDecisions(t *testing.T) {
+	budgets.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *budget.Client) {
+		admitted := atOnce(t, 100, func(ctx context.Context, i int) (bool, error) {
+			r, err := c.Reserve(ctx, reserve(fmt.Sprintf("r%d", i), 100, within(1000)))
+			if !r.Allowed && err == nil && (r.Limits[0].Spent != 1000 || r.RetryAfter <= window10-time.Minute || r.RetryAfter > window10) {
+				t.Errorf("refused with %+v", r)
+			}
+			return r.Allowed, err
+		})
+		if admitted != 10 {
+			t.Errorf("%d of 100 reservations of a tenth of the budget were admitted at once, want 10", admitted)
+		}
+	})
+}
+
+// Mistake 11: the minute is charged before the hour refuses.
+func TestMistake11_noBudgetIsChargedWhenOneRefuses(t *testing.T) {
+	limits := func(hour fcall.Micros) []budget.ReserveLimits {
+		return []budget.ReserveLimits{{Budget: 1000, Window: time.Minute}, {Budget: hour, Window: time.Hour}}
+	}
+	rows := func(minute, hour budget.ReserveLimitsResult) []budget.ReserveLimitsResult {
+		return []budget.ReserveLimitsResult{minute, hour}
+	}
+	budgets.Run(
+		t,
+		costStep{Call: reserves(reserve("a", 400, limits(500))), Writes: true, Want: budget.ReserveResult{
+			Allowed: true, Reason: "none", Charged: 400, ResetAfter: time.Hour,
+			Limits: rows(budget.ReserveLimitsResult{Allowed: true, Spent: 400, Remaining: 600}, budget.ReserveLimitsResult{Allowed: true, Spent: 400, Remaining: 100}),
+		}},
+		costStep{Name: "the hour refuses", Call: reserves(reserve("b", 200, limits(500))), Want: budget.ReserveResult{
+			Reason: "budget", RetryAfter: time.Hour, ResetAfter: time.Hour,
+			Limits: rows(budget.ReserveLimitsResult{Allowed: true, Spent: 400, Remaining: 600}, budget.ReserveLimitsResult{Spent: 400, Remaining: 100, RetryAfter: time.Hour}),
+		}},
+		costStep{Name: "the minute has room as before", Call: reserves(reserve("c", 600, limits(1000))), Writes: true, Want: budget.ReserveResult{
+			Allowed: true, Reason: "none", Charged: 600, ResetAfter: time.Hour,
+			Limits: rows(budget.ReserveLimitsResult{Allowed: true, Spent: 1000}, budget.ReserveLimitsResult{Allowed: true, Spent: 1000}),
+		}},
+	)
+}
+
+// Mistake 12: money as floating point. Ten times a tenth is one, and the 16th digit is there.
+func TestMistake12_moneyIsWholeMicros(t *testing.T) {
+	var steps []costStep
+	for i := range fcall.Micros(10) {
+		steps = append(steps, costStep{Call: reserves(reserve(fmt.Sprint(i), 100_000, within(1_000_000))), Writes: true, Want: granted(100_000, (i+1)*100_000, 1_000_000, window10)})
+	}
+	const most = 1_000_000_000_000_000
+	steps = append(
+		steps,
+		costStep{Call: reserves(reserve("x", 1, within(1_000_000))), Want: over(1_000_000, 1_000_000, window10, window10)},
+		costStep{Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Bucket: "u1"}), Writes: true, Want: budget.ResetResult{Existed: true}},
+		costStep{Call: reserves(reserve("a", most-1, within(most))), Writes: true, Want: granted(most-1, most-1, most, window10)},
+		costStep{Call: reserves(reserve("b", 2, within(most))), Want: over(most-1, most, window10, window10)},
+		costStep{Call: reserves(reserve("b", 1, within(most))), Writes: true, Want: granted(1, most, most, window10)},
+	)
+	for i := range fcall.Micros(8) {
+		steps = append(steps, costStep{Call: settles(fmt.Sprint("over", i), most), Writes: true, Want: budget.SettleResult{Outcome: "unknown", Charged: most, Exceeded: true, Limits: []budget.SettleLimitsResult{}}})
+	}
+	steps = append(
+		steps,
+		costStep{Name: "past 2^53 nothing would be exact", Call: settles("more", most), WantErr: fcall.ErrArgument},
+		costStep{Call: settles("more", 7_199_254_740_991), Writes: true, Want: budget.SettleResult{Outcome: "unknown", Charged: 7_199_254_740_991, Exceeded: true, Limits: []budget.SettleLimitsResult{}}},
+		costStep{Call: settles("most", 1), WantErr: fcall.ErrArgument},
+	)
+	budgets.Run(t, steps...)
+}
+
+// Mistake 13: a clock that jumps. Set back, it stands still for the key; far ahead and back, the key is reset. And no
+// function takes a time from its caller.
+func TestMistake13_clockJumpsUnderABudget(t *testing.T) {
+	if arg := regexp.MustCompile(`(?m)^--- @arg +\S+ +time\b.*$`).FindString(budget.Library.Code); arg != "" {
+		t.Errorf("cost takes a time: %s", arg)
+	}
+	held := reserve("h", 100, within(1000))
+	held.Hold = time.Minute
+	budgets.Run(
+		t,
+		costStep{Call: reserves(reserve("a", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
+		costStep{Name: "set back: counted as of the newest charge", Advance: -4 * time.Minute, Call: reserves(held), Writes: true, TTLs: costKeys(24 * time.Minute), Want: granted(100, 700, 1000, 14*time.Minute)},
+		costStep{Call: reserves(reserve("c", 301, within(1000))), Want: over(700, 1000, 5*time.Minute, 14*time.Minute)},
+		costStep{Name: "one tick sooner", Advance: 5*time.Minute - time.Microsecond, Call: reserves(reserve("c", 301, within(1000))), Want: over(700, 1000, time.Microsecond, 9*time.Minute+time.Microsecond)},
+		costStep{Advance: time.Microsecond, Call: reserves(reserve("c", 301, within(1000))), Writes: true, TTLs: costKeys(20 * time.Minute), Want: granted(301, 901, 1000, window10)},
+		costStep{Name: "emptied a year ahead", Advance: 365 * day, Call: reserves(reserve("d", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
+		costStep{Name: "no window is that long: the key is reset", Advance: -365 * day, Call: reserves(reserve("e", 900, within(1000))), Writes: true, TTLs: costKeys(20 * time.Minute), Want: granted(900, 900, 1000, window10)},
+		costStep{Name: "and it holds", Call: reserves(reserve("f", 101, within(1000))), Want: over(900, 1000, window10, window10)},
+	)
+}
+
+// Mistake 15: a random number as what tells charges apart. Charges of one microsecond and of one amount are all counted,
+// told apart by their receipts.
+func TestMistake15_chargesOfOneMicrosecond(t *testing.T) {
+	budgets.Run(
+		t,
+		costStep{Call: reserves(reserve("a", 300, within(1000))), Writes: true, Want: granted(300, 300, 1000, window10)},
+		costStep{Call: reserves(reserve("b", 300, within(1000))), Writes: true, Want: granted(300, 600, 1000, window10)},
+		costStep{Call: reserves(reserve("c", 300, within(1000))), Writes: true, Want: granted(300, 900, 1000, window10)},
+		costStep{Call: cancels("b"), Writes: true, Want: budget.CancelResult{Outcome: "cancelled", Refunded: 300}},
+		costStep{Call: reserves(reserve("d", 400, within(1000))), Writes: true, Want: granted(400, 1000, 1000, window10)},
+		costStep{Name: "all leave at once", Advance: window10, Call: reserves(reserve("e", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
+	)
+}

@@ -1,0 +1,180 @@
+package steps_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+type (
+	windowParams = ratelimit.FixedWindowParams
+	windowResult = ratelimit.FixedWindowResult
+)
+
+func fixedWindow(p windowParams) func(context.Context, *ratelimit.Client) (any, error) {
+	return luatest.Call((*ratelimit.Client).FixedWindow, p)
+}
+
+func window(d time.Duration) ttls { return ttls{key("u1", "window"): d} }
+
+func TestFixedWindow_admitsTheLimitUntilTheWindowEnds(t *testing.T) {
+	take := fixedWindow(windowParams{Bucket: "u1", Limit: 3, Window: 10 * time.Second})
+	limiters.Run(
+		t,
+		step{Name: "first use", Call: take, Writes: true, TTLs: window(10 * time.Second), Want: windowResult{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second}},
+		step{Advance: 4 * time.Second, Call: take, Writes: true, TTLs: window(6 * time.Second), Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 6 * time.Second}},
+		step{Name: "exactly the limit", Call: take, Writes: true, TTLs: window(6 * time.Second), Want: windowResult{Allowed: true, ResetAfter: 6 * time.Second}},
+		step{Name: "one more", Call: take, TTLs: window(6 * time.Second), Want: windowResult{RetryAfter: 6 * time.Second, ResetAfter: 6 * time.Second}},
+		step{Name: "one tick sooner", Advance: 6*time.Second - time.Millisecond, Call: take, Want: windowResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Name: "at retry_after another window begins", Advance: time.Millisecond, Call: take, Writes: true, TTLs: window(10 * time.Second), Want: windowResult{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second}},
+		step{Name: "long idle", Advance: 1000 * day, Call: take, Writes: true, TTLs: window(10 * time.Second), Want: windowResult{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second}},
+	)
+}
+
+// The header warns that a fixed window does not slide.
+func TestFixedWindow_twiceTheLimitPassesAroundTheEnd(t *testing.T) {
+	take := fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(5)})
+	one := fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(1)})
+	limiters.Run(
+		t,
+		step{Call: one, Writes: true, Want: windowResult{Allowed: true, Remaining: 4, ResetAfter: 10 * time.Second}},
+		step{Advance: 10*time.Second - time.Millisecond, Call: one, Writes: true, Want: windowResult{Allowed: true, Remaining: 3, ResetAfter: time.Millisecond}},
+		step{Advance: time.Millisecond, Call: take, Writes: true, Want: windowResult{Allowed: true, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestFixedWindow_cost(t *testing.T) {
+	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return fixedWindow(windowParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+	}
+	limiters.Run(
+		t,
+		step{Name: "cost 0 on nothing", Call: take(0), Want: windowResult{Allowed: true, Remaining: 10}},
+		step{Call: take(7), Writes: true, Want: windowResult{Allowed: true, Remaining: 3, ResetAfter: 10 * time.Second}},
+		step{Name: "cost 0 only looks", Advance: time.Second, Call: take(0), Want: windowResult{Allowed: true, Remaining: 3, ResetAfter: 9 * time.Second}},
+		step{Name: "more than is left", Call: take(4), Want: windowResult{Remaining: 3, RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
+		step{Name: "a refused call has taken nothing", Call: take(3), Writes: true, Want: windowResult{Allowed: true, ResetAfter: 9 * time.Second}},
+		step{Name: "cost 0 passes a full window", Call: take(0), Want: windowResult{Allowed: true, ResetAfter: 9 * time.Second}},
+		step{Name: "cost above the limit", Call: take(11), WantErr: fcall.ErrArgument},
+		step{Name: "cost above its bounds", Call: take(1_000_001), WantErr: fcall.ErrArgument},
+		step{Name: "cost below them", Call: take(-1), WantErr: fcall.ErrArgument},
+		step{Name: "all at once", Advance: 9 * time.Second, Call: take(10), Writes: true, Want: windowResult{Allowed: true, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestFixedWindow_anotherLimitOrWindow(t *testing.T) {
+	take := func(limit int64, window time.Duration, n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return fixedWindow(windowParams{Bucket: "u1", Limit: limit, Window: window, Cost: cost(n)})
+	}
+	limiters.Run(
+		t,
+		step{Call: take(5, 10*time.Second, 4), Writes: true, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "lowered below what is taken", Advance: time.Second, Call: take(3, 10*time.Second, 1), Want: windowResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
+		step{Name: "then cost 0 is refused too", Call: take(3, 10*time.Second, 0), Want: windowResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
+		step{Name: "raised", Call: take(6, 10*time.Second, 2), Writes: true, TTLs: window(9 * time.Second), Want: windowResult{Allowed: true, ResetAfter: 9 * time.Second}},
+		step{Name: "a longer window began with the one that is going on", Call: take(7, time.Hour, 1), Writes: true, TTLs: window(time.Hour - time.Second), Want: windowResult{Allowed: true, ResetAfter: time.Hour - time.Second}},
+		step{Name: "so did a shorter one that holds it", Call: take(7, 5*time.Second, 1), Want: windowResult{RetryAfter: 4 * time.Second, ResetAfter: 4 * time.Second}},
+		step{Name: "one that does not begins now, and counts in all", Call: take(7, time.Second, 0), Want: windowResult{Allowed: true, Remaining: 7}},
+		step{Call: take(7, time.Second, 1), Writes: true, TTLs: window(time.Hour - time.Second), Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: time.Second}},
+		step{Call: take(8, time.Hour, 1), Want: windowResult{RetryAfter: time.Hour - time.Second, ResetAfter: time.Hour - time.Second}},
+		step{Name: "each ends by its own rule", Advance: 9 * time.Second, Call: take(7, 10*time.Second, 1), Writes: true, TTLs: window(time.Hour - 10*time.Second), Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: 10 * time.Second}},
+		step{Call: take(10, time.Hour, 2), Want: windowResult{Remaining: 1, RetryAfter: time.Hour - 10*time.Second, ResetAfter: time.Hour - 10*time.Second}},
+	)
+}
+
+func TestFixedWindow_clockBackwardsStandsStillForTheKey(t *testing.T) {
+	take := fixedWindow(windowParams{Bucket: "u1", Limit: 2, Window: 10 * time.Second})
+	limiters.Run(
+		t,
+		step{Call: take, Writes: true, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "set back by 4 s", Advance: -4 * time.Second, Call: take, Writes: true, TTLs: window(14 * time.Second), Want: windowResult{Allowed: true, ResetAfter: 14 * time.Second}},
+		step{Name: "one more", Call: take, Want: windowResult{RetryAfter: 14 * time.Second, ResetAfter: 14 * time.Second}},
+		step{Name: "as far back as the window still counts", Advance: -6 * time.Second, Call: take, Want: windowResult{RetryAfter: 20 * time.Second, ResetAfter: 20 * time.Second}},
+		step{Advance: 20*time.Second - time.Millisecond, Call: take, Want: windowResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Advance: time.Millisecond, Call: take, Writes: true, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestFixedWindow_clockFarAheadIsForgotten(t *testing.T) {
+	take := fixedWindow(windowParams{Bucket: "u1", Limit: 1, Window: 10 * time.Second})
+	first := windowResult{Allowed: true, ResetAfter: 10 * time.Second}
+	limiters.Run(
+		t,
+		step{Name: "begun a year ahead", Advance: 365 * day, Call: take, Writes: true, Want: first},
+		step{Name: "further back than the window is long", Advance: -10*time.Second - time.Millisecond, Call: take, Writes: true, TTLs: window(10 * time.Second), Want: first},
+		step{Name: "back where it belongs", Advance: -364 * day, Call: take, Writes: true, TTLs: window(10 * time.Second), Want: first},
+		step{Name: "and it holds", Call: take, Want: windowResult{RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestFixedWindow_smallestAndLargestArguments(t *testing.T) {
+	smallest := fixedWindow(windowParams{Bucket: "small", Limit: 1, Window: time.Microsecond})
+	largest := fixedWindow(windowParams{Bucket: "large", Limit: 1_000_000, Window: 3650 * day, Cost: cost(999_999)})
+	one := fixedWindow(windowParams{Bucket: "large", Limit: 1_000_000, Window: 3650 * day})
+	limiters.Run(
+		t,
+		step{Name: "a microsecond is rounded up", Call: smallest, Writes: true, TTLs: ttls{key("small", "window"): time.Millisecond}, Want: windowResult{Allowed: true, ResetAfter: time.Millisecond}},
+		step{Call: smallest, Want: windowResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Advance: time.Millisecond, Call: smallest, Writes: true, Want: windowResult{Allowed: true, ResetAfter: time.Millisecond}},
+		step{Advance: time.Second, Call: largest, Writes: true, TTLs: ttls{key("large", "window"): 3650 * day}, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 3650 * day}},
+		step{Call: one, Writes: true, TTLs: ttls{key("large", "window"): 3650 * day}, Want: windowResult{Allowed: true, ResetAfter: 3650 * day}},
+		step{Call: one, Want: windowResult{RetryAfter: 3650 * day, ResetAfter: 3650 * day}},
+		step{Advance: 3650*day - time.Millisecond, Call: one, Want: windowResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Advance: time.Millisecond, Call: one, Writes: true, Want: windowResult{Allowed: true, Remaining: 999_999, ResetAfter: 3650 * day}},
+	)
+}
+
+func TestFixedWindow_argumentsOutOfBoundsAreNotSent(t *testing.T) {
+	var steps []step
+	for _, p := range []windowParams{
+		{Window: time.Second},
+		{Limit: -1, Window: time.Second},
+		{Limit: 1_000_001, Window: time.Second},
+		{Limit: 1},
+		{Limit: 1, Window: -time.Second},
+		{Limit: 1, Window: 3650*day + 1},
+	} {
+		steps = append(steps, step{Call: fixedWindow(p), WantErr: fcall.ErrArgument})
+	}
+	limiters.Run(t, steps...)
+}
+
+func TestFixedWindowPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+	type result = ratelimit.FixedWindowPeekResult
+	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+	}
+	take := fixedWindow(windowParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(7)})
+	limiters.Run(
+		t,
+		step{Name: "first use", Call: peek(1), Want: result{Allowed: true, Remaining: 10}},
+		step{Name: "exactly the limit", Call: peek(10), Want: result{Allowed: true, Remaining: 10}},
+		step{Name: "cost above the limit", Call: peek(11), WantErr: fcall.ErrArgument},
+		step{Call: take, Writes: true, Want: windowResult{Allowed: true, Remaining: 3, ResetAfter: 10 * time.Second}},
+		step{Advance: time.Second, Call: peek(3), Want: result{Allowed: true, Remaining: 3, ResetAfter: 9 * time.Second}},
+		step{Name: "one more", Call: peek(4), Want: result{Remaining: 3, RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
+		step{Name: "one tick sooner", Advance: 9*time.Second - time.Millisecond, Call: peek(4), Want: result{Remaining: 3, RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Name: "at retry_after", Advance: time.Millisecond, Call: peek(4), Want: result{Allowed: true, Remaining: 10}},
+	)
+}
+
+func TestFixedWindowReset_endsTheWindow(t *testing.T) {
+	type result = ratelimit.FixedWindowResetResult
+	take := fixedWindow(windowParams{Bucket: "u1", Limit: 1, Window: time.Minute})
+	reset := luatest.Call((*ratelimit.Client).FixedWindowReset, ratelimit.FixedWindowResetParams{Bucket: "u1"})
+	first := windowResult{Allowed: true, ResetAfter: time.Minute}
+	limiters.Run(
+		t,
+		step{Name: "nothing there", Call: reset, Want: result{}},
+		step{Call: take, Writes: true, Want: first},
+		step{Call: fixedWindow(windowParams{Bucket: "u2", Limit: 1, Window: time.Minute}), Writes: true, Want: first},
+		step{Call: reset, Writes: true, Want: result{Existed: true}, TTLs: ttls{key("u2", "window"): time.Minute}},
+		step{Call: reset, Want: result{}},
+		step{Call: take, Writes: true, Want: first},
+		step{Name: "a key of another type goes too", Given: wrongType(key("u1", "window")), Call: reset, Writes: true, Want: result{Existed: true}},
+	)
+}

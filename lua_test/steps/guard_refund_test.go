@@ -1,0 +1,123 @@
+package steps_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+var notGiven = guard.RefundResult{}
+
+// A whole call: limits of every kind, a reservation and a challenge, with a receipt.
+func TestRefund_everythingOnce(t *testing.T) {
+	limits := suites.GuardLimits(2)
+	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Bucket: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
+	consume := by(suites.ChallengesOf, (*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: "t1", Payload: "chat"})
+	take := admit(admitParams{
+		Receipt: "r", Limits: limits, Challenge: "t1", Payload: "chat", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70,
+		Tiers: []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: time.Minute}},
+	})
+	took := func(counted int64) admitResult {
+		return admitResult{
+			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed", Reservation: admittedAt("r", 0),
+			Limits:  suites.TakenAtStart(),
+			Budgets: []admitBudget{{Allowed: true, Spent: 70, Remaining: 30}}, Tiers: []admitTier{{Count: counted, Remaining: 8 - counted}},
+		}
+	}
+	back := refund(suites.RefundParams{Receipt: "r", Limits: limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Reservation: admittedAt("r", 0), Challenge: "t1", Payload: "chat"})
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "no such receipt", Call: back, Want: notGiven},
+		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
+		guardStep{Call: take, Writes: true, Want: took(1)},
+		guardStep{Name: "the attempt stays", Call: back, Writes: true, Want: given, TTLs: ttls{
+			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("charges"): 2 * time.Hour,
+			guardKey("checked"): 10 * time.Second, guardKey("sliding_log:a"): 10 * time.Second, // what callers need of them
+		}},
+		guardStep{Name: "twice is once", Call: back, Want: notGiven},
+		guardStep{Name: "as if it had not come", Call: take, Writes: true, Want: took(2)},
+		guardStep{Name: "and once for this one", Call: back, Writes: true, Want: given},
+		guardStep{Name: "the challenge can be consumed", Call: consume, Writes: true, Want: consumed},
+		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Bucket: "u1", Receipt: admittedAt("r", 0)}), Want: cancelResult{Outcome: "unknown"}},
+	)
+}
+
+// A charge of a window that is over is not refunded to the window that began since.
+func TestRefund_leavesWhatHasBegunSince(t *testing.T) {
+	limits := suites.GuardLimits(2)
+	take := admit(admitParams{Limits: limits})
+	late := refund(suites.RefundParams{Limits: limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Age: 20 * time.Second})
+	suites.Guards.Run(
+		t,
+		guardStep{Call: take, Writes: true, Want: passes(suites.TakenAtStart()...)},
+		guardStep{Advance: 20 * time.Second, Call: take, Writes: true, Want: passesAt(20*time.Second, suites.TakenAtStart()...)},
+		guardStep{Call: late, Want: given},
+	)
+}
+
+// A sliding counter's share of the window before is given back there, where it counts for less.
+func TestRefund_counterOfTheWindowBefore(t *testing.T) {
+	limits := suites.GuardLimits(4)[1:2]
+	take, look := admit(admitParams{Limits: limits}), limits[0]
+	look.Cost = cost(0)
+	peek := admit(admitParams{Limits: []admitLimit{look}})
+	row := func(left int64, reset time.Duration) admitResult {
+		return passesUntimed(admitRow{Allowed: true, Remaining: left, ResetAfter: reset})
+	}
+	back := func(left, age time.Duration) func(context.Context, guarded) (any, error) {
+		return refund(suites.RefundParams{Limits: limits, Left: []time.Duration{left}, Age: age})
+	}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: take, Writes: true, Want: row(3, 20*time.Second)},
+		guardStep{Call: take, Writes: true, Want: row(2, 20*time.Second)},
+		guardStep{Name: "two before weigh one", Advance: 15 * time.Second, Call: take, Writes: true, Want: row(2, 15*time.Second)},
+		guardStep{Name: "one of them is given back", Call: back(20*time.Second, 15*time.Second), Writes: true, Want: given},
+		guardStep{Name: "half of one, rounded up, and the one of this window", Call: peek, Want: row(2, 15*time.Second)},
+		guardStep{Name: "the other, too", Call: back(20*time.Second, 15*time.Second), Writes: true, Want: given},
+		guardStep{Call: peek, Want: row(3, 15*time.Second)},
+		guardStep{Name: "nothing is left of that window", Call: back(20*time.Second, 15*time.Second), Want: given},
+		guardStep{Name: "this window's", Call: back(15*time.Second, 0), Writes: true, Want: given, TTLs: ttls{}},
+	)
+}
+
+// Tokens come back while they are missing; those that the bucket has gained since are not given back.
+func TestRefund_bucket(t *testing.T) {
+	limits := []admitLimit{{Name: "a", Kind: guard.LimitKindGCRA, Limit: 7, Window: 10 * time.Second, Burst: 9, Cost: cost(7)}}
+	take := admit(admitParams{Limits: limits})
+	back := func(age time.Duration) guardStep {
+		return guardStep{Advance: age, Call: refund(suites.RefundParams{Limits: limits, Left: []time.Duration{10 * time.Second}, Age: age}), Writes: age < 10*time.Second, Want: given}
+	}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
+		back(0),
+		guardStep{Call: take, Writes: true, Want: passes(admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
+		back(10*time.Second),
+		guardStep{Call: take, Writes: true, Want: passesAt(10*time.Second, admitRow{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second})},
+		back(10*time.Second-time.Microsecond),
+	)
+}
+
+// A settled charge stays, whatever else is refunded.
+func TestRefund_settledStays(t *testing.T) {
+	p := admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70}
+	sums := func(spent fcall.Micros) []admitBudget {
+		return []admitBudget{{Allowed: true, Spent: spent, Remaining: 100 - spent}}
+	}
+	again := p
+	again.Receipt, again.Estimate = "s", 0
+	suites.Guards.Run(
+		t,
+		guardStep{Call: admit(p), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("r", 0), Budgets: sums(70)})},
+		guardStep{Call: by(suites.CostOf, (*budgetClient).Settle, settleParams{Bucket: "u1", Receipt: admittedAt("r", 0), Actual: 50}), Writes: true, Want: settleResult{Outcome: "settled", Charged: 50, Limits: []settleRow{}}},
+		guardStep{Call: refund(suites.RefundParams{Receipt: "r", Reservation: admittedAt("r", 0)}), Writes: true, Want: given},
+		guardStep{Call: admit(again), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("s", 0), Budgets: sums(50)})},
+	)
+}

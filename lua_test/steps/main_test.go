@@ -1,0 +1,28 @@
+// Package steps_test has tables of steps for each function, and tests for the mistakes of other rate limiters.
+package steps_test
+
+import (
+	"testing"
+
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+// step is one step of a table of library ratelimit.
+type step = luatest.Step[*ratelimit.Client]
+
+var (
+	limiters   = suites.Limiters
+	budgets    = suites.Budgets
+	abusers    = suites.Abusers
+	challenges = suites.Challenges
+	semaphores = suites.Semaphores
+	overrides  = suites.Overrides
+)
+
+// key is a key of a plain subject.
+func key(subject, suffix string) string { return "ratelimit:{" + subject + "}:" + suffix }

@@ -1,0 +1,210 @@
+package steps_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/override"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+type (
+	overrideStep = luatest.Step[*override.Client]
+	overrideRow  = override.ListOverridesResult
+)
+
+const (
+	overrideKey = "override:{all}:overrides"
+	startUS     = 1767323045678901
+)
+
+func setOverride(subject string, effect override.SetEffect, factor int64, holds time.Duration) func(context.Context, *override.Client) (any, error) {
+	return luatest.Call((*override.Client).Set, override.SetParams{
+		Bucket: "all", Subject: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann@host", Reason: "ticket 811",
+	})
+}
+
+func clearOverride(subject string) func(context.Context, *override.Client) (any, error) {
+	return luatest.Call((*override.Client).Clear, override.ClearParams{Bucket: "all", Subject: subject})
+}
+
+func listOverrides(known *int64) func(context.Context, *override.Client) (any, error) {
+	return luatest.Call((*override.Client).List, override.ListParams{Bucket: "all", Known: known})
+}
+
+func wasSet(replaced bool, at, holds time.Duration, n int64) override.SetResult {
+	now := luatest.Start.Add(at)
+	return override.SetResult{Replaced: replaced, Version: now.UnixMicro(), Ends: now.Add(holds), Overrides: n}
+}
+
+func overrideOf(subject, effect string, factor int64, at, holds, left time.Duration) overrideRow {
+	return overrideRow{
+		Subject: subject, Effect: override.ListOverridesEffect(effect), Factor: factor, Left: left, Ends: luatest.Start.Add(at + holds), Set: luatest.Start.Add(at), By: "ann@host", Reason: "ticket 811",
+	}
+}
+
+func TestOverride_holdsToItsEnd(t *testing.T) {
+	const version = startUS + 2_000_000
+	both := override.ListResult{Changed: true, Version: version, Overrides: []overrideRow{
+		overrideOf("ip=203.0.113.0/24", "deny", 1, 2*time.Second, time.Minute, time.Minute), overrideOf("user=42", "multiply", 10, time.Second, time.Hour, time.Hour-time.Second),
+	}}
+	one := override.ListResult{Changed: true, Version: version, Overrides: []overrideRow{overrideOf("user=42", "multiply", 10, time.Second, time.Hour, 59*time.Minute-time.Second)}}
+	overrides.Run(
+		t,
+		overrideStep{Name: "none", Call: listOverrides(nil), Want: override.ListResult{Changed: true, Overrides: []overrideRow{}}},
+		overrideStep{Name: "none is known", Call: listOverrides(new(int64(0))), Want: override.ListResult{Overrides: []overrideRow{}}},
+		overrideStep{Name: "nothing to clear", Call: clearOverride("user=42"), Want: override.ClearResult{}},
+		overrideStep{
+			Name: "first use", Advance: time.Second, Call: setOverride("user=42", "multiply", 10, time.Hour), Writes: true,
+			TTLs: ttls{overrideKey: time.Hour}, Want: wasSet(false, time.Second, time.Hour, 1),
+		},
+		overrideStep{
+			Name: "the key outlives none of them", Advance: time.Second, Call: setOverride("ip=203.0.113.0/24", "deny", 0, time.Minute), Writes: true,
+			TTLs: ttls{overrideKey: time.Hour - time.Second}, Want: wasSet(false, 2*time.Second, time.Minute, 2),
+		},
+		overrideStep{Name: "listed by subject", Call: listOverrides(nil), Want: both},
+		overrideStep{Name: "another version is known", Call: listOverrides(new(int64(version - 1))), Want: both},
+		overrideStep{Name: "nothing has changed", Call: listOverrides(new(int64(version))), Want: override.ListResult{Version: version, Overrides: []overrideRow{}}},
+		overrideStep{Name: "a moment before the end", Advance: time.Minute - time.Microsecond, Call: listOverrides(nil), Want: override.ListResult{
+			Changed: true, Version: version, Overrides: []overrideRow{
+				overrideOf("ip=203.0.113.0/24", "deny", 1, 2*time.Second, time.Minute, time.Microsecond),
+				overrideOf("user=42", "multiply", 10, time.Second, time.Hour, 59*time.Minute-time.Second+time.Microsecond),
+			},
+		}},
+		overrideStep{Name: "the end", Advance: time.Microsecond, Call: listOverrides(nil), Want: one},
+		overrideStep{Name: "an expiry does not change the version", Call: listOverrides(new(int64(version))), Want: override.ListResult{Version: version, Overrides: []overrideRow{}}},
+		overrideStep{Name: "what is over was not there, and goes", Call: clearOverride("ip=203.0.113.0/24"), Writes: true, Want: override.ClearResult{Overrides: 1}},
+		overrideStep{Name: "it is gone", Call: clearOverride("ip=203.0.113.0/24"), Want: override.ClearResult{Overrides: 1}},
+		overrideStep{
+			Name: "a shorter one in its place", Call: setOverride("user=42", "allow", 0, time.Second), Writes: true, TTLs: ttls{overrideKey: time.Second},
+			Want: override.SetResult{
+				Replaced: true, Version: version + 60_000_001, Ends: luatest.Start.Add(time.Minute + 3*time.Second), Overrides: 1, // the clear was at the same time
+			},
+		},
+		overrideStep{Name: "the last is cleared", Call: clearOverride("user=42"), Writes: true, TTLs: ttls{}, Want: override.ClearResult{Existed: true}},
+		overrideStep{Name: "the longest", Call: setOverride("user=42", "allow", 0, 3650*day), Writes: true, TTLs: ttls{overrideKey: 3650 * day}, Want: wasSet(false, time.Minute+2*time.Second, 3650*day, 1)},
+		overrideStep{Name: "long idle", Advance: 3651 * day, Call: listOverrides(nil), Want: override.ListResult{Changed: true, Overrides: []overrideRow{}}},
+		overrideStep{Name: "nothing is left of it", Call: setOverride("user=1", "allow", 0, time.Millisecond), Writes: true, Want: wasSet(false, 3651*day+time.Minute+2*time.Second, time.Millisecond, 1)},
+		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Bucket: "all"}), Writes: true, TTLs: ttls{}, Want: override.ClearAllResult{Existed: true}},
+		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Bucket: "all"}), Want: override.ClearAllResult{}},
+	)
+}
+
+func TestOverride_versionGrowsWhenTheClockGoesBack(t *testing.T) {
+	overrides.Run(
+		t,
+		overrideStep{Call: setOverride("user=1", "allow", 0, time.Hour), Writes: true, Want: wasSet(false, 0, time.Hour, 1)},
+		overrideStep{
+			Name: "the same moment", Call: setOverride("user=2", "deny", 0, time.Minute), Writes: true,
+			Want: override.SetResult{Version: startUS + 1, Ends: luatest.Start.Add(time.Minute), Overrides: 2},
+		},
+		overrideStep{
+			Name: "two hours back", Advance: -2 * time.Hour, Call: setOverride("user=2", "deny", 0, time.Minute), Writes: true,
+			Want: override.SetResult{Replaced: true, Version: startUS + 2, Ends: luatest.Start.Add(-2*time.Hour + time.Minute), Overrides: 2},
+		},
+		overrideStep{Name: "has no more left than it was set for", Call: listOverrides(nil), Want: override.ListResult{Changed: true, Version: startUS + 2, Overrides: []overrideRow{
+			overrideOf("user=1", "allow", 1, 0, time.Hour, time.Hour), overrideOf("user=2", "deny", 1, -2*time.Hour, time.Minute, time.Minute),
+		}}},
+		overrideStep{Name: "far ahead", Advance: 1000 * day, Call: listOverrides(nil), Want: override.ListResult{Changed: true, Overrides: []overrideRow{}}},
+	)
+}
+
+func TestOverride_arguments(t *testing.T) {
+	overrides.Run(
+		t,
+		overrideStep{Name: "too great a factor", Call: setOverride("user=1", "multiply", 1_000_001, time.Hour), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "another effect", Call: setOverride("user=1", "double", 0, time.Hour), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "no end", Call: setOverride("user=1", "allow", 0, 0), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "too long", Call: setOverride("user=1", "allow", 0, 3650*day+1), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "no subject", Call: setOverride("", "allow", 0, time.Hour), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "nothing to clear is named", Call: clearOverride(""), WantErr: fcall.ErrArgument},
+		overrideStep{Name: "smallest", Call: setOverride("u", "multiply", 0, time.Millisecond), Writes: true, Want: wasSet(false, 0, time.Millisecond, 1)},
+		overrideStep{Name: "a factor without multiply", Advance: time.Second, Call: setOverride("user=1", "allow", 2, time.Hour), Writes: true, Want: wasSet(false, time.Second, time.Hour, 1)},
+		overrideStep{Call: listOverrides(nil), Want: override.ListResult{Changed: true, Version: startUS + 1_000_000, Overrides: []overrideRow{
+			overrideOf("user=1", "allow", 1, time.Second, time.Hour, time.Hour),
+		}}},
+	)
+}
+
+func TestOverride_atMostAThousand(t *testing.T) {
+	full := func(t testing.TB, s *luatest.Server) {
+		words := []any{"HSET", overrideKey, "", int64(startUS)}
+		for i := range 1000 {
+			ends := int64(startUS + 3_600_000_000)
+			if i == 7 {
+				ends = startUS + 60_000_000
+			}
+			words = append(words, fmt.Sprintf("user=%d", i), fmt.Sprintf("allow 1 %d %d 1 ab", ends, int64(startUS)))
+		}
+		s.Do(t, words...)
+		s.Expire(t, overrideKey, time.Hour)
+	}
+	tooMany := &fcall.CodeError{}
+	isFull := func(ctx context.Context, c *override.Client) (any, error) {
+		_, err := setOverride("user=2000", "allow", 0, time.Hour)(ctx, c)
+		if !errors.As(err, &tooMany) || tooMany.Code != "RLFULL" {
+			return nil, fmt.Errorf("got %w", err)
+		}
+		return "full", nil
+	}
+	overrides.Run(
+		t,
+		overrideStep{Name: "one more", Given: full, Call: isFull, Want: "full"},
+		overrideStep{
+			Name: "one in the place of another", Call: setOverride("user=3", "deny", 0, time.Hour), Writes: true,
+			Want: override.SetResult{Replaced: true, Version: startUS + 1, Ends: luatest.Start.Add(time.Hour), Overrides: 1000},
+		},
+		overrideStep{Name: "one is over", Advance: time.Minute, Call: setOverride("user=1000", "allow", 0, time.Hour), Writes: true, Want: wasSet(false, time.Minute, time.Hour, 1000)},
+		overrideStep{Name: "the one that is over is gone", Call: isFull, Want: "full"},
+		overrideStep{Name: "no field is left behind", Given: func(t testing.TB, s *luatest.Server) {
+			if n := s.Redis.HLen(t.Context(), overrideKey).Val(); n != 1001 {
+				t.Errorf("%d fields", n)
+			}
+		}},
+	)
+}
+
+func TestOverride_unreadableIsToldAndLeft(t *testing.T) {
+	const us, later = "1767323045678901", "1767323345678901"
+	var steps []overrideStep
+	for _, text := range []string{
+		"", "x", "allow", "allow 1 " + later + " " + us + " 1 a", "allow 1 " + us + " " + us + " 1 ab", "Allow 1 " + later + " " + us + " 1 ab",
+		"lift 1 " + later + " " + us + " 1 ab", "allow 1000001 " + later + " " + us + " 1 ab", "allow 1 nan " + us + " 1 ab", "allow 1 " + later + " " + us + " 0 ab",
+		"allow 1 99999999999999999999 " + us + " 1 ab", "allow 1 " + later + " " + us + " 2 ab", "allow -1 " + later + " " + us + " 1 ab",
+	} {
+		given := func(t testing.TB, s *luatest.Server) {
+			s.Do(t, "HSET", overrideKey, "", us, "user=1", text)
+			s.Expire(t, overrideKey, time.Hour)
+		}
+		steps = append(
+			steps,
+			overrideStep{Name: text, Given: given, Call: listOverrides(nil), WantErr: fcall.ErrState},
+			overrideStep{Call: setOverride("user=2", "allow", 0, time.Minute), WantErr: fcall.ErrState},
+			overrideStep{Call: clearOverride("user=2"), WantErr: fcall.ErrState},
+		)
+	}
+	version := func(t testing.TB, s *luatest.Server) {
+		s.Do(t, "HSET", overrideKey, "", "new", "user=1", "allow 1 "+later+" "+us+" 1 ab")
+	}
+	overrides.Run(t, append(
+		steps,
+		overrideStep{Name: "a version", Given: version, Call: listOverrides(nil), WantErr: fcall.ErrState},
+		overrideStep{Call: setOverride("user=2", "allow", 0, time.Minute), WantErr: fcall.ErrState},
+		overrideStep{Name: "all can be cleared", Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Bucket: "all"}), Writes: true, Want: override.ClearAllResult{Existed: true}},
+	)...)
+	overrides.Each(t, func(t *testing.T, s *luatest.Server, c *override.Client) {
+		wrongType(overrideKey)(t, s)
+		for what, call := range map[string]func(ctxOf, *override.Client) (any, error){
+			"set": setOverride("user=1", "allow", 0, time.Hour), "clear": clearOverride("user=1"), "list": listOverrides(nil),
+		} {
+			var state *fcall.StateError
+			if _, err := call(t.Context(), c); !errors.As(err, &state) || state.Problem != "holds a set, not a hash" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}

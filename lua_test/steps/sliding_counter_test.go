@@ -1,0 +1,216 @@
+package steps_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+type (
+	counterParams = ratelimit.SlidingCounterParams
+	counterResult = ratelimit.SlidingCounterResult
+)
+
+func slidingCounter(p counterParams) func(context.Context, *ratelimit.Client) (any, error) {
+	return luatest.Call((*ratelimit.Client).SlidingCounter, p)
+}
+
+// count takes n of 10 in 10 s.
+func count(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+	return slidingCounter(counterParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+}
+
+func counter(d time.Duration) ttls { return ttls{key("u1", "counter"): d} }
+
+func TestSlidingCounter_theWindowBeforeWeighsWhatStillLiesInTheLast(t *testing.T) {
+	limiters.Run(
+		t,
+		step{Name: "first use", Call: count(1), Writes: true, TTLs: counter(20 * time.Second), Want: counterResult{Allowed: true, Remaining: 9, ResetAfter: 20 * time.Second}},
+		step{Name: "exactly the limit", Advance: 4 * time.Second, Call: count(9), Writes: true, TTLs: counter(16 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 16 * time.Second}},
+		step{Name: "one more waits for the next window, and for a tenth of this one to leave", Call: count(1), TTLs: counter(16 * time.Second), Want: counterResult{RetryAfter: 7 * time.Second, ResetAfter: 16 * time.Second}},
+		step{Name: "the next window begins full", Advance: 6 * time.Second, Call: count(1), TTLs: counter(10 * time.Second), Want: counterResult{RetryAfter: time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "one tick sooner", Advance: time.Second - time.Millisecond, Call: count(1), Want: counterResult{RetryAfter: time.Millisecond, ResetAfter: 9*time.Second + time.Millisecond}},
+		step{Name: "at retry_after", Advance: time.Millisecond, Call: count(1), Writes: true, TTLs: counter(19 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 19 * time.Second}},
+		step{Name: "half of the window before has left", Advance: 4 * time.Second, Call: count(5), Want: counterResult{Remaining: 4, RetryAfter: time.Second, ResetAfter: 15 * time.Second}},
+		step{Name: "what fits", Call: count(4), Writes: true, TTLs: counter(15 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 15 * time.Second}},
+		step{Name: "all of it has left, and half of this one", Advance: 10 * time.Second, Call: count(7), Writes: true, TTLs: counter(15 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 15 * time.Second}},
+		step{Name: "long idle", Advance: 1000 * day, Call: count(1), Writes: true, TTLs: counter(20 * time.Second), Want: counterResult{Allowed: true, Remaining: 9, ResetAfter: 20 * time.Second}},
+	)
+}
+
+func TestSlidingCounter_steadyTrafficLosesOneAWindow(t *testing.T) {
+	var steps []step
+	for i := range int64(10) {
+		steps = append(steps, step{Advance: time.Second, Call: count(1), Writes: true, Want: counterResult{Allowed: true, Remaining: 9 - i, ResetAfter: time.Duration(20-i) * time.Second}})
+	}
+	// The first of them has left, but as they are spread over the window nothing has.
+	steps = append(steps, step{Name: "where the window turns", Advance: time.Second, Call: count(1), Want: counterResult{RetryAfter: time.Second, ResetAfter: 10 * time.Second}})
+	for i := range int64(9) {
+		steps = append(steps, step{Advance: time.Second, Call: count(1), Writes: true, Want: counterResult{Allowed: true, ResetAfter: time.Duration(19-i) * time.Second}})
+	}
+	limiters.Run(t, steps...)
+}
+
+func TestSlidingCounter_cost(t *testing.T) {
+	limiters.Run(
+		t,
+		step{Name: "cost 0 on nothing", Call: count(0), Want: counterResult{Allowed: true, Remaining: 10}},
+		step{Call: count(7), Writes: true, Want: counterResult{Allowed: true, Remaining: 3, ResetAfter: 20 * time.Second}},
+		step{Name: "cost 0 only looks", Advance: time.Second, Call: count(0), Want: counterResult{Allowed: true, Remaining: 3, ResetAfter: 19 * time.Second}},
+		step{Name: "more than is left: 7 must weigh 6", Call: count(4), Want: counterResult{Remaining: 3, RetryAfter: 9*time.Second + 1429*time.Millisecond, ResetAfter: 19 * time.Second}},
+		step{Name: "a refused call has taken nothing", Call: count(3), Writes: true, Want: counterResult{Allowed: true, ResetAfter: 19 * time.Second}},
+		step{Name: "cost 0 passes when it is full", Call: count(0), Want: counterResult{Allowed: true, ResetAfter: 19 * time.Second}},
+		step{Name: "all at once waits until all has left", Call: count(10), Want: counterResult{RetryAfter: 19 * time.Second, ResetAfter: 19 * time.Second}},
+		step{Name: "cost above the limit", Call: count(11), WantErr: fcall.ErrArgument},
+		step{Name: "cost above its bounds", Call: count(1_000_001), WantErr: fcall.ErrArgument},
+		step{Name: "cost below them", Call: count(-1), WantErr: fcall.ErrArgument},
+		step{Name: "cost 0 in the next window only looks", Advance: 10 * time.Second, Call: count(0), TTLs: counter(9 * time.Second), Want: counterResult{Allowed: true, Remaining: 1, ResetAfter: 9 * time.Second}},
+		step{Advance: 9*time.Second - time.Millisecond, Call: count(10), Want: counterResult{Remaining: 9, RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Advance: time.Millisecond, Call: count(10), Writes: true, TTLs: counter(20 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 20 * time.Second}},
+	)
+}
+
+func TestSlidingCounter_anotherLimit(t *testing.T) {
+	take := func(limit, n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return slidingCounter(counterParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second, Cost: cost(n)})
+	}
+	limiters.Run(
+		t,
+		step{Call: take(10, 8), Writes: true, Want: counterResult{Allowed: true, Remaining: 2, ResetAfter: 20 * time.Second}},
+		step{Name: "lowered below what is taken: 8 must weigh 3", Call: take(4, 1), Want: counterResult{RetryAfter: 16_250 * time.Millisecond, ResetAfter: 20 * time.Second}},
+		step{Name: "cost 0 waits for 4", Call: take(4, 0), Want: counterResult{RetryAfter: 15 * time.Second, ResetAfter: 20 * time.Second}},
+		step{Advance: 16_249 * time.Millisecond, Call: take(4, 1), Want: counterResult{RetryAfter: time.Millisecond, ResetAfter: 3751 * time.Millisecond}},
+		step{Advance: time.Millisecond, Call: take(4, 1), Writes: true, Want: counterResult{Allowed: true, ResetAfter: 13_750 * time.Millisecond}},
+		step{Name: "raised", Call: take(1_000_000, 999_996), Writes: true, TTLs: counter(13_750 * time.Millisecond), Want: counterResult{Allowed: true, ResetAfter: 13_750 * time.Millisecond}},
+	)
+}
+
+func TestSlidingCounter_clockBackwardsStandsStillForTheKey(t *testing.T) {
+	limiters.Run(
+		t,
+		step{Call: count(8), Writes: true, Want: counterResult{Allowed: true, Remaining: 2, ResetAfter: 20 * time.Second}},
+		step{Name: "set back by 4 s", Advance: -4 * time.Second, Call: count(2), Writes: true, TTLs: counter(24 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 24 * time.Second}},
+		step{Name: "one more", Call: count(1), Want: counterResult{RetryAfter: 15 * time.Second, ResetAfter: 24 * time.Second}},
+		step{Advance: 15*time.Second - time.Millisecond, Call: count(1), Want: counterResult{RetryAfter: time.Millisecond, ResetAfter: 9*time.Second + time.Millisecond}},
+		step{Advance: time.Millisecond, Call: count(1), Writes: true, TTLs: counter(19 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 19 * time.Second}},
+		step{Name: "set back into the window before: 10 weigh in full", Advance: -4 * time.Second, Call: count(1), Want: counterResult{RetryAfter: 5 * time.Second, ResetAfter: 23 * time.Second}},
+		step{Name: "as far as three times 2^14 ms", Advance: -26_152 * time.Millisecond, Call: count(1), Want: counterResult{RetryAfter: 31_152 * time.Millisecond, ResetAfter: 49_152 * time.Millisecond}},
+		step{Name: "further", Advance: -time.Millisecond, Call: count(10), Writes: true, TTLs: counter(20 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 20 * time.Second}},
+	)
+}
+
+func TestSlidingCounter_clockFarAheadIsForgotten(t *testing.T) {
+	full := counterResult{Allowed: true, ResetAfter: 20 * time.Second}
+	limiters.Run(
+		t,
+		step{Name: "written a year ahead", Advance: 365 * day, Call: count(10), Writes: true, Want: full},
+		step{Name: "as far ahead as a window still counts", Advance: -10 * time.Second, Call: count(1), Want: counterResult{RetryAfter: 21 * time.Second, ResetAfter: 30 * time.Second}},
+		step{Name: "back where it belongs", Advance: -365 * day, Call: count(10), Writes: true, TTLs: counter(20 * time.Second), Want: full},
+		step{Name: "and it holds", Call: count(1), Want: counterResult{RetryAfter: 11 * time.Second, ResetAfter: 20 * time.Second}},
+	)
+}
+
+func TestSlidingCounter_smallestAndLargestArguments(t *testing.T) {
+	smallest := slidingCounter(counterParams{Bucket: "small", Limit: 1, Window: time.Microsecond})
+	large := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return slidingCounter(counterParams{Bucket: "u1", Limit: 1_000_000, Window: 90 * day, Cost: cost(n)})
+	}
+	// 999,999 of 1,000,000 in 7,776,000,000 ms must weigh 999,998: 7777 ms have to leave, to the millisecond.
+	limiters.Run(
+		t,
+		step{Call: smallest, Writes: true, TTLs: ttls{key("small", "counter"): 2 * time.Millisecond}, Want: counterResult{Allowed: true, ResetAfter: 2 * time.Millisecond}},
+		step{Call: smallest, Want: counterResult{RetryAfter: 2 * time.Millisecond, ResetAfter: 2 * time.Millisecond}},
+		step{Advance: time.Millisecond, Call: smallest, Want: counterResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Advance: time.Millisecond, Call: smallest, Writes: true, Want: counterResult{Allowed: true, ResetAfter: 2 * time.Millisecond}},
+		step{Advance: time.Second, Call: large(999_999), Writes: true, TTLs: counter(180 * day), Want: counterResult{Allowed: true, Remaining: 1, ResetAfter: 180 * day}},
+		step{Call: large(2), Want: counterResult{Remaining: 1, RetryAfter: 90*day + 7777*time.Millisecond, ResetAfter: 180 * day}},
+		step{Advance: 90*day + 7776*time.Millisecond, Call: large(2), Want: counterResult{Remaining: 1, RetryAfter: time.Millisecond, ResetAfter: 90*day - 7776*time.Millisecond}},
+		step{Advance: time.Millisecond, Call: large(2), Writes: true, Want: counterResult{Allowed: true, ResetAfter: 180*day - 7777*time.Millisecond}},
+		step{Name: "longer than 90 days", Call: slidingCounter(counterParams{Bucket: "u1", Limit: 1, Window: 90*day + 1}), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestSlidingCounter_argumentsOutOfBoundsAreNotSent(t *testing.T) {
+	var steps []step
+	for _, p := range []counterParams{
+		{Window: time.Second},
+		{Limit: -1, Window: time.Second},
+		{Limit: 1_000_001, Window: time.Second},
+		{Limit: 1},
+		{Limit: 1, Window: -time.Second},
+	} {
+		steps = append(steps, step{Call: slidingCounter(p), WantErr: fcall.ErrArgument})
+	}
+	limiters.Run(t, steps...)
+}
+
+// Whatever was taken before: at retry_after the same cost passes, one tick sooner it does not.
+func TestSlidingCounter_retryAfterIsExact(t *testing.T) {
+	for _, p := range []counterParams{
+		{Limit: 10, Window: 10 * time.Second},
+		{Limit: 7, Window: 9973 * time.Millisecond},
+		{Limit: 1_000_000, Window: 90 * day},
+		{Limit: 999_983, Window: 7_775_999_983 * time.Millisecond},
+		{Limit: 999_983, Window: time.Millisecond},
+	} {
+		p.Bucket = "u1"
+		limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+			for i := range int64(40) {
+				p.Cost = cost(1 + i*79_193%p.Limit)
+				r, err := c.SlidingCounter(t.Context(), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Allowed {
+					continue
+				}
+				s.Advance(t, r.RetryAfter-time.Millisecond)
+				if sooner, err := c.SlidingCounter(t.Context(), p); err != nil || sooner.Allowed || sooner.RetryAfter != time.Millisecond {
+					t.Fatalf("%+v, cost %d: one tick before retry_after %s: %+v %v", p, *p.Cost, r.RetryAfter, sooner, err)
+				}
+				s.Advance(t, time.Millisecond)
+				if then, err := c.SlidingCounter(t.Context(), p); err != nil || !then.Allowed {
+					t.Fatalf("%+v, cost %d: at retry_after %s: %+v %v", p, *p.Cost, r.RetryAfter, then, err)
+				}
+				s.Advance(t, (time.Duration(i%3) * p.Window / 7).Truncate(time.Millisecond))
+			}
+		})
+	}
+}
+
+func TestSlidingCounterPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+	type result = ratelimit.SlidingCounterPeekResult
+	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return luatest.Call((*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+	}
+	limiters.Run(
+		t,
+		step{Name: "first use", Call: peek(1), Want: result{Allowed: true, Remaining: 10}},
+		step{Name: "exactly the limit", Call: peek(10), Want: result{Allowed: true, Remaining: 10}},
+		step{Name: "cost above the limit", Call: peek(11), WantErr: fcall.ErrArgument},
+		step{Call: count(8), Writes: true, Want: counterResult{Allowed: true, Remaining: 2, ResetAfter: 20 * time.Second}},
+		step{Advance: time.Second, Call: peek(2), Want: result{Allowed: true, Remaining: 2, ResetAfter: 19 * time.Second}},
+		step{Name: "one more: 8 must weigh 7", Call: peek(3), Want: result{Remaining: 2, RetryAfter: 9*time.Second + 1250*time.Millisecond, ResetAfter: 19 * time.Second}},
+		step{Name: "one tick sooner", Advance: 9*time.Second + 1249*time.Millisecond, Call: peek(3), Want: result{Remaining: 2, RetryAfter: time.Millisecond, ResetAfter: 8751 * time.Millisecond}},
+		step{Name: "at retry_after", Advance: time.Millisecond, Call: peek(3), Want: result{Allowed: true, Remaining: 3, ResetAfter: 8750 * time.Millisecond}},
+		step{Name: "all is forgotten", Advance: 8750 * time.Millisecond, Call: peek(3), Want: result{Allowed: true, Remaining: 10}},
+	)
+}
+
+func TestSlidingCounterReset_forgets(t *testing.T) {
+	type result = ratelimit.SlidingCounterResetResult
+	reset := luatest.Call((*ratelimit.Client).SlidingCounterReset, ratelimit.SlidingCounterResetParams{Bucket: "u1"})
+	full := counterResult{Allowed: true, ResetAfter: 20 * time.Second}
+	limiters.Run(
+		t,
+		step{Name: "nothing there", Call: reset, Want: result{}},
+		step{Call: count(10), Writes: true, Want: full},
+		step{Call: reset, Writes: true, Want: result{Existed: true}, TTLs: ttls{}},
+		step{Call: count(10), Writes: true, Want: full},
+		step{Name: "a key of another type goes too", Given: wrongType(key("u1", "counter")), Call: reset, Writes: true, Want: result{Existed: true}},
+	)
+}

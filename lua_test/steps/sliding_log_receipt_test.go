@@ -1,0 +1,194 @@
+package steps_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// receipt is a call of limit per 10 s.
+func receipt(limit int64, name string) logParams {
+	return logParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second, Receipt: name}
+}
+
+func both(log, receipts time.Duration) ttls {
+	return ttls{key("u1", "log"): log, key("u1", "receipts"): receipts}
+}
+
+func TestSlidingLog_duplicateIsAllowedAndNotCounted(t *testing.T) {
+	limiters.Run(
+		t,
+		step{Call: slidingLog(receipt(2, "r1")), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "a double click", Call: slidingLog(receipt(2, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "another receipt", Advance: 3 * time.Second, Call: slidingLog(receipt(2, "r2")), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 2, ResetAfter: 10 * time.Second}},
+		step{Name: "a third is refused", Call: slidingLog(receipt(2, "r3")), Want: logResult{Count: 2, RetryAfter: 7 * time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "a refused receipt is not known", Call: slidingLog(receipt(2, "r3")), Want: logResult{Count: 2, RetryAfter: 7 * time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "a duplicate passes in a full window", Call: slidingLog(receipt(2, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 2, ResetAfter: 10 * time.Second}},
+		step{Name: "and with a lower limit", Call: slidingLog(receipt(1, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 2, ResetAfter: 10 * time.Second}},
+		step{Name: "no receipt, no duplicate", Call: slidingLog(receipt(2, "")), Want: logResult{Count: 2, RetryAfter: 7 * time.Second, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestSlidingLog_duplicateDoesNotRenew(t *testing.T) {
+	limiters.Run(
+		t,
+		step{Call: slidingLog(receipt(2, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Advance: 6 * time.Second, Call: slidingLog(receipt(2, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 4 * time.Second}},
+		step{Name: "known until the window ends", Advance: 4*time.Second - time.Microsecond, Call: slidingLog(receipt(2, "r1")), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: time.Microsecond}},
+		step{Name: "then it counts again", Advance: time.Microsecond, Call: slidingLog(receipt(2, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestSlidingLog_refreshRenewsTheReceiptAndNotTheAdmission(t *testing.T) {
+	refresh := receipt(2, "r1")
+	refresh.Refresh = true
+	limiters.Run(
+		t,
+		step{Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Advance: 6 * time.Second, Call: slidingLog(refresh), Writes: true, TTLs: both(4*time.Second, 10*time.Second), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 4 * time.Second}},
+		step{Name: "the admission has left, the receipt is known", Advance: 6 * time.Second, Call: slidingLog(receipt(2, "r1")), TTLs: ttls{key("u1", "receipts"): 4 * time.Second}, Want: logResult{Allowed: true, Duplicate: true, Remaining: 2}},
+		step{Name: "renewed for as long as it goes on", Advance: 4*time.Second - time.Microsecond, Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Duplicate: true, Remaining: 2}},
+		step{Name: "until it stops", Advance: 10 * time.Second, Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestSlidingLog_dedupLongerThanTheWindow(t *testing.T) {
+	p := logParams{Bucket: "u1", Limit: 2, Window: time.Second, Receipt: "r1", Dedup: 10 * time.Second}
+	limiters.Run(
+		t,
+		step{Call: slidingLog(p), Writes: true, TTLs: both(time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
+		step{Name: "the window is empty, the receipt is known", Advance: 10*time.Second - time.Microsecond, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Remaining: 2}},
+		step{Advance: time.Microsecond, Call: slidingLog(p), Writes: true, TTLs: both(time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
+	)
+}
+
+func TestSlidingLog_dedupShorterThanTheWindow(t *testing.T) {
+	p := receipt(3, "r1")
+	p.Dedup = time.Second
+	other := p
+	other.Receipt = "r2"
+	limiters.Run(
+		t,
+		step{Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
+		step{Advance: time.Second - time.Microsecond, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 2, ResetAfter: 9*time.Second + time.Microsecond}},
+		step{Advance: time.Microsecond, Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, time.Second), Want: logResult{Allowed: true, Count: 2, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Advance: time.Millisecond, Call: slidingLog(other), Writes: true, Want: logResult{Allowed: true, Count: 3, ResetAfter: 10 * time.Second}},
+		step{Name: "the shortest", Call: slidingLog(logParams{Bucket: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
+		step{Call: slidingLog(logParams{Bucket: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
+		step{Advance: time.Microsecond, Call: slidingLog(logParams{Bucket: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 2, ResetAfter: time.Second}},
+	)
+}
+
+func TestSlidingLog_forgetsReceiptsThatAreTooOld(t *testing.T) {
+	holds := func(want ...string) func(testing.TB, *luatest.Server) {
+		return func(t testing.TB, s *luatest.Server) {
+			t.Helper()
+			got, err := s.Redis.ZRange(t.Context(), key("u1", "receipts"), 0, -1).Result()
+			if err != nil || strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Errorf("receipts are %v %v, want %v", got, err, want)
+			}
+		}
+	}
+	limiters.Run(
+		t,
+		step{Call: slidingLog(receipt(9, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 8, ResetAfter: 10 * time.Second}},
+		step{Advance: 5 * time.Second, Call: slidingLog(receipt(9, "r2")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 7, ResetAfter: 10 * time.Second}},
+		step{Given: holds("", "r1", "r2")},
+		step{Advance: 5 * time.Second, Call: slidingLog(receipt(9, "r3")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 7, ResetAfter: 10 * time.Second}},
+		step{Given: holds("", "r2", "r3")},
+	)
+}
+
+func TestSlidingLog_receiptOfAClockFarAhead(t *testing.T) {
+	p := receipt(2, "r1")
+	limiters.Run(
+		t,
+		step{Advance: day, Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "a little back: known", Advance: -time.Second, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 11 * time.Second}},
+		step{Name: "far back: both are reset", Advance: -day, Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Name: "and it is known by the new time", Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+	)
+}
+
+func TestSlidingLog_anyBytesAreAReceipt(t *testing.T) {
+	var steps []step
+	count := int64(0)
+	for _, r := range []string{"x", " ", "\x00", "a\r\nb", "\xff\xfe", "0", "nan", strings.Repeat("r", 256)} {
+		count++
+		steps = append(
+			steps,
+			step{Name: r, Call: slidingLog(receipt(9, r)), Writes: true, Want: logResult{Allowed: true, Count: count, Remaining: 9 - count, ResetAfter: 10 * time.Second}},
+			step{Name: r, Call: slidingLog(receipt(9, r)), Want: logResult{Allowed: true, Duplicate: true, Count: count, Remaining: 9 - count, ResetAfter: 10 * time.Second}},
+		)
+	}
+	steps = append(steps, step{Name: "257 bytes", Call: slidingLog(receipt(9, strings.Repeat("r", 257))), WantErr: fcall.ErrArgument})
+	limiters.Run(t, steps...)
+}
+
+func TestSlidingLog_argumentsOutOfBoundsAreNotSent(t *testing.T) {
+	var steps []step
+	for _, p := range []logParams{
+		{Limit: 0, Window: time.Second},
+		{Limit: -1, Window: time.Second},
+		{Limit: 1_000_001, Window: time.Second},
+		{Limit: 1},
+		{Limit: 1, Window: -1},
+		{Limit: 1, Window: 3650*day + 1},
+		{Limit: 1, Window: time.Second, Dedup: -time.Second},
+		{Limit: 1, Window: time.Second, Dedup: 3650*day + 1},
+	} {
+		steps = append(steps, step{Call: slidingLog(p), WantErr: fcall.ErrArgument})
+	}
+	limiters.Run(t, steps...)
+}
+
+func TestSlidingLogReset_forgetsAdmissionsAndReceipts(t *testing.T) {
+	reset := luatest.Call((*ratelimit.Client).SlidingLogReset, ratelimit.SlidingLogResetParams{Bucket: "u1"})
+	first := logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}
+	limiters.Run(
+		t,
+		step{Name: "nothing there", Call: reset, Want: ratelimit.SlidingLogResetResult{}},
+		step{Call: slidingLog(receipt(1, "r1")), Writes: true, Want: first},
+		step{Call: slidingLog(logParams{Bucket: "u2", Limit: 1, Window: time.Minute}), Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Minute}},
+		step{Call: reset, Writes: true, Want: ratelimit.SlidingLogResetResult{Existed: true}, TTLs: ttls{key("u2", "log"): time.Minute}},
+		step{Call: reset, Want: ratelimit.SlidingLogResetResult{}},
+		step{Name: "the receipt counts again", Call: slidingLog(receipt(1, "r1")), Writes: true, Want: first},
+		step{Name: "a key of another type goes too", Call: reset, Given: wrongType(key("u1", "log")), Writes: true, Want: ratelimit.SlidingLogResetResult{Existed: true}},
+	)
+}
+
+// wrongType puts a set where the library keeps something else.
+func wrongType(name string) func(testing.TB, *luatest.Server) {
+	return func(t testing.TB, s *luatest.Server) {
+		s.Do(t, "DEL", name)
+		s.Do(t, "SADD", name, "member")
+		s.Expire(t, name, time.Hour)
+	}
+}
+
+func TestSlidingLogPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+	type result = ratelimit.SlidingLogPeekResult
+	peek := func(limit int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second})
+	}
+	limiters.Run(
+		t,
+		step{Name: "first use", Call: peek(2), Want: result{Allowed: true, Remaining: 2}},
+		step{Call: slidingLog(receipt(2, "")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
+		step{Advance: time.Second, Call: peek(2), Want: result{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 9 * time.Second}},
+		step{Call: slidingLog(receipt(2, "")), Writes: true, Want: logResult{Allowed: true, Count: 2, ResetAfter: 10 * time.Second}},
+		step{Name: "full", Call: peek(2), Want: result{Count: 2, RetryAfter: 9 * time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "a lower limit", Call: peek(1), Want: result{Count: 2, RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "a higher limit", Call: peek(1_000_000), Want: result{Allowed: true, Count: 2, Remaining: 999_998, ResetAfter: 10 * time.Second}},
+		step{Name: "one tick sooner", Advance: 9*time.Second - time.Microsecond, Call: peek(2), Want: result{Count: 2, RetryAfter: time.Microsecond, ResetAfter: time.Second + time.Microsecond}},
+		step{Name: "at retry_after", Advance: time.Microsecond, Call: peek(2), Want: result{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
+		step{Name: "clock backwards", Advance: -5 * time.Second, Call: peek(2), Want: result{Count: 2, RetryAfter: 5 * time.Second, ResetAfter: 6 * time.Second}},
+		step{Name: "clock set back to before the entries: as of the newest", Advance: -9 * time.Second, Call: peek(2), Want: result{Count: 2, RetryAfter: 14 * time.Second, ResetAfter: 15 * time.Second}},
+		step{Name: "clock further back than the window: nothing is left as it was written", Advance: -10 * time.Second, Call: peek(2), Want: result{Allowed: true, Remaining: 2}},
+	)
+}

@@ -1,0 +1,106 @@
+package steps_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// holding puts a text where a subject's key is; a ttl of 0 is none.
+func holding(suffix, text string, ttl time.Duration) func(testing.TB, *luatest.Server) {
+	return func(t testing.TB, s *luatest.Server) {
+		s.Do(t, "SET", key("u1", suffix), text)
+		if ttl > 0 {
+			s.Expire(t, key("u1", suffix), ttl)
+		}
+	}
+}
+
+// windowCalls are those that read a window's or a counter's key, by its suffix.
+var windowCalls = map[string]map[string]func(context.Context, *ratelimit.Client) (any, error){
+	"window": {
+		"take":   fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
+		"peek":   luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
+		"refund": luatest.Call((*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
+	},
+	"counter": {
+		"take":   count(1),
+		"peek":   luatest.Call((*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
+		"refund": luatest.Call((*ratelimit.Client).SlidingCounterRefund, ratelimit.SlidingCounterRefundParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
+	},
+	"gcra": {
+		"refund":         luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 1, Period: time.Second}),
+		"refund by time": luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 7, Period: time.Second}),
+	},
+}
+
+func TestState_unreadableWindowIsToldAndLeft(t *testing.T) {
+	texts := []string{"", "x", "nan", "-nan", "inf", "-inf", "-1", "TTL"}
+	numbers := slices.Clip([]string{
+		"0", "00", "007", "+5", " 5", "5 ", "5\n", "5\x00", "1.5", "1e3", "0x10", "1e400",
+		"9007199254740993", "99999999999999999", strings.Repeat("9", 400),
+	})
+	more := map[string][]string{
+		"window":  append(numbers, "1000001", "5", "100001000001", "100000000000", "010000000005", "3153600000010000005", "10000 0 5 ", "10000  0 5", "10000 0 5;", "10000 0 x", "10000 0 9007199254740993"),
+		"counter": append(numbers, "1", "10000001000000", "100000001000001", "110000010000000", "109999999999999", "3310000001000001", "3400000000000000", "9007199254740992"),
+	}
+	for suffix, calls := range windowCalls {
+		for name, call := range calls {
+			t.Run(suffix+" "+name, func(t *testing.T) {
+				var steps []step
+				for _, text := range slices.Concat(texts, more[suffix]) {
+					steps = append(steps, step{Name: text, Given: holding(suffix, text, 5*time.Second), Call: call, WantErr: fcall.ErrState})
+				}
+				never := map[string]string{"window": "100000000005", "counter": "1400000000000005", "gcra": "60000"}
+				steps = append(steps, step{Name: "never expires", Given: holding(suffix, never[suffix], 0), Call: call, WantErr: fcall.ErrState})
+				limiters.Run(t, steps...)
+			})
+		}
+	}
+}
+
+func TestState_largestCountsAreRead(t *testing.T) {
+	limiters.Run(
+		t,
+		step{Given: holding("window", "100001000000", 5*time.Second), Call: windowCalls["window"]["take"], Want: windowResult{RetryAfter: 5 * time.Second, ResetAfter: 5 * time.Second}},
+		step{Given: holding("counter", "1410000001000000", 15*time.Second), Call: count(1), Want: counterResult{RetryAfter: 15 * time.Second, ResetAfter: 15 * time.Second}},
+	)
+}
+
+func TestState_errorNamesTheWindowsKey(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+		for suffix, calls := range windowCalls {
+			wrongType(key("u1", suffix))(t, s)
+			for name, call := range calls {
+				_, err := call(t.Context(), c)
+				var state *fcall.StateError
+				if !errors.As(err, &state) || state.Key != key("u1", suffix) || !strings.Contains(state.Problem, "holds a set, not a string") {
+					t.Errorf("%s of %s: %#v", name, suffix, err)
+				}
+			}
+		}
+		refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: "r1"})
+		for _, suffix := range []string{"receipts", "log"} {
+			s.Do(t, "DEL", key("u1", "log"), key("u1", "receipts"))
+			if suffix == "log" {
+				s.Do(t, "ZADD", key("u1", "receipts"), luatest.Start.UnixMicro(), "r1")
+			}
+			wrongType(key("u1", suffix))(t, s)
+			_, err := refund(t.Context(), c)
+			var state *fcall.StateError
+			if !errors.As(err, &state) || state.Key != key("u1", suffix) {
+				t.Errorf("refund with a set where %s is: %#v", suffix, err)
+			}
+			if suffix == "log" && s.Redis.ZCard(t.Context(), key("u1", "receipts")).Val() != 1 {
+				t.Error("a refund that could not be made forgot the receipt")
+			}
+		}
+	})
+}

@@ -1,0 +1,282 @@
+package wire_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+// noNumbers are texts that no number is written as.
+var noNumbers = []string{
+	"nan", "NaN", "-nan", "inf", "-inf", "INF", "infinity", "1e3", "1E3", "1e309", "0x10", "0X1F", "0b1", "-0", "-1", "+5",
+	" ", " 1", "1 ", "\t1", "1\n", "1\r\n", "5\x00", "\x005", "\x00", "007", "00", "1.0", "1.5", ".5", "5.", "1,000", "1_000",
+	"one", "true", "\xff", "\xd9\xa1", "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808",
+	"18446744073709551616", "99999999999999999999", mebibyte,
+}
+
+var mebibyte = strings.Repeat("1", 1<<20)
+
+// refused lists texts that are not legal for the argument.
+func (s wireSlot) refused() (bad []string) {
+	f := s.field
+	switch f.Kind {
+	case spec.KindText:
+		bad = []string{strings.Repeat("r", int(f.Max)+1), mebibyte}
+		if f.Min > 1 {
+			bad = append(bad, strings.Repeat("r", int(f.Min)-1))
+		}
+	case spec.KindBool:
+		bad = append(slices.Clone(noNumbers), "2", "01", "yes")
+	case spec.KindEnum:
+		bad = append(slices.Clone(noNumbers), "0", "1", "x")
+		for _, v := range f.Values {
+			bad = append(bad, strings.ToUpper(v), v+" ", " "+v, v+"\x00", v[:len(v)-1])
+		}
+	case spec.KindPacked:
+		least := "a" + strings.Repeat(",1", len(f.Fields)-1) + ";"
+		bad = append(slices.Clone(noNumbers), "x", "a,b", "a,gcra,1,1", ";", ",;", "a,b;;", strings.Repeat(";", 1<<20), strings.Repeat(",", 1<<20)+";", strings.Repeat(least, 1000))
+		if f.Min == 0 {
+			return bad
+		}
+	default:
+		bad = append(slices.DeleteFunc(slices.Clone(noNumbers), func(text string) bool {
+			n, err := strconv.ParseInt(text, 10, 64)
+			return err == nil && strconv.FormatInt(n, 10) == text && f.Min <= n && n <= f.Max
+		}), strconv.FormatInt(f.Max+1, 10), strconv.FormatInt(f.Min-1, 10))
+	}
+	if !f.Optional && f.Default == nil && (f.Kind != spec.KindText || f.Min > 0) {
+		bad = append(bad, "")
+	}
+	return bad
+}
+
+// accepted lists texts that the argument may be.
+func (s wireSlot) accepted() (good []string) {
+	f := s.field
+	switch f.Kind {
+	case spec.KindGroup: // its rows are in the call
+	case spec.KindPacked: // so are its, and their keys
+		if f.Min == 0 && len(f.Keys()) == 0 {
+			good = []string{""}
+		}
+	case spec.KindText:
+		long := strings.Repeat("r", int(f.Max))
+		good = []string{long, long[:max(f.Min, 1)]}
+		for _, text := range []string{"\x00", "\r\n", "\xff", "{", "nan", " "} {
+			good = append(good, strings.Repeat(text, int(max(f.Min, 1))))
+		}
+	case spec.KindBool:
+		good = []string{"0", "1"}
+	case spec.KindEnum:
+		good = f.Values
+	default:
+		good = []string{strconv.FormatInt(f.Min, 10), strconv.FormatInt(f.Max, 10)}
+	}
+	if f.Optional || f.Default != nil {
+		good = append(good, "")
+	}
+	return good
+}
+
+// A wireTry is what a server answers to a call with other keys or arguments.
+type wireTry struct {
+	what string // of a failure
+	cmd  *redis.Cmd
+	want func(text string) bool
+}
+
+// pipeline sends the tries that queue makes, and holds the answers against what is wanted.
+func pipeline(t *testing.T, s *luatest.Server, queue func(pipe redis.Pipeliner) []wireTry) {
+	t.Helper()
+	pipe := s.Redis.Pipeline()
+	tries := queue(pipe)
+	_, _ = pipe.Exec(t.Context()) // each command has its own error
+	for _, try := range tries {
+		text := ""
+		if err := try.cmd.Err(); err != nil {
+			text = err.Error()
+		}
+		if !try.want(text) {
+			t.Errorf("%s: %q", try.what, text)
+		}
+	}
+}
+
+func one(want string) func(string) bool { return func(text string) bool { return text == want } }
+
+func beginning(want string) func(string) bool {
+	return func(text string) bool { return strings.HasPrefix(text, want) }
+}
+
+// eachWireCall runs a test of each function of each library on each engine.
+func eachWireCall(t *testing.T, test func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function)) {
+	all := contract(t)
+	for _, lib := range wireLibraries {
+		t.Run(lib.library.Name, func(t *testing.T) {
+			lib.each(t, func(t *testing.T, s *luatest.Server) {
+				for _, w := range wireCalls {
+					if strings.HasPrefix(w.name, lib.library.ServerName+"_") {
+						s.Do(t, "FLUSHDB")
+						test(t, s, w, all[w.name])
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestArguments_outOfBoundsAreRefusedByTheServerToo(t *testing.T) {
+	tried := 0
+	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
+		slots, _ := w.slots(t, f)
+		pipeline(t, s, func(pipe redis.Pipeliner) (tries []wireTry) {
+			try := func(what string, keys, args []string, want func(string) bool) {
+				tries = append(tries, wireTry{w.name + " " + what, pipe.Do(t.Context(), w.words(keys, args)...), want})
+			}
+			for _, slot := range slots {
+				for _, bad := range slot.refused() {
+					try(slot.name+"="+strconv.Quote(bad[:min(len(bad), 40)]), w.keys, slot.with(w.args, bad), slot.refusal(bad))
+				}
+				if rows := w.args[slot.arg]; slot.cell == nil && slot.field.Kind == spec.KindPacked {
+					first := rows[:strings.Index(rows, ";")+1]
+					try(slot.name+" with too many rows", w.keys, slot.with(w.args, strings.Repeat(first, int(slot.field.Max)+1)), one("RLARG "+slot.must()))
+				}
+			}
+			arity := beginning("RLARG " + f.Name + " must be called with ")
+			least, most, tooMany := len(w.keys), len(w.keys), arity
+			if keys := f.Keys(); keys[len(keys)-1].Several { // the call has one of them
+				last := keys[len(keys)-1]
+				least, most = least-1, most-1+int(last.Max)
+				tooMany = one(fmt.Sprintf("RLARG %s must be at most %d keys", last.Name, last.Max))
+			}
+			for n := range least {
+				try(strconv.Itoa(n)+" keys", w.keys[:n], w.args, arity)
+			}
+			more := append(slices.Clone(w.keys), slices.Repeat([]string{"x"}, most+2-len(w.keys))...)
+			for n := most + 1; n <= most+2; n++ {
+				try(strconv.Itoa(n)+" keys", more[:n], w.args, tooMany)
+			}
+			for n := range len(w.args) - f.Omissible() {
+				try(strconv.Itoa(n)+" arguments", w.keys, w.args[:n], beginning("RLARG "))
+			}
+			try("an argument more", w.keys, append(slices.Clone(w.args), "1"), arity)
+			try("300 arguments more", w.keys, append(slices.Clone(w.args), make([]string, 300)...), arity)
+			tried += len(tries)
+			return tries
+		})
+		if keys, err := s.Snapshot(t.Context()); err != nil || len(keys) > 0 {
+			t.Errorf("refused calls of %s wrote %v %v", w.name, keys, err)
+		}
+	})
+	t.Logf("%d calls refused", tried)
+}
+
+// Each argument alone at its bounds, and those at the end left out: the call is taken, or another argument's is the refusal, as a cost above the limit.
+func TestArguments_atTheirBoundsAreTaken(t *testing.T) {
+	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
+		slots, keys := w.slots(t, f)
+		pipeline(t, s, func(pipe redis.Pipeliner) (tries []wireTry) {
+			for n := len(w.args) - f.Omissible(); n < len(w.args); n++ {
+				args := w.args[:n]
+				pipe.FlushDB(t.Context())
+				tries = append(tries, wireTry{w.name + " with " + strconv.Itoa(n) + " arguments", pipe.Do(t.Context(), w.words(w.keysFor(keys, args), args)...), func(text string) bool {
+					return text == "" || contradicts(text)
+				}})
+			}
+			for _, slot := range slots {
+				for _, good := range slot.accepted() {
+					args := slot.with(w.args, good)
+					pipe.FlushDB(t.Context())
+					tries = append(tries, wireTry{w.name + " " + slot.name + "=" + strconv.Quote(good), pipe.Do(t.Context(), w.words(w.keysFor(keys, args), args)...), func(text string) bool {
+						return text == "" || contradicts(text) && slot.field.Kind != spec.KindText
+					}})
+				}
+			}
+			return tries
+		})
+	})
+}
+
+// contradicts reports whether a refusal is of an argument that is legal alone.
+func contradicts(text string) bool {
+	return slices.ContainsFunc([]string{
+		"cost must be at most limit: it can never be allowed", "weight must be at most limit: it can never be allowed", "cost must be at most burst: it can never be allowed", "cost must be 0 or 1 in a sliding_log",
+		"burst must be gained within 100 years", "burst must be omitted unless kind is gcra", "window must be at most 90 days in a sliding_counter",
+		"limits must differ in kind or name", "reservation must be given where there are budgets and no receipt",
+	}, func(part string) bool { return strings.HasPrefix(text, "RLARG ") && strings.Contains(text, part) })
+}
+
+// A key of any other type than the header says is reported and kept, where the call comes to it: a refund of a receipt that is not
+// known does not look at the log.
+func TestArguments_keysOfAnotherTypeAreToldAndLeft(t *testing.T) {
+	kinds := map[string][]any{
+		"string": {"SET", "", "x"}, "list": {"RPUSH", "", "x"}, "hash": {"HSET", "", "f", "x"}, "set": {"SADD", "", "x"}, "zset": {"ZADD", "", "1", "x"},
+	}
+	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
+		if onlyDeletes(f) {
+			return
+		}
+		_, keys := w.slots(t, f)
+		all := 0
+		for i, name := range w.keys {
+			its := keys[i].kind
+			if its == "any" {
+				its = "string"
+				if strings.Contains(name, ":sliding_log:") {
+					its = "list"
+				}
+			}
+			told := 0
+			for kind, words := range kinds {
+				if kind == its {
+					continue
+				}
+				words = slices.Clone(words)
+				words[1] = name
+				s.Do(t, "FLUSHDB")
+				s.Do(t, words...)
+				before, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				reply := s.Redis.Do(t.Context(), w.words(w.keys, w.args)...).Err()
+				after, err := s.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case reply == nil: // not looked at
+				case reply.Error() != "RLSTATE "+name+": holds a "+kind+", not a "+its:
+					t.Errorf("%s with a %s where %s is: %v", w.name, kind, name, reply)
+				case len(after) != 1:
+					t.Errorf("%s with a %s where %s is refused, and wrote %v", w.name, kind, name, after)
+				default:
+					told++
+				}
+				if diff := cmp.Diff(before[name], after[name]); diff != "" {
+					t.Errorf("%s with a %s where %s is (-before +after):\n%s", w.name, kind, name, diff)
+				}
+			}
+			if told != 0 && told != len(kinds)-1 {
+				t.Errorf("%s tells %d of %d other types of %s", w.name, told, len(kinds)-1, name)
+			}
+			all += told
+		}
+		if all == 0 {
+			t.Errorf("%s tells no key of another type", w.name)
+		}
+	})
+}
+
+// onlyDeletes reports whether a function forgets its keys, whatever they hold.
+func onlyDeletes(f spec.Function) bool {
+	return strings.HasSuffix(f.Name, "reset") || f.Name == "forgive" || f.Name == "unblock" || f.Name == "clear_all"
+}
