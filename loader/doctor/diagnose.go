@@ -72,7 +72,11 @@ func (d *Diagnosis) add(f Finding) { d.Findings = append(d.Findings, f) }
 // node adds the findings of a node's plan.
 func (d *Diagnosis) node(n loader.NodePlan) {
 	if n.Problem != nil {
-		d.add(Finding{ID: string(n.Problem.Reason), Severity: Problem, Node: n.Addr, Text: n.Problem.Text, Fix: "then run rlfunc plan"})
+		fix := "correct this, then run rlfunc doctor again"
+		if n.Problem.Reason == loader.ErrUnreachable {
+			fix = "start the server or correct --redis, then run rlfunc doctor again"
+		}
+		d.add(Finding{ID: string(n.Problem.Reason), Severity: Problem, Node: n.Addr, Text: n.Problem.Text, Fix: fix})
 	}
 	for _, w := range n.Warnings {
 		d.add(Finding{ID: w.Code, Severity: Warn, Node: n.Addr, Text: w.Text})

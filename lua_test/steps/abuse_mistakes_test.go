@@ -1,13 +1,6 @@
 package steps_test
 
 import (
-	"github.com/rlfunc/rlfunc/gen/concurrency"
-	budget "github.com/rlfunc/rlfunc/gen/cost"
-	"github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/gen/override"
-	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
-
 	"context"
 	"fmt"
 	"regexp"
@@ -15,6 +8,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rlfunc/rlfunc/gen/concurrency"
+	budget "github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 
 	"github.com/google/go-cmp/cmp"
 
