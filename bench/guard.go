@@ -235,7 +235,7 @@ func refusedGuard(ctx context.Context) (*guard.Guard, error) {
 	rdb := server.Client()
 	g, err := guard.New(rdb, &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{
 		Name: "chat", Limits: []policy.Limit{{Name: "hour", Limit: 1, Window: time.Hour}},
-	}}}, guard.Options{DenyFor: time.Hour})
+	}}}, guard.Options{CacheTTL: time.Hour})
 	if err != nil {
 		return nil, err
 	}

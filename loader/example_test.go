@@ -47,7 +47,7 @@ func ExampleTarget_Apply() {
 	// true <nil>
 }
 
-// A service at its start: what is absent is loaded, a newer minor version serves as well.
+// A service at its start: it loads missing libraries and keeps newer minor versions.
 func ExampleEnsure() {
 	ctx := context.Background()
 	client := embedded.New(embedded.Options{})

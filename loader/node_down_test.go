@@ -24,7 +24,7 @@ func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
 
 	p := planOf(t, target, lib)
 	want := actionsOf(c, loader.Load, "")
-	want[down.Addr] = []loader.Action{loader.Unfit}
+	want[down.Addr] = []loader.Action{loader.Unusable}
 	equal(t, "plan", want, actions(p))
 	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
 	says(t, err, loader.ErrUnreachable, "load shop_v1 on "+down.Addr)

@@ -79,7 +79,7 @@ func TestRetire_isIdempotentAndRollbackRestores(t *testing.T) {
 		if err := client.FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "outcomes", []string{"shop_v1 absent"}, outcomes(retire(t, client, "shop_v1")))
+		equal(t, "outcomes", []string{"shop_v1 already_missing"}, outcomes(retire(t, client, "shop_v1")))
 		_, err = loader.Ensure(t.Context(), client, lib)
 		says(t, err, loader.ErrRetired)
 		equal(t, "steps", []string{"load 1.0.0"}, rollback(t, client, loader.RollbackOptions{To: "1.0.0"}))
@@ -98,7 +98,7 @@ func TestRetire_putsTombstoneOnNodesWithoutLibrary(t *testing.T) {
 	if err := impatient(t, addrs[1]).FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "outcomes", map[string][]string{addrs[0]: {"deleted"}, addrs[1]: {"absent"}}, byNode(retire(t, ring, "shop_v1")))
+	equal(t, "outcomes", map[string][]string{addrs[0]: {"deleted"}, addrs[1]: {"already_missing"}}, byNode(retire(t, ring, "shop_v1")))
 	_, err := loader.Ensure(t.Context(), impatient(t, addrs[1]), lib)
 	says(t, err, loader.ErrRetired)
 }

@@ -31,7 +31,7 @@ func shop(t *testing.T, rdb *redis.Client, hooks ...guard.Hooks) *guard.Guard {
 		t.Fatal(err)
 	}
 	p.Timeout, p.OnFailure = 10*time.Second, policy.Closed // a slow machine fails the test
-	g, err := guard.New(rdb, p, guard.Options{DenySize: -1, Hooks: hooks})
+	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1, Hooks: hooks})
 	if err != nil {
 		t.Fatal(err)
 	}
