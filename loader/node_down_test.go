@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// shortly is longer than any answer of a server that is well takes.
+// shortly is longer than any answer of a healthy server takes.
 const shortly = 2 * time.Second
 
 func TestCluster_finishesAfterNodeWasDown(t *testing.T) {

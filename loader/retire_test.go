@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// announce gives one sign of life and is gone without a word.
+// announce announces a client once, without a later sign-off.
 func announce(t *testing.T, client fcall.Caller, lib *fcall.Library, instance string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -27,7 +27,7 @@ func announce(t *testing.T, client fcall.Caller, lib *fcall.Library, instance st
 	<-done
 }
 
-// signed is a client whose process dies after its first sign: what it sends afterwards gets nowhere.
+// signed returns a client whose process dies after its first announcement. Later commands are lost.
 type signed struct {
 	fcall.Caller
 	after func()
