@@ -20,24 +20,24 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A way is one manner of asking for a decision.
+// A way is one way of requesting a decision.
 type way struct {
 	name  string
 	call  func(ctx context.Context, i int) error
-	rates map[string]float64 // the least share of other ways' decisions a second, of 64 callers
-	delay map[string]float64 // the most of other ways' p50, of one caller
+	rates map[string]float64 // goal: least ratio to other ways' decisions/s, with 64 callers
+	delay map[string]float64 // goal: greatest ratio to other ways' p50, with one caller
 }
 
-// A crowd is what one round of calls showed, its latencies in microseconds.
+// A crowd is the result of one round of calls, with latencies in microseconds.
 type crowd struct{ perSecond, allocs, p50, p99 float64 }
 
 const ownDeadline = 100 * time.Millisecond
 
-// callerRows measures decisions a second as a service sees them, the server on the same machine: by one goroutine whose calls have a deadline
-// of 100 ms each, and by 4 and more in a context that may be cancelled. The rounds of all ways are interleaved.
+// callerRows measures decisions per second in a service on the server's machine. One goroutine calls with deadlines of 100 ms, and 4 and
+// more with a cancellable context. The rounds of all ways are interleaved.
 func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	o := *srv.client.Options()
-	o.ContextTimeoutEnabled = true // as the README says
+	o.ContextTimeoutEnabled = true // as the README recommends
 	client := redis.NewClient(&o)
 	defer client.Close()
 	all, done, err := ways(client)
@@ -91,7 +91,7 @@ func callerRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	return rows, nil
 }
 
-// crowdRow is the row of some callers at once.
+// crowdRow returns the row of concurrent callers.
 func crowdRow(part, name string, callers int, rounds []crowd, unit string) Row {
 	plural := "s"
 	if callers == 1 {
@@ -118,7 +118,7 @@ const (
 	emptyRival = "empty function, go-redis' AutoPipeline"
 )
 
-// ways returns the manners that take turns; done closes what they opened.
+// ways returns the ways to compare. done closes their connections.
 func ways(rdb *redis.Client) (all []way, done func(), err error) {
 	client, err := ratelimit.New(rdb, fcall.Options{})
 	if err != nil {
@@ -209,7 +209,7 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 	}, done, nil
 }
 
-// gather calls from that many goroutines for a while.
+// gather calls w from the given number of goroutines during span.
 func gather(ctx context.Context, w way, goroutines int, span time.Duration) (crowd, error) {
 	const subjects = 10_000
 	var next atomic.Int64
@@ -228,7 +228,7 @@ func gather(ctx context.Context, w way, goroutines int, span time.Duration) (cro
 				}
 				err := w.call(own, int(next.Add(7919)%subjects))
 				cancel()
-				if err != nil && !errors.Is(err, context.DeadlineExceeded) { // another program had the processor
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) { // another program used the CPU
 					failed.Store(&err)
 					return
 				}

@@ -11,11 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A sample is what one round of a workload gave, in microseconds of the server per call.
+// A sample is the result of one round of a workload, in microseconds of the server per call.
 type sample struct{ own, empty, rival float64 }
 
-// serverRows measures what each workload costs the server, by its own account: INFO commandstats, which leaves out the
-// network. Rounds of all workloads are interleaved.
+// serverRows measures the server's time for each workload by INFO commandstats, which omits the network. Rounds of all workloads are
+// interleaved.
 func serverRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	peers, err := peerWorkloads(ctx, srv.client)
 	if err != nil {
@@ -79,8 +79,8 @@ func costRows(work []workload, samples [][]sample) []Row {
 
 var usage = regexp.MustCompile(`^calls=(\d+),usec=(\d+)`)
 
-// perCall returns the microseconds that a call of a command took since the last reset. usec_per_call has two digits only,
-// so the sum is divided here.
+// perCall returns the microseconds per call of a command since the last reset. It divides the sum, because usec_per_call has only two
+// decimals.
 func perCall(ctx context.Context, c *redis.Client, counter string) (float64, error) {
 	info, err := c.Info(ctx, "commandstats").Result()
 	if err != nil {

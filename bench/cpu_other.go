@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// cpuTime is the time since start: what the process has used is not known here.
+// cpuTime returns the time since start, because the CPU time of the process is unknown here.
 func cpuTime(start time.Time) time.Duration { return time.Since(start) }

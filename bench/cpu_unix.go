@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has used of its cores: other work on the machine does not count.
+// cpuTime returns the CPU time of this process.
 func cpuTime(time.Time) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -15,7 +15,7 @@ import (
 
 const embeddedGoal = 100_000 // gcra calls a second on one core
 
-// embeddedRows measures the embedded engine on one core, over as many live keys as there are subjects.
+// embeddedRows measures the embedded engine on one core, with a live key for each subject.
 func embeddedRows(ctx context.Context, s settings) ([]Row, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	subjects := 100_000
@@ -66,7 +66,7 @@ func embeddedRows(ctx context.Context, s settings) ([]Row, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", kind.name, err)
 			}
-			if round > 0 { // the first one only makes the keys
+			if round > 0 { // the first round creates the keys
 				rates[k] = append(rates[k], perSecond)
 				allocs[k] = perCall
 			}
@@ -83,8 +83,8 @@ func embeddedRows(ctx context.Context, s settings) ([]Row, error) {
 	return rows, nil
 }
 
-// sequence calls once for each subject, in an order that is not that of their making, and tells the calls a second of one
-// core, collection of garbage included.
+// sequence calls once for each subject, not in the order of their creation. It returns the calls per second of one core, including
+// garbage collection.
 func sequence(call func(i int) error, subjects int) (perSecond, allocs float64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -92,7 +92,7 @@ func sequence(call func(i int) error, subjects int) (perSecond, allocs float64, 
 	used := cpuTime(start)
 	at := 0
 	for range subjects {
-		at = (at + 7919) % subjects // prime: comes by every one
+		at = (at + 7919) % subjects // a prime, so it reaches every subject
 		if err := call(at); err != nil {
 			return 0, 0, err
 		}

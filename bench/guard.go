@@ -24,18 +24,17 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A service is a handler with some limiter in front of it, in this process.
+// A service is a handler behind a limiter, in this process.
 type service struct {
 	name    string
 	handler http.Handler
 }
 
-// deadAddr is where nothing listens.
+// deadAddr is an address without a listener.
 const deadAddr = "127.0.0.1:1"
 
-// guardRows measures requests to a handler of net/http through middleware, by 1 and 64 callers: how many a second, and how long
-// half and 99 of 100 take. The network is left out but for that to Redis. Then what needs no Redis: a remembered refusal, and each
-// failure contract while Redis is dead.
+// guardRows measures requests to a net/http handler through middleware, by 1 and 64 callers: requests/s, p50 and p99. Only calls to Redis
+// use the network. It also measures decisions without Redis: a cached refusal, and each failure mode while Redis is down.
 func guardRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	services, done, err := guardedServices(srv.client)
 	if err != nil {
@@ -71,7 +70,7 @@ func guardRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	return append(rows, alone...), err
 }
 
-// serveCrowd asks from that many goroutines for a while.
+// serveCrowd sends requests from the given number of goroutines during span.
 func serveCrowd(svc service, goroutines int, span time.Duration) (crowd, error) {
 	var took []float64
 	var mu sync.Mutex
@@ -82,7 +81,7 @@ func serveCrowd(svc service, goroutines int, span time.Duration) (crowd, error) 
 	for range goroutines {
 		group.Go(func() {
 			var own []float64
-			r := httptest.NewRequest(http.MethodGet, "/chat", nil) // which would take longer than what is measured
+			r := httptest.NewRequest(http.MethodGet, "/chat", nil) // a new request per call would take longer than the decision
 			w := &answer{header: http.Header{}}
 			for time.Since(start) < span {
 				r.RemoteAddr = fmt.Sprintf("192.0.%d.%d:4000", next.Add(1)%40, next.Load()%250)
@@ -108,7 +107,7 @@ func serveCrowd(svc service, goroutines int, span time.Duration) (crowd, error) 
 	return crowd{perSecond: rate(len(took), elapsed), p50: quantile(took, 0.5), p99: quantile(took, 0.99)}, nil
 }
 
-// An answer keeps its status alone: a recorder would copy the header as well.
+// An answer keeps only its status. An httptest recorder would also copy the header.
 type answer struct {
 	header http.Header
 	code   int
@@ -189,7 +188,7 @@ func guardedServices(rdb *redis.Client) (services []service, done func(), err er
 	return services, done, err
 }
 
-// aloneRows measures decisions that need no Redis.
+// aloneRows measures decisions without Redis.
 func aloneRows(ctx context.Context, rounds int, span time.Duration) ([]Row, error) {
 	var rows []Row
 	refused, err := refusedGuard(ctx)
@@ -205,10 +204,10 @@ func aloneRows(ctx context.Context, rounds int, span time.Duration) ([]Row, erro
 			for range 1000 {
 				d, err := refused.Decide(ctx, asked)
 				if err != nil {
-					return nil, fmt.Errorf("a remembered refusal: %w", err)
+					return nil, fmt.Errorf("measure a cached refusal: %w", err)
 				}
-				if d.Allowed || !d.Cached { // d is not kept, as by most callers, so it costs no memory
-					return nil, errors.New("a remembered refusal: it was not")
+				if d.Allowed || !d.Cached { // like most callers, it does not keep d, so d is not allocated
+					return nil, errors.New("measure a cached refusal: the decision was not cached")
 				}
 			}
 			n += 1000
@@ -216,7 +215,7 @@ func aloneRows(ctx context.Context, rounds int, span time.Duration) ([]Row, erro
 		rates = append(rates, rate(n, time.Since(start)))
 	}
 	rows = append(rows, Row{
-		Part: "guard", Name: "a remembered refusal, 1 caller", Value: spread(rates), Unit: "decisions/s",
+		Part: "guard", Name: "a cached refusal, 1 caller", Value: spread(rates), Unit: "decisions/s",
 		Goals: []Goal{{Text: "at least 3000000", Got: spread(rates).Median, Bound: 3_000_000, Least: true}},
 	})
 	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed, policy.Local} {
@@ -229,13 +228,13 @@ func aloneRows(ctx context.Context, rounds int, span time.Duration) ([]Row, erro
 	return rows, nil
 }
 
-// refusedGuard is one whose subject ip=192.0.2.1 was just refused, by Lua in this process.
+// refusedGuard returns a guard that has just refused ip=192.0.2.1, by Lua in this process.
 func refusedGuard(ctx context.Context) (*guard.Guard, error) {
 	server := embedded.New(embedded.Options{})
 	rdb := server.Client()
 	g, err := guard.New(rdb, &policy.Policy{Timeout: 10 * time.Second, Endpoints: []policy.Endpoint{{
 		Name: "chat", Limits: []policy.Limit{{Name: "hour", Limit: 1, Window: time.Hour}},
-	}}}, guard.Options{DenyFor: time.Hour})
+	}}}, guard.Options{CacheTTL: time.Hour})
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +246,7 @@ func refusedGuard(ctx context.Context) (*guard.Guard, error) {
 	return g, nil
 }
 
-// deadRow is a decision while nothing listens where Redis was, once the breaker is open.
+// deadRow measures a decision while Redis is down and the circuit breaker is open.
 func deadRow(ctx context.Context, contract policy.OnFailure) (Row, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: deadAddr, MaxRetries: -1, DialerRetries: 1})
 	defer rdb.Close()
@@ -265,7 +264,7 @@ func deadRow(ctx context.Context, contract policy.OnFailure) (Row, error) {
 		if err != nil && !errors.Is(err, guard.ErrUnavailable) {
 			return Row{}, err
 		}
-		if i >= 100 { // the breaker has opened by then
+		if i >= 100 { // the breaker is open by then
 			took = append(took, float64(time.Since(began).Nanoseconds())/1000)
 		}
 	}

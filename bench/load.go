@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A pipe sends commands that were encoded beforehand, so that between them the server waits for nothing.
+// A pipe sends commands encoded beforehand, so the server never waits for the next one.
 type pipe struct {
 	conn  net.Conn
 	in    *bufio.Reader
@@ -27,10 +27,10 @@ func dial(network, addr string) (*pipe, error) {
 	return &pipe{conn: conn, in: bufio.NewReaderSize(conn, 1<<16)}, nil
 }
 
-// depth is how many commands are under way at a time.
+// depth is the number of commands in flight.
 const depth = 64
 
-// send runs the commands and checks that every answer of the function begins with expect, and is not an error where expect is empty.
+// send runs the commands and checks that every answer begins with expect, or, if expect is empty, is not an error.
 func (p *pipe) send(commands [][]byte, expect string, function any) error {
 	answer := answers[function]
 	if answer == nil || expect == "" {
@@ -49,7 +49,7 @@ func (p *pipe) send(commands [][]byte, expect string, function any) error {
 				return fmt.Errorf("read a reply: %w", err)
 			}
 			if got := answer(p.reply); !strings.HasPrefix(got, expect) || expect == "" && p.reply[0] == '-' {
-				return fmt.Errorf("%q was answered %q, expected %q", batch[i], got, expect)
+				return fmt.Errorf("send %q: got the reply %q, want %q", batch[i], got, expect)
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (p *pipe) read() error {
 	return nil
 }
 
-// decode makes of a RESP2 reply what go-redis makes of it.
+// decode decodes a RESP2 reply as go-redis does.
 func decode(in *bufio.Reader) any {
 	line, _ := in.ReadString('\n')
 	line = strings.TrimSuffix(line, "\r\n")

@@ -1,7 +1,7 @@
-// Command bench measures what a decision costs: at the server, at the caller, on the embedded engine, and in memory.
+// Command bench measures the cost of a decision: at the server, at the caller, on the embedded engine, and in memory.
 //
-// It prints one table. Beside the functions of this project it measures other limiters in the same run, because a
-// number from another run or another machine says little. It never fails a build: a missed goal is a line, not a status.
+// It prints one table. It measures other limiters in the same run, because numbers of different runs or machines are not comparable. A
+// missed goal is a line of output, not an exit status.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// A settings is what the flags say.
+// settings are the values of the flags.
 type settings struct {
-	redis   string // URL of a server that is there; empty starts one
+	redis   string // URL of a running server; "" starts one
 	engine  string
 	parts   string
 	only    string
@@ -30,12 +30,12 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.redis, "redis", "", "measure this `URL`'s server, which must hold nothing: it is emptied (default: one is started)")
+	flag.StringVar(&s.redis, "redis", "", "`URL` of the server to measure; it must be empty, and is emptied (default: a new server)")
 	flag.StringVar(&s.engine, "engine", "", "server to start: a program such as redis-server, or an image such as docker:redis:8.0 (default: redis-server or valkey-server on PATH)")
 	flag.StringVar(&s.parts, "parts", "server,caller,guard,embedded,memory", "what to measure")
-	flag.StringVar(&s.only, "only", "", "of the server's rows, those whose name holds this text, and what they are compared with")
-	flag.IntVar(&s.rounds, "rounds", 15, "how often each row is measured; the table gives medians")
-	flag.BoolVar(&s.quick, "quick", false, "3 rounds over fewer keys: a look, not a measurement")
+	flag.StringVar(&s.only, "only", "", "text in the names of server rows to measure, with the rows that they are compared with")
+	flag.IntVar(&s.rounds, "rounds", 15, "measurements of each row; the table shows medians")
+	flag.BoolVar(&s.quick, "quick", false, "3 rounds over fewer keys, for a rough estimate")
 	flag.BoolVar(&s.json, "json", false, "print the rows as JSON")
 	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of this program (the caller and embedded parts) to this `file`")
 	flag.Parse()
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// run measures what was asked for and prints it. Its errors are those of a run that could not take place.
+// run measures the selected parts and prints the rows. It returns an error if a measurement is not possible.
 func run(ctx context.Context, s settings) error {
 	if s.quick {
 		s.rounds = min(s.rounds, 3)
@@ -103,7 +103,7 @@ func run(ctx context.Context, s settings) error {
 	return report.writeTable(os.Stdout)
 }
 
-// progress says what is going on: stdout is for the table.
+// progress prints to stderr, because stdout is for the table.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }

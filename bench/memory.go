@@ -11,8 +11,8 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// memoryRows fills one sliding_log to its limit by calls, and tells its bytes an entry beside those of a sorted set with
-// the same times as scores, and members that keep equal times apart.
+// memoryRows fills one sliding_log to its limit by calls. It compares the bytes per entry with those of a sorted set that has the same
+// times as scores, and members that distinguish equal times.
 func memoryRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	limits := []int{10, 1000, 100_000}
 	if s.quick {
@@ -64,7 +64,7 @@ func memoryRows(ctx context.Context, srv *server, s settings) ([]Row, error) {
 	return rows, srv.client.FlushDB(ctx).Err()
 }
 
-// bytesPer asks for all of a key, its name included, not for an estimate from samples.
+// bytesPer returns the bytes per entry of a whole key with its name, without sampling.
 func bytesPer(ctx context.Context, c *redis.Client, key string, entries int) (float64, error) {
 	n, err := c.MemoryUsage(ctx, key, 0).Result()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A meter runs rounds. A round is cut into slices of a few milliseconds that take turns: the empty call, the workload,
-// its rival, and again; each has the tenth of its slices that took least. So what slows the machine down for a while hits
-// all three alike, and slices in which the server had to wait for its core, or began with cold caches, do not count.
+// A meter runs rounds. A round alternates slices of a few milliseconds: the empty call, the workload and its rival. Only the fastest tenth
+// of each one's slices counts. So a temporary slowdown affects all three alike, and slices with cold caches or a preempted server do
+// not count.
 type meter struct {
 	client *redis.Client
 	pipe   *pipe
@@ -22,7 +22,7 @@ type meter struct {
 
 const slice = 500 // calls
 
-// A turn is what one of those that take turns sends, and what each slice of it took.
+// A turn holds the commands of one alternating workload, and the time of each of its slices.
 type turn struct {
 	commands [][]byte
 	counter  string
@@ -31,7 +31,7 @@ type turn struct {
 	us       []float64
 }
 
-// round measures a workload once; all are those that it may be compared with.
+// round measures a workload once. all are the workloads that it may be compared with.
 func (m *meter) round(ctx context.Context, w workload, all []workload) (sample, error) {
 	if err := m.client.FlushDB(ctx).Err(); err != nil {
 		return sample{}, fmt.Errorf("empty the database: %w", err)
@@ -72,7 +72,7 @@ func (m *meter) round(ctx context.Context, w workload, all []workload) (sample, 
 	return one, nil
 }
 
-// prepare brings the subjects into their state and returns the calls, a turn for each command of a decision.
+// prepare sets the state of the subjects and returns a turn for each command of a decision.
 func (m *meter) prepare(ctx context.Context, w workload, name func(int) fcall.Subject) ([]*turn, error) {
 	subjects := w.subjects
 	if subjects == 0 {
@@ -101,7 +101,7 @@ func (m *meter) prepare(ctx context.Context, w workload, name func(int) fcall.Su
 	return turns, nil
 }
 
-// state brings the first subject into its state by the workload's commands, and the others by copies of its keys.
+// state sets the state of the first subject with the workload's commands, and copies its keys to the others.
 func (m *meter) state(ctx context.Context, w workload, subjects int, name func(int) fcall.Subject) error {
 	if w.prepare == nil {
 		return nil
@@ -138,5 +138,5 @@ func (m *meter) run(ctx context.Context, t *turn, start int) (float64, error) {
 	return perCall(ctx, m.client, t.counter)
 }
 
-// rate is calls a second.
+// rate returns calls per second.
 func rate(calls int, took time.Duration) float64 { return float64(calls) / took.Seconds() }

@@ -28,7 +28,7 @@ const (
 	fixedWindowPeer  = "ulule/limiter (fixed window)"
 )
 
-// A tap is a hook of go-redis that keeps the last command of each name: what a peer's library sends, as it sends it.
+// A tap is a go-redis hook that keeps the last command of each name, as a peer's library sends it.
 type tap map[string][]any
 
 func (t tap) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -49,7 +49,7 @@ func (t tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// sent is the last command of that name for any subject: at is the place of its key, 0 if it has none.
+// sent returns the last command of that name, for any subject. at is the position of its key, or 0 for none.
 func (t tap) sent(name string, at int) command {
 	args := t[name]
 	return func(s fcall.Subject) []any {
@@ -61,7 +61,7 @@ func (t tap) sent(name string, at int) command {
 	}
 }
 
-// peerWorkloads are scripts and other limiters at 100 an hour, their commands taken from what each library sends.
+// peerWorkloads returns scripts and other limiters at 100 per hour, with the commands that each library sends.
 func peerWorkloads(ctx context.Context, c *redis.Client) ([]workload, error) {
 	t := tap{}
 	options := *c.Options()
@@ -109,8 +109,8 @@ func ululeWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, er
 	return []workload{{name: fixedWindowPeer, prepare: after(increment), call: increment, expect: "*2\r\n:2\r\n"}}, nil
 }
 
-// throttledWorkloads: a decision of throttled is TIME and GET in a pipeline, then for an admission a script that swaps the
-// value if it is still what was read, and all again if it is not.
+// throttledWorkloads returns the workloads of throttled. Its decision is TIME and GET in a pipeline. To admit, a script then swaps the
+// value if it has not changed, and otherwise throttled starts over.
 func throttledWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, error) {
 	limiter, err := newThrottled(c)
 	if err != nil {
@@ -130,8 +130,8 @@ func throttledWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload
 	}, nil
 }
 
-// rueidisWorkloads: rueidislimiter counts in windows that begin with a call, by the clock of its process, which it sends. Its script does not
-// know the limit: a refused call sends and counts the same as an allowed one, so it has no row.
+// rueidisWorkloads returns the workloads of rueidislimiter. Its windows begin with a call, by the clock of its process. Its script does not
+// have the limit, so refused and allowed calls cost the same, and refused ones have no row.
 func rueidisWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, error) {
 	client, err := dialRueidis(c)
 	if err != nil {
@@ -157,7 +157,7 @@ func rueidisWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, 
 	}, nil
 }
 
-// A tappedRueidis is a client of rueidis that keeps in tap what is sent.
+// A tappedRueidis is a rueidis client that records its commands in tap.
 type tappedRueidis struct {
 	rueidis.Client
 	tap tap
@@ -177,7 +177,7 @@ func (c tappedRueidis) Do(ctx context.Context, cmd rueidis.Completed) rueidis.Re
 func newUlule(c *redis.Client) (*limiter.Limiter, error) {
 	store, err := ulule.NewStore(c)
 	if err != nil {
-		return nil, fmt.Errorf("make ulule's store: %w", err)
+		return nil, fmt.Errorf("create ulule's store: %w", err)
 	}
 	return limiter.New(store, limiter.Rate{Period: time.Hour, Limit: 100}), nil
 }
@@ -186,16 +186,16 @@ func newUlule(c *redis.Client) (*limiter.Limiter, error) {
 func newThrottled(c *redis.Client) (*throttled.GCRARateLimiterCtx, error) {
 	store, err := goredisstore.NewCtx(c, "throttled:")
 	if err != nil {
-		return nil, fmt.Errorf("make throttled's store: %w", err)
+		return nil, fmt.Errorf("create throttled's store: %w", err)
 	}
 	limiter, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerHour(100), MaxBurst: 99})
 	if err != nil {
-		return nil, fmt.Errorf("make throttled's limiter: %w", err)
+		return nil, fmt.Errorf("create throttled's limiter: %w", err)
 	}
 	return limiter, nil
 }
 
-// dialRueidis connects to c's server with rueidis' defaults, as its users do: it pipelines all callers' calls on up to 4 connections.
+// dialRueidis connects to c's server with rueidis' defaults, which pipeline all calls on up to 4 connections.
 func dialRueidis(c *redis.Client) (rueidis.Client, error) {
 	o := c.Options()
 	client, err := rueidis.NewClient(rueidis.ClientOption{

@@ -21,7 +21,7 @@ func attempt(p abuse.AttemptParams) command {
 	})
 }
 
-// attemptsIn are the commands that give a subject n attempts in the last half hour of an hour's window, as attempt keeps them.
+// attemptsIn returns the commands that give a subject attempts in the last half hour of an hour's window, as attempt stores them.
 func attemptsIn(s fcall.Subject, threshold, attempts int, now time.Time) (commands [][]any) {
 	const page = 12
 	log, pages := fcall.Key(abuse.Library.Name, s, "attempts"), fcall.Key(abuse.Library.Name, s, "attempt_pages")
@@ -43,7 +43,7 @@ func attemptsIn(s fcall.Subject, threshold, attempts int, now time.Time) (comman
 	return append(commands, []any{"SET", log, head + need + strings.Join(times, ""), "PX", time.Hour.Milliseconds()})
 }
 
-// nearThreshold are the paths of an attempt near its threshold, of which none may depend on how high that is.
+// nearThreshold returns the workloads of attempts near a threshold. Their cost must not depend on its height.
 func nearThreshold(name string, threshold, subjects, room int) []workload {
 	tiers := []abuse.AttemptTiers{{Threshold: int64(threshold), Window: time.Hour, Block: time.Hour}}
 	call := attempt(abuse.AttemptParams{Tiers: tiers})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Clock gives a server its time.
+// A Clock returns a server's time.
 type Clock interface{ Now() time.Time }
 
 type realClock struct{}
@@ -18,7 +18,7 @@ type ManualClock struct {
 	now time.Time
 }
 
-// NewManualClock returns a clock that shows t.
+// NewManualClock returns a clock set to t.
 func NewManualClock(t time.Time) *ManualClock { return &ManualClock{now: t} }
 
 // Now returns the time of the clock.
@@ -28,7 +28,7 @@ func (c *ManualClock) Now() time.Time {
 	return c.now
 }
 
-// Set moves the clock to t, which may be in its past.
+// Set moves the clock to t, forward or back.
 func (c *ManualClock) Set(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,7 +48,7 @@ func (s *Server) start(conn net.Conn) {
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.closed {
-		_ = conn.Close() // the client sees the end either way
+		_ = conn.Close() // the connection ends even after an error
 		return
 	}
 	s.conns[conn] = struct{}{}
@@ -60,7 +60,7 @@ func (s *Server) start(conn net.Conn) {
 	})
 }
 
-// Replies of pipelined commands are held back up to this many bytes, or until no more input is there.
+// flushAt is the most bytes of pipelined replies before a flush. Without further input, replies are flushed at once.
 const flushAt = 64 << 10
 
 func (s *Server) serve(conn net.Conn) {
@@ -84,7 +84,7 @@ func (s *Server) serve(conn net.Conn) {
 			if refused := wire.ProtocolError(""); errors.As(err, &refused) {
 				out = append(out, "-"+refused.Error()+"\r\n"...)
 			}
-			_, _ = box.Write(out) // the connection ends here whether or not this arrives
+			_, _ = box.Write(out) // the connection ends even after an error
 			return
 		}
 		out = wire.Append(out, s.do(session, args))

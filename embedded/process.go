@@ -12,9 +12,9 @@ import (
 
 var scratch = sync.Pool{New: func() any { return new([]string) }}
 
-// Process runs one command without a connection, sets its value or its error, and returns that error, as redis.Client's method of this name does.
-// It works on database 0. Commands that act on a connection, such as MULTI, WATCH and SELECT, are refused: they need a client from
-// Client or Listen. ctx is looked at before the command and not during it.
+// Process runs one command without a connection, sets its value or error, and returns the error, as redis.Client.Process does.
+// It uses database 0. Commands that act on a connection, such as MULTI, WATCH and SELECT, return an error; use Client or Listen for
+// them. Process checks ctx before the command, not during it.
 func (s *Server) Process(ctx context.Context, cmd redis.Cmder) error {
 	err := s.process(ctx, cmd)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Server) process(ctx context.Context, cmd redis.Cmder) error {
 	if !settable(cmd) {
 		return s.decode(ctx, cmd)
 	}
-	buffer := scratch.Get().(*[]string) // nothing else is put there
+	buffer := scratch.Get().(*[]string) // the pool has only this type
 	defer func() {
 		clear(*buffer)
 		scratch.Put(buffer)
@@ -64,7 +64,7 @@ func settable(cmd redis.Cmder) bool {
 	return false
 }
 
-// setValue gives cmd the value, or returns the error that it is to get. A reply of another shape is left to go-redis to refuse.
+// setValue sets cmd's value, or returns its error. It leaves replies of another shape to go-redis, which rejects them.
 func setValue(cmd redis.Cmder, v reply.Value) error {
 	switch v.Kind {
 	case reply.Error:
@@ -95,7 +95,7 @@ func setValue(cmd redis.Cmder, v reply.Value) error {
 	return unexpected(cmd, v)
 }
 
-// plain gives a value as go-redis gives it for a redis.Cmd: int64, string, nil, or a slice of these and of errors.
+// plain returns a value as redis.Cmd has it: int64, string, nil, or a slice of these and of errors.
 func plain(v reply.Value) any {
 	switch v.Kind {
 	case reply.Int:
@@ -114,7 +114,7 @@ func plain(v reply.Value) any {
 	return nil
 }
 
-// decode runs a command whose type only go-redis itself can fill, over an in-memory connection.
+// decode runs a command over an in-memory connection, for types that only go-redis can decode.
 func (s *Server) decode(ctx context.Context, cmd redis.Cmder) error {
 	s.life.Lock()
 	if s.closed {

@@ -13,15 +13,15 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
 
-// Options of a Server.
+// Options configures a Server. The zero value is useful.
 type Options struct {
-	// Clock gives the time of TIME and of every expiry. Defaults to the real time.
+	// Clock is the time of TIME and of every expiry. Defaults to the real time.
 	Clock Clock
 	// Logger receives the messages of redis.log. Defaults to none.
 	Logger *slog.Logger
 }
 
-// A Server is one Redis inside the process. It is safe for concurrent use.
+// A Server is a Redis server inside the process. It is safe for concurrent use.
 type Server struct {
 	mu    sync.Mutex // held for each command, and for the whole of an FCALL or an EXEC
 	state *command.State

@@ -162,7 +162,7 @@ func TestArgs_outOfBounds(t *testing.T) {
 	}
 }
 
-// All callers without a name would share one bucket.
+// All clients without a name would share one bucket.
 func TestArgs_emptySubject(t *testing.T) {
 	c, r := record(t, fcall.Options{})
 	a := c.Args(countFunction("hit"), 3, 1)

@@ -40,7 +40,7 @@ func slotsAt(addr string) func(context.Context) ([]redis.ClusterSlot, error) {
 	}
 }
 
-// laned has senders send the calls of a client, as if many were under way.
+// laned makes senders send the calls of a client, as under load.
 func laned(t *testing.T, c redis.UniversalClient) fcall.Caller {
 	t.Helper()
 	transport := fcall.Queues(c)
@@ -97,7 +97,7 @@ type piped struct {
 	open func() redis.Pipeliner
 }
 
-// direct is what made a pipeline, which is what a client is given.
+// direct returns the Caller behind a pipeline.
 func direct(caller fcall.Caller) fcall.Caller {
 	if p, ok := caller.(*piped); ok {
 		return p.Caller
@@ -192,7 +192,7 @@ func TestCall_runsAtMostOnce(t *testing.T) {
 	}
 }
 
-// The control: go-redis's own command runs several times through the same proxy, so the proxy proves something.
+// Through the same proxy, go-redis's own command runs several times. This shows that the proxy has an effect.
 func TestCall_plainCommandRunsSeveralTimes(t *testing.T) {
 	addr := startRedis(t)
 	loadCount(t, addr)
@@ -206,7 +206,7 @@ func TestCall_plainCommandRunsSeveralTimes(t *testing.T) {
 	}
 }
 
-// A read-only call may be repeated, and one that never gets an answer has written nothing.
+// A read-only call may be repeated. Without an answer, it has written nothing.
 func TestCall_readOnlyIsRepeated(t *testing.T) {
 	addr := startRedis(t)
 	loadCount(t, addr)
@@ -227,7 +227,7 @@ func TestCall_readOnlyIsRepeated(t *testing.T) {
 	}
 }
 
-// Many callers share a connection that breaks: no call runs twice, and each caller that got a number was counted.
+// If a shared connection breaks, no call runs twice, and each call with a result was counted.
 func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range ways {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/acl"
 )
 
-// What `rlfunc acl service --auto-load` gives is enough, with --cluster on a cluster.
+// The rules of `rlfunc acl service --auto-load` suffice, on a cluster those with --cluster.
 func TestHeal_needsNoMorePermissionsThanItSays(t *testing.T) {
 	plain, clustered := startRedis(t), startCluster(t)
 	caller := acl.Rule{Keys: []string{"~*"}, Commands: []string{"fcall", "incr", "pexpire"}}.And(acl.AutoLoading)

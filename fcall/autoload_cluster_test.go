@@ -43,8 +43,7 @@ func do(t *testing.T, c *redis.Client, args ...any) string {
 	return reply
 }
 
-// A slot that moves to a node without the library takes its calls there before the client knows: by ASK for a key that
-// is not at the old node while it moves, by MOVED when it has moved.
+// If a slot moves to a node without the library, redirections lead calls there: ASK while it moves, MOVED afterwards.
 func TestAutoLoad_afterSlotMigration(t *testing.T) {
 	first, second := startPair(t)
 	ids := [2]string{do(t, first, "CLUSTER", "MYID"), do(t, second, "CLUSTER", "MYID")}
@@ -87,7 +86,7 @@ func TestAutoLoad_afterSlotMigration(t *testing.T) {
 	}
 }
 
-// Each node that lacks the library is loaded once, whatever the number of keys on it.
+// Each node without the library gets one load, for any number of keys.
 func TestAutoLoad_loadsEachNodeOnce(t *testing.T) {
 	first, second := startPair(t)
 	ctx := context.Background()

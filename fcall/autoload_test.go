@@ -37,7 +37,7 @@ func admin(t testing.TB, addr string) *redis.Client {
 
 var loadCalls = regexp.MustCompile(`cmdstat_function\|load:calls=(\d+),.*rejected_calls=(\d+),failed_calls=(\d+)`)
 
-// loads is how many loads a server took since its statistics were reset.
+// loads returns the number of loads since the server's statistics were reset.
 func loads(t testing.TB, addr string) int {
 	t.Helper()
 	m := loadCalls.FindStringSubmatch(admin(t, addr).Info(context.Background(), "commandstats").Val())
@@ -58,7 +58,7 @@ func hit(c *fcall.Client, key string) (int64, error) {
 	return n, r.Close()
 }
 
-// An emptied server is the state after a restart without persistence.
+// forget empties a server, as a restart without persistence does.
 func forget(t testing.TB, addr string) {
 	t.Helper()
 	c, ctx := admin(t, addr), context.Background()
@@ -101,7 +101,7 @@ func TestAutoLoad_oneLoadForManyCallers(t *testing.T) {
 			}
 			stats := c.Stats()
 			if stats.NotLoaded < 1 || stats.NotLoaded > uint64(callers) {
-				t.Errorf("%d calls found it absent, of %d", stats.NotLoaded, callers)
+				t.Errorf("%d of %d calls found no library", stats.NotLoaded, callers)
 			}
 			stats.NotLoaded = 0
 			if diff := cmp.Diff(fcall.Stats{Loads: 1}, stats); diff != "" {
@@ -250,7 +250,7 @@ func TestAutoLoad_doesNotResendQueuedCall(t *testing.T) {
 			pipe := caller.open()
 			pending := c.Queue(t.Context(), pipe, countFunction("hit"), []string{"k"}, nil)
 			_, _ = pipe.Exec(t.Context())
-			for range 2 { // the second look finds what the first one did
+			for range 2 { // a repeated Reply returns the same error
 				_, err := pending.Reply()
 				want := "fcalltest.hit: fcalltest_v1 was missing on this server and is loaded now; nothing ran, so send the call again"
 				if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
@@ -258,7 +258,7 @@ func TestAutoLoad_doesNotResendQueuedCall(t *testing.T) {
 				}
 				var lost *fcall.NotLoadedError
 				if !errors.As(err, &lost) || !lost.NowLoaded {
-					t.Errorf("%v does not say Healed", err)
+					t.Errorf("%v does not say NowLoaded", err)
 				}
 			}
 			if n, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k"); n != 1 || err != nil {
@@ -271,7 +271,7 @@ func TestAutoLoad_doesNotResendQueuedCall(t *testing.T) {
 	}
 }
 
-// A client names the library in the way, never replaces it, and tries no second load within 1 s.
+// A client names the conflicting library, never replaces it, and tries no second load within 1 s.
 func TestAutoLoad_neverReplaces(t *testing.T) {
 	const older = "#!lua name=fcalltest_v1\n-- rlfunc: library=fcalltest version=0.9.0\nredis.register_function('fcalltest_v1_old', function() return {1} end)\n"
 	const foreign = "#!lua name=other\nredis.register_function('FCALLTEST_v1_look', function() return {1} end)\n"
@@ -350,66 +350,5 @@ func TestAutoLoad_skipsReplica(t *testing.T) {
 	_, err := c.Call(t.Context(), countFunction("look"), []string{"k"}, nil)
 	if !errors.Is(err, fcall.ErrNotLoaded) || !strings.Contains(err.Error(), "this is a replica, which gets its libraries from the primary: READONLY") {
 		t.Errorf("error is %v", err)
-	}
-}
-
-// The load goes on for the others when the first caller has no more time.
-func TestAutoLoad_contextEndsOnlyItsOwnCall(t *testing.T) {
-	server := newFakeServer(t, "-ERR Function not found\r\n", "-ERR Function not found\r\n", "*1\r\n:1\r\n")
-	started, finish := make(chan struct{}), make(chan struct{})
-	c := fakeClient(t, server, fcall.Options{OnNotLoaded: func(ctx context.Context) error {
-		close(started)
-		<-finish
-		return ctx.Err()
-	}})
-	ctx, cancel := context.WithCancel(t.Context())
-	first, second := make(chan error), make(chan error)
-	go func() {
-		_, err := c.Call(ctx, countFunction("hit"), nil, nil)
-		first <- err
-	}()
-	<-started
-	go func() {
-		_, err := c.Call(t.Context(), countFunction("hit"), nil, nil)
-		second <- err
-	}()
-	eventually(t, "the second call finds it absent", func() error {
-		if n := server.served(); n != 2 {
-			return fmt.Errorf("%d calls", n)
-		}
-		return nil
-	})
-	cancel()
-	if err := <-first; !errors.Is(err, fcall.ErrNotLoaded) || !errors.Is(err, context.Canceled) {
-		t.Errorf("the first call: %v, want ErrNotLoaded and context.Canceled", err)
-	}
-	close(finish)
-	if err := <-second; err != nil {
-		t.Errorf("the second call: %v", err)
-	}
-}
-
-// What Reply does about an absent library ends with the context of Queue; the load goes on.
-func TestAutoLoad_replyEndsWithContextOfQueue(t *testing.T) {
-	server := newFakeServer(t, "-ERR Function not found\r\n")
-	rdb := admin(t, server.addr)
-	started, finish := make(chan struct{}), make(chan struct{})
-	defer close(finish)
-	c := newClient(t, rdb, fcall.Options{OnNotLoaded: func(context.Context) error {
-		close(started)
-		<-finish
-		return nil
-	}})
-	ctx, cancel := context.WithCancel(t.Context())
-	pipe := rdb.Pipeline()
-	pending := c.Queue(ctx, pipe, countFunction("hit"), nil, nil)
-	_, _ = pipe.Exec(ctx)
-	go func() {
-		<-started
-		cancel()
-	}()
-	_, err := pending.Reply()
-	if !errors.Is(err, fcall.ErrNotLoaded) || !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want ErrNotLoaded and context.Canceled", err)
 	}
 }

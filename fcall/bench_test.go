@@ -38,7 +38,7 @@ func BenchmarkArgs(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is everything around the server: arguments, the command, its judgement and the decoding.
+// BenchmarkCall measures a call without the server's time: encoding, sending, classifying and decoding.
 func BenchmarkCall(b *testing.B) {
 	c, err := fcall.NewClient(answer{hitReply}, countLibrary, fcall.Options{})
 	if err != nil {
@@ -59,7 +59,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkBareCmd is what go-redis itself costs for the same words: the floor under BenchmarkCall.
+// BenchmarkBareCmd measures go-redis alone with the same command, the baseline of BenchmarkCall.
 func BenchmarkBareCmd(b *testing.B) {
 	caller := answer{hitReply}
 	ctx := context.Background()

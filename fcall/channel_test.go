@@ -62,7 +62,7 @@ func TestChannel_rejectsNames(t *testing.T) {
 	}
 }
 
-// A canary beside the stable library counts in the same keys, and tells its own name.
+// A canary beside the stable library counts in the same keys, and reports its own name.
 func TestChannel_runsBesideTheLibraryOnTheSameKeys(t *testing.T) {
 	server := embedded.New(embedded.Options{})
 	defer server.Close()

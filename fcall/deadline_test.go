@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A reply that does not come costs a caller its context's time, and no more, whatever the client's own timeouts are.
+// Without a reply, a call ends with its context, whatever the client's own timeouts are.
 func TestCall_endsWithItsContext(t *testing.T) {
 	plain, clustered := servers(t)
 	const after = 20 * time.Millisecond
@@ -75,7 +75,7 @@ func TestCall_endsWithItsContext(t *testing.T) {
 	}
 }
 
-// boundedWays hold deadlines by themselves, and have longer timeouts of their own than a test waits for.
+// boundedWays enforce deadlines themselves, and their own timeouts are longer than a test waits.
 var boundedWays = []way{
 	{"bounded client", func(t *testing.T, addr string) fcall.Caller {
 		return closed(t, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
@@ -98,7 +98,7 @@ func closed(t *testing.T, c redis.UniversalClient) fcall.Caller {
 	return c
 }
 
-// A cluster's client that does not know the slots yet asks for them, and its callers do not wait for longer than they have.
+// A cluster client without the slots reads them first, within the deadline of its callers.
 func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {
 	for _, bounded := range []bool{true, false} {
 		for name, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
@@ -137,14 +137,12 @@ func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {
 	}
 }
 
-// An abandoned call is not sent late: when a connection becomes free, a command that does nothing
-// goes out in its place.
+// An abandoned call is not sent late. When a connection becomes free, a command without effect replaces it.
 func TestCall_abandonedCallIsNotSent(t *testing.T) {
 	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1)}, "PING")
 }
 
-// Between the moment in which go-redis takes a call's words and the one in which it writes them, nothing else can be sent in its
-// place: then its words are such that a server runs nothing.
+// After go-redis has read a call's arguments, no other command can replace it. The arguments then change so that a server runs nothing.
 func TestCall_abandonedCallRunsNothing(t *testing.T) {
 	words := []string{"FCALL", "fcalltest_v1_hit", "-1", "k"}
 	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1), early: true}, words...)
@@ -163,7 +161,7 @@ func TestCall_abandonedCallRunsNothing(t *testing.T) {
 	}
 }
 
-// notSent abandons a call, and fails unless these words are written in its place.
+// notSent abandons a call, and fails unless these words replace it.
 func notSent(t *testing.T, caller *slow, words ...string) {
 	t.Helper()
 	c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
@@ -189,7 +187,7 @@ func notSent(t *testing.T, caller *slow, words ...string) {
 	}
 }
 
-// slow writes a command when its turn comes.
+// slow writes a command only after a signal.
 type slow struct {
 	turn  chan struct{}
 	wrote chan []string

@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A leaver is the context of a caller that leaves.
+// A leaver is the context of a caller that stops waiting.
 type leaver struct {
 	context.Context
 	gone chan struct{}
@@ -29,7 +29,7 @@ func (l leaver) DetachErr() error {
 	}
 }
 
-// A caller that leaves a call can have its answer later, also where the client holds deadlines by itself.
+// A caller that stops waiting can get the answer later, also if the client enforces deadlines itself.
 func TestLate_returnsAnswer(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range append(slices.Clone(ways), boundedWays...) {

@@ -2,23 +2,23 @@ package fcall
 
 import "time"
 
-// SetAutoLoadClock gives a client's autoloader another clock.
+// SetAutoLoadClock sets the clock of a client's autoloader.
 func SetAutoLoadClock(c *Client, now func() time.Time) { c.autoload.now = now }
 
-// SetClock gives a client another clock.
+// SetClock sets the clock of a client.
 func SetClock(c *Client, now func() time.Time) { c.now = now }
 
-// ScriptOf is what a client in ModeScripts sends for a function.
+// ScriptOf returns the script that a client in ModeScripts sends for a function.
 func ScriptOf(fn *Function) string { return scriptOf(fn) }
 
-// Queues has senders send every call of the clients over a Caller. It lasts as long as what it returns.
+// Queues makes senders send every call of the clients over a Caller, as long as its result is reachable.
 func Queues(c Caller) (transport any) {
 	e := transportFor(c, true)
 	e.maxDirect = 0
 	return e
 }
 
-// InFlight is how many calls a client has without an answer so far, with those of the other clients over its Caller.
+// InFlight returns the number of unanswered calls of all clients over a client's Caller.
 func InFlight(c *Client) int {
 	n := int(c.transport.single.inFlight.Load())
 	c.transport.queues.Range(func(_, l any) bool {
@@ -28,7 +28,7 @@ func InFlight(c *Client) int {
 	return n
 }
 
-// HasTransport reports whether anything is kept for the clients over a Caller.
+// HasTransport reports whether the clients over a Caller have a transport.
 func HasTransport(c Caller) bool {
 	transports.Lock()
 	defer transports.Unlock()

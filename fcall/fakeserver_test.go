@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// hangUp is the answer of a server that breaks the connection.
+// hangUp is an answer that closes the connection.
 const hangUp = ""
 
-// A fakeServer speaks RESP and answers FCALL and FCALL_RO from a script: its last answer repeats.
+// A fakeServer answers FCALL and FCALL_RO from a script, whose last answer repeats.
 type fakeServer struct {
 	addr string
 
@@ -91,7 +91,7 @@ func (s *fakeServer) answer(answers ...string) {
 	s.answers = answers
 }
 
-// said returns the first word of each call since it was asked last.
+// said returns the first word of each call since its last call.
 func (s *fakeServer) said() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,7 +50,7 @@ func TestLibrary_Digest(t *testing.T) {
 	}
 }
 
-// A service that imports a generated client links go-redis and the standard library, and nothing else.
+// A service that imports a generated client links only go-redis and the standard library.
 func TestImports_onlyGoRedis(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	if err != nil {

@@ -28,7 +28,7 @@ var sentinels = []struct {
 	{"ErrScript", fcall.ErrScript},
 }
 
-// kinds names every sentinel that an error is.
+// kinds returns the names of all sentinels that an error matches.
 func kinds(err error) string {
 	var names []string
 	for _, s := range sentinels {
@@ -195,7 +195,7 @@ func TestCall_retriesUntilItRuns(t *testing.T) {
 }
 
 func TestCall_onNotLoadedRunsOnce(t *testing.T) {
-	const absent, ok = "-ERR Function not found\r\n", "*1\r\n:7\r\n"
+	const missing, ok = "-ERR Function not found\r\n", "*1\r\n:7\r\n"
 	refuse := errors.New("no permission\r\nto load")
 	steps := []struct {
 		name    string
@@ -204,9 +204,9 @@ func TestCall_onNotLoadedRunsOnce(t *testing.T) {
 		sent    int
 		text    string
 	}{
-		{"loaded", []string{absent, ok}, nil, 2, ""},
-		{"still absent", []string{absent}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: it was loaded, but the call did not find it; it may go to a replica that has not received it yet"},
-		{"cannot load", []string{absent}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: no permission to load"},
+		{"loaded", []string{missing, ok}, nil, 2, ""},
+		{"still missing", []string{missing}, nil, 2, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: it was loaded, but the call did not find it; it may go to a replica that has not received it yet"},
+		{"cannot load", []string{missing}, refuse, 1, "fcalltest.hit: fcalltest_v1 is not loaded on this server, and auto-load did not help: no permission to load"},
 	}
 	for _, s := range steps {
 		t.Run(s.name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestQueue_movedCommandThatRanIsUnknown(t *testing.T) {
 	}
 }
 
-// A cluster whose nodes send calls round in a circle is asked as often as go-redis follows, and no more.
+// If the nodes of a cluster redirect calls in a circle, the client stops after go-redis' maximum of redirections.
 func TestCall_redirectionLoopEnds(t *testing.T) {
 	for _, w := range ways {
 		if !w.isCluster() {
@@ -298,7 +298,7 @@ func TestQueue_withoutExecNothingRan(t *testing.T) {
 	}
 }
 
-// Waiting for a free connection until the context ends sends nothing, once the client has seen how go-redis writes.
+// A call that waits for a free connection until its context ends is not sent, once the client knows how go-redis writes.
 func TestCall_contextEndsBeforeAConnectionIsFree(t *testing.T) {
 	server := newFakeServer(t, "*1\r\n:7\r\n")
 	rdb := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: 1})

@@ -103,7 +103,7 @@ func TestPack_rejects(t *testing.T) {
 	}
 }
 
-// A call encodes nothing of a pack: each key is one text, boxed, and the rest is there.
+// A call does not encode its pack again: only the keys are built per call.
 func TestPack_allocations(t *testing.T) {
 	c, _ := record(t, fcall.Options{Namespace: "ns"})
 	fn := countFunction("look")
@@ -133,7 +133,7 @@ func BenchmarkArgs_pack(b *testing.B) {
 	}
 }
 
-// The decoder of packs is in the scripts of functions that take packs, and in no other.
+// Only scripts of functions with packs contain the decoder of packs.
 func TestScript_decodesOnlyWhereThereArePacks(t *testing.T) {
 	for name, want := range map[string]bool{"packs": true, "rows": false} {
 		text := fcall.ScriptOf(&fcall.Function{Library: everything.Library, Name: name, ServerName: "everything_v2_" + name})

@@ -16,7 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// countLibrary counts what really ran: each hit is one INCR that no lost reply can undo.
+// countLibrary counts the calls that ran, even if their replies are lost: each hit is one INCR.
 const countCode = `#!lua name=fcalltest_v1
 local function hit(keys, args)
   local n = redis.call('INCR', keys[1])
@@ -60,7 +60,7 @@ func countFunction(name string) *fcall.Function {
 	return &fcall.Function{Library: countLibrary, Name: name, ServerName: "fcalltest_v1_" + name, ReadOnly: name == "look", Codes: []string{"QUOTA"}, Results: []fcall.Result{{}}}
 }
 
-// startRedis runs a redis-server of its own on a free loopback port with the counting library, and returns its address.
+// startRedis starts a redis-server with the counting library on a free loopback port, and returns its address.
 func startRedis(t testing.TB, args ...string) string {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
@@ -120,7 +120,7 @@ func startCluster(t testing.TB, args ...string) string {
 	return addr
 }
 
-// eventually polls a server that starts; it is for set-up only.
+// eventually polls a starting server. Use it for set-up only.
 func eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
 	var err error

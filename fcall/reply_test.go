@@ -25,7 +25,7 @@ func (a answer) Process(_ context.Context, cmd redis.Cmder) error {
 	return nil
 }
 
-// answered are the results that decode reads.
+// answered holds the results that decode reads.
 var answered = []fcall.Result{{Values: 2}, {}, {}, {}, {}, {Text: true}, {Values: 3}, {Rows: []fcall.Result{{Values: 2}, {}, {Text: true}}}}
 
 func reply(t testing.TB, val any) (*fcall.Reply, error) {
@@ -123,7 +123,7 @@ func TestReply_decodes(t *testing.T) {
 	}
 }
 
-// Without groups, the first number may stand above the digits of a reply that is one number.
+// Without groups, the first number may be above the digits in a reply of one number.
 func TestReply_oneNumberHoldsFirstResult(t *testing.T) {
 	for _, s := range []struct {
 		val              any
@@ -245,7 +245,7 @@ func TestReply_keepsTheFirstProblem(t *testing.T) {
 	}
 }
 
-// FuzzReply decodes any reply: it never panics, and what it accepts has legal values.
+// FuzzReply decodes any reply. Decode must not panic, and accepted results must have legal values.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5})
@@ -264,7 +264,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// anyValues makes elements of every type that go-redis may hand over.
+// anyValues returns elements of every type that go-redis may return.
 func anyValues(data []byte) []any {
 	var vals []any
 	for len(data) > 0 {

@@ -19,11 +19,10 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// withoutFunctions are the arguments of a server that knows no functions, as before Redis 7.0.
+// withoutFunctions are the arguments of a server without functions, as before Redis 7.0.
 var withoutFunctions = []string{"--rename-command", "FCALL", "", "--rename-command", "FCALL_RO", "", "--rename-command", "EVALSHA_RO", "", "--rename-command", "EVAL_RO", ""}
 
-// Each function of each library becomes a script that a server compiles and that reaches the function; what it does not
-// use is not in it.
+// Each function of each library becomes a script that a server compiles and that calls the function. The script omits unused code.
 func TestScript_ofEveryFunction(t *testing.T) {
 	addr := startRedis(t)
 	rdb := admin(t, addr)
@@ -99,7 +98,7 @@ func TestScript_replacesFunctionsOnOldServers(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if n := c.Stats().NotLoaded; n != 0 {
-				t.Errorf("%d calls found the library absent", n)
+				t.Errorf("%d calls found no library", n)
 			}
 		})
 	}
@@ -116,7 +115,7 @@ func TestScript_modeFunctionsNeverRunsScripts(t *testing.T) {
 	}
 }
 
-// A read-only script goes out as such where the server can tell, and so also to replicas.
+// A read-only script is sent with EVALSHA_RO if the server has it, and so also to replicas.
 func TestScript_readOnlyUsesRO(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: startRedis(t)})
 	defer rdb.Close()
@@ -134,7 +133,7 @@ func TestScript_readOnlyUsesRO(t *testing.T) {
 	}
 }
 
-// A server that has been upgraded, or a proxy that answered for another one, is asked again after a while, by one call.
+// After a while one call tries functions again, because the server may have been upgraded or a proxy may have changed it.
 func TestScript_retriesFunctionsLater(t *testing.T) {
 	const ok, unknown = "*1\r\n:1\r\n", "-ERR unknown command 'FCALL'\r\n"
 	for _, w := range ways {
@@ -187,7 +186,7 @@ func TestScript_retriesFunctionsLater(t *testing.T) {
 	}
 }
 
-// Each node is remembered by itself: one that lacks functions takes them from no other one.
+// Support of functions is cached per node: a node without them does not affect the others.
 func TestScript_affectsOnlyNodesWithoutFunctions(t *testing.T) {
 	const ok, unknown = "*1\r\n:1\r\n", "-ERR unknown command 'FCALL'\r\n"
 	older, newer := newFakeServer(t, unknown), newFakeServer(t, ok)

@@ -102,7 +102,7 @@ func TestCall_usersAndMemoryOfARealServer(t *testing.T) {
 	}
 }
 
-// addrWithPassword lets the default user in again without a password, for count.
+// addrWithPassword also permits the default user without a password, for count.
 func addrWithPassword(t *testing.T, addr string) string {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Password: "pw"})
@@ -147,7 +147,7 @@ func TestNewClient_rejects(t *testing.T) {
 	}
 }
 
-// A Caller that writes without asking for Args is never trusted to have sent nothing.
+// If a Caller writes without reading Args, the client never assumes that a call was not sent.
 func TestCall_hiddenWritesProveNothing(t *testing.T) {
 	caller := &hidden{}
 	c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// base32Text is what 128 bits take in 5 bits a character, or more.
+// base32Text matches at least 128 bits at 5 bits per character.
 var base32Text = regexp.MustCompile(`^[A-Z2-7]{26,128}$`)
 
 func TestNewToken_has128BitsAndNeverRepeats(t *testing.T) {
@@ -23,7 +23,7 @@ func TestNewToken_has128BitsAndNeverRepeats(t *testing.T) {
 	}
 }
 
-// A character that is always the same holds no bits.
+// A constant character has no entropy.
 func TestNewToken_everyCharacterVaries(t *testing.T) {
 	first, varies := NewToken(), map[int]bool{}
 	for range 200 {

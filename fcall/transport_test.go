@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A gate is a hook that holds up all calls until it is opened, and counts those of each round trip.
+// A gate is a hook that blocks all calls until it is opened, and counts the calls of each round trip.
 type gate struct {
 	open    chan struct{}
 	waiting atomic.Int32
@@ -62,7 +62,7 @@ func sharers(t *testing.T, plain, clustered string) map[string]redis.UniversalCl
 	return all
 }
 
-// Few calls go out by themselves. Those beyond that share the next round trip, also with those of another client over the same one.
+// A few concurrent calls are sent alone. Further calls share the next round trip, also with calls of another client over the same Caller.
 func TestCall_sharesRoundTrips(t *testing.T) {
 	plain, clustered := servers(t)
 	for name, rdb := range sharers(t, plain, clustered) {
@@ -114,8 +114,7 @@ func unless(ok bool) error {
 	return nil
 }
 
-// A lost reply makes the outcome of a whole round trip unknown. The calls after it go out by themselves, so that what is lost next is
-// the outcome of one.
+// A lost reply makes the outcome of a whole round trip unknown. Later calls are sent alone, so the next lost reply affects only one.
 func TestCall_stopsSharingAfterLostReply(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range ways {
@@ -155,7 +154,7 @@ func TestCall_stopsSharingAfterLostReply(t *testing.T) {
 	}
 }
 
-// Senders end when there are no calls, however many clients were made, and no client needs a Close.
+// Senders end when there are no calls, for any number of clients, and no client needs a Close.
 func TestCall_leavesNoGoroutines(t *testing.T) {
 	plain, clustered := servers(t)
 	for name, rdb := range sharers(t, plain, clustered) {
@@ -188,7 +187,7 @@ func TestCall_leavesNoGoroutines(t *testing.T) {
 	}
 }
 
-// A call with a near deadline is sent by its caller where the client holds deadlines by itself; else by a sender, which sends the next one too.
+// A caller sends its own call with a near deadline if the client enforces deadlines itself. Otherwise a sender does, and sends the next too.
 func TestCall_startsNoGoroutine(t *testing.T) {
 	plain, clustered := servers(t)
 	bounded := map[string]redis.UniversalClient{
@@ -248,7 +247,7 @@ func (g goroutines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return next
 }
 
-// goroutine is the number of the goroutine that calls it.
+// goroutine returns the number of its goroutine.
 func goroutine() string {
 	var buf [64]byte
 	return strings.Fields(string(buf[:runtime.Stack(buf[:], false)]))[1]

@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A curious hook reads every command's words before it is sent, as tracing does, and its reply after it.
+// A curious hook reads every command's arguments before it is sent, and its reply afterwards, as tracing does.
 type curious struct{}
 
 func lookAtWords(cmds []redis.Cmder) {
@@ -47,7 +47,7 @@ func (curious) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// watched adds the hook to what a call goes through.
+// watched adds the hook to the client of a call.
 func watched(t *testing.T, w way, addr string) fcall.Caller {
 	t.Helper()
 	caller := w.open(t, addr)
@@ -95,7 +95,7 @@ func TestCall_hookReadsDoNotCountAsWrites(t *testing.T) {
 	}
 }
 
-// A call whose context ends while it waits for a round trip before its own is never sent, and is known not to be.
+// If a call's context ends while it waits for an earlier round trip, it is never sent, and the error says so.
 func TestCall_abandonedCallIsNotSentFromQueue(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range ways {
@@ -148,7 +148,7 @@ func TestCall_abandonedCallIsNotSentFromQueue(t *testing.T) {
 	}
 }
 
-// go-redis hands on the error of the first node of a call that ASK sent to another one, which ran it and broke the connection.
+// After an ASK redirection, go-redis returns the first node's error, even if the second node ran the call and closed the connection.
 func TestCall_askedCommandThatRanIsUnknown(t *testing.T) {
 	for _, w := range ways {
 		if !w.isCluster() {

@@ -45,7 +45,7 @@ func TestDecide_cachedRefusalTakesNoRoundTrip(t *testing.T) {
 
 func TestDecide_cachedRefusalExpires(t *testing.T) {
 	rdb, clock := inProcess(t)
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Millisecond})
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{CacheTTL: time.Millisecond})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	decide(t, g, r)
 	decide(t, g, r)
@@ -140,7 +140,7 @@ func TestDecide_multiplyRaisesTheLimit(t *testing.T) {
 
 // The allocation is the decision's copy of the limits.
 func TestDecide_cachedRefusalAllocatesOnce(t *testing.T) {
-	g := newGuard(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Hour})
+	g := newGuard(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{CacheTTL: time.Hour})
 	guard.Refuse(g, "chat", time.Hour, "ip=ada")
 	allowed, r := false, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	if n := testing.AllocsPerRun(1000, func() {
@@ -160,7 +160,7 @@ func BenchmarkDecide_cachedOf10000(b *testing.B) {
 }
 
 func benchmarkCached(b *testing.B, subjects int) {
-	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{DenyFor: time.Hour})
+	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{CacheTTL: time.Hour})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -34,7 +34,7 @@
 //
 // # Cached refusals
 //
-// A process answers repeated requests of a refused subject without Redis, until retry_after, and for [Options.DenyFor] at most.
+// A process answers repeated requests of a refused subject without Redis, until retry_after, and for [Options.CacheTTL] at most.
 //
 // # Errors
 //

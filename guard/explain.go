@@ -17,8 +17,8 @@ type Explanation struct {
 	Multiplied map[string]int64
 	// Limits are the limits that count the request, with their capacity for its subjects.
 	Limits []LimitState
-	// Absent names the limits that do not apply, because the request lacks their identity.
-	Absent []string
+	// Missing names the limits that do not apply, because the request lacks their identity.
+	Missing []string
 	// Budgets are the budgets of subject Account. Guard reserves Estimate of each.
 	Budgets  []BudgetState
 	Account  string
@@ -61,7 +61,7 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 	for i := range pl.Rows {
 		row := &pl.Rows[i]
 		if !resolved.Rows.Has(i) {
-			e.Absent = append(e.Absent, row.Name)
+			e.Missing = append(e.Missing, row.Name)
 			continue
 		}
 		e.Limits = append(e.Limits, limitState(row, &pl.Limits(&resolved, 1<<i, plan.Share{}).Each[0], resolved.RowSubjects[i]))

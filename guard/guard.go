@@ -26,12 +26,12 @@ import (
 
 // Options configures a Guard. The zero value is useful.
 type Options struct {
-	// DenySize is the most cached refusals and admitted receipts in this process, together. A negative size turns the cache off. Defaults
+	// CacheSize is the most cached refusals and admitted receipts in this process, together. A negative size turns the cache off. Defaults
 	// to 100000 (about 50 MB).
-	DenySize int
-	// DenyFor is the longest time that this process answers from a cached refusal. It may refuse for that long after an operator lifts a
+	CacheSize int
+	// CacheTTL is the longest time that this process answers from a cached refusal. It may refuse for that long after an operator lifts a
 	// block or sets an override. Defaults to 10 s.
-	DenyFor time.Duration
+	CacheTTL time.Duration
 	// BreakAfter is the fewest lost calls that open a node's circuit breaker. It opens if they are also at least half of the calls of the
 	// last second. Defaults to 5.
 	BreakAfter int
@@ -109,7 +109,7 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	}
 	if !o.NoOverrides {
 		clients.Namespace = cmp.Or(o.overridesOf, complete.Namespace)
-		if err := g.overrides.Follow(rdb, clients, o.DenyFor/2); err != nil {
+		if err := g.overrides.Follow(rdb, clients, o.CacheTTL/2); err != nil {
 			return nil, fmt.Errorf("new guard: %w", err)
 		}
 	}
@@ -119,8 +119,8 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	_, oneServer := rdb.(*redis.Client)
 	g.split.Store(!oneServer)
 	g.breakers.MinLost, g.breakers.OpenFor, g.breakers.OnChange = o.BreakAfter, o.BreakFor, g.breakerChanged
-	if o.DenySize > 0 {
-		g.refusals = refusals.New[*Decision](o.DenySize, o.DenyFor)
+	if o.CacheSize > 0 {
+		g.refusals = refusals.New[*Decision](o.CacheSize, o.CacheTTL)
 	}
 	if err := g.install(complete); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
@@ -134,8 +134,8 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 }
 
 func (o Options) complete() Options {
-	setDefault(&o.DenySize, 100_000)
-	setDefault(&o.DenyFor, 10*time.Second)
+	setDefault(&o.CacheSize, 100_000)
+	setDefault(&o.CacheTTL, 10*time.Second)
 	setDefault(&o.BreakAfter, 5)
 	setDefault(&o.BreakFor, time.Second)
 	setDefault(&o.MaxInFlight, 4096)
@@ -145,10 +145,10 @@ func (o Options) complete() Options {
 	return o
 }
 
-func setDefault[T comparable](value *T, absent T) {
+func setDefault[T comparable](value *T, fallback T) {
 	var zero T
 	if *value == zero {
-		*value = absent
+		*value = fallback
 	}
 }
 

@@ -79,7 +79,7 @@ func TestDecide_refusalByOneLimitChargesNoOther(t *testing.T) {
 	g := newGuard(t, rdb, chat(
 		policy.Limit{Name: "minute", Limit: 2, Window: time.Minute},
 		policy.Limit{Name: "hour", Limit: 3, Window: time.Hour},
-	), guard.Options{DenySize: -1})
+	), guard.Options{CacheSize: -1})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	for range 2 {
 		if d := decide(t, g, r); !d.Allowed {
@@ -124,7 +124,7 @@ func TestDecide_globalRefusalChargesNoSubject(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 		p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, byAll(policy.Limit{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute})...)
-		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 		for range 3 {
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		}
@@ -150,7 +150,7 @@ func TestDecide_subjectRefusalChargesNoGlobalLimit(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 		p.Limits = byAll(policy.Limit{Name: "all", Limit: 5, Window: time.Minute})
-		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 		for range 20 {
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 			guard.WaitBackground(g)
@@ -166,7 +166,7 @@ func TestDecide_duplicateChargesGlobalLimitsOnly(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 		p.Limits = byAll(policy.Limit{Name: "all", Limit: 3, Window: time.Minute})
-		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 		r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1"}
 		for i := range int64(3) {
 			d := decide(t, g, r)
@@ -212,7 +212,7 @@ func TestDecide_takesOneRoundTrip(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rdb, _ := inProcess(t)
-			g := newGuard(t, c.of(rdb), p, guard.Options{DenySize: -1, NoOverrides: true})
+			g := newGuard(t, c.of(rdb), p, guard.Options{CacheSize: -1, NoOverrides: true})
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}) // loads the library
 			var got calls
 			rdb.AddHook(&got)
@@ -233,7 +233,7 @@ func TestDecide_detectsACluster(t *testing.T) {
 	defer rdb.Close()
 	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
 	p.Limits = byAll(policy.Limit{Name: "all", Limit: 50, Window: time.Minute})
-	g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 	var first sync.WaitGroup
 	for i := range 20 { // concurrently
 		first.Go(func() {

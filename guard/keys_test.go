@@ -27,7 +27,7 @@ func TestDecide_anAddressMakesOnlyAsManyKeysAsItsLimitAdmits(t *testing.T) {
 				policy.Limit{Name: "device", By: policy.By{"device"}, Kind: kind, Limit: 10, Window: time.Hour},
 			)
 			p.Identities = map[string]policy.Identity{"device": {Header: "X-Device", Claimed: true}}
-			g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+			g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 			load(t, rdb)
 			if err := rdb.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)

@@ -65,7 +65,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 			p := chat(policy.Limit{Name: "hour", Limit: limit, Window: time.Hour, OnFailure: contract})
 			p.Share = 0.5
 			p.Timeout = 50 * time.Millisecond
-			g := newGuard(t, rdb, p, guard.Options{BreakFor: 100 * time.Millisecond, DenySize: -1})
+			g := newGuard(t, rdb, p, guard.Options{BreakFor: 100 * time.Millisecond, CacheSize: -1})
 
 			var now atomic.Int32
 			phases := [3]phase{}

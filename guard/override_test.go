@@ -17,8 +17,8 @@ import (
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// denyFor is the time within which guards see an override.
-const denyFor = 2 * time.Second
+// cacheTTL is the time within which guards see an override.
+const cacheTTL = 2 * time.Second
 
 func overridable(limits ...policy.Limit) *policy.Policy {
 	p := chat(append(limits, policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})...)
@@ -69,16 +69,16 @@ func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 	}
 }
 
-func TestOverride_reachesEachGuardWithinDenyFor(t *testing.T) {
+func TestOverride_reachesEachGuardWithinCacheTTL(t *testing.T) {
 	for _, e := range engines.All(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
 			o := newOperator(t, rdb)
-			guards := []*guard.Guard{newGuard(t, rdb, overridable(), guard.Options{DenyFor: denyFor}), newGuard(t, rdb, overridable(), guard.Options{DenyFor: denyFor})}
+			guards := []*guard.Guard{newGuard(t, rdb, overridable(), guard.Options{CacheTTL: cacheTTL}), newGuard(t, rdb, overridable(), guard.Options{CacheTTL: cacheTTL})}
 			user, other := guard.Request{Endpoint: "chat", Subjects: []string{"user=42", "ip=203.0.113.7"}}, guard.Request{Endpoint: "chat", Subjects: []string{"ip=198.51.100.7"}}
 			each := func(what string, r guard.Request, holds func(*guard.Decision) bool) {
 				t.Helper()
-				within(t, denyFor, what, func() bool {
+				within(t, cacheTTL, what, func() bool {
 					return !slices.ContainsFunc(guards, func(g *guard.Guard) bool { return !holds(decide(t, g, r)) })
 				})
 			}
@@ -113,8 +113,8 @@ func TestOverride_winsOverTheFile(t *testing.T) {
 	o.set("ip=203.0.113.0/24", override.SetEffectMultiply, 2, time.Hour)
 	p := overridable()
 	p.Overrides = policy.Overrides{Deny: []string{"user=42", "user=43", "ip=203.0.113.0/24"}}
-	g := newGuard(t, rdb, p, guard.Options{DenyFor: denyFor})
-	within(t, denyFor, "user=42 is allowed", func() bool {
+	g := newGuard(t, rdb, p, guard.Options{CacheTTL: cacheTTL})
+	within(t, cacheTTL, "user=42 is allowed", func() bool {
 		return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=42"}}).Allowed
 	})
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=43"}}); d.Reason != guard.ReasonDenied {
@@ -142,7 +142,7 @@ func TestOverride_expiresWithoutRedis(t *testing.T) {
 			const holds = 2 * time.Second
 			began := time.Now()
 			newOperator(t, rdb).set("user=42", override.SetEffectDeny, 0, holds)
-			g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond})
+			g := newGuard(t, rdb, overridable(), guard.Options{CacheTTL: 200 * time.Millisecond})
 			r := guard.Request{Endpoint: "chat", Subjects: []string{"user=42"}}
 			denied := func() bool {
 				d, err := g.Decide(context.Background(), r)
@@ -173,11 +173,11 @@ func TestOverride_ofAClaimedIdentityIsIgnored(t *testing.T) {
 	o.set("usr=3", override.SetEffectAllow, 0, time.Hour)
 	o.set("ip=0.0.0.0/0", override.SetEffectAllow, 0, time.Hour)
 	o.set("device=4", override.SetEffectDeny, 0, time.Hour)
-	g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond})
+	g := newGuard(t, rdb, overridable(), guard.Options{CacheTTL: 200 * time.Millisecond})
 	request := func(subjects ...string) guard.Request {
 		return guard.Request{Endpoint: "chat", Subjects: append([]string{"ip=203.0.113.7"}, subjects...)}
 	}
-	within(t, denyFor, "denied", func() bool { return decide(t, g, request("device=4")).Reason == guard.ReasonDenied })
+	within(t, cacheTTL, "denied", func() bool { return decide(t, g, request("device=4")).Reason == guard.ReasonDenied })
 	for range 3 {
 		for _, subject := range []string{"device=1", "device=2", "usr=3"} {
 			if d := decide(t, g, request(subject)); len(d.Limits) != 1 || d.Limits[0].Limit != 2 {
@@ -200,7 +200,7 @@ func TestOverride_withoutTheLibrary(t *testing.T) {
 	l := listen(t)
 	rdb, _ := inProcess(t)
 	decide(t, newGuard(t, rdb, overridable(), guard.Options{NoOverrides: true}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}) // loads library guard
-	g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond, NoAutoLoad: true, Hooks: []guard.Hooks{{}}})
+	g := newGuard(t, rdb, overridable(), guard.Options{CacheTTL: 200 * time.Millisecond, NoAutoLoad: true, Hooks: []guard.Hooks{{}}})
 	for i := range 20 {
 		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); d.Allowed != (i < 2) || d.Fallback != guard.FallbackNone {
 			t.Errorf("request %d: %+v", i+1, d)
@@ -215,7 +215,7 @@ func TestOverride_withoutTheLibrary(t *testing.T) {
 		t.Fatalf("%v, %v", loaded, err)
 	}
 	newOperator(t, rdb).set("ip=203.0.113.8", override.SetEffectAllow, 0, time.Hour) // which loads it
-	within(t, denyFor, "it is there", func() bool {
+	within(t, cacheTTL, "it is there", func() bool {
 		return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}).Allowed
 	})
 }
@@ -233,7 +233,7 @@ func TestOverride_withoutPermission(t *testing.T) {
 			}
 			defer admin.Do(context.Background(), "ACL", "DELUSER", "narrow")
 			rdb := e.Connect(t, func(o *redis.Options) { o.Username, o.Password = "narrow", "secret" })
-			g := newGuard(t, rdb, overridable(), guard.Options{DenyFor: 200 * time.Millisecond})
+			g := newGuard(t, rdb, overridable(), guard.Options{CacheTTL: 200 * time.Millisecond})
 			for i := range 20 {
 				d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}})
 				if d.Allowed != (i < 2) || d.Reason == guard.ReasonDenied || d.Fallback != guard.FallbackNone {
@@ -251,7 +251,7 @@ func TestOverride_withoutPermission(t *testing.T) {
 func TestOverride_noOverrides(t *testing.T) {
 	rdb, _ := inProcess(t)
 	newOperator(t, rdb).set("ip=203.0.113.8", override.SetEffectDeny, 0, time.Hour)
-	g := newGuard(t, rdb, overridable(policy.Limit{Name: "hour", Kind: policy.FixedWindow, Limit: 100, Window: time.Hour}), guard.Options{DenyFor: 200 * time.Millisecond, NoOverrides: true})
+	g := newGuard(t, rdb, overridable(policy.Limit{Name: "hour", Kind: policy.FixedWindow, Limit: 100, Window: time.Hour}), guard.Options{CacheTTL: 200 * time.Millisecond, NoOverrides: true})
 	for range 2 {
 		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); !d.Allowed {
 			t.Fatalf("%+v", d)

@@ -75,11 +75,11 @@ func countsResponses(t *testing.T, g *guard.Guard) {
 
 func TestRespond_refundsResponsesThatDoNotCount(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		countsResponses(t, newGuard(t, rdb, logins(), guard.Options{DenySize: -1}))
+		countsResponses(t, newGuard(t, rdb, logins(), guard.Options{CacheSize: -1}))
 	})
 }
 
 func TestRespond_refundsLocalCharges(t *testing.T) {
-	o := guard.Options{DenySize: -1, BreakFor: time.Hour}.WithLocalClock(embedded.NewManualClock(moment))
+	o := guard.Options{CacheSize: -1, BreakFor: time.Hour}.WithLocalClock(embedded.NewManualClock(moment))
 	countsResponses(t, newGuard(t, client(t, closedPort(t)), logins(), o))
 }

@@ -166,7 +166,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 
 func TestDecide_concurrentRequestsNeverOverspend(t *testing.T) {
 	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
+	g := newGuard(t, rdb, budgeted(), guard.Options{CacheSize: -1})
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	allowed, budget := 0, 0

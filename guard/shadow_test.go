@@ -39,7 +39,7 @@ func TestShadow_comparesBothPolicies(t *testing.T) {
 	strict.Namespace, strict.Timeout = "strict", 10*time.Second
 	var calls atomic.Int64
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 4, Window: time.Minute}), guard.Options{
-		DenySize: -1, Shadow: &guard.Shadow{Policy: strict},
+		CacheSize: -1, Shadow: &guard.Shadow{Policy: strict},
 		Hooks: []guard.Hooks{{Shadowed: func(context.Context, guard.Event, guard.Event) { calls.Add(1) }}},
 	})
 	for range 5 {
@@ -89,7 +89,7 @@ func TestWait_passesOnceThereIsRoom(t *testing.T) {
 func TestShadow_defaultsToTheLivePolicy(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
-	g := newGuard(t, rdb, p, guard.Options{DenySize: -1, Shadow: &guard.Shadow{Channel: "canary"}})
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1, Shadow: &guard.Shadow{Channel: "canary"}})
 	for range 3 {
 		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	}

@@ -39,7 +39,7 @@ func states(d *guard.Decision) (all []string) {
 // A limit does not apply to a request that lacks its identity.
 func TestDecide_eachLimitCountsItsSubject(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		g := newGuard(t, rdb, several(), guard.Options{DenySize: -1})
+		g := newGuard(t, rdb, several(), guard.Options{CacheSize: -1})
 		for i, c := range []struct {
 			subjects []string
 			want     []string
@@ -125,7 +125,7 @@ func TestDecide_appliesLimitsOfSeveralEndpoints(t *testing.T) {
 			image.Limits = append(image.Limits, policy.Limit{Name: fmt.Sprint("l", i), Limit: int64(2 + i), Window: time.Minute})
 		}
 		p.Endpoints = append(p.Endpoints, image)
-		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 		r := guard.Request{Endpoint: "chat", OtherEndpoints: []string{"image"}, Subjects: []string{"ip=1.1.1.1"}, Receipt: "once"}
 		for i := range 4 {
 			d := decide(t, g, r)

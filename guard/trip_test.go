@@ -55,7 +55,7 @@ func TestDecide_answerAtTheDeadlineIsUsedOrRefunded(t *testing.T) {
 	const requests = 4000
 	rdb, _ := inProcess(t)
 	rdb.AddHook(atTheEnd{})
-	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
+	g := newGuard(t, rdb, budgeted(), guard.Options{CacheSize: -1})
 	used := make([]bool, requests)
 	var count atomic.Int64
 	var all sync.WaitGroup
@@ -102,7 +102,7 @@ func TestDecide_answerAtTheDeadlineIsUsedOrRefunded(t *testing.T) {
 func TestDecide_cancelledRequestKeepsThePaidReceipt(t *testing.T) {
 	rdb, _ := inProcess(t)
 	rdb.AddHook(atTheEnd{})
-	g := newGuard(t, rdb, budgeted(), guard.Options{DenySize: -1})
+	g := newGuard(t, rdb, budgeted(), guard.Options{CacheSize: -1})
 	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}) // loads the library
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "once"}
 	passed := make(chan *guard.Decision, 1)
@@ -205,7 +205,7 @@ func TestDecide_lateAnswerRefundsGlobalLimits(t *testing.T) {
 			p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, l)
 			p.Limits = append(p.Limits, byAll(l)...)
 		}
-		g := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 		ctx, cancel := context.WithCancel(t.Context())
 		gaveUp := make(chan error)
 		go func() {
@@ -221,7 +221,7 @@ func TestDecide_lateAnswerRefundsGlobalLimits(t *testing.T) {
 		if err := g.Close(); err != nil { // waits for refunds
 			t.Fatal(err)
 		}
-		again := newGuard(t, rdb, p, guard.Options{DenySize: -1})
+		again := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 		d := decide(t, again, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: 2})
 		for _, l := range d.Limits {
 			want := int64(5)

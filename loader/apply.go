@@ -150,14 +150,14 @@ func blocked(n NodePlan, s Step) *Error {
 			Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrDrifted,
 			Text: s.Reason,
 		}
-	case Collide:
+	case Conflicting:
 		return &Error{
 			Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrConflict,
 			Text: s.Reason + "; delete that library or rename this one",
 		}
 	}
 	if n.Problem == nil { // a plan that was edited by hand
-		return &Error{Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrPlan, Text: "the plan does not say why the node is unfit"}
+		return &Error{Op: "load", Library: s.Library, Node: n.Addr, Reason: ErrPlan, Text: "the plan gives no reason why the node is unusable"}
 	}
 	return n.Problem.at("load", s.Library)
 }
@@ -192,7 +192,7 @@ func moved(p, now *Plan, o ApplyOptions) error {
 		}
 		for j, s := range n.Steps {
 			old := was.Steps[j]
-			if s.Action == Keep || s.Action == old.Action && s.FromDigest == old.FromDigest || s.Action == Unfit && o.Partial {
+			if s.Action == Keep || s.Action == old.Action && s.FromDigest == old.FromDigest || s.Action == Unusable && o.Partial {
 				continue
 			}
 			changes = append(changes, s.Library+" on "+n.Addr+" was planned as "+old.String()+" and is now "+s.String())
@@ -217,7 +217,7 @@ func (n *node) apply(ctx context.Context, libs []*fcall.Library, state NodeState
 		case s.Action == Keep:
 			step.Outcome = Already
 		case s.Action == KeepNewer:
-			step.Outcome = LeftNewer
+			step.Outcome = KeptNewer
 		case !o.wants(s):
 			step.Outcome, step.Problem = NotStarted, blocked(plan, s)
 		case ctx.Err() != nil:

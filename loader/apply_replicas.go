@@ -132,8 +132,8 @@ func (n *node) followed(lib *fcall.Library, was, is Finding, primary NodeResult,
 		r.Outcome = Followed
 	case i >= len(primary.Steps) || primary.Steps[i].Problem != nil:
 		r.Outcome = NotStarted
-	case primary.Steps[i].Outcome == LeftNewer && is.Found == primary.Steps[i].Found:
-		r.Outcome = LeftNewer
+	case primary.Steps[i].Outcome == KeptNewer && is.Found == primary.Steps[i].Found:
+		r.Outcome = KeptNewer
 	default:
 		r.Outcome = Failed
 		r.Problem = &Error{

@@ -26,7 +26,7 @@ func TestApply_replacesOnlyWhatOptionsAllow(t *testing.T) {
 		reason  loader.Reason
 		after   *fcall.Library
 	}{
-		{"absent", nil, loader.ApplyOptions{}, []string{"shop_v1 loaded", "other_v1 loaded"}, "", lib},
+		{"missing", nil, loader.ApplyOptions{}, []string{"shop_v1 loaded", "other_v1 loaded"}, "", lib},
 		{"the same", lib, loader.ApplyOptions{}, []string{"shop_v1 same", "other_v1 loaded"}, "", lib},
 		{"older", older, loader.ApplyOptions{}, []string{"shop_v1 upgraded", "other_v1 loaded"}, "", lib},
 		{"newer stays", newer, loader.ApplyOptions{ReplaceDrifted: true}, []string{"shop_v1 newer", "other_v1 loaded"}, "", newer},
@@ -193,7 +193,7 @@ func TestApply_namesLibraryThatOwnsComputedName(t *testing.T) {
 func TestApply_concurrentDeploysConverge(t *testing.T) {
 	lib := bundle("shop", "1.2.0", "buy")
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
-		for name, before := range map[string]*fcall.Library{"absent": nil, "older": bundle("shop", "1.1.0", "buy")} {
+		for name, before := range map[string]*fcall.Library{"missing": nil, "older": bundle("shop", "1.1.0", "buy")} {
 			t.Run(name, func(t *testing.T) {
 				client := e.Client(t)
 				if before != nil {

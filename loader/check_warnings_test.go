@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// warnings are the codes of a plan: the target's own, then those of each node.
+// warnings returns the warning codes of a plan: the target's, then those of each node.
 func warnings(p *loader.Plan) []string {
 	all := codes(p.Warnings)
 	for _, n := range p.Nodes {

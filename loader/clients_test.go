@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// inDatabase is a client of the engine in another database.
+// inDatabase returns a client of the engine in another database.
 func inDatabase(t *testing.T, e engines.Engine, db int) *redis.Client {
 	t.Helper()
 	return e.Connect(t, func(o *redis.Options) { o.DB = db })
@@ -121,7 +121,7 @@ func TestDatabase_warnsAboutUnreadableDatabases(t *testing.T) {
 	})
 }
 
-// Every kind of target keeps its books in database 0, whatever database its clients use.
+// Every kind of target keeps its records in database 0, whatever database its clients use.
 func TestDatabase_recordsOfEveryKindOfTarget(t *testing.T) {
 	program := engines.OnPath(t)
 	lib := bundle("shop", "1.0.0", "buy")

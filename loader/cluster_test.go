@@ -71,7 +71,7 @@ func planOf(t *testing.T, target *loader.Target, libs ...*fcall.Library) *loader
 	return p
 }
 
-// actions is a plan by node.
+// actions returns the actions of a plan by node.
 func actions(p *loader.Plan) map[string][]loader.Action {
 	all := map[string][]loader.Action{}
 	for _, n := range p.Nodes {
@@ -86,7 +86,7 @@ func actionsOf(c *engines.Cluster, primary, replica loader.Action) map[string][]
 	return ofEach(c, []loader.Action{primary}, []loader.Action{replica})
 }
 
-// byNode is a result by node.
+// byNode returns the outcomes of a result by node.
 func byNode(r *loader.Result) map[string][]string {
 	all := map[string][]string{}
 	for _, n := range r.Nodes {

@@ -37,7 +37,7 @@ func clusterOf(t testing.TB, addrs []string, user string, hooks func(addr string
 
 func none(string) redis.Hook { return nil }
 
-// lockKeys are the locks that nodes hold, the target's lease among them.
+// lockKeys returns the keys of the locks on the nodes, including the target's lease.
 func lockKeys(t *testing.T, nodes []*engines.Member) []string {
 	t.Helper()
 	var keys []string
@@ -136,10 +136,10 @@ func TestCluster_deployersNeverInterleave(t *testing.T) {
 	}
 }
 
-// deployerEnv makes a process of this test binary a deployer: the addresses of a cluster, and at which of them it gets stuck.
+// deployerEnv makes this test binary a deployer. It holds the addresses of a cluster, and the one at which the deployer stops.
 const deployerEnv = "RLFUNC_TEST_DEPLOYER"
 
-// TestDeployer_process is not a test of its own: it deploys until it is killed.
+// TestDeployer_process is the deployer process of other tests, which kill it.
 func TestDeployer_process(t *testing.T) {
 	addrs := strings.Fields(os.Getenv(deployerEnv))
 	if len(addrs) == 0 {

@@ -68,7 +68,7 @@ func settled(n *node, lib *fcall.Library, found Finding) StepResult {
 	case Same:
 		r.Outcome = Already
 	case Newer:
-		r.Outcome = LeftNewer
+		r.Outcome = KeptNewer
 	case Older:
 		return fail(ErrOlder, "the node has "+found.Found+", and this client was generated from "+lib.Version+"; run `rlfunc deploy`")
 	case Drifted:

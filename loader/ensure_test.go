@@ -24,9 +24,9 @@ func TestEnsure_loadsOnlyMissingLibraries(t *testing.T) {
 		reason loader.Reason
 		part   string
 	}{
-		{"absent", nil, loader.StepResult{Outcome: loader.Loaded, Found: "1.2.0"}, "", ""},
+		{"missing", nil, loader.StepResult{Outcome: loader.Loaded, Found: "1.2.0"}, "", ""},
 		{"same", lib, loader.StepResult{Outcome: loader.Already, From: "1.2.0", Found: "1.2.0"}, "", ""},
-		{"newer", newer, loader.StepResult{Outcome: loader.LeftNewer, From: "1.3.0", Found: "1.3.0"}, "", ""},
+		{"newer", newer, loader.StepResult{Outcome: loader.KeptNewer, From: "1.3.0", Found: "1.3.0"}, "", ""},
 		{"older", older, loader.StepResult{Outcome: loader.Failed, From: "1.1.0", Found: "1.1.0"}, loader.ErrOlder, "the node has 1.1.0, and this client was generated from 1.2.0; run `rlfunc deploy`"},
 		{"drifted", drifted, loader.StepResult{Outcome: loader.Failed, From: "1.2.0", Found: "1.2.0"}, loader.ErrDrifted, "differs from this source, first at functions/shop/shop.lua:11; `rlfunc deploy --replace-drifted`"},
 		{"foreign", foreign, loader.StepResult{Outcome: loader.Failed}, loader.ErrConflict, "the name shop_v1 belongs"},

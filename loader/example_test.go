@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// A deploy: look, decide, load, prove.
+// A deploy plans, applies and verifies.
 func ExampleTarget_Apply() {
 	ctx := context.Background()
 	client := embedded.New(embedded.Options{}) // or the client of ParseURL("redis://...")
@@ -47,7 +47,7 @@ func ExampleTarget_Apply() {
 	// true <nil>
 }
 
-// A service at its start: what is absent is loaded, a newer minor version serves as well.
+// At its start, a service loads missing libraries and keeps newer minor versions.
 func ExampleEnsure() {
 	ctx := context.Background()
 	client := embedded.New(embedded.Options{})

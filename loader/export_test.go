@@ -18,7 +18,7 @@ func SetLockTimes(t *testing.T, ttl, renew time.Duration) {
 // LockKey returns the key of the lock on a node whose CLUSTER NODES has this text.
 var LockKey = clusterLockKey
 
-// EventText returns what the history stores of an event with these changes, each on another node.
+// EventText returns the history's text of an event with these changes, each on another node.
 func EventText(e Event, changes []EventChange) ([]byte, error) {
 	var all []nodeChange
 	for i, c := range changes {

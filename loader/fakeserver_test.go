@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hangUp is the answer of a server that breaks the connection.
+// hangUp is an answer that closes the connection.
 const hangUp = ""
 
-// A fakeServer answers what real servers do not at will.
+// A fakeServer gives answers that a test cannot provoke from a real server.
 type fakeServer struct {
 	addr   string
 	answer func(command string, args []string) string
@@ -137,7 +137,7 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 
 func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
 
-// answers is a Redis with the given INFO, where the given commands have the given answers. It keeps strings.
+// answers returns the handler of a Redis with the given INFO and the given answers to commands. It stores strings.
 func answers(info string, special map[string]string) func(string, []string) string {
 	var mu sync.Mutex
 	held := map[string]string{}
@@ -178,7 +178,7 @@ func answers(info string, special map[string]string) func(string, []string) stri
 	}
 }
 
-// impatient is a client that does not try again.
+// impatient returns a client without retries.
 func impatient(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})

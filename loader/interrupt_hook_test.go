@@ -15,15 +15,15 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// patient waits for other deployers.
+// patient are options that wait for other deployers.
 var patient = loader.LockOptions{Wait: time.Minute}
 
-// as is who deploys.
+// as names the deployer.
 func as(name string) loader.ApplyOptions {
 	return loader.ApplyOptions{Lock: loader.LockOptions{By: name}}
 }
 
-// deployRules are the rules of an access list that a deploy needs beside those for FUNCTION, as the error message names them.
+// deployRules are the ACL rules that a deploy needs besides those for FUNCTION, in the words of the error message.
 func deployRules() []any {
 	return []any{
 		"~rlfunc:{deploy*", "+time", "+watch", "+multi", "+exec", "+discard", "+get", "+getex", "+set", "+del", "+pttl", "+unwatch",
@@ -31,7 +31,7 @@ func deployRules() []any {
 	}
 }
 
-// A between is a client's hook that runs something once, just before the first command that begins with these words.
+// A between is a hook that runs a function once, just before the first command that begins with these words.
 type between struct {
 	words []string
 	ran   atomic.Bool
@@ -67,7 +67,7 @@ func (b *between) means(args []any) bool {
 	return true
 }
 
-// interrupted is a client that runs f once, just before its first command that begins with these words.
+// interrupted returns a client that runs f once, just before its first command that begins with these words.
 func interrupted(t *testing.T, e engines.Engine, f func(), words ...string) *redis.Client {
 	t.Helper()
 	c := e.Connect(t, nil)
@@ -75,7 +75,7 @@ func interrupted(t *testing.T, e engines.Engine, f func(), words ...string) *red
 	return c
 }
 
-// Places in the load of a library.
+// Points in the load of a library.
 var (
 	atLock  = []string{"WATCH"} // before the lock is looked at
 	atQueue = []string{"MULTI"} // after the last look

@@ -36,7 +36,7 @@ func TestApply_interruptionStopsBetweenLoads(t *testing.T) {
 	})
 }
 
-// ringOf is a ring of embedded servers; each client of a shard gets the hook that hooks makes for its address, if any.
+// ringOf returns a ring of embedded servers; each client of a shard gets the hook that hooks makes for its address, if any.
 func ringOf(t *testing.T, n int, hooks func(addr string) redis.Hook) (*redis.Ring, []string) {
 	t.Helper()
 	var addrs []string

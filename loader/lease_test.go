@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// A watch is a client's hook that is asked before each command, and each command of a pipeline.
+// A watch is a hook that runs before each command, also in a pipeline.
 type watch struct{ before func(words string) }
 
 func (w watch) DialHook(next redis.DialHook) redis.DialHook {
@@ -38,7 +38,7 @@ func (w watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// A meeting lets all who come wait until as many as are expected have come.
+// A meeting blocks its callers until the expected number has arrived.
 type meeting struct {
 	t        *testing.T
 	what     string
@@ -88,7 +88,7 @@ func TestLock_locksNodesConcurrently(t *testing.T) {
 	equal(t, "nodes whose locks were freed", nodes, len(freed.came))
 }
 
-// The locks of all nodes live on, also where one does not answer to its renewal.
+// All locks stay valid even if one node does not answer a renewal.
 func TestLock_silentNodeDoesNotBlockRenewal(t *testing.T) {
 	loader.SetLockTimes(t, 30*time.Second, 5*time.Millisecond)
 	silence := make(chan struct{})
@@ -158,7 +158,7 @@ func TestLock_lostLockIsAnErrorAfterFullLoad(t *testing.T) {
 	})
 }
 
-// The keys of fences are chosen by the slots that nodes own. Two deployers who see other slots choose other keys; the lease is one key.
+// The slots of a node choose the key of its fence. Two deployers that see different slots choose different keys, but the lease is one key.
 func TestCluster_migratingSlotsKeepLockExclusive(t *testing.T) {
 	c := engines.OnPath(t).StartCluster(t, 2, 0)
 	a, b := c.Primaries[0], c.Primaries[1]

@@ -156,7 +156,7 @@ func history(t *testing.T, client redis.UniversalClient) []loader.Event {
 	return events
 }
 
-// story is a history by line, the oldest first: the operation, who, how it ended, and each change.
+// story returns a history as lines, the oldest first: operation, deployer, outcome, and each change.
 func story(t *testing.T, client redis.UniversalClient) []string {
 	t.Helper()
 	var lines []string

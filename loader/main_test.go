@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { engines.Main(m) }
 
-// bundle makes a library in the shape that the generator gives it; its functions answer their version.
+// bundle returns a library in the generator's form. Its functions return their version.
 func bundle(name, version string, functions ...string) *fcall.Library {
 	server := name + "_v1"
 	var code strings.Builder
@@ -32,14 +32,14 @@ func bundle(name, version string, functions ...string) *fcall.Library {
 	}
 }
 
-// edited is the library after a change without a new version.
+// edited returns the library with a change but without a new version.
 func edited(lib *fcall.Library, old, by string) *fcall.Library {
 	changed := *lib
 	changed.Code = strings.Replace(lib.Code, old, by, 1)
 	return &changed
 }
 
-// onEngines runs f on every engine, with a server that holds nothing.
+// onEngines runs f on every engine, with an empty server.
 func onEngines(t *testing.T, f func(t *testing.T, e engines.Engine, client *redis.Client)) {
 	t.Helper()
 	for _, e := range engines.All(t) {
@@ -100,7 +100,7 @@ func apply(client fcall.Caller, p *loader.Plan, o loader.ApplyOptions) (*loader.
 	return loader.NewTarget(client).Apply(context.Background(), p, o)
 }
 
-// outcomes is a result by library: its outcome, and the reason of its problem.
+// outcomes returns the outcome of each library, with the reason of its problem.
 func outcomes(r *loader.Result) []string {
 	if r == nil {
 		return nil

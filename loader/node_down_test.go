@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// shortly is longer than any answer of a server that is well takes.
+// shortly is longer than any answer of a healthy server takes.
 const shortly = 2 * time.Second
 
 func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
 
 	p := planOf(t, target, lib)
 	want := actionsOf(c, loader.Load, "")
-	want[down.Addr] = []loader.Action{loader.Unfit}
+	want[down.Addr] = []loader.Action{loader.Unusable}
 	equal(t, "plan", want, actions(p))
 	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
 	says(t, err, loader.ErrUnreachable, "load shop_v1 on "+down.Addr)

@@ -14,22 +14,22 @@ type Action string
 
 // The actions. Load, Upgrade and Downgrade load a library. Keep, KeepNewer and Follow do nothing. The others block a deploy.
 const (
-	Load      Action = "load"      // the node lacks it
-	Upgrade   Action = "upgrade"   // the node has a lower version, which is replaced
-	Keep      Action = "same"      // the node has it, byte for byte
-	KeepNewer Action = "newer"     // the node has a higher version, which stays
-	Drift     Action = "drifted"   // the node has the same version with other bytes
-	Collide   Action = "conflict"  // another library has one of its names
-	Unfit     Action = "unfit"     // the node cannot be read, or refuses loads
-	Downgrade Action = "downgrade" // the node has a higher version, which a rollback replaces
-	Follow    Action = "follow"    // the node is a replica, and receives it from its primary
+	Load        Action = "load"      // the node lacks it
+	Upgrade     Action = "upgrade"   // the node has a lower version, which is replaced
+	Keep        Action = "same"      // the node has it, byte for byte
+	KeepNewer   Action = "newer"     // the node has a higher version, which stays
+	Drift       Action = "drifted"   // the node has the same version with other bytes
+	Conflicting Action = "conflict"  // another library has one of its names
+	Unusable    Action = "unusable"  // the node cannot be read, or refuses loads
+	Downgrade   Action = "downgrade" // the node has a higher version, which a rollback replaces
+	Follow      Action = "follow"    // the node is a replica, and receives it from its primary
 )
 
 // Changes reports whether the action loads a library.
 func (a Action) Changes() bool { return a == Load || a == Upgrade || a == Downgrade }
 
 // Blocks reports whether an operator has to act first.
-func (a Action) Blocks() bool { return a == Drift || a == Collide || a == Unfit }
+func (a Action) Blocks() bool { return a == Drift || a == Conflicting || a == Unusable }
 
 // PlanFormat is the version of a Plan's JSON. ReadPlan rejects every other one.
 const PlanFormat = 1
@@ -137,8 +137,8 @@ func (s Summary) String() string {
 		{KeepNewer, "newer, kept"},
 		{Follow, "to follow on replicas"},
 		{Drift, "drifted"},
-		{Collide, "in conflict"},
-		{Unfit, "unfit"},
+		{Conflicting, "in conflict"},
+		{Unusable, "unusable"},
 	} {
 		if n := s[a.action]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, a.words))
@@ -200,7 +200,7 @@ func planFor(states []NodeState, libs []*fcall.Library, op Op) *Plan {
 
 func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 	if !state.Readable {
-		return Step{Library: lib.ServerName, Action: Unfit, To: lib.Version, Reason: state.Problem.Text}
+		return Step{Library: lib.ServerName, Action: Unusable, To: lib.Version, Reason: state.Problem.Text}
 	}
 	found := compare(lib, state.Libraries)
 	step := Step{Library: lib.ServerName, From: found.Found, FromDigest: found.Digest, To: lib.Version}
@@ -220,16 +220,16 @@ func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
 		step.Action, step.Difference = Drift, found.Difference
 		step.Reason = drift(lib, found.Difference) + "; give it a new version, or replace it with --replace-drifted"
 	default:
-		step.Action, step.Conflict = Collide, &Conflict{Holder: lib.ServerName}
+		step.Action, step.Conflict = Conflicting, &Conflict{Holder: lib.ServerName}
 		step.Reason = step.Conflict.String()
 	}
 	if step.Action.Changes() || step.Action == Drift {
 		if c := conflictOf(lib.ServerName, bundle.Functions(lib.Code), state.Libraries); c != nil {
-			step.Action, step.Conflict, step.Reason = Collide, c, c.String()
+			step.Action, step.Conflict, step.Reason = Conflicting, c, c.String()
 		}
 	}
 	if state.Problem != nil && step.Action.Changes() {
-		step.Action, step.Reason = Unfit, state.Problem.Text
+		step.Action, step.Reason = Unusable, state.Problem.Text
 	}
 	return step
 }

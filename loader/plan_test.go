@@ -26,7 +26,7 @@ func TestPlan_listsActions(t *testing.T) {
 		text   string
 		reason string // part of it
 	}{
-		{"absent", nil, loader.Load, "load 1.2.0", ""},
+		{"missing", nil, loader.Load, "load 1.2.0", ""},
 		{"other libraries there", []string{bundle("other", "1.0.0", "buy").Code}, loader.Load, "load 1.2.0", ""},
 		{"the same bytes", []string{lib.Code}, loader.Keep, "same 1.2.0", ""},
 		{"an older version", []string{bundle("shop", "1.1.9", "buy").Code}, loader.Upgrade, "upgrade 1.1.9 -> 1.2.0", ""},
@@ -40,28 +40,28 @@ func TestPlan_listsActions(t *testing.T) {
 		{
 			"a function held by another library",
 			[]string{"#!lua name=legacy\nredis.register_function('shop_v1_sell', function() return 1 end)"},
-			loader.Collide, "conflict 1.2.0", "function shop_v1_sell belongs to library legacy",
+			loader.Conflicting, "conflict 1.2.0", "function shop_v1_sell belongs to library legacy",
 		},
 		{
 			"a function held in other letters",
 			[]string{"#!lua name=legacy\nredis.register_function('SHOP_v1_Sell', function() return 1 end)"},
-			loader.Collide, "conflict 1.2.0", "function SHOP_v1_Sell belongs to library legacy",
+			loader.Conflicting, "conflict 1.2.0", "function SHOP_v1_Sell belongs to library legacy",
 		},
 		{
 			"an upgrade adds a function that another library holds",
 			[]string{bundle("shop", "1.1.0", "buy").Code, "#!lua name=legacy\nredis.register_function('shop_v1_sell', function() return 1 end)"},
-			loader.Collide, "conflict 1.2.0", "function shop_v1_sell belongs to library legacy",
+			loader.Conflicting, "conflict 1.2.0", "function shop_v1_sell belongs to library legacy",
 		},
-		{"the name held by a foreign library", []string{foreign}, loader.Collide, "conflict 1.2.0", "did not make"},
+		{"the name held by a foreign library", []string{foreign}, loader.Conflicting, "conflict 1.2.0", "did not make"},
 		{
 			"the name held by another library of ours",
 			[]string{strings.Replace(lib.Code, "library=shop", "library=shops", 1)},
-			loader.Collide, "conflict 1.2.0", "the name shop_v1 belongs",
+			loader.Conflicting, "conflict 1.2.0", "the name shop_v1 belongs",
 		},
 		{
 			"a version that is none",
 			[]string{strings.Replace(lib.Code, "version=1.2.0", "version=latest", 1)},
-			loader.Collide, "conflict 1.2.0", "the name shop_v1 belongs",
+			loader.Conflicting, "conflict 1.2.0", "the name shop_v1 belongs",
 		},
 	}
 	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
@@ -195,7 +195,7 @@ func TestPlan_acceptsGeneratedLibrary(t *testing.T) {
 				t.Fatal(err)
 			}
 			put(t, client, holder)
-			equal(t, f, loader.Collide, plan(t, client, ratelimit.Library).Nodes[0].Steps[0].Action)
+			equal(t, f, loader.Conflicting, plan(t, client, ratelimit.Library).Nodes[0].Steps[0].Action)
 			if err := client.FunctionDelete(t.Context(), "legacy").Err(); err != nil {
 				t.Fatal(err)
 			}

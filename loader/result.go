@@ -12,18 +12,18 @@ type Outcome string
 
 // The outcomes.
 const (
-	Loaded     Outcome = "loaded"      // it was missing
-	Upgraded   Outcome = "upgraded"    // it replaced a lower version
-	Replaced   Outcome = "replaced"    // it replaced other bytes of the same version
-	Already    Outcome = "same"        // the node had it, byte for byte
-	LeftNewer  Outcome = "newer"       // the node has a higher version
-	Downgraded Outcome = "downgraded"  // a rollback replaced a higher version with it
-	Deleted    Outcome = "deleted"     // a retire replaced it with a tombstone
-	Absent     Outcome = "absent"      // a retire found no library
-	Failed     Outcome = "failed"      // Problem says why
-	Followed   Outcome = "followed"    // a replica received it from its primary
-	Unverified Outcome = "unverified"  // a replica could not be read, or lags; a warning says why
-	NotStarted Outcome = "not_started" // an earlier failure or the plan prevented it, see Problem; for a replica see its primary's step
+	Loaded         Outcome = "loaded"          // it was missing
+	Upgraded       Outcome = "upgraded"        // it replaced a lower version
+	Replaced       Outcome = "replaced"        // it replaced other bytes of the same version
+	Already        Outcome = "same"            // the node had it, byte for byte
+	KeptNewer      Outcome = "newer"           // the node has a higher version
+	Downgraded     Outcome = "downgraded"      // a rollback replaced a higher version with it
+	Deleted        Outcome = "deleted"         // a retire replaced it with a tombstone
+	AlreadyMissing Outcome = "already_missing" // a retire found no library
+	Failed         Outcome = "failed"          // Problem says why
+	Followed       Outcome = "followed"        // a replica received it from its primary
+	Unverified     Outcome = "unverified"      // a replica could not be read, or lags; a warning says why
+	NotStarted     Outcome = "not_started"     // an earlier failure or the plan prevented it, see Problem; for a replica see its primary's step
 )
 
 // ResultFormat is the version of a Result's JSON.

@@ -104,8 +104,8 @@ func (r *Retirement) moved(now *Retirement) error {
 // retired reads a replica after its primary is done.
 func (n *node) retired(ctx context.Context, serverName string, p NodeRetirement, r *NodeResult) {
 	step := StepResult{Library: serverName, From: p.Version, Outcome: Followed}
-	if p.Action == RetireAbsent {
-		step.Outcome = Absent
+	if p.Action == RetireMissing {
+		step.Outcome = AlreadyMissing
 	}
 	loaded, problem := n.look(ctx, "retire")
 	switch {
@@ -120,7 +120,7 @@ func (n *node) retired(ctx context.Context, serverName string, p NodeRetirement,
 }
 
 func (n *node) retire(ctx context.Context, l *lock.Lock, state NodeState, p NodeRetirement, all *Retirement) StepResult {
-	r := StepResult{Library: all.Library, From: p.Version, Outcome: Absent}
+	r := StepResult{Library: all.Library, From: p.Version, Outcome: AlreadyMissing}
 	if !p.changes() {
 		return r
 	}

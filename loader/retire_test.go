@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// announce gives one sign of life and is gone without a word.
+// announce announces a client once, without a later sign-off.
 func announce(t *testing.T, client fcall.Caller, lib *fcall.Library, instance string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -27,7 +27,7 @@ func announce(t *testing.T, client fcall.Caller, lib *fcall.Library, instance st
 	<-done
 }
 
-// signed is a client whose process dies after its first sign: what it sends afterwards gets nowhere.
+// signed returns a client whose process dies after its first announcement. Later commands are lost.
 type signed struct {
 	fcall.Caller
 	after func()
@@ -80,7 +80,7 @@ func TestRetire_refusesWhileInUse(t *testing.T) {
 
 		// Again: there is nothing to do. And what was retired comes back from its record.
 		r, err = target.Retire(t.Context(), p, loader.RetireOptions{})
-		equal(t, "error and outcome", []any{nil, []string{"shop_v1 absent"}}, []any{err, outcomes(r)})
+		equal(t, "error and outcome", []any{nil, []string{"shop_v1 already_missing"}}, []any{err, outcomes(r)})
 		_, err = target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
 		says(t, err, loader.ErrNoRecord, "no node holds it", "recorded: 1.1.0", "--to")
 		equal(t, "steps", []string{"load 1.1.0"}, rollback(t, client, loader.RollbackOptions{To: "1.1.0"}))

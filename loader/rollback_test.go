@@ -18,7 +18,7 @@ func deploy(t *testing.T, client redis.UniversalClient, by string, lib *fcall.Li
 	}
 }
 
-// rollback does it and returns the steps of its plan.
+// rollback rolls back and returns the steps of its plan.
 func rollback(t *testing.T, client redis.UniversalClient, o loader.RollbackOptions) []string {
 	t.Helper()
 	target := loader.NewTarget(client)

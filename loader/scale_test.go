@@ -16,7 +16,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// late passes on what it reads after a delay, in order and without bounding the rate.
+// late forwards bytes after a delay, in order and without a limit on the rate.
 func late(to io.WriteCloser, from io.Reader, delay time.Duration) {
 	type piece struct {
 		due  time.Time
@@ -43,7 +43,7 @@ func late(to io.WriteCloser, from io.Reader, delay time.Duration) {
 	}
 }
 
-// far is an address at which a server is reached with the round trip.
+// far returns an address of the server with the given round trip.
 func far(t *testing.T, upstream string, trip time.Duration) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +69,7 @@ func far(t *testing.T, upstream string, trip time.Duration) string {
 	return l.Addr().String()
 }
 
-// A hundred primaries at 50 ms: the locks of the first live as those of the last. The time is in the log; docs/faults.md has it.
+// With a hundred primaries at 50 ms, all locks stay valid. The log has the time, which docs/faults.md states.
 func TestScale_hundredDistantPrimaries(t *testing.T) {
 	const nodes, trip, half = 100, 50 * time.Millisecond, 15 * time.Second
 	var mu sync.Mutex

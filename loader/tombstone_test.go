@@ -27,7 +27,7 @@ func retire(t *testing.T, client redis.UniversalClient, serverName string) *load
 	return r
 }
 
-// No service of any version brings back what was retired: not at its start, not by its calls, not after a FLUSHALL.
+// No service of any version restores a retired library: neither at its start, nor by a call, nor after FLUSHALL.
 func TestRetire_staysRetiredUntilADeploy(t *testing.T) {
 	newer := *ratelimit.Library
 	newer.Version = "1.1.0"
@@ -79,7 +79,7 @@ func TestRetire_isIdempotentAndRollbackRestores(t *testing.T) {
 		if err := client.FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "outcomes", []string{"shop_v1 absent"}, outcomes(retire(t, client, "shop_v1")))
+		equal(t, "outcomes", []string{"shop_v1 already_missing"}, outcomes(retire(t, client, "shop_v1")))
 		_, err = loader.Ensure(t.Context(), client, lib)
 		says(t, err, loader.ErrRetired)
 		equal(t, "steps", []string{"load 1.0.0"}, rollback(t, client, loader.RollbackOptions{To: "1.0.0"}))
@@ -90,7 +90,7 @@ func TestRetire_isIdempotentAndRollbackRestores(t *testing.T) {
 	})
 }
 
-// A node that lacks the library gets the tombstone, too: otherwise the first call there would load it.
+// A node without the library gets the tombstone too, because the first call there would load the library.
 func TestRetire_putsTombstoneOnNodesWithoutLibrary(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	ring, addrs := ringOf(t, 2, func(string) redis.Hook { return nil })
@@ -98,7 +98,7 @@ func TestRetire_putsTombstoneOnNodesWithoutLibrary(t *testing.T) {
 	if err := impatient(t, addrs[1]).FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "outcomes", map[string][]string{addrs[0]: {"deleted"}, addrs[1]: {"absent"}}, byNode(retire(t, ring, "shop_v1")))
+	equal(t, "outcomes", map[string][]string{addrs[0]: {"deleted"}, addrs[1]: {"already_missing"}}, byNode(retire(t, ring, "shop_v1")))
 	_, err := loader.Ensure(t.Context(), impatient(t, addrs[1]), lib)
 	says(t, err, loader.ErrRetired)
 }

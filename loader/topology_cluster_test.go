@@ -9,7 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// newFakeCluster is a server that says the given about its cluster; nodes is CLUSTER NODES without its last columns.
+// newFakeCluster returns a server with the given cluster state. nodes is CLUSTER NODES without its last columns.
 func newFakeCluster(t *testing.T, shards string, nodes ...string) *fakeServer {
 	t.Helper()
 	plain := answers("redis_version:7.2.0\r\nrole:master\r\ncluster_enabled:1\r\n", nil)

@@ -73,8 +73,8 @@ func TestSentinel_deployAcrossFailover(t *testing.T) {
 	equal(t, "verification", []any{nil, true}, []any{err, v.Same()})
 }
 
-// The records of deploys are on the primary that took over: a rollback restores the earlier release there, and a retire removes unused ones. Here
-// servers and sentinels speak TLS.
+// After a failover, the new primary has the records of deploys: a rollback restores the earlier release, and a retire removes unused
+// libraries. Servers and sentinels use TLS.
 func TestSentinel_rollbackAndRetireAfterAFailoverOverTLS(t *testing.T) {
 	certificates := engines.NewCertificates(t)
 	s := engines.OnPath(t).TLS(t, certificates).StartSentinels(t, 2)
@@ -143,7 +143,7 @@ func TestSentinel_reportsUnknownPrimary(t *testing.T) {
 	equal(t, "warnings", []string{"sentinel_silent"}, codes(p.Warnings))
 }
 
-// newFakeSentinel answers that the primary is at addr.
+// newFakeSentinel returns a sentinel that reports the primary at addr.
 func newFakeSentinel(t *testing.T, addr string) *fakeServer {
 	t.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -163,7 +163,7 @@ func newFakeSentinel(t *testing.T, addr string) *fakeServer {
 	})
 }
 
-// A sentinel that was cut off, or lies, is not believed: neither about what is deployed to, nor about where the records are.
+// The loader does not trust an isolated or lying sentinel, neither for the target of a deploy nor for the place of its records.
 func TestSentinel_followsMajority(t *testing.T) {
 	_, addrs := ringOf(t, 2, func(string) redis.Hook { return nil })
 	right, wrong := addrs[0], addrs[1]

@@ -30,7 +30,7 @@ type explanation struct {
 	Plan              string              `json:"plan"`       // "" for none
 	Client            string              `json:"client"`
 	Limits            []explainedLimit    `json:"limits"`
-	Absent            []string            `json:"absent"` // limits whose identity the request lacks
+	Missing           []string            `json:"missing"` // limits whose identity the request lacks
 	Account           string              `json:"account"`
 	Attempts          string              `json:"attempts"`
 	Challenge         string              `json:"challenge"`
@@ -56,7 +56,7 @@ type explainedLimit struct {
 func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 	out := &explanation{
 		Endpoint: e.Endpoint, Others: output.List(e.Others), Also: output.List(e.Found.Also), Identities: []explainedIdentity{}, Limits: []explainedLimit{},
-		Absent: []string{}, Multiplied: map[string]int64{},
+		Missing: []string{}, Multiplied: map[string]int64{},
 	}
 	for _, s := range e.Found.Subjects {
 		name, _, _ := strings.Cut(s, "=")
@@ -66,7 +66,7 @@ func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 	if g == nil {
 		return out
 	}
-	out.Denied, out.Allowed, out.Client, out.Absent = g.Denied, g.Allowed != "", g.Subject, output.List(g.Absent)
+	out.Denied, out.Allowed, out.Client, out.Missing = g.Denied, g.Allowed != "", g.Subject, output.List(g.Missing)
 	out.Plan = g.Plan
 	maps.Copy(out.Multiplied, g.Multiplied)
 	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
@@ -124,8 +124,8 @@ func printCounts(line func(part, format string, args ...any), g *guard.Explanati
 	for _, l := range g.Limits {
 		line("limit", "%s counts %s: %s", l.Name, l.Subject, capacity(&l))
 	}
-	if len(g.Absent) > 0 {
-		line("skipped", "%s: the request lacks the identity", strings.Join(g.Absent, ", "))
+	if len(g.Missing) > 0 {
+		line("skipped", "%s: the request lacks the identity", strings.Join(g.Missing, ", "))
 	}
 	for _, b := range g.Budgets {
 		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, g.Account, b.Budget, policy.FormatDuration(b.Window), g.Estimate)

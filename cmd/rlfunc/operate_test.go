@@ -31,7 +31,7 @@ func shop(t *testing.T, rdb *redis.Client, hooks ...guard.Hooks) *guard.Guard {
 		t.Fatal(err)
 	}
 	p.Timeout, p.OnFailure = 10*time.Second, policy.Closed // a slow machine fails the test
-	g, err := guard.New(rdb, p, guard.Options{DenySize: -1, Hooks: hooks})
+	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1, Hooks: hooks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestInspect_showsWhyASubjectIsRefused(t *testing.T) {
 				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "settled        0.0315", "open             0.02", "unused   01234567...", "for /v1/chat",
 				"admitted by chat/minute, last 1 min")
 			ran(t, exitcode.Findings, "inspect key=ab12"+at, "REFUSED everywhere for 5 min, until", "blocked by tier 1", "5 of 5 in 10 min", "strikes that count: 1")
-			ran(t, exitcode.OK, "inspect key=unknown"+at, "nothing is known of it")
+			ran(t, exitcode.OK, "inspect key=unknown"+at, "nothing recorded")
 			ran(t, exitcode.OK, "inspect --global"+at, "limits at chat", "10 of 1000 in 1 min")
 			_, text := rlfunc(strings.Split("inspect ip=203.0.113.7 --json"+at, " ")...)
 			var r inspect.Report
@@ -282,7 +282,7 @@ func TestTop_addsUpTheGuardsReports(t *testing.T) {
 			}
 			visit(t, rdb, shop(t, rdb, r.Hooks()))
 			r.Close()
-			ran(t, exitcode.OK, "top --once"+at, "shop  1 process,", "REFUSED MOST", "ip=203.0.113.7", "key=ab12", "WHAT REFUSES", "chat minute", "attempts", "##########")
+			ran(t, exitcode.OK, "top --once"+at, "shop  1 process,", "REFUSED MOST", "ip=203.0.113.7", "key=ab12", "REFUSING LIMITS", "chat minute", "attempts", "##########")
 			ran(t, exitcode.OK, "top --once --json"+at, `"requests": 16`, `"refused": 2`, `"name": "chat minute"`)
 		})
 	}

@@ -60,7 +60,7 @@ func (a *app) overrideSetCommand() *cobra.Command {
 		Use:   "set SUBJECT (--allow|--deny|--multiply N) --for DURATION --reason TEXT",
 		Short: "Lift, refuse or multiply the limits of a subject for a while",
 		Long: `Sets the override of a subject, or of a prefix of addresses (ip=203.0.113.0/24), until the time is over, 1ms to 3650d. It replaces the
-subject's earlier override, also one of the policy's file. Guards see it after at most guard.Options.DenyFor, 10 s by default. A namespace
+subject's earlier override, also one of the policy's file. Guards see it after at most guard.Options.CacheTTL, 10 s by default. A namespace
 holds at most 1,000 overrides.
 
 With --allow and --multiply the identity must be verified. With --namespace alone that is not checked, and guards ignore such an override.

@@ -24,7 +24,7 @@ func (a *app) overrideClearCommand() *cobra.Command {
 		Use:   "clear SUBJECT --reason TEXT",
 		Short: "Clear the override of a subject, or all overrides",
 		Long: `Clears the override that ` + "`rlfunc override set`" + ` set for a subject, or with --all those of every subject. Overrides of the policy's file
-stay and apply again. Guards see the change after at most guard.Options.DenyFor, 10 s by default.
+stay and apply again. Guards see the change after at most guard.Options.CacheTTL, 10 s by default.
 
 ` + changeHelp,
 		Example: `  rlfunc override clear key=ab12 --reason 'launch is over' --policy policy.yaml --redis redis://127.0.0.1:6379

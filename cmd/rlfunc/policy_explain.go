@@ -111,7 +111,7 @@ func (a *app) explain(p *policy.Policy, r *http.Request, q *requestFlags) error 
 	if err != nil {
 		return err
 	}
-	g, err := guard.New(redis.NewClient(&redis.Options{}), p, guard.Options{DenySize: -1}) // no call is made
+	g, err := guard.New(redis.NewClient(&redis.Options{}), p, guard.Options{CacheSize: -1}) // no call is made
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (a *app) resetCommand() *cobra.Command {
 		Long: `Deletes a subject's counts of every limit of the policy that counts it, and of its budgets. With --limit it deletes only those: minute for
 a limit of every endpoint, chat/minute for a limit of endpoint chat, cost for the budgets. A limit by: [tenant, path] counts
 tenant=a+path=b. The IDs of earlier requests are deleted as well. A block, attempts and strikes stay; see ` + "`rlfunc unblock`" + `. Guards
-cache a refusal for a few seconds (guard.Options.DenyFor), so every process admits the subject after that time.
+cache a refusal for a few seconds (guard.Options.CacheTTL), so every process admits the subject after that time.
 
 ` + changeHelp,
 		Example: `  rlfunc reset key=ab12 --reason 'load test' --policy policy.yaml --redis redis://127.0.0.1:6379

@@ -17,7 +17,7 @@ func (a *app) unblockCommand() *cobra.Command {
 		Use:   "unblock SUBJECT --reason TEXT",
 		Short: "End the block of a subject",
 		Long: `Ends the block of a subject, by an operator or by attempts. The strikes stay, so that the next block is longer still;
---pardon also deletes attempts and strikes. Guards cache a refusal for a few seconds (guard.Options.DenyFor), so every process admits the
+--pardon also deletes attempts and strikes. Guards cache a refusal for a few seconds (guard.Options.CacheTTL), so every process admits the
 subject after that time.
 
 ` + changeHelp,

@@ -281,7 +281,7 @@ func TestClients_noInputEvadesLimits(t *testing.T) {
 			rdb := server.Client()
 			t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
 			l := &ledger{rdb: rdb}
-			g, err := guard.New(rdb, p, guard.Options{DenySize: -1, Hooks: []guard.Hooks{l.hooks()}})
+			g, err := guard.New(rdb, p, guard.Options{CacheSize: -1, Hooks: []guard.Hooks{l.hooks()}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -324,7 +324,7 @@ endpoints:
 	server := embedded.New(embedded.Options{})
 	rdb := server.Client()
 	t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
-	g, err := guard.New(rdb, p, guard.Options{DenySize: -1})
+	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

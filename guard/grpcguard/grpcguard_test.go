@@ -73,7 +73,7 @@ func serveOn(t *testing.T, rdb *redis.Client, yaml string, o grpcguard.Options, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.guard, err = guard.New(f.redis, p, guard.Options{DenySize: -1}); err != nil {
+	if f.guard, err = guard.New(f.redis, p, guard.Options{CacheSize: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if o.Code.Verifiers == nil {

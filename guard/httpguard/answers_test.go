@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
 
-func guardOptions(deny int) guard.Options { return guard.Options{DenySize: deny} }
+func guardOptions(deny int) guard.Options { return guard.Options{CacheSize: deny} }
 
 func TestResponse_ofEachReason(t *testing.T) {
 	const minute = `endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 10s}, limits: [{name: minute, limit: 1, window: 1m}]}]`

@@ -22,7 +22,7 @@ func overBoth(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, se
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			rdb, _ := inProcess(t)
-			g, err := guard.New(rdb, parse(t, tenAnswers), guard.Options{DenySize: -1})
+			g, err := guard.New(rdb, parse(t, tenAnswers), guard.Options{CacheSize: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

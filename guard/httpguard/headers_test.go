@@ -139,7 +139,7 @@ func TestHeaders_ofACachedRefusalAge(t *testing.T) {
 	s := serveWith(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), guardOptions(1000), httpguard.Options{}, nil)
 	s.get(t)
 	s.get(t)
-	eventually(t, "a second has passed of a remembered refusal", func() bool {
+	eventually(t, "a second of a cached refusal has passed", func() bool {
 		a := s.get(t)
 		if a.Status != 429 || a.RateLimit != `"minute";r=0;t=`+a.RetryAfter {
 			t.Fatalf("%+v", a)

@@ -64,7 +64,7 @@ type service struct {
 
 func serve(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, o httpguard.Options, handler http.HandlerFunc) *service {
 	t.Helper()
-	return serveWith(t, rdb, p, guard.Options{DenySize: -1}, o, handler)
+	return serveWith(t, rdb, p, guard.Options{CacheSize: -1}, o, handler)
 }
 
 func serveWith(t *testing.T, rdb redis.UniversalClient, p *policy.Policy, g guard.Options, o httpguard.Options, handler http.HandlerFunc) *service {

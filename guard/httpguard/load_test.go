@@ -149,14 +149,14 @@ limits: [{name: hour, kind: gcra, limit: %d, window: 1h}]`
 	})
 }
 
-// A hundred thousand refused subjects stay within Options.DenySize.
-func TestCache_staysWithinDenySize(t *testing.T) {
+// A hundred thousand refused subjects stay within Options.CacheSize.
+func TestCache_staysWithinCacheSize(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := parse(t, `
 limits: [{name: hour, limit: 1, window: 1h}]
 endpoints: [{name: chat, match: ["/"]}]`)
 	o := guardOptions(1000)
-	o.DenyFor = time.Hour
+	o.CacheTTL = time.Hour
 	s := serveWith(t, rdb, p, o, httpguard.Options{}, nil)
 	heap := func() uint64 {
 		runtime.GC()

@@ -39,7 +39,7 @@ func guarded(t *testing.T, log string, n int) map[Reason]int64 {
 	t.Cleanup(func() { server.Close() })
 	client := server.Client()
 	t.Cleanup(func() { client.Close() })
-	g, err := guard.New(client, p, guard.Options{DenySize: -1})
+	g, err := guard.New(client, p, guard.Options{CacheSize: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func BenchmarkDecide_rememberedRefusal(b *testing.B) {
 		{"both", metrics.MeterProvider(), slog.New(slog.NewJSONHandler(discard{}, nil))},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			o := guard.Options{DenyFor: time.Hour}
+			o := guard.Options{CacheTTL: time.Hour}
 			if bench.meters != nil {
 				exported, err := telemetry.New(telemetry.Options{
 					MeterProvider: bench.meters, TracerProvider: tracenoop.NewTracerProvider(), Logger: bench.logger,

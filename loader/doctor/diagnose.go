@@ -96,7 +96,7 @@ func (d *Diagnosis) node(n loader.NodePlan) {
 		case loader.Drift:
 			finding.ID, finding.Severity = "drifted", Problem
 			finding.Text, finding.Fix = s.Reason, "find out who changed it"
-		case loader.Collide:
+		case loader.Conflicting:
 			finding.ID, finding.Severity = "conflict", Problem
 			finding.Text, finding.Fix = s.Library+": "+s.Reason, "delete that library or rename this one"
 		default:

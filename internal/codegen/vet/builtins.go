@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// libraryMembers are the global tables that a function of Redis 7.0 to Valkey 9 sees, with what is in them.
+// libraryMembers maps the global tables of Redis 7.0 to Valkey 9 to their members.
 var libraryMembers = map[string]map[string]bool{
 	"redis":    set("call pcall log error_reply status_reply sha1hex setresp acl_check_cmd REDIS_VERSION REDIS_VERSION_NUM LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING"),
 	"math":     set("abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min modf pi pow rad random randomseed sin sinh sqrt tan tanh"),
@@ -18,19 +18,19 @@ var libraryMembers = map[string]map[string]bool{
 	"struct":   set("pack unpack size"),
 }
 
-// baseFunctions are the functions without a table.
+// baseFunctions are the global functions.
 var baseFunctions = set("assert error ipairs next pairs pcall rawequal rawget select tonumber tostring type unpack xpcall")
 
-// refusedGlobals exist in Lua or in Redis, and are not for functions.
+// refusedGlobals maps globals of Lua or Redis that functions must not use to the reason.
 var refusedGlobals = map[string]string{
-	"os": "a function has no operating system: time is clock.now_us()", "io": "a function has no files", "debug": "a function does not look into the interpreter",
+	"os": "a function has no operating system: time is clock.now_us()", "io": "a function has no files", "debug": "a function cannot inspect the interpreter",
 	"package": "there are no modules: name lib files with @use", "require": "there are no modules: name lib files with @use", "module": "there are no modules: name lib files with @use",
 	"dofile": "there are no files", "loadfile": "there are no files", "load": "code is loaded by a deploy only", "loadstring": "code is loaded by a deploy only",
-	"coroutine":    "a function runs from its begin to its end",
-	"getmetatable": "servers differ in whether it is there", "setmetatable": "it is state behind a table, and servers differ: use plain functions on plain tables",
-	"rawset": "it writes past a table's rules", "setfenv": "it changes what a function sees", "getfenv": "it changes what a function sees",
+	"coroutine":    "a function cannot yield",
+	"getmetatable": "only some servers have it", "setmetatable": "servers differ: use plain functions on plain tables",
+	"rawset": "it bypasses metatables", "setfenv": "it changes what a function sees", "getfenv": "it changes what a function sees",
 	"newproxy": "newer servers do not have it", "collectgarbage": "the server collects garbage itself", "gcinfo": "the server collects garbage itself",
-	"print": "a server's output is not read: use redis.log", "_G": "a function has no globals of its own", "_VERSION": "servers differ in it",
+	"print": "its output is lost: use redis.log", "_G": "a function has no globals of its own", "_VERSION": "servers differ in it",
 	"KEYS": "a function has named parameters", "ARGV": "a function has named parameters", "server": "only Valkey has it: call redis",
 }
 
@@ -69,7 +69,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 			if name == "math.min" {
 				out.floored = out.floored || v.floored
 				if _, fixed := v.number(); fixed {
-					out.content = false // a literal bounds it
+					out.content = false // the literal is a bound
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	return out
 }
 
-// stringCall is a function of the string library. Text keeps whose bytes it holds, until a gsub makes it clean.
+// stringCall runs a function of the string library. Its results keep the taint of their arguments, until a gsub cleans them.
 func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []value) []outcome {
 	first := valueAt(args, 0)
 	out := value{kinds: isStr}
@@ -117,7 +117,7 @@ func (r *run) stringCall(s *state, e *ast.FuncCallExpr, name string, args []valu
 	return gives(s, out)
 }
 
-// match gives as many strings as its pattern has captures, all or none.
+// match returns a string for each capture of its pattern, or nil for all of them.
 func (r *run) match(s *state, args []value, t taint) []outcome {
 	captures := 5
 	if p := valueAt(args, 1).literal; p != nil {
@@ -130,7 +130,7 @@ func (r *run) match(s *state, args []value, t taint) []outcome {
 	return []outcome{{s.clone(), miss}, {s, hit}}
 }
 
-// format reads the conversions of string.format: %s of a number is tostring.
+// format checks the conversions of string.format, because %s of a number is tostring.
 func (r *run) format(e *ast.FuncCallExpr, args []value, out value) value {
 	pattern := valueAt(args, 0)
 	out.taint = pattern.taint

@@ -8,7 +8,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// call runs a call: of the author's functions from the inside, of Redis's by what is known of them.
+// call runs a call. It follows the author's functions, and models those of Redis.
 func (r *run) call(s *state, e *ast.FuncCallExpr) []outcome {
 	if e.Func == nil {
 		return r.method(s, e)
@@ -44,7 +44,7 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 	return out
 }
 
-// lost is the end of a call that is not followed: it may have put anything into the tables that it was given.
+// lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
 func (r *run) lost(s *state, args []value) []outcome {
 	w := &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}}
 	for _, v := range args {
@@ -79,7 +79,7 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 	return out
 }
 
-// argument is the expression of an argument; the last one stands for all that it gives.
+// argument returns the expression of argument i. The last expression supplies all further arguments.
 func argument(e *ast.FuncCallExpr, i int) ast.Expr {
 	if e.Func == nil {
 		i--
@@ -95,7 +95,7 @@ func argument(e *ast.FuncCallExpr, i int) ast.Expr {
 
 func gives(s *state, vals ...value) []outcome { return []outcome{{s, vals}} }
 
-// builtinCall is a call of what Redis brings.
+// builtinCall runs a function that Redis provides.
 func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []value) []outcome {
 	first := valueAt(args, 0)
 	switch name {
@@ -155,7 +155,7 @@ func (r *run) otherCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	switch name {
 	case "cjson.encode":
 		if len(args) > 0 && r.holdsNumber(s, args[0], 3) {
-			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses its end: encode string.format('%%.0f', x), or store the fields one by one")
+			r.report(r.at(e), RuleNumberText, "cjson.encode writes numbers with 14 digits, so a time in microseconds loses digits: encode string.format('%%.0f', x), or store the fields one by one")
 		}
 		return value{kinds: isStr, taint: fromStore}
 	case "cmsgpack.pack", "struct.pack":
@@ -201,7 +201,7 @@ func (r *run) holdsNumber(s *state, v value, depth int) bool {
 	return false
 }
 
-// assert goes on where its condition holds, and raises its text where it does not.
+// assert continues the paths on which its condition holds, and raises an error on the others.
 func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	if len(args) > 1 && valueAt(args, 0).falsy().kinds != 0 {
 		r.raises(e, args[1], 1)
@@ -220,7 +220,7 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	return gives(s, args...)
 }
 
-// protected is pcall: its function may stop anywhere.
+// protected runs pcall, whose function may stop anywhere.
 func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	if len(args) == 0 {
 		return gives(s, of(isFalse), anything())
@@ -235,7 +235,7 @@ func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 
 func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	if v.param != "" && v.may(isStr) && v.taint&fromCaller != 0 {
-		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and tonumber takes 'nan', 'inf', '0x10' and ' 5 ': declare it as count, micros, duration or time", v.param)
+		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and tonumber accepts 'nan', 'inf', '0x10' and ' 5 ': declare it as count, micros, duration or time", v.param)
 	}
 	out := value{kinds: isNum, reply: v.reply}
 	switch {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// A command is what the rules must know of a Redis command.
+// A command holds the properties of a Redis command that the rules need.
 type command struct {
 	name  string
 	write bool
-	// family is the Redis type that its keys must have: one of the header's words, or "" where any will do.
+	// family is the Redis type that its keys must have: one of the header's words, or "" for any type.
 	family string
 	// keys: positions of keys among the arguments after the name, 1 is the first; last counts from the end if negative.
 	first, last, step int
-	countAt           int // the place of a number of keys that follow it
+	countAt           int // position of the number of keys that follow it
 	expiry            expiry
 	reply             replyKind
 }
 
-// An expiry is what a command does to the time that a key has.
+// An expiry is the effect of a command on a key's expiry.
 type expiry byte
 
 const (
@@ -46,7 +46,7 @@ const (
 	repliesUnknown replyKind = '?'
 )
 
-// The table: one row a command: name, r(ead) or w(rite), family, keys, expiry, reply.
+// The table has a row for each command: name, r(ead) or w(rite), family, keys, expiry, reply.
 // Keys: 1 | 1* all from the first | 1%2 every second | 1-2 | @1 as many as argument 1 says | - none.
 const commandTable = `
 GET r string 1 k m
@@ -201,12 +201,12 @@ PUBLISH r - - k i
 SPUBLISH r - 1 k i
 `
 
-// refusedCommands are commands of Redis that a function cannot or must not run, and why.
+// refusedCommands maps commands that a function must not run to the reason.
 var refusedCommands = func() map[string]string {
 	out := map[string]string{
-		"KEYS":      "it visits every key of the server, and names keys that the call has not declared",
-		"SCAN":      "it visits every key of the server, and names keys that the call has not declared",
-		"RANDOMKEY": "it names a key that the call has not declared",
+		"KEYS":      "it visits every key of the server, and returns keys that the call has not declared",
+		"SCAN":      "it visits every key of the server, and returns keys that the call has not declared",
+		"RANDOMKEY": "it returns a key that the call has not declared",
 		"DBSIZE":    "a function works on its own keys",
 		"FLUSHALL":  "it deletes every key of the server",
 		"FLUSHDB":   "it deletes every key of the database",
@@ -230,7 +230,7 @@ var refusedCommands = func() map[string]string {
 	return out
 }()
 
-// newerCommands came after Redis 7.0, the oldest server that a library must load and run on.
+// newerCommands maps commands that Redis 7.0, the oldest supported server, lacks to the first version that has them.
 var newerCommands = func() map[string]string {
 	out := map[string]string{"INCREX": "Redis 8.8 and Valkey 9.2", "GCRA": "no release of Redis", "DELEX": "Redis 8.4", "DIGEST": "Redis 8.4", "MSETEX": "Redis 8.4", "DELIFEQ": "Valkey 9.0"}
 	for _, name := range strings.Fields("HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST HTTL HPTTL HEXPIRETIME HPEXPIRETIME") {
@@ -275,7 +275,7 @@ var commands, commandNames = func() (map[string]*command, []string) {
 	return out, names
 }()
 
-// keyPlaces are the places of keys among n arguments after the command's name, from 0.
+// keyPlaces returns the indexes of keys among the n arguments after the command's name.
 func (c *command) keyPlaces(args []value) []int {
 	var out []int
 	if c.countAt > 0 {

@@ -2,7 +2,7 @@ package vet
 
 import "github.com/yuin/gopher-lua/ast"
 
-// condition splits a path by a condition, and tells whose replies the condition is about.
+// condition splits a path by a condition, and returns the keys whose replies the condition tests.
 func (r *run) condition(s *state, e ast.Expr) (yes, no []*state, about []string) {
 	for _, got := range r.eval(s, e) {
 		r.noteTested(e, got.v)
@@ -14,7 +14,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state, about []string)
 			}
 		}
 		switch {
-		case got.v.only(isNumber): // judgeTested speaks of it; the other branch is what the author meant
+		case got.v.only(isNumber): // judgeTested reports it; the author meant the other branch
 			no = append(no, got.s)
 		case got.v.falsy().kinds != 0:
 			if ok, _ := r.refine(got.s, e, false); ok {
@@ -25,7 +25,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state, about []string)
 	return distinct(yes), distinct(no), about
 }
 
-// noteTested remembers what a tested expression may be; judgeTested tells tests that can only go one way.
+// noteTested records the possible values of a tested expression. From these, judgeTested reports tests with only one outcome.
 func (r *run) noteTested(e ast.Expr, v value) {
 	switch e.(type) {
 	case *ast.RelationalOpExpr, *ast.LogicalOpExpr, *ast.UnaryNotOpExpr, *ast.TrueExpr, *ast.FalseExpr:
@@ -40,11 +40,12 @@ func (r *run) judgeTested() {
 		if t.lenient || t.kinds == 0 || t.kinds&^isNumber != 0 {
 			continue
 		}
-		r.report(t.site, RuleTruthyNumber, "%s is a number, and every number is true in Lua, 0 too: compare it, as %s > 0", exprText(e), exprText(e))
+		r.report(t.site, RuleTruthyNumber, "%s is a number, and every number is true in Lua, even 0: compare it, as %s > 0", exprText(e), exprText(e))
 	}
 }
 
-// pathOf names a variable, or a place reached from one, by the variable's number; "" for anything else.
+// pathOf returns the name of a variable, or of a field or element below one, with the variable's number. It returns "" for any other
+// expression.
 func (r *run) pathOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -73,7 +74,7 @@ func (r *run) pathOf(e ast.Expr) string {
 	return ""
 }
 
-// peek evaluates what has no effect: a variable, or a place reached from one.
+// peek evaluates an expression without effects: a variable, or a field or element below one.
 func (r *run) peek(s *state, e ast.Expr) (value, bool) {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -100,7 +101,7 @@ func (r *run) peek(s *state, e ast.Expr) (value, bool) {
 	return got[0].v, true
 }
 
-// learn narrows a variable or a place. It reports whether the path is still possible, and whether anything was learnt.
+// learn narrows the value of an expression. It reports whether the path is still possible, and whether the value changed.
 func (r *run) learn(s *state, e ast.Expr, narrow func(value) value) (ok, changed bool) {
 	v, known := r.peek(s, e)
 	if !known {
@@ -125,7 +126,7 @@ func (r *run) learn(s *state, e ast.Expr, narrow func(value) value) (ok, changed
 	return true, true
 }
 
-// refine learns from a condition that came out true or false.
+// refine narrows values by a condition that was true or false.
 func (r *run) refine(s *state, e ast.Expr, truth bool) (ok, changed bool) {
 	switch e := e.(type) {
 	case *ast.UnaryNotOpExpr:
@@ -150,7 +151,7 @@ func (r *run) refine(s *state, e ast.Expr, truth bool) (ok, changed bool) {
 
 func (r *run) refineLogical(s *state, e *ast.LogicalOpExpr, truth bool) (ok, changed bool) {
 	all := e.Operator == "and"
-	if all == truth { // both sides came out so
+	if all == truth { // both sides have this truth value
 		ok, a := r.refine(s, e.Lhs, truth)
 		if !ok {
 			return false, false
@@ -236,7 +237,7 @@ func (r *run) refineNumber(s *state, e ast.Expr, n *ast.NumberExpr, equal bool) 
 	return true, false
 }
 
-// typeOf finds the expression whose type `type(x)` tells.
+// typeOf returns x of the expression `type(x)`.
 func (r *run) typeOf(e ast.Expr) ast.Expr {
 	call, ok := e.(*ast.FuncCallExpr)
 	if !ok || call.Func == nil || len(call.Args) != 1 || exprText(call.Func) != "type" {

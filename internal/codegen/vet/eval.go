@@ -8,7 +8,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// result is one way in which an expression of one value ends.
+// A result is one possible value of an expression, and its path.
 type result struct {
 	s *state
 	v value
@@ -38,7 +38,7 @@ func numberLiteral(s string) value {
 	return v
 }
 
-// evalList evaluates a list as Lua does: the last expression gives all of its values, the others one each.
+// evalList evaluates a list as Lua does: the last expression yields all of its values, the others one each.
 func (r *run) evalList(s *state, exprs []ast.Expr) []outcome {
 	states := []outcome{{s: s}}
 	for i, e := range exprs {
@@ -59,7 +59,7 @@ func (r *run) evalList(s *state, exprs []ast.Expr) []outcome {
 	return states
 }
 
-// evalMany gives all values of a call; anything else has one.
+// evalMany returns all values of a call, or the one value of any other expression.
 func (r *run) evalMany(s *state, e ast.Expr) []outcome {
 	if call, ok := e.(*ast.FuncCallExpr); ok {
 		out := r.call(s, call)
@@ -77,7 +77,7 @@ func (r *run) evalMany(s *state, e ast.Expr) []outcome {
 	return out
 }
 
-// eval gives one value.
+// eval evaluates an expression to one value.
 func (r *run) eval(s *state, e ast.Expr) []result {
 	out := r.evalOne(s, e)
 	if len(out) <= stateLimit {
@@ -178,7 +178,7 @@ func (r *run) not(s *state, e *ast.UnaryNotOpExpr) []result {
 	return out
 }
 
-// logical splits a path where the left side decides and its test tells something about a variable.
+// logical evaluates `and` and `or`. It splits the path if the left side can decide and narrows a variable.
 func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 	var out []result
 	for _, lhs := range r.eval(s, e.Lhs) {

@@ -6,13 +6,13 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// An outcome is one way in which a call, or a list of expressions, ends.
+// An outcome is one possible end of a call or of a list of expressions.
 type outcome struct {
 	s    *state
 	vals []value
 }
 
-// A flow is how a block ends: paths that go on after it, that return, and that break.
+// A flow holds the paths out of a block: those that continue after it, that return, and that break.
 type flow struct {
 	next    []*state
 	returns []outcome
@@ -123,7 +123,7 @@ func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
 	return out
 }
 
-// noteRemainder remembers that a variable is `a % b`, so a test of it against 0 implies that b divides a.
+// noteRemainder records that a variable is `a % b`, so if it is 0, b divides a.
 func (r *run) noteRemainder(s *state, v *variable, e ast.Expr) {
 	if text := r.remainder(e); text != "" {
 		s.facts[fmt.Sprintf("<%d>=%s", v.id, text)] = true
@@ -150,7 +150,7 @@ func (r *run) assign(s *state, stmt *ast.AssignStmt) flow {
 	return out
 }
 
-// store writes a value to a variable or a place of a table.
+// store writes a value to a variable, or to a field or element of a table.
 func (r *run) store(s *state, lhs ast.Expr, val value) []*state {
 	switch lhs := lhs.(type) {
 	case *ast.IdentExpr:
@@ -192,7 +192,7 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 	}
 }
 
-// append joins a value with what the array part of a table holds.
+// append joins a value with the elements of a table's array part.
 func (r *run) append(o *object, val value) {
 	val.kinds &^= isNil
 	if val.kinds == 0 {
@@ -237,8 +237,8 @@ func (r *run) ifStmt(s *state, stmt *ast.IfStmt) flow {
 	return out
 }
 
-// settleByReply lets an expiry that depends on the key's own reply count on both sides: `if INCR == 1 then PEXPIRE`
-// sets it when the key is new, and else the key has one.
+// settleByReply counts an expiry under a test of the key's own reply on both branches. `if INCR == 1 then PEXPIRE` sets the expiry of
+// a new key, and an existing key has one.
 func settleByReply(about []string, with, without []*state) {
 	for _, key := range about {
 		set := false
@@ -265,7 +265,7 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 	return out
 }
 
-// invoke runs a function and returns every way in which it ends.
+// invoke runs a function and returns its outcomes.
 func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
 	fn := c.fn
 	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
@@ -310,7 +310,7 @@ func (r *run) running(fn *function) bool {
 	return false
 }
 
-// leave drops a function's locals and joins the outcomes that are then equal.
+// leave drops a function's locals and joins outcomes that become equal.
 func (r *run) leave(fn *function, outcomes []outcome) []outcome {
 	for _, o := range outcomes {
 		o.s.leave(fn)

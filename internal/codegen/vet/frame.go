@@ -9,15 +9,15 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// A place tells apart the times that one path comes by: the calls and the turns of loops that stand open. A path comes by
-// a node once in each place, so node and place name a table, the same one on every path.
+// A place identifies the open calls and loop turns of a path. A path reaches a node once in each place, so node and place identify
+// a table on every path.
 type place struct {
 	outer int
 	node  any
 	turn  int
 }
 
-// enter opens a call or a turn of a loop, and returns what closes it.
+// enter opens a call or a turn of a loop, and returns a function that closes it.
 func (r *run) enter(node any, turn int) (leave func()) {
 	outer := r.place
 	at := place{outer, node, turn}
@@ -30,16 +30,16 @@ func (r *run) enter(node any, turn int) (leave func()) {
 	return func() { r.place = outer }
 }
 
-// A view is what a called function can see of its caller's path: its arguments, the locals that it shares with its
-// caller, and the tables that these lead to.
+// A view is the part of the caller's path that a called function can reach: its arguments, the locals that it shares with its
+// caller, and the tables below these.
 type view struct {
 	state *state
 	seen  map[int]bool
 	vars  map[*variable]bool
-	text  strings.Builder // everything about it that a rule may look at
+	text  strings.Builder // all properties that rules read
 }
 
-// see takes a value into the view.
+// see adds a value to the view.
 func (w *view) see(v value) {
 	b := &w.text
 	b.WriteString(strconv.FormatUint(uint64(v.kinds), 16))
@@ -76,7 +76,7 @@ func (w *view) see(v value) {
 	}
 }
 
-// function takes a function into the view, and the locals of others that it uses.
+// function adds a function to the view, with its upvalues.
 func (w *view) function(fn *function) {
 	w.number(fn.file.id)
 	w.number(fn.id)
@@ -92,7 +92,7 @@ func (w *view) function(fn *function) {
 	}
 }
 
-// shares reports whether a path or a fact names a variable of the view.
+// shares reports whether the view has a variable of a path or fact.
 func (w *view) shares(text string) bool {
 	for v := range w.vars {
 		if strings.Contains(text, v.mark) {
@@ -102,7 +102,7 @@ func (w *view) shares(text string) bool {
 	return false
 }
 
-// table takes a table into the view, once.
+// table adds a table to the view, once.
 func (w *view) table(id int) {
 	if w.seen[id] || w.state.get(id) == nil {
 		return
@@ -150,7 +150,7 @@ func (w *view) number(n int) {
 	w.text.WriteString(strconv.Itoa(n))
 }
 
-// viewOf is what fn sees when it is called with args.
+// viewOf returns the view of fn for a call with args.
 func (r *run) viewOf(s *state, fn *function, args []value) *view {
 	w := &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}}
 	w.function(fn)
@@ -194,13 +194,13 @@ func (r *run) viewOf(s *state, fn *function, args []value) *view {
 	return w
 }
 
-// A summary is one way in which a call ends, as its caller sees it.
+// A summary is one outcome of a call, as its caller sees it.
 type summary struct {
-	end  *state // what the function could see, and the tables that it made
+	end  *state // the view at the end, and the tables that the function made
 	vals []value
 }
 
-// framed runs a function on what it can see: once for all paths that show it the same.
+// framed runs a function on its view, once for all paths with the same view.
 func (r *run) framed(s *state, fn *function, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
 	w := r.viewOf(s, fn, args)
 	key := w.text.String()
@@ -226,7 +226,7 @@ func (r *run) framed(s *state, fn *function, args []value, call ast.Expr, exprs 
 	return out
 }
 
-// frame is a state that holds what the view shows.
+// frame returns a state that holds only the view.
 func (w *view) frame() *state {
 	s, in := w.state, newState()
 	in.base, in.ttl, in.times = s.base, maps.Clone(s.ttl), s.times
@@ -272,7 +272,7 @@ func (w *view) prune(o outcome) {
 	maps.DeleteFunc(o.s.heap, func(id int, _ *object) bool { return !held.seen[id] && o.s.base[id] == nil })
 }
 
-// apply brings a path of the caller to where the call has ended.
+// apply changes a path of the caller as the call did.
 func (w *view) apply(s, end *state) {
 	maps.Copy(s.heap, end.heap)
 	s.ttl = maps.Clone(end.ttl)

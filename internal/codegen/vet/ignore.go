@@ -24,10 +24,10 @@ type ignore struct {
 	used bool
 }
 
-// ignores are all of a tree's.
+// ignores holds the ignore comments of a tree.
 type ignores struct {
 	list  []*ignore
-	found diag.List // comments that are none
+	found diag.List // invalid ignore comments
 }
 
 func readIgnores(files map[*luasrc.File]*file) *ignores {

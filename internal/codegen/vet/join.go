@@ -1,7 +1,6 @@
 package vet
 
-// distinct joins paths that no rule needs to tell apart; when they are too many also those that differ inside of tables,
-// and at last any two.
+// distinct joins paths that no rule distinguishes. If too many remain, it joins those that differ only inside tables, and then any two.
 func distinct(states []*state) []*state {
 	if len(states) < 2 {
 		return states
@@ -18,7 +17,7 @@ func distinct(states []*state) []*state {
 	return out
 }
 
-// fewer joins outcomes only when they are too many.
+// fewer joins outcomes only if there are too many.
 func fewer(outcomes []outcome) []outcome {
 	if len(outcomes) <= stateLimit {
 		return outcomes
@@ -26,7 +25,7 @@ func fewer(outcomes []outcome) []outcome {
 	return few(outcomes, stateLimit)
 }
 
-// few joins what distinct joins, for paths that are about to hand values on.
+// few joins outcomes as distinct joins paths.
 func few(outcomes []outcome, limit int) []outcome {
 	for depth := finest; depth >= 0; depth-- {
 		outcomes = alike(outcomes, func(o outcome) print { return o.s.print(o.vals, depth).number(len(o.vals)) })
@@ -34,7 +33,7 @@ func few(outcomes []outcome, limit int) []outcome {
 			return outcomes
 		}
 	}
-	if len(outcomes[0].vals) > 0 { // what callers test is the first value
+	if len(outcomes[0].vals) > 0 { // callers test the first value
 		outcomes = alike(outcomes, func(o outcome) print { return printBegin.number(len(o.vals)).number(int(valueAt(o.vals, 0).kinds)) })
 	}
 	for len(outcomes) > limit { // neighbours split last
@@ -51,7 +50,7 @@ func few(outcomes []outcome, limit int) []outcome {
 	return outcomes
 }
 
-// alike joins outcomes of one print.
+// alike joins outcomes with the same print.
 func alike(outcomes []outcome, of func(outcome) print) []outcome {
 	seen := map[print]int{}
 	var out []outcome
@@ -67,7 +66,7 @@ func alike(outcomes []outcome, of func(outcome) print) []outcome {
 	return out
 }
 
-// either is an outcome that may be either.
+// either joins two outcomes.
 func either(a, b outcome) outcome {
 	both := outcome{s: merge(a.s, b.s)}
 	for i := range max(len(a.vals), len(b.vals)) {

@@ -2,15 +2,15 @@ package vet
 
 import "github.com/yuin/gopher-lua/ast"
 
-// lifetimes notes after which statement of its block a local is no longer used: what is known of it then distinguishes two
-// paths apart for nothing. A local that an inner function uses lives as long as its function.
+// lifetimes records after which statement of its block a local is no longer used, because from then on its value need not distinguish
+// paths. A local that an inner function uses lives as long as its function.
 func (f *file) lifetimes() {
 	for _, fn := range f.funcs {
 		f.lifetimesIn(fn.expr.Stmts, fn.params, nil)
 	}
 }
 
-// lifetimesIn looks at one block, with the variables that its statement declares, and a condition that sees its locals.
+// lifetimesIn handles one block, with the variables that its statement declares and a condition in the block's scope.
 func (f *file) lifetimesIn(stmts []ast.Stmt, vars []*variable, condition ast.Expr) {
 	last := map[*variable]int{}
 	for _, v := range vars {

@@ -2,18 +2,18 @@ package vet
 
 import "github.com/yuin/gopher-lua/ast"
 
-// A loop is any of Lua's, as the run follows it.
+// A loop is a Lua loop of any kind.
 type loop struct {
 	stmt      ast.Stmt
 	condition ast.Expr // nil in a for
-	atEnd     bool     // the condition stands at the end, and ends the loop when it holds
+	atEnd     bool     // the condition is at the end, and ends the loop if it holds
 	once      bool     // it runs at least once
 	unbounded bool     // how often it runs depends on data
 	begin     func(s *state)
 	body      []ast.Stmt
 }
 
-// loop follows a loop through none, one and two turns.
+// loop follows zero, one and two turns of a loop.
 func (r *run) loop(s *state, l loop) flow {
 	out := flow{}
 	if l.unbounded {
@@ -21,7 +21,7 @@ func (r *run) loop(s *state, l loop) flow {
 		defer func() { r.top().unbounded-- }()
 	}
 	states := []*state{s}
-	var left []*state // went through the last turn
+	var left []*state // paths that completed the last turn
 	for turn := range 2 {
 		leave := r.enter(l.stmt, turn)
 		enter := states
@@ -127,7 +127,7 @@ func (r *run) surelyFilled(s *state, e ast.Expr) bool {
 	return filled(s, v)
 }
 
-// surelyEmpty reports whether an expression is the length of a table that nothing was put into.
+// surelyEmpty reports whether an expression is the length of an empty table.
 func (r *run) surelyEmpty(s *state, e ast.Expr) bool {
 	length, ok := e.(*ast.UnaryLenOpExpr)
 	if !ok {
@@ -200,7 +200,7 @@ func (r *run) genericFor(s *state, stmt *ast.GenericForStmt) flow {
 	return out
 }
 
-// iteration finds `ipairs(t)` and `pairs(t)`.
+// iteration returns the table of `ipairs(t)` or `pairs(t)`.
 func iteration(stmt *ast.GenericForStmt) (*ast.IdentExpr, ast.Expr) {
 	if len(stmt.Exprs) != 1 {
 		return nil, nil

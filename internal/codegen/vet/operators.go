@@ -6,11 +6,11 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// needs reports an operation on what may be nil or false: Lua raises an error, perhaps after a write. Behind it the value
-// is known to be there.
+// needs reports an operation on a value that may be nil or false, because Lua raises an error, perhaps after a write. After the
+// operation the value is neither.
 func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
 	if v.vague() || !v.may(isFalsy) || v.may(isTrue) {
-		return // a bool where none belongs: Lua says so at the first call
+		return // Lua rejects a bool at the first call
 	}
 	what := "nil"
 	if !v.may(isNil) {
@@ -37,7 +37,7 @@ func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
 	})
 }
 
-// reportOnce reports whether the rule has nothing to say about the place yet.
+// reportOnce reports whether the rule has no finding at the place yet.
 func (r *run) reportOnce(at site, rule string) bool {
 	if r.c.quiet || r.c.said[said{at, rule}] {
 		return false
@@ -53,7 +53,7 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
 		out.span = a.span
 	}
-	inexact := isInt // what two whole numbers give
+	inexact := isInt // the result of two whole numbers
 	switch e.Operator {
 	case "/":
 		if !r.divides(s, e, a, b) {
@@ -79,8 +79,8 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	return out
 }
 
-// numbers are the kinds of number that the value counts as in an operation. Each stands for itself, so that an operation
-// on two joined paths gives what it gave on each.
+// numbers returns the number kinds of the value in an operation, one by one, so an operation on joined paths gives the same result as
+// on each path.
 func (v value) numbers() kind {
 	k := v.kinds & isNumber
 	if v.lenient || v.may(isStr) && !v.digits {
@@ -92,8 +92,8 @@ func (v value) numbers() kind {
 	return k
 }
 
-// divides reports whether a division leaves nothing: by its literals, because the remainder is taken away first, as in
-// (a - a % b) / b, or because a condition has said so.
+// divides reports whether a division is exact: by its literals, because the code subtracts the remainder first, as in
+// (a - a % b) / b, or by a condition.
 func (r *run) divides(s *state, e *ast.ArithmeticOpExpr, a, b value) bool {
 	if x, ok := a.number(); ok {
 		if y, ok := b.number(); ok && y != 0 && x/y == float64(int64(x/y)) {
@@ -170,7 +170,7 @@ func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	return out
 }
 
-// overlap makes the number kinds one: what is not known of a number may be whole.
+// overlap merges the number kinds, because an unknown number may be whole.
 func overlap(k kind) kind {
 	if k&isNumber != 0 {
 		k |= isNumber
@@ -197,13 +197,13 @@ func (r *run) concat(s *state, e *ast.StringConcatOpExpr, a, b value) value {
 	return out
 }
 
-// numberText reports a number that Lua itself writes as text.
+// numberText reports a number that Lua converts to text.
 func (r *run) numberText(v value, e ast.Expr, by string) {
 	if v.vague() || !v.may(isNumber) {
 		return
 	}
 	if v.literal != nil && len(*v.literal) < 14 && !v.may(isFrac) {
-		return // a literal is what it says
+		return // a literal has no more digits than its text
 	}
-	r.report(r.at(e), RuleNumberText, "%s writes the number %s with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: write string.format('%%.0f', %s), or hand the number to redis.call", by, exprText(e), exprText(e))
+	r.report(r.at(e), RuleNumberText, "%s writes the number %s with 14 digits, so a time in microseconds becomes 1.7637064671235e+15: write string.format('%%.0f', %s), or pass the number to redis.call", by, exprText(e), exprText(e))
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// packed begins what stands for the owner of a packed group's rows: they are kept from call to call.
+// packed begins the owner of a packed group's rows, which are cached across calls.
 const packed = "the rows of "
 
-// prepare is a packed group as the generated entry hands it over: its rows are decoded, prepared by their lib file, and kept.
+// prepare returns a packed group as the generated entry passes it: rows decoded, prepared by their lib file, and cached.
 func (r *run) prepare(s *state, g spec.Field) (*state, value) {
 	row := &object{fields: map[string]value{}}
 	cells, _ := g.Cells()
@@ -27,7 +27,7 @@ func (r *run) prepare(s *state, g spec.Field) (*state, value) {
 	return s, rows
 }
 
-// prepared runs the lib file's prepare on a row, and joins the paths on which it refuses nothing. The rows above are like the row.
+// prepared runs the lib file's prepare on a row, and joins the paths without an error. It assumes that the rows above are like the row.
 func (r *run) prepared(s *state, g spec.Field, row, above value) *state {
 	lib := r.c.libs[g.Rows]
 	if lib == nil || lib.members["prepare"] == nil {
@@ -64,7 +64,7 @@ func (r *run) written(o *object, node any, table ast.Expr) {
 	}
 }
 
-// own marks tables, and what they lead to, as kept from call to call.
+// own marks tables and the tables below them as cached across calls.
 func own(s *state, v value, owner string) {
 	for _, id := range v.objects {
 		o := s.get(id)

@@ -2,8 +2,8 @@ package vet
 
 import "slices"
 
-// A print is a hash of what a rule may tell two paths apart by. It is FNV-1a, as the same source has to give the same
-// findings on every machine and in every run; of two prints that meet by chance the paths are joined.
+// A print is a hash of the properties by which rules distinguish paths. It is FNV-1a, so a source has the same findings in every run
+// and on every machine. Paths whose prints collide are joined.
 type print uint64
 
 const (
@@ -31,11 +31,11 @@ func (p print) flag(b bool) print {
 	return p.number(2)
 }
 
-// finest is how deep a print looks into tables.
+// finest is the greatest depth of tables in a print.
 const finest = 3
 
-// print is equal for paths that no rule needs to tell apart, with values that are about to be handed on; at less than the
-// finest depth for those that differ inside of tables only. A map's entries are summed, so their order does not matter.
+// print is equal for paths that no rule distinguishes. At less than the finest depth, it is also equal for paths that differ only inside
+// tables. A map's entries are summed, so their order does not matter.
 func (s *state) print(extra []value, depth int) print {
 	var sum print
 	for v, val := range s.env {
@@ -69,7 +69,7 @@ func (s *state) printValue(p print, v value, depth int) print {
 	if depth == 0 || len(v.objects) == 0 {
 		return p
 	}
-	var shapes []print // of its tables, however many are alike
+	var shapes []print // of its tables, without duplicates
 	for _, id := range v.objects {
 		if o := s.get(id); o != nil {
 			if shape := s.printObject(o, depth-1); !slices.Contains(shapes, shape) {

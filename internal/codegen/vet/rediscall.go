@@ -8,13 +8,13 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// redisCall is redis.call or redis.pcall.
+// redisCall runs redis.call or redis.pcall.
 func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected bool) []outcome {
 	if len(args) == 0 || r.loading {
 		return gives(s, unknown())
 	}
 	if r.preparing != "" {
-		r.report(r.at(e), RuleLibraryState, "%s.prepare asks Redis here, and the row that it makes is kept for other calls: read the clock and keys in the function", r.preparing)
+		r.report(r.at(e), RuleLibraryState, "%s.prepare calls Redis here, but its row is cached for other calls: read the clock and keys in the function", r.preparing)
 		return gives(s, unknown())
 	}
 	r.callArguments(e, args)
@@ -34,7 +34,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	args = args[1:]
 	r.loopRules(e, cmd, args)
 	if cmd.write && r.spec != nil && r.spec.Has("no-writes") {
-		r.report(r.outer(e), RuleNoWrites, "%s carries no-writes, and %s writes: Redis refuses it at run time; drop the flag, or the write", r.spec.Name, name)
+		r.report(r.outer(e), RuleNoWrites, "%s has the flag no-writes, and %s writes: Redis refuses it at run time; remove the flag or the write", r.spec.Name, name)
 	}
 	if name == "TIME" {
 		r.clock(s, e)
@@ -65,7 +65,7 @@ func (r *run) unknownCommand(e *ast.FuncCallExpr, name string) {
 		return
 	}
 	if since, ok := newerCommands[name]; ok {
-		r.report(at, RuleUnknownCommand, "%s is in %s and not in Redis 7.0, where the library must run too", name, since)
+		r.report(at, RuleUnknownCommand, "%s is in %s but not in Redis 7.0, which libraries support", name, since)
 		return
 	}
 	r.report(at, RuleUnknownCommand, "unknown Redis command %s%s", name, spelling.DidYouMean(name, commandNames))
@@ -84,14 +84,14 @@ func (r *run) callArguments(e *ast.FuncCallExpr, args []value) {
 		node, at := r.origin(argument(e, i))
 		what := value{kinds: bad}.describe()
 		if v.kinds == isAny {
-			what = "anything: nothing tells its type"
+			what = "of any type"
 		}
 		r.report(at, RuleCallArgument, "%s, argument %d of redis.call%s, may be %s; anything but a string or a number can crash Redis 7.4 and 8.0 at a later resync: %s",
 			exprText(node), i+1, r.within(node, argument(e, i)), what, callHint(v))
 	}
 }
 
-// fractions finds numbers that are not whole; the one at place timed has a rule of its own.
+// fractions reports numbers that are not whole, except argument timed, which another rule checks.
 func (r *run) fractions(e *ast.FuncCallExpr, args []value, timed int) {
 	for i, v := range args {
 		if v.lenient || i == timed || !v.may(isFrac) {
@@ -103,7 +103,7 @@ func (r *run) fractions(e *ast.FuncCallExpr, args []value, timed int) {
 	}
 }
 
-// within names the function that a finding about a handed-on argument speaks of.
+// within returns " in FUNCTION" for a finding about an argument that the public function passed on.
 func (r *run) within(node, original ast.Expr) string {
 	if node == original {
 		return ""
@@ -118,14 +118,14 @@ func callHint(v value) string {
 	case v.only(isBool):
 		return "write `flag and 1 or 0`"
 	case v.may(isTable):
-		return "hand over its fields one by one"
+		return "pass its fields one by one"
 	case v.may(isFalse) && len(v.reply) > 0:
 		return "a missing key or field is false, so test it first"
 	}
 	return "test it first"
 }
 
-// key checks that a key argument is one that the header declares, and of the command's type.
+// key checks that the header declares a key argument, with the command's type.
 func (r *run) key(e *ast.FuncCallExpr, cmd *command, place int, v value) {
 	if v.lenient {
 		return
@@ -134,9 +134,9 @@ func (r *run) key(e *ast.FuncCallExpr, cmd *command, place int, v value) {
 		node, at := r.origin(argument(e, place))
 		switch {
 		case v.fixed:
-			r.report(at, RuleUndeclaredKey, "%s takes %s as its key, and no @key declares it: a cluster may hold it elsewhere; add a @key and use that parameter", cmd.name, exprText(node))
+			r.report(at, RuleUndeclaredKey, "%s uses the key %s, which no @key declares: a cluster may hold it on another node; add a @key and use that parameter", cmd.name, exprText(node))
 		default:
-			r.report(at, RuleUndeclaredKey, "%s takes %s as its key, which is not a @key parameter as it came in: add a @key for each key, a second one shares the hash tag", cmd.name, exprText(node))
+			r.report(at, RuleUndeclaredKey, "%s uses the key %s, which is not an unchanged @key parameter: add a @key for each key, all share the hash tag", cmd.name, exprText(node))
 		}
 		return
 	}
@@ -148,7 +148,7 @@ func (r *run) key(e *ast.FuncCallExpr, cmd *command, place int, v value) {
 	}
 }
 
-// origin follows a parameter that was handed on to the argument of the call that set it.
+// origin follows a parameter back to the argument that a caller passed for it.
 func (r *run) origin(e ast.Expr) (ast.Expr, site) {
 	depth := len(r.frames) - 1
 	for depth > 0 {
@@ -174,7 +174,7 @@ func (r *run) origin(e ast.Expr) (ast.Expr, site) {
 	return e, site{file, file.at(e)}
 }
 
-// clock checks that time is read in lib/clock.lua, and once a call.
+// clock checks that only lib/clock.lua reads the time, once per call.
 func (r *run) clock(s *state, e *ast.FuncCallExpr) {
 	if r.here().lib != clockLib {
 		r.report(r.at(e), RuleClock, "only lib/%s.lua reads TIME, so that tests can move the clock: call %s.now_us() once", clockLib, clockLib)
@@ -188,12 +188,12 @@ func (r *run) clock(s *state, e *ast.FuncCallExpr) {
 		below := r.frames[i-1].fn.file
 		at = site{below, below.at(r.frames[i].call)}
 	}
-	r.report(at, RuleClockTwice, "the clock is read a second time in this call, and on Redis 7.0 it has advanced: read it once and pass the time on")
+	r.report(at, RuleClockTwice, "this call reads the clock twice, and on Redis 7.0 it has advanced: read it once and pass the time")
 }
 
 const clockLib = "clock"
 
-// loopRules finds work that grows with what a key holds.
+// loopRules reports work that grows with a key's content.
 func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
 	if why := wholeContent(cmd.name, args); why != "" {
 		r.report(r.at(e), RuleKeyLoop, "%s, and the server waits: bound it, or say why it is small with `-- rlfunc:ignore %s reason`", why, RuleKeyLoop)
@@ -221,15 +221,15 @@ func wholeContent(name string, args []value) string {
 	}
 	switch name {
 	case "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SUNION", "SINTER", "SDIFF", "ZUNION", "ZINTER", "ZDIFF", "SUNIONSTORE", "SINTERSTORE", "SDIFFSTORE":
-		return name + " reads everything that its key holds"
+		return name + " reads the whole content of its key"
 	case "LRANGE", "ZRANGE", "ZREVRANGE", "GETRANGE":
 		if at(1) == "0" && at(2) == "-1" && name != "GETRANGE" {
-			return name + " 0 -1 reads everything that its key holds"
+			return name + " 0 -1 reads the whole content of its key"
 		}
 	case "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "XRANGE", "XREVRANGE":
 		whole := at(1)+at(2) == "-inf+inf" || at(1)+at(2) == "+inf-inf" || at(1)+at(2) == "-+" || at(1)+at(2) == "+-"
 		if whole && len(args) <= 4 {
-			return name + " without a limit reads everything that its key holds"
+			return name + " without a limit reads the whole content of its key"
 		}
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// reply is what a command gives to Lua.
+// reply returns the value of a command's reply in Lua.
 func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) value {
 	stored := value{kinds: isStr, taint: fromStore}
 	maybe := value{kinds: isStr | isFalse, taint: fromStore}

@@ -13,8 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// checkReturn holds one return of the public function against its header: the results in their order, or nil and an
-// error reply.
+// checkReturn compares one return of the public function with its header: the results in order, or nil and an error reply.
 func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 	first := valueAt(vals, 0)
 	if len(vals) == 1 && first.lenient {
@@ -37,7 +36,7 @@ func (r *run) checkReturn(s *state, stmt *ast.ReturnStmt, vals []value) {
 	}
 }
 
-// givesMany reports whether a return ends in a call that gives any number of values.
+// givesMany reports whether a return ends in a call with any number of values.
 func givesMany(stmt *ast.ReturnStmt) bool {
 	if len(stmt.Exprs) == 0 {
 		return false
@@ -46,7 +45,7 @@ func givesMany(stmt *ast.ReturnStmt) bool {
 	return ok && call.Func != nil && slices.Contains([]string{"unpack", "select", "pcall", "struct.unpack", "cmsgpack.unpack"}, exprText(call.Func))
 }
 
-// returned is the expression of a returned value; the last one stands for all that it gives.
+// returned returns the expression of value i. The last expression supplies all further values.
 func returned(stmt *ast.ReturnStmt, i int) ast.PositionHolder {
 	if len(stmt.Exprs) == 0 {
 		return stmt
@@ -74,14 +73,14 @@ var luaKinds = map[spec.Kind]kind{
 	spec.KindBool: isBool, spec.KindText: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable,
 }
 
-// checkResult holds one value against one field of the header.
+// checkResult compares a value with its field in the header.
 func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name string, v value) {
 	if v.lenient || v.kinds == isAny {
 		return
 	}
 	at := r.at(node)
 	if v.may(isNil) {
-		r.report(at, RuleResultNil, "result %s may be nil here, and nil ends a reply: set it on every path", name)
+		r.report(at, RuleResultNil, "result %s may be nil here, which ends the reply: set it on every path", name)
 		return
 	}
 	want := luaKinds[f.Kind]
@@ -109,7 +108,7 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 		}
 	default:
 		if f.Kind.Integer() && v.may(isFrac) {
-			r.report(at, RuleResultFraction, "result %s may be a fraction, and Redis cuts 3.99 to 3: round it once, in the direction you mean, with math.ceil or math.floor", name)
+			r.report(at, RuleResultFraction, "result %s may be a fraction, and Redis truncates 3.99 to 3: round it once, with math.ceil or math.floor", name)
 		}
 	}
 }
@@ -148,7 +147,7 @@ func (r *run) rowField(s *state, row value, name string) value {
 
 var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
 
-// checkRefusal holds `return nil, {err = 'CODE text'}` against the header.
+// checkRefusal compares `return nil, {err = 'CODE text'}` with the header.
 func (r *run) checkRefusal(s *state, stmt *ast.ReturnStmt, vals []value) {
 	failure := valueAt(vals, 1)
 	node := returned(stmt, 1)
@@ -188,7 +187,7 @@ func (r *run) checkCode(node ast.PositionHolder, text value) {
 		}
 	}
 	if whole && !codeForm.MatchString(code) {
-		r.report(r.at(node), RuleErrorCode, "an error begins with its code, one word in capitals, then a text, and not with %q: callers match the first word", code)
+		r.report(r.at(node), RuleErrorCode, "an error begins with its code, one word in capitals, not with %q: clients match the first word", code)
 		return
 	}
 	r.codes[code] = true
@@ -204,7 +203,7 @@ func (r *run) checkCode(node ast.PositionHolder, text value) {
 	}
 }
 
-// codesReturned finds declared errors that no path returns. The generated entry itself returns RLARG and RLSTATE.
+// codesReturned reports declared errors that no path returns. The generated entry itself returns RLARG and RLSTATE.
 func (r *run) codesReturned(fn *function) {
 	if r.hidden || r.steps > stepLimit {
 		return
@@ -219,22 +218,22 @@ func (r *run) codesReturned(fn *function) {
 				at = position{c.Line, c.Col + strings.Index(c.Text, "@error")}
 			}
 		}
-		r.c.add(site{fn.file, at}, nil, RuleErrorCode, "@error %s is declared, and no path returns it: drop the line, or return it", e.Code)
+		r.c.add(site{fn.file, at}, nil, RuleErrorCode, "@error %s is declared, but no path returns it: remove the line or return it", e.Code)
 	}
 }
 
-// fallsOff finds a public function that can end without a return.
+// fallsOff reports a public function that can end without a return.
 func (r *run) fallsOff(fn *function) {
 	line := fn.end
 	r.c.add(site{fn.file, position{line, fn.file.src.Indent(line)}}, nil, RuleMissingReturn, "a path of %s ends here without a return: return %s", r.spec.Name, resultNames(r.spec.Results))
 }
 
-// errorText looks at the text of an error reply.
+// errorText checks the text of an error reply.
 func (r *run) errorText(node ast.Expr, v value) {
 	if v.lenient || v.taint == 0 {
 		return
 	}
-	r.report(r.at(node), RuleErrorData, "the error's text holds %s, where a CR LF would split the reply and desync the connection: send fixed text, or gsub(x, '[^\\32-\\126]', '?') it first", v.taint.describe())
+	r.report(r.at(node), RuleErrorData, "the error's text contains %s, where a CR LF would split the reply and desync the connection: send fixed text, or clean it with gsub(x, '[^\\32-\\126]', '?')", v.taint.describe())
 }
 
 func (t taint) describe() string {
@@ -246,12 +245,12 @@ func (t taint) describe() string {
 		parts = append(parts, "a key's name")
 	}
 	if t&fromStore != 0 {
-		parts = append(parts, "what a key holds")
+		parts = append(parts, "a key's content")
 	}
 	return strings.Join(parts, " and ")
 }
 
-// raises looks at the argument of error, or of assert at place 1.
+// raises checks the message argument of error or assert.
 func (r *run) raises(e *ast.FuncCallExpr, v value, place ...int) {
 	node := argument(e, append(place, 0)[0])
 	if len(e.Args) == 0 {
@@ -259,10 +258,10 @@ func (r *run) raises(e *ast.FuncCallExpr, v value, place ...int) {
 	}
 	switch {
 	case v.lenient:
-		r.report(r.at(node), RuleRaisedData, "an error that is raised has a fixed text: return nil, {err = 'CODE text'} instead")
+		r.report(r.at(node), RuleRaisedData, "a raised error must have a fixed text: return nil, {err = 'CODE text'} instead")
 	case v.may(isTable | isNil | isBool | isFunc):
 		r.report(r.at(node), RuleRaisedTable, "only a fixed text may be raised, and this may be %s; a table crashes Redis 7.0 to 8.0 and Valkey 8: return nil, {err = 'CODE text'} instead", value{kinds: v.kinds &^ (isStr | isNumber)}.describe())
 	case !v.fixed:
-		r.report(r.at(node), RuleRaisedData, "an error that is raised has a fixed text, as data in it can hold CR LF and split the reply on Redis 7.2, 7.4 and Valkey 8.0: return nil, {err = 'CODE fixed text'} instead")
+		r.report(r.at(node), RuleRaisedData, "a raised error must have a fixed text, because data with CR LF splits the reply on Redis 7.2, 7.4 and Valkey 8.0: return nil, {err = 'CODE fixed text'} instead")
 	}
 }

@@ -4,11 +4,11 @@ import "strings"
 
 // A Rule is one kind of finding of vet.
 type Rule struct {
-	ID     string // as in findings and in `-- rlfunc:ignore ID reason`
+	ID     string // in findings and in `-- rlfunc:ignore ID reason`
 	Checks string // one sentence, "Checks that ..."
-	Why    string // what happens otherwise, and where that was measured
-	Bad    string // a function file that the rule, and no other, speaks of
-	Good   string // the same function as it should be
+	Why    string // the consequence, and the servers on which it was measured
+	Bad    string // a function file with findings of this rule only
+	Good   string // the corrected function file
 }
 
 // The rules' IDs.
@@ -66,7 +66,7 @@ const (
 // Rules lists every rule of this package, in the order of docs/vet.md.
 var Rules = append(append(append(keyRules, loadRules...), valueRules...), shapeRules...)
 
-// ruleIDs are the rules that a comment can silence: all but the one about such comments.
+// ruleIDs returns the rules that a comment can silence: all but the one about such comments.
 func ruleIDs() []string {
 	out := make([]string, 0, len(Rules))
 	for _, r := range Rules {
@@ -77,7 +77,7 @@ func ruleIDs() []string {
 	return out
 }
 
-// hit is an example: a function of one key and one count, with the body given.
+// hit returns an example with the given body: a function of one key and one count.
 func hit(body ...string) string {
 	return example([]string{
 		"--- Counts calls.",
@@ -88,22 +88,22 @@ func hit(body ...string) string {
 	}, body)
 }
 
-// seat is an example with a key that holds entries of several callers.
+// seat returns an example with a key that has entries of several clients.
 func seat(body ...string) string {
 	return example([]string{
 		"--- Takes a seat.",
-		"--- @key    seats  zset[seats]        who holds one",
-		"--- @arg    holder text[64]           who takes it",
+		"--- @key    seats  zset[seats]        the holders",
+		"--- @arg    holder text[64]           the new holder",
 		"--- @arg    hold   duration[1ms..30d] how long it is held",
 		"--- @result taken  count              seats that are taken",
 		"local function seat(seats, holder, hold_us)",
 	}, body)
 }
 
-// look is an example that only reads.
+// look returns a read-only example.
 func look(body ...string) string {
 	return example([]string{
-		"--- Tells the count.",
+		"--- Returns the count.",
 		"--- @flags  no-writes",
 		"--- @key    counter string[count] the subject's counter",
 		"--- @result count   count         calls in this window",
@@ -111,10 +111,10 @@ func look(body ...string) string {
 	}, body)
 }
 
-// name is an example that reads a text.
+// name returns an example that reads a text.
 func name(body ...string) string {
 	return example([]string{
-		"--- Tells the name.",
+		"--- Returns the name.",
 		"--- @key    profile hash[profile] the subject's profile",
 		"--- @arg    field   text[64]      which name",
 		"--- @result name    text[0..256]  the name, or an empty text",

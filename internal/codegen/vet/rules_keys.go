@@ -7,7 +7,7 @@ var keyRules = []Rule{
 		Why:    "A key that the call does not declare works on one server and in a cluster until the slots move; then the function fails on live traffic. ACL rules and generated key builders know declared keys only.",
 		Bad:    look("return tonumber(redis.call('GET', counter .. ':total') or 0) or 0"),
 		Good: example([]string{
-			"--- Tells the total.",
+			"--- Returns the total.",
 			"--- @flags  no-writes",
 			"--- @key    total string[total] the subject's total",
 			"--- @result count count         calls so far",
@@ -62,7 +62,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleCallFraction,
-		Checks: "Checks that numbers handed to redis.call are whole.",
+		Checks: "Checks that numbers passed to redis.call are whole.",
 		Why:    "Redis 7.0 writes a fraction with 17 digits and servers from 7.2 with as few as needed, so the same call stores different bytes.",
 		Bad: hit(
 			"redis.call('SET', counter, window_us / 3, 'PX', math.ceil(window_us / 1000))",
@@ -82,7 +82,7 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleMissingTTL,
-		Checks: "Checks that on every path a key that is written gets an expiry in the same call: with the write, or behind it.",
+		Checks: "Checks that a call sets an expiry for each key that it writes, with the write or after it, on every path.",
 		Why:    "A key without an expiry stays forever: one per subject that ever called, until the server is full. SET drops the expiry that a key had, and an expiry set before the first write falls on a key that is not there. A test of the key's own reply counts: `if redis.call('INCR', key) == 1 then` sets it once.",
 		Bad:    hit("return redis.call('INCR', counter) * (window_us - window_us + 1)"),
 		Good: hit(
@@ -125,8 +125,8 @@ var keyRules = []Rule{
 	},
 	{
 		ID:     RuleKeyLoop,
-		Checks: "Checks that nothing grows with what a key holds: no command that reads all of it, no redis.call in a while or repeat, no for up to a key's length.",
-		Why:    "A function holds the whole server. After 5 seconds every other client gets BUSY, and once the function has written nothing but a shutdown ends it.",
+		Checks: "Checks that work does not grow with a key's content: no command that reads all of it, no redis.call in a while or repeat, no for up to a key's length.",
+		Why:    "All clients wait while a function runs. After 5 seconds every other client gets BUSY, and if the function has written, only a shutdown ends it.",
 		Bad: example([]string{
 			"--- Counts names.",
 			"--- @key    names set[names] the subject's names",
@@ -171,7 +171,7 @@ var keyRules = []Rule{
 	},
 }
 
-// withUse adds a @use row to an example, after its first line.
+// withUse adds an @use row to an example, after its first line.
 func withUse(lib, source string) string {
 	for i := range source {
 		if source[i] == '\n' {

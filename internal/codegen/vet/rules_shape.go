@@ -5,7 +5,7 @@ import "fmt"
 var shapeRules = []Rule{
 	{
 		ID:     RuleUnusedParameter,
-		Checks: "Checks that every parameter is used; except a helper's whose name begins with _.",
+		Checks: "Checks that every parameter is used, except parameters of helpers whose name begins with _.",
 		Why:    "Callers must send an argument that has no effect.",
 		Bad:    hit("return redis.call('STRLEN', counter)"),
 		Good:   hit("return redis.call('STRLEN', counter) + window_us"),
@@ -19,7 +19,7 @@ var shapeRules = []Rule{
 	},
 	{
 		ID:     RuleTooManyLocals,
-		Checks: fmt.Sprintf("Checks that a function has at most 200 locals and %d locals from outside, and a function file at most 150 at its top.", upvalueLimit),
+		Checks: fmt.Sprintf("Checks that a function has at most 200 locals and %d upvalues, and a function file at most 150 at its top.", upvalueLimit),
 		Why:    "Lua 5.1 refuses to load more; gopher-lua does not enforce the second.",
 		Bad:    look(append(locals(201), "return redis.call('EXISTS', counter) + a1")...),
 		Good:   look("local parts = {1, 2, 3}", "return redis.call('EXISTS', counter) + #parts"),
@@ -37,8 +37,8 @@ var shapeRules = []Rule{
 	},
 	{
 		ID:     RuleIgnore,
-		Checks: "Checks that every `-- rlfunc:ignore RULE reason` names a rule, gives a reason, and silences something.",
-		Why:    "A comment that silences nothing would hide a later finding on its line.",
+		Checks: "Checks that every `-- rlfunc:ignore RULE reason` has a rule and a reason, and silences a finding.",
+		Why:    "A comment without a finding would hide a later one on its line.",
 		Bad:    look("return redis.call('EXISTS', counter) -- rlfunc:ignore key-loop it is small"),
 		Good: example([]string{
 			"--- Counts names.",

@@ -16,8 +16,8 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleCallerNumber,
-		Checks: "Checks that a text argument is not made a number by tonumber.",
-		Why:    "tonumber takes 'nan', 'inf', '0x10' and ' 5 ', and with NaN each comparison is false: \"refuse if cost > limit\" admits. The header's number types are checked before the function runs.",
+		Checks: "Checks that tonumber does not convert a text argument.",
+		Why:    "tonumber accepts 'nan', 'inf', '0x10' and ' 5 ', and with NaN each comparison is false: \"refuse if cost > limit\" admits. The header's number types are checked before the function runs.",
 		Bad: name(
 			"local found = redis.call('HEXISTS', profile, tonumber(field) or 0)",
 			"if found == 0 then",
@@ -35,8 +35,8 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleMaybeNil,
-		Checks: "Checks that nothing calculates with, compares, joins or looks into a value that may be nil or false.",
-		Why:    "Lua raises an error there, perhaps after a write, and the caller gets a line number as a result. An optional argument is nil, a missing key is false.",
+		Checks: "Checks that no operation (arithmetic, comparison, concatenation, indexing) uses a value that may be nil or false.",
+		Why:    "Lua raises an error, perhaps after a write, and the client gets a line number. An omitted optional argument is nil, a missing key is false.",
 		Bad:    look("return redis.call('GET', counter) + 1"),
 		Good:   look("return (redis.call('GET', counter) or 0) + 1"),
 	},
@@ -78,15 +78,15 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleResultCount,
-		Checks: "Checks that every return gives as many values as the header has results.",
-		Why:    "A reply that is too short or too long is refused by the generated client, after the function has written.",
+		Checks: "Checks that every return has as many values as the header has results.",
+		Why:    "The generated client rejects a reply that is too short or too long, but the function has written.",
 		Bad:    look("return redis.call('EXISTS', counter), 0"),
 		Good:   look("return redis.call('EXISTS', counter)"),
 	},
 	{
 		ID:     RuleMissingReturn,
 		Checks: "Checks that every path of the function returns.",
-		Why:    "A function that falls off its end returns nil, which reaches the caller as an empty reply.",
+		Why:    "A function without a return returns nil, which the client gets as an empty reply.",
 		Bad: look(
 			"if redis.call('EXISTS', counter) == 1 then",
 			"  return 1",
@@ -108,7 +108,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleResultType,
-		Checks: "Checks that every result is of the kind that the header gives it.",
+		Checks: "Checks that every result has the type in the header.",
 		Why:    "true becomes 1 and false a missing value in a reply, a string where a number belongs cannot be clamped, and an enum has the declared values only.",
 		Bad: example([]string{
 			"--- Reports whether there is a count.",
@@ -133,7 +133,7 @@ var valueRules = []Rule{
 	{
 		ID:     RuleErrorCode,
 		Checks: "Checks that an error reply begins with a code in capitals that the header declares, and that a declared code is returned somewhere.",
-		Why:    "Clients match only the first word. RLARG and RLSTATE need no declaration, as the generated entry returns them too.",
+		Why:    "Clients match only the first word. RLARG and RLSTATE need no declaration, because the generated entry returns them too.",
 		Bad: name(
 			"local found = redis.call('HGET', profile, field)",
 			"if not found then",
@@ -154,7 +154,7 @@ var valueRules = []Rule{
 	},
 	{
 		ID:     RuleErrorData,
-		Checks: "Checks that the text of an error reply holds no bytes of the caller or of a key, unless a gsub has made them printable.",
+		Checks: "Checks that the text of an error reply contains no bytes of the caller or of a key, unless a gsub has made them printable.",
 		Why:    "A CR LF in it splits the reply on Redis 7.2.6, 7.4.1 and Valkey 8.0.1: the pooled connection is off by one reply from then on.",
 		Bad: name(
 			"local found = redis.call('HGET', profile, field)",

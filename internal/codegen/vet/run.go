@@ -15,21 +15,21 @@ type site struct {
 	at   position
 }
 
-// A frame is one function that runs, and the call that began it.
+// A frame is a running function and its call.
 type frame struct {
 	fn        *function
 	call      ast.Expr // in the frame below; nil in the first
 	args      []ast.Expr
-	unbounded int // while and repeat loops, and loops over a key's content, that stand open
+	unbounded int // open while and repeat loops, and loops over a key's content
 }
 
 // A run follows one public function through every path: its file, the lib files that it uses, and the functions of both
-// that it calls. Values are sets of possibilities; a path splits at a condition that narrows one. Loops run at most
-// twice, and a path that many others equal is joined with them, so a run ends.
+// that it calls. Values are sets of possibilities. A condition that narrows one splits the path. A run ends because loops run at most
+// twice and equal paths are joined.
 type run struct {
 	c         *checker
 	lib       *source.Library
-	spec      *spec.Function // nil when a function is looked at without a caller
+	spec      *spec.Function // nil if no public function calls the function
 	file      *file
 	static    map[*variable]value
 	modules   map[string]value
@@ -48,7 +48,7 @@ type run struct {
 	tested    map[ast.Expr]tested
 }
 
-// tested is what a condition's value may be, over all paths.
+// A tested expression is a condition with its possible values over all paths.
 type tested struct {
 	site
 	kinds   kind
@@ -71,12 +71,12 @@ func newRun(c *checker, f *file) *run {
 
 func (r *run) top() *frame { return r.frames[len(r.frames)-1] }
 
-// here is the file that runs.
+// here returns the file of the running function.
 func (r *run) here() *file { return r.top().fn.file }
 
 func (r *run) at(node any) site { return site{r.here(), r.here().at(node)} }
 
-// outer is where the public function's own file does something: the node itself, or the call that led to it.
+// outer returns the site of a node in the public function's file: the node itself, or the call that led to it.
 func (r *run) outer(node any) site {
 	if len(r.frames) > 1 && !r.loading {
 		for i, f := range r.frames[1:] {
@@ -88,8 +88,8 @@ func (r *run) outer(node any) site {
 	return r.at(node)
 }
 
-// report adds a finding. A comment that silences it may stand at the place itself or at any call that led there.
-// A run that has taken too many steps breaks off in the middle of functions, and knows nothing from then on.
+// report adds a finding. A comment at the place itself, or at a call that led there, can silence it. After too many steps a run reports
+// nothing, because it no longer follows functions to their end.
 func (r *run) report(at site, rule, format string, args ...any) {
 	if r.steps > stepLimit {
 		return
@@ -104,7 +104,7 @@ func (r *run) report(at site, rule, format string, args ...any) {
 	r.c.add(at, also, rule, format, args...)
 }
 
-// newObject makes a table where a node stands.
+// newObject returns the table that a node creates.
 func (r *run) newObject(s *state, node any, o *object) value {
 	at := place{outer: r.place, node: node}
 	id, ok := r.objects[at]
@@ -119,7 +119,7 @@ func (r *run) newObject(s *state, node any, o *object) value {
 	return value{kinds: isTable, objects: []int{id}}
 }
 
-// load runs the top of a file: what Redis does when it loads the library. It returns what the file returns.
+// load runs the top of a file, as Redis does when it loads the library, and returns its result.
 func (r *run) load(s *state, f *file) value {
 	r.loading = true
 	defer func() { r.loading = false }()
@@ -143,7 +143,7 @@ func (r *run) load(s *state, f *file) value {
 	return result
 }
 
-// use loads the lib files that a file names, each after what it uses itself.
+// use loads the lib files that a file uses, dependencies first.
 func (r *run) use(s *state, names []string) {
 	for _, name := range names {
 		lib, ok := r.c.libs[name]
@@ -153,7 +153,7 @@ func (r *run) use(s *state, names []string) {
 			}
 			continue
 		}
-		r.modules[name] = anything() // a circle would not end
+		r.modules[name] = anything() // ends a cycle
 		r.use(s, r.c.tree.Libs[name].Uses)
 		module := r.load(s, lib)
 		r.modules[name] = module
@@ -165,7 +165,7 @@ func (r *run) use(s *state, names []string) {
 	}
 }
 
-// public runs a public function with arguments as its header says.
+// public runs a public function with the arguments of its header.
 func (r *run) public(fn *function, contract *spec.Function) {
 	s := newState()
 	r.use(s, contract.Uses)
@@ -195,14 +195,14 @@ func (r *run) public(fn *function, contract *spec.Function) {
 		r.endOfCall(o.s)
 	}
 	if r.steps > stepLimit {
-		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "%s has more paths than can be followed, so it was checked only in part: return early, or split it", contract.Name)
+		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "%s has too many paths, so it was checked only in part: return early or split it", contract.Name)
 		return
 	}
 	r.codesReturned(fn)
 	r.judgeTested()
 }
 
-// alone runs a function that is never called: nothing is known of its arguments.
+// alone runs a function that no other calls, with unknown arguments.
 func (r *run) alone(fn *function, uses []string) {
 	s := newState()
 	r.use(s, uses)
@@ -220,7 +220,7 @@ func (r *run) alone(fn *function, uses []string) {
 	r.invoke(s, &closure{fn: fn}, args, nil, nil)
 }
 
-// argument is a parameter as the generated entry hands it over.
+// argument returns the value that the generated entry passes for a parameter.
 func (r *run) argument(s *state, p spec.Field, name string) value {
 	v := value{}
 	switch p.Kind {
@@ -256,7 +256,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	return v
 }
 
-// declaredType is the Redis type that the header gives a key.
+// declaredType returns the Redis type of a key in the header.
 func (r *run) declaredType(key string) string {
 	if r.spec == nil {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// scanner runs over a file's tokens beside a walk of its tree, which has no columns. Every leaf of the tree is a token,
-// and between two leaves stand only brackets, separators and keywords: so the next token that looks like the leaf is it.
+// A scanner reads a file's tokens in step with a walk of its tree, which has no columns. Between two leaves of the tree are only brackets,
+// separators and keywords, so the next token that matches a leaf is its position.
 type scanner struct {
 	tokens []ast.Token
 	next   int
@@ -48,7 +48,7 @@ func (s *scanner) string(text string) position {
 	return s.find(func(t ast.Token) bool { return t.Type == parse.TString && t.Str == text })
 }
 
-// name is a key: `.name`, `name =` or `['name']`.
+// name finds a key: `.name`, `name =` or `['name']`.
 func (s *scanner) name(text string) position {
 	return s.find(func(t ast.Token) bool {
 		return (t.Type == parse.TIdent || t.Type == parse.TString) && t.Str == text
@@ -73,7 +73,7 @@ func (s *scanner) elseif() bool {
 	return false
 }
 
-// here is the last token that was found.
+// here returns the position of the last token found.
 func (s *scanner) here() position {
 	if i := min(s.next, len(s.tokens)) - 1; i >= 0 {
 		return position{s.tokens[i].Pos.Line, s.tokens[i].Pos.Column}

@@ -14,18 +14,18 @@ type position struct{ line, col int }
 // A variable is one local, parameter or loop variable.
 type variable struct {
 	id       int
-	mark     string // how paths and facts write it
+	mark     string // its name in paths and facts
 	name     string
 	pos      position
 	owner    *function
 	param    bool
 	used     int // reads
-	assigned int // writes behind the declaration
+	assigned int // writes after the declaration
 	holed    bool
 	captured bool // an inner function uses it
 }
 
-// top reports whether the variable lives as long as the library: everything at the top of a file does.
+// top reports whether the variable is at the top of a file, and so lives as long as the library.
 func (v *variable) top() bool { return v.owner.parent == nil }
 
 // A function is one function expression, or the chunk of a file.
@@ -41,8 +41,8 @@ type function struct {
 	outside  []*variable // upvalues that are not locals of the library
 	pos      position
 	end      int // line
-	nesting  int // blocks that stand open where the walk is
-	active   int // locals that live where the walk is
+	nesting  int // open blocks at the walk's position
+	active   int // live locals at the walk's position
 	entered  bool
 }
 
@@ -64,7 +64,7 @@ type file struct {
 	pending      []pendingFinding
 }
 
-// A pendingFinding is what the walk that resolves names finds on its way.
+// A pendingFinding is a finding of the walk that resolves names.
 type pendingFinding struct {
 	at     position
 	rule   string
@@ -83,7 +83,7 @@ func (f *file) at(node any) position {
 	return position{1, 1}
 }
 
-// resolver walks a file in the order of its text, so that tokens and nodes run side by side.
+// A resolver walks a file in text order, so tokens and nodes stay in step.
 type resolver struct {
 	*file
 	tokens scanner
@@ -118,12 +118,12 @@ func (r *resolver) show(vars ...*variable) {
 		r.scopes[len(r.scopes)-1][v.name] = v
 		v.owner.active++
 		if limit := localLimit(v.owner); v.owner.active == limit+1 {
-			r.report(v.pos, RuleTooManyLocals, "local %s is number %d that lives here, and a Lua function has at most %d: keep helpers in one table, or split", v.name, v.owner.active, limit)
+			r.report(v.pos, RuleTooManyLocals, "local %s is live local number %d here, and a Lua function has at most %d: keep helpers in one table, or split", v.name, v.owner.active, limit)
 		}
 	}
 }
 
-// localLimit is Lua's, less what the bundle puts beside a function file into the same chunk.
+// localLimit is Lua's limit, less the locals that the bundle adds to a function file's chunk.
 func localLimit(fn *function) int {
 	if fn.parent == nil && fn.file.lib == "" {
 		return 150
@@ -153,7 +153,7 @@ func (r *resolver) lookup(name string) *variable {
 						fn.outside = append(fn.outside, v)
 					}
 					if len(fn.upvalues) == upvalueLimit+1 {
-						r.report(fn.pos, RuleTooManyLocals, "%s uses more than %d locals from outside, and real Lua refuses that: put them into one table", fn.name, upvalueLimit)
+						r.report(fn.pos, RuleTooManyLocals, "%s uses more than %d upvalues, which Redis's Lua refuses: put them into one table", fn.name, upvalueLimit)
 					}
 				}
 			}
@@ -256,7 +256,7 @@ func (r *resolver) stmt(s ast.Stmt) {
 	}
 }
 
-// elseBlock walks an else part; an elseif is a nested if that opens no block of its own in the text.
+// elseBlock walks an else part. An elseif is a nested if without a block of its own in the text.
 func (r *resolver) elseBlock(stmts []ast.Stmt) {
 	if len(stmts) == 1 {
 		if inner, ok := stmts[0].(*ast.IfStmt); ok && r.tokens.elseif() {
@@ -286,7 +286,7 @@ func (r *resolver) nested(stmts []ast.Stmt, vars ...*variable) {
 
 func (r *resolver) local(s *ast.LocalAssignStmt) {
 	if len(s.Names) == 1 && len(s.Exprs) == 1 {
-		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok && r.tokens.follows("function") { // local function f: f is known inside
+		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok && r.tokens.follows("function") { // local function f can call f
 			v := r.declare(s.Names[0], false)
 			r.decls[s] = []*variable{v}
 			r.show(v)
@@ -311,7 +311,7 @@ func (r *resolver) local(s *ast.LocalAssignStmt) {
 	r.show(r.decls[s]...)
 }
 
-// assigned counts writes; a write is no read of the name.
+// assigned counts writes, which are not reads of the name.
 func (r *resolver) assigned(s *ast.AssignStmt) {
 	for i, lhs := range s.Lhs {
 		switch lhs := lhs.(type) {

@@ -110,7 +110,7 @@ func (r *resolver) function(e *ast.FunctionExpr, name string, at position, metho
 	r.fn = outer
 }
 
-// exprText writes a short expression as the author would.
+// exprText formats a short expression for a message.
 func exprText(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -158,7 +158,7 @@ func exprText(e ast.Expr) string {
 	return "this"
 }
 
-// operation keeps a message short: what is longer than some words is "this".
+// operation formats a binary operation, or "this" if that would be long.
 func operation(lhs ast.Expr, operator string, rhs ast.Expr) string {
 	text := exprText(lhs) + " " + operator + " " + exprText(rhs)
 	if len(text) > 48 {
@@ -167,7 +167,7 @@ func operation(lhs ast.Expr, operator string, rhs ast.Expr) string {
 	return text
 }
 
-// printable keeps a message on one line.
+// printable quotes text so that a message stays on one line.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 32 || r > 126 {

@@ -9,14 +9,14 @@ import (
 // An object is one table.
 type object struct {
 	fields  map[string]value // by name
-	elem    *value           // join of what its array part holds; nil when it is empty
-	items   []value          // of a constructor: known places
-	open    bool             // fields that are not in the map may be anything
-	top     string           // the top-level variable that holds it: it outlives the call
-	atLeast int              // elements that are surely there
+	elem    *value           // join of the elements of its array part; nil if that is empty
+	items   []value          // of a constructor: known elements
+	open    bool             // fields that are not in the map may have any value
+	top     string           // the top-level variable that holds it, so it outlives the call
+	atLeast int              // least number of elements
 }
 
-// A ttl is what one path has done to a key.
+// A ttl records what one path has done to a key's expiry.
 type ttl struct {
 	settled bool
 	pending []site // writes that no expiry followed
@@ -28,7 +28,7 @@ type state struct {
 	heap   map[int]*object
 	base   map[int]*object // the library's tables, as they were when it was loaded; never written
 	ttl    map[string]ttl
-	paths  map[string]value // what a condition has found about `a.b` or `a[i]`, by the text of resolved names
+	paths  map[string]value // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
 	facts  map[string]bool  // `a % b == 0`
 	times  int              // reads of the clock
 	forgot map[string]bool  // fields that were written in this frame
@@ -46,7 +46,7 @@ func (s *state) clone() *state {
 	}
 }
 
-// get gives a table for reading, or nil.
+// get returns a table for reading, or nil.
 func (s *state) get(id int) *object {
 	if o, ok := s.heap[id]; ok {
 		return o
@@ -54,7 +54,7 @@ func (s *state) get(id int) *object {
 	return s.base[id]
 }
 
-// object gives a table for writing.
+// object returns a table for writing.
 func (s *state) object(id int) *object {
 	old := s.get(id)
 	if old == nil {
@@ -69,7 +69,7 @@ func (s *state) object(id int) *object {
 	return &o
 }
 
-// forget drops what was found about expressions that name the variable.
+// forget drops the paths and facts with the variable.
 func (s *state) forget(v *variable) {
 	if len(s.paths) == 0 && len(s.facts) == 0 {
 		return
@@ -78,7 +78,7 @@ func (s *state) forget(v *variable) {
 	maps.DeleteFunc(s.facts, func(k string, _ bool) bool { return strings.Contains(k, v.mark) })
 }
 
-// forgetField drops what was found about a field of that name, or about all places of tables.
+// forgetField drops the paths and facts with a field of that name, or, for "", with any element.
 func (s *state) forgetField(name string) {
 	s.forgot[name] = true
 	maps.DeleteFunc(s.paths, func(k string, _ value) bool {
@@ -97,7 +97,7 @@ func (s *state) leave(fn *function) {
 	}
 }
 
-// merge is a state that may be either.
+// merge joins two states.
 func merge(a, b *state) *state {
 	out := a.clone()
 	for v, bv := range b.env {

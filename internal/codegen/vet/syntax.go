@@ -11,16 +11,16 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// lineLimit is the length of a function file, with its header.
+// lineLimit is the most lines of a function file, with its header.
 const lineLimit = 120
 
-// syntax applies the rules that need no run: each looks at one place, with names resolved.
+// syntax applies the rules that need no run, only resolved names.
 func (c *checker) syntax(f *file) {
 	for _, p := range f.pending {
 		c.add(site{f, p.at}, nil, p.rule, p.format, p.args...)
 	}
 	if lines := strings.Count(strings.TrimRight(f.src.Text, "\n"), "\n") + 1; f.lib == "" && lines > lineLimit {
-		c.add(site{f, position{lineLimit + 1, 1}}, nil, RuleFileLength, "the file has %d lines, and a function file at most %d with its header: move a part into a lib file", lines, lineLimit)
+		c.add(site{f, position{lineLimit + 1, 1}}, nil, RuleFileLength, "the file has %d lines; a function file has at most %d with its header: move a part into a lib file", lines, lineLimit)
 	}
 	f.walk(func(node any, fn *function) {
 		report := func(node any, rule, format string, args ...any) {
@@ -58,10 +58,10 @@ func (c *checker) syntax(f *file) {
 	}
 }
 
-// fromHeader ends a message about a parameter of the public function, which has a line in the header.
+// fromHeader ends a message about an unused parameter: public functions also have a header line to remove.
 func (f *file) fromHeader(fn *function) string {
 	if f.lib == "" && fn == f.public(strings.TrimSuffix(path.Base(f.src.Path), ".lua")) {
-		return " with its line in the header, as callers must give it"
+		return " and its line in the header, because callers must send it"
 	}
 	return ", or begin its name with _"
 }
@@ -74,11 +74,11 @@ func (c *checker) globalRead(f *file, id *ast.IdentExpr, report reporter) {
 		return
 	}
 	if why, ok := refusedGlobals[name]; ok {
-		report(id, RuleSandbox, "%s is not for functions: %s", name, why)
+		report(id, RuleSandbox, "a function must not use %s: %s", name, why)
 		return
 	}
 	if c.libs[name] != nil {
-		report(id, RuleGlobalRead, "%s is a lib file that the header does not name: add `--- @use %s`", name, name)
+		report(id, RuleGlobalRead, "%s is a lib file that the header does not use: add `--- @use %s`", name, name)
 		return
 	}
 	known := slices.Sorted(maps.Keys(libraryMembers))
@@ -98,13 +98,13 @@ func (f *file) libraryMember(e *ast.AttrGetExpr, report reporter) {
 	name := id.Value + "." + key.Value
 	switch {
 	case name == "math.random" || name == "math.randomseed":
-		report(e, RuleRandom, "%s gives the same sequence on every fresh server: take random bytes as an argument, made by crypto/rand in Go", name)
+		report(e, RuleRandom, "%s yields the same sequence on every fresh server: take random bytes of Go's crypto/rand as an argument", name)
 	case name == "math.huge":
-		report(e, RulePortable, "math.huge is a finite number in gopher-lua and infinite on real servers: use the bound that you mean")
+		report(e, RulePortable, "math.huge is a finite number in gopher-lua and infinite on real servers: use an explicit bound")
 	case name == "redis.setresp":
 		report(e, RuleSetresp, "redis.setresp changes what replies look like, and generated clients decode flat RESP2 arrays: return flat values")
 	case name == "redis.register_function":
-		report(e, RuleGlobalRead, "the generator registers the function: drop it")
+		report(e, RuleGlobalRead, "the generator registers the function: remove this call")
 	case !libraryMembers[id.Value][key.Value]:
 		report(e, RuleGlobalRead, "%s does not exist in Redis's Lua 5.1%s", name, spelling.DidYouMean(key.Value, slices.Sorted(maps.Keys(libraryMembers[id.Value]))))
 	}
@@ -112,7 +112,7 @@ func (f *file) libraryMember(e *ast.AttrGetExpr, report reporter) {
 
 func (f *file) assignment(s *ast.AssignStmt, fn *function, report reporter) {
 	if len(s.Lhs) > 1 && len(s.Rhs) > 1 {
-		report(s, RuleMultipleAssignment, "gopher-lua assigns several existing variables wrongly: a, b = b, a gives 2, 2; write one assignment a line, or declare new locals")
+		report(s, RuleMultipleAssignment, "gopher-lua assigns several existing variables wrongly (a, b = b, a sets both to one value): write one assignment per line, or declare new locals")
 	}
 	for _, lhs := range s.Lhs {
 		id, ok := lhs.(*ast.IdentExpr)
@@ -142,7 +142,7 @@ func (f *file) builtinUse(e *ast.FuncCallExpr, report reporter) {
 		report(e, RulePairs, "pairs visits a table in an order that differs between engines and calls: use ipairs on an array, or sort the names first")
 	case "select":
 		if s, ok := firstString(e); ok && s == "#" {
-			report(e, RuleUnpack, "select('#', ...) differs in gopher-lua for long lists: hand over a table and its length")
+			report(e, RuleUnpack, "select('#', ...) differs in gopher-lua for long lists: pass a table and its length")
 		}
 	case "string.find", "string.match", "string.gmatch", "string.gsub", "find", "match", "gmatch", "gsub":
 		at := 1
@@ -157,7 +157,7 @@ func (f *file) builtinUse(e *ast.FuncCallExpr, report reporter) {
 	}
 }
 
-// local reports whether an expression begins with the author's own name.
+// local reports whether an expression begins with a name that the file declares.
 func (f *file) local(e ast.Expr) bool {
 	for {
 		switch x := e.(type) {

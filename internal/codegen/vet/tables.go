@@ -20,7 +20,7 @@ func (r *run) attr(s *state, e *ast.AttrGetExpr) []result {
 	return out
 }
 
-// field is what `table.name` gives.
+// field evaluates `table.name`.
 func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) value {
 	if v, ok := s.paths[r.pathOf(e)]; ok {
 		return v
@@ -53,12 +53,12 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 	return out
 }
 
-// member is a field of one of Redis's global tables.
+// member evaluates a field of a global table of Redis.
 func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
 	if r.loading && lib == "redis" {
 		switch {
 		case name == "log":
-			r.report(r.at(e), RuleLoadLog, "redis.log while the library loads aborts Valkey 9.1: log inside the function, or not at all")
+			r.report(r.at(e), RuleLoadLog, "redis.log while the library loads aborts Valkey 9.1: log inside the function")
 		case name == "call" || name == "pcall":
 			r.report(r.at(e), RuleLoadCall, "redis.%s does not exist while Redis loads the library: call it inside the function", name)
 		}
@@ -72,7 +72,7 @@ func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
 	return builtin(lib + "." + name)
 }
 
-// element is what `table[key]` gives. A place that is computed is taken to be inside the table.
+// element evaluates `table[key]`. It assumes that a computed element exists.
 func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 	path := r.pathOf(e)
 	if v, ok := s.paths[path]; ok && path != "" {
@@ -123,7 +123,7 @@ func elementOf(o *object) value {
 		}
 	}
 	if v.kinds == 0 && !o.open {
-		return anything() // nothing was put in on this path, so a loop over it does not run
+		return anything() // the table is empty on this path, so a loop over it does not run
 	}
 	if v.kinds == 0 {
 		return unknown()
@@ -131,7 +131,7 @@ func elementOf(o *object) value {
 	return v
 }
 
-// elements joins what a table's array part may hold.
+// elements joins the possible elements of a table's array part.
 func (r *run) elements(s *state, table value) value {
 	if table.lenient {
 		return anything()

@@ -7,7 +7,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// expiry follows what a command does to the expiry of its keys, and looks at the time it is given, at place timed.
+// expiry records the effect of a command on the expiry of its keys, and checks its time to live, argument timed.
 func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) (timed int) {
 	effect, ttlAt, unit := cmd.expiry, -1, "ms"
 	switch cmd.name {
@@ -60,7 +60,7 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	return ttlAt
 }
 
-// written are the places of the keys that a command changes, among all of its keys.
+// written returns the indexes of the keys that a command changes, among all of its keys.
 func written(cmd *command, keys []int) []int {
 	if !cmd.write || len(keys) == 0 {
 		return nil
@@ -79,11 +79,11 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 	switch effect {
 	case setsTTL:
 		if onlyExisting && !now.settled && len(now.pending) == 0 {
-			return // before the first write the key may not be there
+			return // before the first write the key may be missing
 		}
 		s.ttl[key] = ttl{settled: true}
 	case growsKey:
-		// A comment at the write itself: at the end of the call, where this is reported, the path to it is forgotten.
+		// An ignore comment at the write counts, because the report at the end of the call no longer has the path to it.
 		if !now.settled && !r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
 			s.ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
 		}
@@ -94,11 +94,11 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 	}
 }
 
-// endOfCall finds writes that no expiry followed.
+// endOfCall reports writes without an expiry.
 func (r *run) endOfCall(s *state) {
 	for key, t := range s.ttl {
 		for _, at := range t.pending {
-			r.report(at, RuleMissingTTL, "%s is written and gets no expiry on every path of this call: call PEXPIRE behind it, or write with SET ... PX", key)
+			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on some path: call PEXPIRE after the write, or use SET ... PX", key)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func expiryOption(args []value, from int) (at int, unit string) {
 	return -1, ""
 }
 
-// timeToLive looks at a number of milliseconds or seconds that a key shall live.
+// timeToLive checks a time to live in milliseconds or seconds.
 func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 	if v.lenient {
 		return
@@ -134,7 +134,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 	name := exprText(node)
 	switch {
 	case v.may(isFrac):
-		r.report(at, RuleBadTTL, "the time to live %s may be a fraction, and Redis refuses it: round up, math.ceil(%s)", name, name)
+		r.report(at, RuleBadTTL, "the time to live %s may be a fraction, which Redis refuses: round up with math.ceil(%s)", name, name)
 	case v.floored:
 		r.report(at, RuleBadTTL, "the time to live %s is rounded down and may be 0, which deletes the key: round up with math.ceil", name)
 	case strings.HasSuffix(name, "_us"):
@@ -144,7 +144,7 @@ func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 	}
 }
 
-// sharedTTL looks at an expiry of a key with entries, which may be other callers'.
+// sharedTTL checks the expiry of a key that may have entries of other callers.
 func (r *run) sharedTTL(e *ast.FuncCallExpr, ttl value, keys []string) {
 	if ttl.span == "" || ttl.lenient {
 		return
@@ -158,7 +158,7 @@ func (r *run) sharedTTL(e *ast.FuncCallExpr, ttl value, keys []string) {
 		if r.asked[key] {
 			continue
 		}
-		r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if an entry of another call needs it longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span)
+		r.report(r.outer(e), RuleSharedTTL, "%s expires after this call's %s, even if another call's entry lasts longer: use clock.extend, or PEXPIRE with NX and then with GT", key, ttl.span)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A kind is a set of what a value may be, as one bit each.
+// A kind is a set of possible types of a value, one bit each.
 type kind uint16
 
 const (
@@ -14,7 +14,7 @@ const (
 	isTrue       // true
 	isInt        // a whole number
 	isFrac       // a number that a visible division or literal makes fractional
-	isNum        // a number of which nothing is known: tonumber of stored text
+	isNum        // an unknown number, as tonumber of stored text
 	isStr
 	isTable
 	isFunc
@@ -25,22 +25,22 @@ const (
 	isAny    = isNil | isBool | isNum | isStr | isTable | isFunc
 )
 
-// taint says whose bytes a string holds.
+// A taint is the origin of a string's bytes.
 type taint uint8
 
 const (
 	fromCaller taint = 1 << iota // a text argument
 	fromKey                      // a key's name
-	fromStore                    // what a key holds
+	fromStore                    // a key's content
 )
 
-// A value is what is known of one Lua value on one path.
+// A value describes one Lua value on one path.
 type value struct {
 	kinds   kind
-	assumed bool     // nil was taken out of it by an operation that nil would have stopped
-	lenient bool     // nothing can be known: no rule may conclude from it
-	literal *string  // the one string or number that it is
-	prefix  string   // how the string begins
+	assumed bool     // an operation that fails for nil has excluded nil
+	lenient bool     // unknown, so no rule may conclude from it
+	literal *string  // its only possible string or number
+	prefix  string   // the beginning of the string
 	fixed   bool     // a string made of literals only
 	taint   taint    //
 	keys    []string // the declared keys that it may be; a key parameter
@@ -48,15 +48,15 @@ type value struct {
 	span    string   // the duration argument that it is, also in another unit or rounded
 	objects []int    // tables
 	fns     []*closure
-	reply   []string // keys whose content this reply tells
-	content bool     // a number that grows with what a key holds
+	reply   []string // keys whose content this reply depends on
+	content bool     // a number that grows with a key's content
 	floored bool     // rounded down from a fraction: it may be 0
 	digits  bool     // a string that is a whole number
 	enum    []string // the strings that it may be
 	reads   bool     // a table that is a reply of unknown length
 }
 
-// A closure is a function as a value: the author's, or one that Redis brings.
+// A closure is a function value, the author's or Redis's.
 type closure struct {
 	fn      *function
 	builtin string
@@ -77,7 +77,7 @@ func (v value) only(k kind) bool { return v.kinds != 0 && v.kinds&^k == 0 }
 // vague reports whether nothing is known of the kind.
 func (v value) vague() bool { return v.lenient || v.kinds == isAny }
 
-// number tells the number that the value is, if it is one literal.
+// number returns the number of a literal value.
 func (v value) number() (float64, bool) {
 	if v.literal == nil || !v.may(isNumber|isStr) {
 		return 0, false
@@ -85,7 +85,7 @@ func (v value) number() (float64, bool) {
 	return parseNumber(*v.literal)
 }
 
-// join is a value that may be either.
+// join returns a value that may be a or b.
 func join(a, b value) value {
 	if a.kinds == 0 {
 		return b
@@ -151,7 +151,7 @@ func commonPrefix(a, b string) string {
 	return a[:n]
 }
 
-// truthy and falsy are what remains of the value when a condition held; no kinds means that it is impossible.
+// truthy and falsy return the value after a condition on it held or failed. A value without kinds is impossible.
 func (v value) truthy() value {
 	v.kinds &^= isFalsy
 	return v
@@ -163,7 +163,7 @@ func (v value) falsy() value {
 	return v
 }
 
-// describe names the kinds for a message.
+// describe returns the kinds as text for a message.
 func (v value) describe() string {
 	var parts []string
 	truth := "a bool"

@@ -1,8 +1,8 @@
 // Package vet finds code in annotated Lua that crashes a server, desyncs a connection, loses a key's expiry, or behaves
 // differently on another engine.
 //
-// It follows every public function path by path, into the lib files that it uses, with what is known of each value: see
-// run. The limits of that are listed at the end of docs/vet.md.
+// It follows every path of each public function, into the lib files that it uses, and tracks the possible values of each expression: see
+// run. The end of docs/vet.md lists the limits.
 package vet
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
-// checker holds what all runs over a tree share.
+// A checker holds the state that all runs over a tree share.
 type checker struct {
 	tree   *source.Tree
 	libs   map[string]*file
@@ -27,11 +27,11 @@ type checker struct {
 	ignore *ignores
 	said   map[said]bool
 	quiet  bool
-	ran    map[string]bool // commands that a run came upon
+	ran    map[string]bool // commands that a run reached
 	nextID int
 }
 
-// said is a position at which a rule has a finding.
+// said identifies a finding by rule and position.
 type said struct {
 	site
 	rule string
@@ -76,8 +76,8 @@ func (c *checker) add(at site, also []site, rule, format string, args ...any) {
 // A Report is the result of Examine.
 type Report struct {
 	Found diag.List // sorted
-	// Commands are the Redis commands that each function of each library may run, by itself or through lib files: upper
-	// case, sorted, in the order of the tree. The generated entry's own commands are not among them.
+	// Commands are the Redis commands that each function of each library may run, directly or through lib files: upper
+	// case, sorted, in the order of the tree. They omit commands that only the generated entry runs.
 	Commands [][][]string
 }
 
@@ -133,7 +133,7 @@ func (c *checker) function(lib *source.Library, i int) []string {
 	return slices.Sorted(maps.Keys(c.ran))
 }
 
-// public is the function that a file is named after.
+// public returns the function that a file is named after.
 func (f *file) public(name string) *function {
 	for _, stmt := range f.src.Chunk {
 		if local, ok := stmt.(*ast.LocalAssignStmt); ok && len(local.Names) == 1 && local.Names[0] == name && len(local.Exprs) == 1 {
@@ -145,7 +145,7 @@ func (f *file) public(name string) *function {
 	return nil
 }
 
-// unreached runs the functions that no public one calls, with arguments of which nothing is known.
+// unreached runs the functions that no public function calls, with unknown arguments.
 func (c *checker) unreached() {
 	for _, f := range c.sorted() {
 		for _, fn := range f.funcs {
@@ -162,8 +162,8 @@ func (c *checker) sorted() []*file {
 	return files
 }
 
-// reach collects the commands that are named in a function and in every function that it mentions: also those that a
-// run does not come upon, as an ACL that lacks one breaks a call.
+// reach collects the commands in a function and in every function that it mentions. It includes commands that no run reached, because
+// an ACL without one of them breaks a call.
 func (c *checker) reach(fn *function, seen map[*function]bool) {
 	if fn == nil || seen[fn] {
 		return

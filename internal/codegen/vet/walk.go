@@ -2,13 +2,13 @@ package vet
 
 import "github.com/yuin/gopher-lua/ast"
 
-// walk visits every statement and expression of a file, in the order of its text, with the function that it stands in.
+// walk visits every statement and expression of a file, in text order, with its enclosing function.
 func (f *file) walk(visit func(node any, fn *function)) {
 	w := &walker{file: f, fn: f.chunk, visit: visit}
 	w.stmts(f.src.Chunk)
 }
 
-// walk visits what stands in one function.
+// walk visits the statements and expressions of one function.
 func (fn *function) walk(visit func(node any, fn *function)) {
 	w := &walker{file: fn.file, fn: fn, visit: visit}
 	if fn.expr == nil {

@@ -1,7 +1,7 @@
-// Package audit keeps who has changed what a guard decides by hand, in a stream of Redis: <namespace>:{audit}:log.
+// Package audit records operators' changes to a guard's state in the Redis stream <namespace>:{audit}:log.
 //
-// An operation is two entries: one before the change, with the state, and one after it, with the result. One without the second was cut
-// off, and may have acted. The time is the server's. About the newest 10,000 entries are kept; the stream never expires.
+// Each operation has two entries: one with the state before the change, and one with the result. An operation without the second entry
+// was interrupted, and may have taken effect. Times are the server's. The stream keeps about the newest 10,000 entries and never expires.
 package audit
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// kept is about how many entries the stream has at most.
-const kept = 10_000
+// maxEntries is the approximate maximum of entries in the stream.
+const maxEntries = 10_000
 
 // A Log is the stream of one namespace.
 type Log struct {
@@ -23,18 +23,18 @@ type Log struct {
 	key string
 }
 
-// Open returns the log of a namespace. It sends nothing.
+// Open returns the log of a namespace without a round trip.
 func Open(rdb redis.Cmdable, namespace string) *Log {
 	return &Log{rdb: rdb, key: namespace + ":{audit}:log"}
 }
 
-// An Operation is what is about to be done.
+// An Operation is a change that an operator makes.
 type Operation struct {
 	By      string `json:"by"`
 	Command string `json:"command"`
 	Subject string `json:"subject"`
 	Reason  string `json:"reason"`
-	Before  string `json:"before"` // what was there, in words
+	Before  string `json:"before"` // the state before the change, as text
 }
 
 // An Entry is an operation and its result.
@@ -42,7 +42,7 @@ type Entry struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 	Operation
-	Result string `json:"result"` // "unfinished" when nothing is known
+	Result string `json:"result"` // "unfinished" if it is unknown
 	After  string `json:"after,omitempty"`
 }
 
@@ -50,7 +50,7 @@ type Entry struct {
 func (l *Log) Begin(ctx context.Context, o Operation) (string, error) {
 	id, err := l.add(ctx, "by", o.By, "command", o.Command, "subject", o.Subject, "reason", o.Reason, "before", o.Before)
 	if err != nil {
-		return "", fmt.Errorf("record in %s, so that nothing was changed: %w", l.key, err)
+		return "", fmt.Errorf("record the operation in %s (nothing was changed): %w", l.key, err)
 	}
 	return id, nil
 }
@@ -58,13 +58,13 @@ func (l *Log) Begin(ctx context.Context, o Operation) (string, error) {
 // End records the result of the operation with the ID that Begin returned.
 func (l *Log) End(ctx context.Context, id, result, after string) error {
 	if _, err := l.add(ctx, "of", id, "result", result, "after", after); err != nil {
-		return fmt.Errorf("record in %s that it is done (%s): %w", l.key, result, err)
+		return fmt.Errorf("record the result %[2]s in %[1]s: %[3]w", l.key, result, err)
 	}
 	return nil
 }
 
 func (l *Log) add(ctx context.Context, values ...any) (string, error) {
-	return l.rdb.XAdd(ctx, &redis.XAddArgs{Stream: l.key, MaxLen: kept, Approx: true, Values: values}).Result()
+	return l.rdb.XAdd(ctx, &redis.XAddArgs{Stream: l.key, MaxLen: maxEntries, Approx: true, Values: values}).Result()
 }
 
 // Last returns the newest operations, newest first.
@@ -96,7 +96,7 @@ func text(m redis.XMessage, field string) string {
 	return value
 }
 
-// TimeOf is the server's time in an entry's ID.
+// TimeOf returns the server's time in an entry's ID, or the zero time if the ID is invalid.
 func TimeOf(id string) time.Time {
 	ms, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(ms, 10, 64)

@@ -17,7 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/functions"
 )
 
-// A limiter that is wrong in one way fails the scenarios that are about it, and only those.
+// A limiter with one defect fails the scenarios that test for it, and only those.
 func TestRun_brokenLimiterFails(t *testing.T) {
 	const slidingLog, gcra = "sliding_log", "gcra"
 	for _, test := range []struct {
@@ -33,7 +33,7 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 		{
 			name: "retry_after a microsecond late",
 			wrong: tamper{function: slidingLog, reply: func(r []any) {
-				if len(r) == 4 { // a wait is the last result, and not sent with those that are allowed
+				if len(r) == 4 { // only a refusal sends retry_after, its last result
 					r[3] = plus(r[3], 1)
 				}
 			}},
@@ -105,7 +105,7 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 	}
 }
 
-// Source that does not pass the vet reaches no server.
+// The demo does not deploy source that vet rejects.
 func TestRun_badSourceIsNotDeployed(t *testing.T) {
 	const file = "ratelimit/sliding_log.lua"
 	e := virtual(t)
@@ -119,7 +119,7 @@ func TestRun_badSourceIsNotDeployed(t *testing.T) {
 	}
 }
 
-// appended is the source with more text in one file.
+// appended returns the source with text added to one file.
 func appended(t *testing.T, file, text string) fs.FS {
 	t.Helper()
 	out := fstest.MapFS{}
@@ -146,7 +146,7 @@ func plus(number any, n int64) int64 {
 	return v + n
 }
 
-// A tamper changes what goes to a function and what comes from it, and so stands for a limiter that is wrong.
+// A tamper simulates a defective limiter: it changes a function's keys, arguments and reply.
 type tamper struct {
 	function string
 	keys     func(string) string
@@ -199,7 +199,7 @@ func (h tamper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// interrupt ends a context after some commands.
+// An interrupt cancels a context after a number of commands.
 type interrupt struct {
 	cancel context.CancelFunc
 	after  int64

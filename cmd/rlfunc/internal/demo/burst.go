@@ -9,7 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// oneMillisecond sends a hundred calls in one pipeline. On virtual time all of them have the very same microsecond.
+// oneMillisecond sends a hundred calls in one pipeline. On virtual time all have the same timestamp.
 func (r *run) oneMillisecond(ctx context.Context, s *scene) error {
 	const calls, most = 100, 60
 	p := ratelimit.SlidingLogParams{Bucket: r.subject("burst"), Limit: most, Window: window}
@@ -33,9 +33,9 @@ func (r *run) oneMillisecond(ctx context.Context, s *scene) error {
 		took = fmt.Sprintf("all within %s of the server's time", d)
 	}
 	got := s.row("60 per minute", answers, took)
-	s.must(got.Passed == most && got.Refused == calls-most, "%d of %d passed, and %d may", got.Passed, calls, most)
+	s.must(got.Passed == most && got.Refused == calls-most, "%d of %d passed; want %d", got.Passed, calls, most)
 	s.must(last.Count == most, "the log holds %d entries after %d admissions", last.Count, most)
-	s.found("exactly %d passed, and %d entries are in the log: none took another's place", most, last.Count)
+	s.found("exactly %d passed, and the log holds %d entries: none overwrote another", most, last.Count)
 	return nil
 }
 
@@ -50,8 +50,8 @@ func collect(pending []ratelimit.PendingSlidingLog) (answers []bool, last rateli
 	return answers, last, nil
 }
 
-// inARow makes calls one after the other and returns the last answer.
-func (r *run) inARow(ctx context.Context, n int, params func(i int) ratelimit.SlidingLogParams) ([]bool, ratelimit.SlidingLogResult, error) {
+// sequentially makes calls one after the other and returns the last answer.
+func (r *run) sequentially(ctx context.Context, n int, params func(i int) ratelimit.SlidingLogParams) ([]bool, ratelimit.SlidingLogResult, error) {
 	var answers []bool
 	var last ratelimit.SlidingLogResult
 	for i := range n {
@@ -64,11 +64,11 @@ func (r *run) inARow(ctx context.Context, n int, params func(i int) ratelimit.Sl
 	return answers, last, nil
 }
 
-// doubleClick sends one receipt twice in a row, and then from everywhere at the same time.
+// doubleClick sends one receipt twice in a row, and then another on all connections at once.
 func (r *run) doubleClick(ctx context.Context, s *scene) error {
 	bucket := r.subject("click")
 	p := ratelimit.SlidingLogParams{Bucket: bucket, Limit: limit, Window: window, Receipt: "order-1"}
-	answers, last, err := r.inARow(ctx, 2, func(int) ratelimit.SlidingLogParams { return p })
+	answers, last, err := r.sequentially(ctx, 2, func(int) ratelimit.SlidingLogParams { return p })
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *run) doubleClick(ctx context.Context, s *scene) error {
 	s.must(last.Count == 1, "a double click was counted %d times", last.Count)
 
 	p.Receipt = "order-2"
-	answers, err = r.together(ctx, atOnce, func(ctx context.Context, conn *redis.Conn, _ int) (bool, error) {
+	answers, err = r.simultaneously(ctx, atOnce, func(ctx context.Context, conn *redis.Conn, _ int) (bool, error) {
 		a, err := r.slidingLog(ctx, conn, p)
 		return a.Allowed, err
 	})
@@ -97,15 +97,15 @@ func (r *run) doubleClick(ctx context.Context, s *scene) error {
 
 func (r *run) receiptsApart(ctx context.Context, s *scene) error {
 	bucket := r.subject("orders")
-	answers, last, err := r.inARow(ctx, 12, func(i int) ratelimit.SlidingLogParams {
+	answers, last, err := r.sequentially(ctx, 12, func(i int) ratelimit.SlidingLogParams {
 		return ratelimit.SlidingLogParams{Bucket: bucket, Limit: limit, Window: window, Receipt: fmt.Sprintf("order-%d", i+1)}
 	})
 	if err != nil {
 		return err
 	}
 	got := s.row("order-1 to -12", answers, "")
-	s.must(got.Passed == limit && got.Refused == 2, "%d of 12 passed, and %d may", got.Passed, limit)
-	s.must(last.Count == limit, "%d counted, and %d passed", last.Count, got.Passed)
+	s.must(got.Passed == limit && got.Refused == 2, "%d of 12 passed; want %d", got.Passed, limit)
+	s.must(last.Count == limit, "%d counted, but %d passed", last.Count, got.Passed)
 	s.found("%d receipts, %d counted; the other two were refused", got.Passed, last.Count)
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package demo shows the limiters at work: it generates, plans and deploys a library, then runs the situations in which
-// rate limiters go wrong, and says whether each of them came out right.
+// Package demo generates, plans and deploys a library, then runs scenarios that many rate limiters get wrong and reports which hold.
 package demo
 
 import (
@@ -23,17 +22,17 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// Options of Run; only Out is needed.
+// Options configures Run. Only Out is required.
 type Options struct {
 	Out io.Writer
 	// Style draws the text. Defaults to no color.
 	Style terminal.Style
-	// JSON prints the Verdict as one object at the end, instead of text on the way. Defaults to text.
+	// JSON prints the Verdict as one object at the end. Defaults to text that appears as the demo runs.
 	JSON bool
-	// Client is the server to work on, which keeps the library; the demo's keys are deleted. Defaults to an embedded server
-	// of the demo's own, whose time the demo moves.
+	// Client is the server to use. The demo deletes its keys from it, but not the library. Defaults to an embedded server
+	// whose clock the demo moves.
 	Client redis.UniversalClient
-	// Name is what messages call Client, without a password. Defaults to "the server".
+	// Name is the name of Client in messages, without a password. Defaults to "the server".
 	Name string
 	// Source is the annotated Lua that is deployed. Defaults to functions.FS.
 	Source fs.FS
@@ -44,14 +43,14 @@ const embeddedName = "embedded (Redis Functions in-process)"
 // An engine is the server that the scenarios run on.
 type engine struct {
 	client redis.UniversalClient
-	direct fcall.Caller          // the fastest way to it
-	clock  *embedded.ManualClock // nil where time is real
+	direct fcall.Caller          // calls without a socket if the server is embedded
+	clock  *embedded.ManualClock // nil if time is real
 	name   string
-	// periods is how many minutes the long run on virtual time takes; a multiple of 5.
+	// periods is the length of the long run on virtual time, in minutes; a multiple of 5.
 	periods int
 }
 
-// atOnce is how many requests the scenarios make at the same time, each on a connection of its own.
+// atOnce is the number of simultaneous requests in a scenario, each on its own connection.
 const atOnce = 50
 
 // A run is one demo.
@@ -61,12 +60,12 @@ type run struct {
 	source  fs.FS
 	limits  *ratelimit.Client
 	ns      string
-	keys    []string // everything that was perhaps written
+	keys    []string // the keys that scenarios may have written
 	verdict *Verdict
 }
 
-// Run shows everything and returns the verdict. The error is for a demo that could not be held: no server, no deploy, no more
-// time. It prints nothing about its error.
+// Run runs all scenarios and returns the verdict. It returns an error if the server cannot be reached, the deploy fails or ctx
+// ends. It does not print that error.
 func Run(ctx context.Context, o Options) (*Verdict, error) {
 	if o.Client != nil {
 		name := o.Name
@@ -123,7 +122,7 @@ func show(ctx context.Context, o Options, e engine) (*Verdict, error) {
 	return r.verdict, output.JSON(o.Out, r.verdict)
 }
 
-// scenarios runs them all; one that fails does not keep the others from being shown.
+// scenarios runs all scenarios. If one fails, the others still run.
 func (r *run) scenarios(ctx context.Context) error {
 	for _, play := range []struct {
 		name, title, why string
@@ -131,11 +130,11 @@ func (r *run) scenarios(ctx context.Context) error {
 	}{
 		{"fifty_at_once", "Fifty at once", "50 simultaneous requests against 10 per minute: exactly 10 may pass.", r.fiftyAtOnce},
 		{"one_millisecond", "A hundred in one millisecond", "Requests that share a timestamp are still counted one by one.", r.oneMillisecond},
-		{"retry_after", "The eleventh, and when it may come back", "retry_after is exact: not a microsecond too early, none too late.", r.retryAfter},
-		{"double_click", "A double click", "The same receipt again is the same request: it passes, and is counted once.", r.doubleClick},
-		{"receipts_apart", "Different receipts", "Other receipts are other requests: each of them counts.", r.receiptsApart},
-		{"subjects_apart", "Subjects that never share a bucket", "Whatever a name contains, one subject's requests never use up another's.", r.subjectsApart},
-		{"long_run", "Seven per minute, in the long run", "60 s / 7 is not a whole number of microseconds; rounding may neither lose nor add a token.", r.longRun},
+		{"retry_after", "The eleventh call and its retry_after", "retry_after is exact to the microsecond, neither early nor late.", r.retryAfter},
+		{"double_click", "A double click", "A repeated receipt is the same request: it passes, and is counted once.", r.doubleClick},
+		{"receipts_apart", "Different receipts", "Different receipts are different requests: each one counts.", r.receiptsApart},
+		{"subjects_apart", "Subjects that never share a bucket", "Whatever a name contains, one subject's requests never use up another subject's limit.", r.subjectsApart},
+		{"long_run", "Seven per minute, sustained", "60 s / 7 is not a whole number of microseconds; rounding may neither lose nor add a token.", r.longRun},
 	} {
 		s := &scene{Scenario: Scenario{Name: play.name, Title: play.title, Why: play.why}, page: r.page}
 		r.page.title(len(r.verdict.Scenarios)+1, play.title, play.why)
@@ -159,7 +158,7 @@ func namespace() (string, error) {
 	return "rlfunc-demo-" + hex.EncodeToString(b), nil
 }
 
-// subject notes the keys of a subject, so that they are deleted at the end.
+// subject returns a subject and records its keys for sweep.
 func (r *run) subject(name string) fcall.Subject {
 	for _, suffix := range []string{"log", "receipts", "gcra"} {
 		r.keys = append(r.keys, fcall.Key(r.ns, fcall.Subject(name), suffix))
@@ -167,7 +166,7 @@ func (r *run) subject(name string) fcall.Subject {
 	return fcall.Subject(name)
 }
 
-// sweep deletes the demo's keys and nothing else, also when the demo was interrupted.
+// sweep deletes the demo's keys and nothing else, even after an interruption.
 func (r *run) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -177,7 +176,7 @@ func (r *run) sweep(ctx context.Context) error {
 	}
 	cmds, err := pipe.Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("delete the demo's keys, %s:*: %w (they expire by themselves within two minutes)", r.ns, err)
+		return fmt.Errorf("delete the demo's keys, %s:*: %w (they expire within 2 min)", r.ns, err)
 	}
 	for _, cmd := range cmds {
 		if n, ok := cmd.(*redis.IntCmd); ok {
@@ -190,7 +189,7 @@ func (r *run) sweep(ctx context.Context) error {
 	return nil
 }
 
-// connect prefers real sockets: what goes wrong between two commands goes wrong there as it does on a network.
+// connect prefers a socket, where commands of different clients interleave as on a network.
 func connect(server *embedded.Server) *redis.Client {
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
@@ -199,7 +198,7 @@ func connect(server *embedded.Server) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr.String(), Protocol: 2})
 }
 
-// widen returns a client with a connection for each of the simultaneous requests.
+// widen returns a client with a connection for each simultaneous request, and a function that closes it.
 func widen(client redis.UniversalClient) (redis.UniversalClient, func()) {
 	single, ok := client.(*redis.Client)
 	if !ok {
@@ -209,7 +208,7 @@ func widen(client redis.UniversalClient) (redis.UniversalClient, func()) {
 	o.PoolSize = atOnce + 4
 	o.MaxActiveConns = 0
 	o.MaxRetries = -1
-	// These two belong to the client that is copied.
+	// These two belong to the original client.
 	o.PushNotificationProcessor = nil
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	wide := redis.NewClient(&o)

@@ -36,7 +36,7 @@ func TestRun_embeddedHolds(t *testing.T) {
 		t.Errorf("last line (-want +got):\n%s", diff)
 	}
 	if strings.Contains(out.String(), "\x1b") {
-		t.Errorf("escape codes without colour:\n%q", out.String())
+		t.Errorf("escape codes without color:\n%q", out.String())
 	}
 	for _, want := range []string{"exactly 10 passed", "one FCALL       10 of 50", "70000 tokens in 10000 minutes", "refused for 47.65433s"} {
 		if !strings.Contains(out.String(), want) {
@@ -48,7 +48,6 @@ func TestRun_embeddedHolds(t *testing.T) {
 	}
 }
 
-// Real time is shorter and waits: every real server.
 func TestRun_realServersHold(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -90,7 +89,7 @@ func TestRun_jsonIsOneObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.More() {
-		t.Error("something follows the object")
+		t.Error("the output continues after the object")
 	}
 	if diff := cmp.Diff(v, &got); diff != "" {
 		t.Errorf("printed and returned (-want +got):\n%s", diff)
@@ -107,7 +106,6 @@ func TestRun_usesTheColorsOfItsStyle(t *testing.T) {
 	}
 }
 
-// An interrupted demo leaves no key behind.
 func TestRun_interruptedDeletesItsKeys(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	e := virtual(t)
@@ -125,15 +123,14 @@ func TestRun_interruptedDeletesItsKeys(t *testing.T) {
 	}
 }
 
-// A demo never replaces a deployed library.
-func TestRun_olderLibraryIsLeftAlone(t *testing.T) {
+func TestRun_neverReplacesAnOlderLibrary(t *testing.T) {
 	e := virtual(t)
 	older := strings.Replace(ratelimit.Library.Code, "version=1.0.0", "version=0.9.0", 1)
 	if err := e.client.FunctionLoad(t.Context(), older).Err(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := show(t.Context(), Options{Out: &bytes.Buffer{}}, e)
-	if err == nil || !strings.Contains(err.Error(), "is version 0.9.0, and the demo replaces nothing") {
+	if err == nil || !strings.Contains(err.Error(), "has version 0.9.0, and the demo never replaces a library") {
 		t.Errorf("error %v", err)
 	}
 	libs, err := e.client.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Result()
@@ -145,7 +142,7 @@ func TestRun_olderLibraryIsLeftAlone(t *testing.T) {
 	}
 }
 
-// virtual is an embedded engine whose long run is short.
+// virtual returns an embedded engine with a short long run.
 func virtual(t *testing.T) engine {
 	clock := embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	server := embedded.New(embedded.Options{Clock: clock})

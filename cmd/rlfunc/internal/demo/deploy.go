@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// deploy goes the author's way: source, bundle, plan, load, proof.
+// deploy generates, plans, loads and verifies the library, as its author would.
 func (r *run) deploy(ctx context.Context) error {
 	lib, err := r.generate()
 	if err != nil {
@@ -29,15 +29,15 @@ func (r *run) deploy(ctx context.Context) error {
 	r.step("plan", "%s: %s", r.name, plan.Summary())
 	for _, c := range plan.Changes() {
 		if c.Action != loader.Load {
-			return fmt.Errorf("%s on %s is version %s, and the demo replaces nothing: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
+			return fmt.Errorf("%s on %s has version %s, and the demo never replaces a library: run `rlfunc deploy` first", lib.ServerName, r.name, c.From)
 		}
 	}
-	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // a demo leaves no records
+	result, err := target.Apply(ctx, plan, loader.ApplyOptions{Stateless: true}) // the demo leaves no history
 	if err != nil {
 		return err
 	}
 	if result.Changed() == 0 {
-		r.step("deploy", "%s was there already: nothing to load", lib.ServerName)
+		r.step("deploy", "%s was already loaded", lib.ServerName)
 	} else {
 		r.step("deploy", "%s %s loaded", lib.ServerName, lib.Version)
 	}
@@ -46,7 +46,7 @@ func (r *run) deploy(ctx context.Context) error {
 		return err
 	}
 	if held.Same() {
-		r.step("verify", "what the server holds is the bundle, byte for byte")
+		r.step("verify", "the server holds the bundle, byte for byte")
 		return nil
 	}
 	for _, n := range held.Nodes {
@@ -54,7 +54,7 @@ func (r *run) deploy(ctx context.Context) error {
 			if f.State != loader.Newer {
 				return fmt.Errorf("verify %s on %s: %s", f.Library, n.Addr, f.State)
 			}
-			r.step("verify", "the server holds the newer %s, which serves as well", f.Found)
+			r.step("verify", "the server holds the newer %s, which is compatible", f.Found)
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func (r *run) deploy(ctx context.Context) error {
 func (r *run) generate() (*fcall.Library, error) {
 	load := codegen.Load
 	if r.source == fs.FS(functions.FS) {
-		load = source.Load // vetted before it was built in
+		load = source.Load // CI vets the built-in source
 	}
 	tree, found := load(r.source, functions.Root, source.Options{})
 	if err := found.Err(); err != nil {
@@ -81,7 +81,7 @@ func (r *run) generate() (*fcall.Library, error) {
 	text := fmt.Sprintf("%s/%s, %d functions -> %d files; the bundle %s %s has %d lines", functions.Root, lib.Spec.Name,
 		len(lib.Spec.Functions), len(files), held.ServerName, held.Version, strings.Count(held.Code, "\n"))
 	if held.Code != ratelimit.Library.Code {
-		text += "; not the one that this program's client was made with"
+		text += "; this program's client was generated from another bundle"
 	}
 	r.step("generate", "%s", text)
 	return held, nil

@@ -20,7 +20,7 @@ func (r *run) retryAfter(ctx context.Context, s *scene) error {
 
 func (r *run) retryAfterVirtual(ctx context.Context, s *scene) error {
 	p := ratelimit.SlidingLogParams{Bucket: r.subject("eleventh"), Limit: limit, Window: window}
-	answers, last, err := r.inARow(ctx, limit+1, func(i int) ratelimit.SlidingLogParams {
+	answers, last, err := r.sequentially(ctx, limit+1, func(i int) ratelimit.SlidingLogParams {
 		if i > 0 {
 			r.clock.Advance(1234567 * time.Microsecond)
 		}
@@ -33,9 +33,9 @@ func (r *run) retryAfterVirtual(ctx context.Context, s *scene) error {
 	s.row("11 calls", answers, "retry_after "+wait.String())
 	s.must(!last.Allowed, "the eleventh passed")
 	want := window - limit*1234567*time.Microsecond
-	s.must(wait == want, "retry_after is %s, and the first entry leaves the window in %s", wait, want)
+	s.must(wait == want, "retry_after is %s, but the first entry leaves the window in %s", wait, want)
 	if wait < 2*time.Microsecond {
-		return nil // only a broken limiter comes here, and it has failed already
+		return nil // the limiter is defective, and s has failed
 	}
 
 	r.clock.Advance(wait - time.Microsecond)
@@ -43,8 +43,8 @@ func (r *run) retryAfterVirtual(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	s.row("1µs sooner", []bool{early.Allowed}, "retry_after "+early.RetryAfter.String())
-	s.must(!early.Allowed && early.RetryAfter == time.Microsecond, "one microsecond sooner: allowed %t, retry_after %s", early.Allowed, early.RetryAfter)
+	s.row("1 µs sooner", []bool{early.Allowed}, "retry_after "+early.RetryAfter.String())
+	s.must(!early.Allowed && early.RetryAfter == time.Microsecond, "1 µs sooner: allowed %t, retry_after %s", early.Allowed, early.RetryAfter)
 
 	r.clock.Advance(time.Microsecond)
 	then, err := r.limits.SlidingLog(ctx, p)
@@ -52,8 +52,8 @@ func (r *run) retryAfterVirtual(ctx context.Context, s *scene) error {
 		return err
 	}
 	s.row("then", []bool{then.Allowed}, "")
-	s.must(then.Allowed, "after its whole retry_after it was refused again, for %s", then.RetryAfter)
-	s.found("refused for %s; refused one microsecond sooner; passed then", wait)
+	s.must(then.Allowed, "refused again after retry_after, for %s", then.RetryAfter)
+	s.found("refused for %s; still refused 1 µs before that, then passed", wait)
 	return nil
 }
 
@@ -84,8 +84,8 @@ func (r *run) attempts(ctx context.Context, n int, p ratelimit.SlidingLogParams)
 	return all, execErr
 }
 
-// retryAfterReal cannot stop a real clock one microsecond early. It reads the server's clock around each call: no refusal may come
-// after the instant that all refusals together name, and no admission before it.
+// retryAfterReal reads the server's clock around each call, because it cannot stop a real clock 1 µs early. From all refusals it
+// narrows the instant at which the window opens. Calls before it must be refused, and calls after it admitted.
 func (r *run) retryAfterReal(ctx context.Context, s *scene) error {
 	const window = 2 * time.Second
 	p := ratelimit.SlidingLogParams{Bucket: r.subject("eleventh"), Limit: limit, Window: window}
@@ -105,35 +105,35 @@ func (r *run) retryAfterReal(ctx context.Context, s *scene) error {
 		return nil
 	}
 	opens := instant{last.before.Add(last.answer.RetryAfter), last.after.Add(last.answer.RetryAfter)}
-	r.page.note("waiting %s of real time, then trying again and again", last.answer.RetryAfter.Round(time.Millisecond))
+	r.page.note("waiting %s of real time, then retrying without a pause", last.answer.RetryAfter.Round(time.Millisecond))
 	if err := sleep(ctx, last.answer.RetryAfter-20*time.Millisecond); err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(2 * window); time.Now().Before(deadline); {
-		// One long pipeline: between two of them there would be milliseconds without a call.
+		// One long pipeline, because milliseconds pass between two pipelines.
 		tries, err := r.attempts(ctx, 3000, p)
 		if err != nil {
 			return err
 		}
 		for _, a := range tries {
 			if a.answer.Allowed {
-				s.must(!a.after.Before(opens.first), "it passed at least %s before its time", opens.first.Sub(a.after))
+				s.must(!a.after.Before(opens.first), "a call passed at least %s too early", opens.first.Sub(a.after))
 				s.row("last refusal", []bool{false}, "retry_after "+last.answer.RetryAfter.String())
 				s.row("the next call", []bool{true}, fmt.Sprintf("within %s after it", a.after.Sub(last.before)))
-				s.found("refused until %s before its time, then passed", last.answer.RetryAfter)
+				s.found("the last refusal said %s, and then a call passed", last.answer.RetryAfter)
 				return nil
 			}
 			opens.narrow(instant{a.before.Add(a.answer.RetryAfter), a.after.Add(a.answer.RetryAfter)})
-			s.must(!opens.last.Before(opens.first), "two refusals name different instants, %s apart", opens.first.Sub(opens.last))
-			s.must(a.before.Before(opens.last), "it was refused at least %s after its time", a.before.Sub(opens.last))
+			s.must(!opens.last.Before(opens.first), "the retry_after of two refusals disagree by %s", opens.first.Sub(opens.last))
+			s.must(a.before.Before(opens.last), "a call was refused at least %s too late", a.before.Sub(opens.last))
 			last = a
 		}
 	}
-	s.fail("it was still refused %s after its time", 2*window)
+	s.fail("calls were still refused after %s", 2*window)
 	return nil
 }
 
-// An instant is known to lie between two others.
+// An instant is a time known to lie between first and last.
 type instant struct{ first, last time.Time }
 
 func (i *instant) narrow(by instant) {

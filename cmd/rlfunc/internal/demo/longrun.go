@@ -12,7 +12,7 @@ import (
 
 const perPeriod = 7
 
-// longRun empties a bucket and then takes every token as soon as it is there.
+// longRun empties a bucket and then takes each token as soon as the bucket has it.
 func (r *run) longRun(ctx context.Context, s *scene) error {
 	if r.clock != nil {
 		return r.longRunVirtual(ctx, s)
@@ -20,8 +20,8 @@ func (r *run) longRun(ctx context.Context, s *scene) error {
 	return r.longRunReal(ctx, s)
 }
 
-// longRunVirtual makes a call, waits for retry_after, and calls again. The n-th token must come at n times
-// 60 s / 7, rounded up to a microsecond: then the sums are exact as well.
+// longRunVirtual makes a call, waits for retry_after, and calls again. The n-th token is due at n times 60 s / 7,
+// rounded up to a microsecond.
 func (r *run) longRunVirtual(ctx context.Context, s *scene) error {
 	periods, inRow := r.periods, r.periods/5
 	limits, err := ratelimit.New(r.direct, fcall.Options{Namespace: r.ns})
@@ -43,7 +43,7 @@ func (r *run) longRunVirtual(ctx context.Context, s *scene) error {
 		if a.Allowed {
 			passed++
 			at := time.Duration((int64(passed)*time.Minute.Microseconds()+perPeriod-1)/perPeriod) * time.Microsecond
-			s.must(r.clock.Now().Sub(start) == at, "token %d came at %s, and is due at %s", passed, r.clock.Now().Sub(start), at)
+			s.must(r.clock.Now().Sub(start) == at, "token %d was available at %s, but due at %s", passed, r.clock.Now().Sub(start), at)
 			continue
 		}
 		if a.RetryAfter <= 0 {
@@ -62,7 +62,7 @@ func (r *run) longRunVirtual(ctx context.Context, s *scene) error {
 		r.clock.Set(next)
 	}
 	s.Rows = append(s.Rows, Row{Label: "passed", Passed: passed, Note: fmt.Sprintf("in %d minutes", periods)})
-	s.must(passed == periods*perPeriod, "%d tokens in %d minutes, and %d are due", passed, periods, periods*perPeriod)
+	s.must(passed == periods*perPeriod, "%d tokens in %d minutes; want %d", passed, periods, periods*perPeriod)
 	s.found("%d tokens in %d minutes, each at its exact microsecond", passed, periods)
 	return nil
 }
@@ -77,11 +77,11 @@ func empty(ctx context.Context, limits *ratelimit.Client, p ratelimit.GCRAParams
 	return err
 }
 
-// longRunReal does the same for 3 s of real time with 7 tokens in 100 ms. The server's clock is read around the first and the last
-// call, so the due number of tokens is known up to these readings.
+// longRunReal does the same for 3 s of real time with 7 tokens in 100 ms. Readings of the server's clock around the first and the
+// last call bound the number of tokens due.
 func (r *run) longRunReal(ctx context.Context, s *scene) error {
 	const period, run = 100 * time.Millisecond, 3 * time.Second
-	all := int64(1000) // more than is gained in the run, so that no pause of this machine makes the bucket overflow
+	all := int64(1000) // more tokens than the run refills, so the bucket cannot overflow during a pause of the process
 	p := ratelimit.GCRAParams{Bucket: r.subject("long-run"), Limit: perPeriod, Period: period, Burst: all}
 	drain := p
 	drain.Cost = &all
@@ -118,13 +118,13 @@ func (r *run) longRunReal(ctx context.Context, s *scene) error {
 		}
 		s.Rows = append(s.Rows, Row{Label: "passed", Passed: passed, Note: text})
 		gone := now.first.Sub(began.last)
-		s.must(least <= passed && passed <= most, "%d tokens in %s, and %s", passed, gone, text)
-		s.found("%d tokens in %s, %s: none lost, none won", passed, gone, text)
+		s.must(least <= passed && passed <= most, "%d tokens in %s, but %s", passed, gone, text)
+		s.found("%d tokens in %s, %s: none lost, none added", passed, gone, text)
 		return nil
 	}
 }
 
-// due is how many tokens are gained in d.
+// due returns the number of tokens that a bucket gains in d.
 func due(d, period time.Duration) int {
 	n := new(big.Int).Mul(big.NewInt(int64(d)), big.NewInt(perPeriod))
 	return int(n.Div(n, big.NewInt(int64(period))).Int64())

@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 )
 
-// A page prints the demo for a person.
+// A page prints the demo as text.
 type page struct {
 	out   io.Writer
 	style terminal.Style
@@ -43,7 +43,7 @@ const (
 	noteBeside = 20 // longest row of dots with room for a note, in 80 columns
 )
 
-// row draws one dot a request, in the order of the answers.
+// row draws a dot per request, in the order of the answers.
 func (p *page) row(r Row, outcomes []bool) {
 	head := fmt.Sprintf("%-*s %3d of %-3d", labelWidth, r.Label, r.Passed, len(outcomes))
 	long := len(outcomes) > noteBeside
@@ -78,7 +78,7 @@ func (p *page) dots(outcomes []bool) string {
 	return b.String()
 }
 
-// tally draws a bar where a dot a request would be too many.
+// tally draws a bar, for more requests than row can show.
 func (p *page) tally(label string, part, whole int, text string) {
 	const width = 30
 	n := 0

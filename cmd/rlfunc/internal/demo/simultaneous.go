@@ -18,9 +18,9 @@ const (
 	window = time.Minute
 )
 
-// together runs n calls at the same time, each on a connection of its own that is open before any of them begins. It returns what
-// they answered in the order of the answers.
-func (r *run) together(ctx context.Context, n int, call func(ctx context.Context, conn *redis.Conn, i int) (bool, error)) ([]bool, error) {
+// simultaneously runs n calls at the same time, each on its own connection. All connections are open before the first call. It returns
+// the answers in order of arrival.
+func (r *run) simultaneously(ctx context.Context, n int, call func(ctx context.Context, conn *redis.Conn, i int) (bool, error)) ([]bool, error) {
 	var (
 		mu       sync.Mutex
 		answers  []bool
@@ -64,7 +64,7 @@ func (r *run) together(ctx context.Context, n int, call func(ctx context.Context
 	return answers, firstErr
 }
 
-// slidingLog calls the limiter on a connection of its own.
+// slidingLog calls the limiter on conn, or on the shared client if conn is nil.
 func (r *run) slidingLog(ctx context.Context, conn *redis.Conn, p ratelimit.SlidingLogParams) (ratelimit.SlidingLogResult, error) {
 	if conn == nil {
 		return r.limits.SlidingLog(ctx, p)
@@ -78,7 +78,7 @@ func (r *run) slidingLog(ctx context.Context, conn *redis.Conn, p ratelimit.Slid
 
 func (r *run) fiftyAtOnce(ctx context.Context, s *scene) error {
 	p := ratelimit.SlidingLogParams{Bucket: r.subject("fifty"), Limit: limit, Window: window}
-	answers, err := r.together(ctx, atOnce, func(ctx context.Context, conn *redis.Conn, _ int) (bool, error) {
+	answers, err := r.simultaneously(ctx, atOnce, func(ctx context.Context, conn *redis.Conn, _ int) (bool, error) {
 		a, err := r.slidingLog(ctx, conn, p)
 		return a.Allowed, err
 	})
@@ -86,7 +86,7 @@ func (r *run) fiftyAtOnce(ctx context.Context, s *scene) error {
 		return err
 	}
 	got := s.row("one FCALL", answers, "")
-	s.must(got.Passed == limit && got.Refused == atOnce-limit, "%d of %d passed, and %d may", got.Passed, atOnce, limit)
+	s.must(got.Passed == limit && got.Refused == atOnce-limit, "%d of %d passed; want %d", got.Passed, atOnce, limit)
 
 	most, rounds, err := r.race(ctx, s)
 	if err != nil {
@@ -95,21 +95,21 @@ func (r *run) fiftyAtOnce(ctx context.Context, s *scene) error {
 	if most > limit {
 		s.found("exactly %d passed; the four commands let %d through, %d too many", limit, most, most-limit)
 	} else {
-		s.found("exactly %d passed; the race of the four commands did not show in %d rounds this time", limit, rounds)
+		s.found("exactly %d passed; the four commands did not race in %d rounds this time", limit, rounds)
 	}
 	return nil
 }
 
-// maxRounds is how often the race is tried: commands of one caller may happen to run without another's between them.
+// maxRounds is the most attempts to provoke the race. In one round, the commands may happen not to interleave.
 const maxRounds = 5
 
-// race shows what the same requests get from the four commands that many services send one by one. It returns the most that passed.
+// race sends the same requests as four separate commands, as many services do. It returns the most requests that passed in a round.
 func (r *run) race(ctx context.Context, s *scene) (most, rounds int, err error) {
 	for most <= limit && rounds < maxRounds {
 		rounds++
 		key := fcall.Key(r.ns, fcall.Subject("racy-"+strconv.Itoa(rounds)), "log")
 		r.keys = append(r.keys, key)
-		answers, err := r.together(ctx, atOnce, func(ctx context.Context, conn *redis.Conn, i int) (bool, error) {
+		answers, err := r.simultaneously(ctx, atOnce, func(ctx context.Context, conn *redis.Conn, i int) (bool, error) {
 			if conn == nil {
 				return fourCommands(ctx, r.client, key, i)
 			}
@@ -127,7 +127,7 @@ func (r *run) race(ctx context.Context, s *scene) (most, rounds int, err error) 
 	return most, rounds, nil
 }
 
-// fourCommands is the limiter of many a blog post: each command is atomic, and the four together are not.
+// fourCommands is a common but racy limiter: each command is atomic, but the four together are not.
 func fourCommands(ctx context.Context, c redis.Cmdable, key string, i int) (bool, error) {
 	now := time.Now()
 	horizon := strconv.FormatInt(now.Add(-window).UnixMicro(), 10)

@@ -9,7 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
-// rivals are subjects that a careless key would put into one bucket, or into one another's.
+// rivals are subjects that would share a bucket if keys contained names unescaped.
 var rivals = []struct {
 	label string
 	names []string
@@ -20,7 +20,7 @@ var rivals = []struct {
 	{"long names", []string{strings.Repeat("x", 300) + "1", strings.Repeat("x", 300) + "2"}},
 }
 
-// subjectsApart uses up one subject's limit after the other: each finds its own untouched, whatever the others did.
+// subjectsApart uses up the limit of each subject in turn. No subject may affect another.
 func (r *run) subjectsApart(ctx context.Context, s *scene) error {
 	const most = 3
 	subjects := 0
@@ -47,6 +47,6 @@ func (r *run) subjectsApart(ctx context.Context, s *scene) error {
 	}
 	r.page.note("%q -> %s", rivals[0].names[0], fcall.Key(r.ns, fcall.Subject(rivals[0].names[0]), "log"))
 	r.page.note("%q -> %s", rivals[0].names[1], fcall.Key(r.ns, fcall.Subject(rivals[0].names[1]), "log"))
-	s.found("%d subjects, %d keys, %d passes for each of them", subjects, len(keys), most)
+	s.found("%d subjects, %d keys, %d requests passed for each", subjects, len(keys), most)
 	return nil
 }

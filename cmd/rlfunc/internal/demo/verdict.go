@@ -5,7 +5,7 @@ import "fmt"
 // VerdictFormat is the version of a Verdict's JSON.
 const VerdictFormat = 1
 
-// A Verdict is what the demo saw.
+// A Verdict is the result of a demo.
 type Verdict struct {
 	Format      int        `json:"format"`
 	Server      string     `json:"server"`
@@ -13,28 +13,28 @@ type Verdict struct {
 	Steps       []Step     `json:"steps"`        // generate, plan, deploy, verify
 	Scenarios   []Scenario `json:"scenarios"`
 	KeysDeleted int64      `json:"keys_deleted"`
-	Held        int        `json:"held"` // how many scenarios came out right
-	OK          bool       `json:"ok"`   // whether all did
+	Held        int        `json:"held"` // number of scenarios that hold
+	OK          bool       `json:"ok"`   // whether all hold
 	Summary     string     `json:"summary"`
 }
 
-// A Step is one step of the way from the source to the server.
+// A Step is one step from the source to the server.
 type Step struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// A Scenario is one situation and what came out.
+// A Scenario is one situation and its result.
 type Scenario struct {
 	Name  string `json:"name"` // "fifty_at_once"
 	Title string `json:"title"`
 	Why   string `json:"why"`
 	Rows  []Row  `json:"rows"`
 	OK    bool   `json:"ok"`
-	Found string `json:"found"` // what was found, or the first thing that is wrong
+	Found string `json:"found"` // what holds, or the first failure
 }
 
-// A Row is one picture: requests that passed and requests that were refused.
+// A Row counts the requests of one part of a scenario.
 type Row struct {
 	Label   string `json:"label"`
 	Passed  int    `json:"passed"`
@@ -63,7 +63,7 @@ type scene struct {
 	failed bool
 }
 
-// row shows the outcomes of requests in the order in which they were answered; true is passed.
+// row prints the outcomes of requests in the order of their answers. True means passed.
 func (s *scene) row(label string, outcomes []bool, note string) Row {
 	r := Row{Label: label, Note: note}
 	for _, passed := range outcomes {
@@ -78,7 +78,7 @@ func (s *scene) row(label string, outcomes []bool, note string) Row {
 	return r
 }
 
-// must says what is wrong unless ok; the first wrong thing is what the scenario found.
+// must records a failure unless ok. The first failure becomes the scenario's Found.
 func (s *scene) must(ok bool, format string, args ...any) {
 	if !ok {
 		s.fail(format, args...)
@@ -91,7 +91,7 @@ func (s *scene) fail(format string, args ...any) {
 	}
 }
 
-// found says what holds, unless something was wrong.
+// found records what holds, unless the scenario has failed.
 func (s *scene) found(format string, args ...any) {
 	if !s.failed {
 		s.Found = fmt.Sprintf(format, args...)

@@ -1,5 +1,5 @@
-// Package inspect reads what Redis holds for a guarded subject, and prints it as data or as a page.
+// Package inspect reads the state of a guarded subject from Redis, and prints it as JSON or text.
 //
-// Durations are seconds in JSON, times RFC 3339; money is in units of the policy's currency. Everything is read by functions that write
-// nothing, in a few round trips: what changes between them may show.
+// In JSON, durations are seconds, times are RFC 3339, and money is in units of the policy's currency. Reading takes several round trips
+// of read-only functions, so a report may mix states if the subject makes requests meanwhile.
 package inspect

@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// A page is written line by line; the writer's first error is kept.
+// A page writes lines and keeps the writer's first error.
 type page struct {
 	w     io.Writer
 	style terminal.Style
@@ -27,7 +27,7 @@ func (p *page) line(format string, args ...any) {
 
 func (p *page) head(text string) { p.line("\n%s", p.style.Bold(text)) }
 
-// WriteText writes a report for a person, in 80 columns.
+// WriteText writes the report as text for 80 columns.
 func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 	p := &page{w: w, style: style, now: rep.Now}
 	if rep.Now.IsZero() {
@@ -44,7 +44,7 @@ func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 	return p.err
 }
 
-// Visible is text from outside, without what a terminal would act on or not show: control, bidirectional and invisible characters.
+// Visible quotes untrusted text if it contains characters that a terminal would interpret or hide, such as control characters.
 func Visible(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r == '\uFFFD' || !unicode.IsPrint(r) }) {
 		return fmt.Sprintf("%q", text)
@@ -52,7 +52,7 @@ func Visible(text string) string {
 	return text
 }
 
-// verdict answers first what is asked first.
+// verdict prints whether the subject is refused, why and for how long.
 func (p *page) verdict(rep *Report) {
 	refused := p.style.Red("REFUSED")
 	by := "the policy's overrides"
@@ -90,18 +90,18 @@ func (p *page) verdict(rep *Report) {
 		}
 	}
 	if rep.Penalty > 0 {
-		p.line("%s what costs money for %s, until %s: a budget was exceeded", refused, Words(time.Duration(rep.Penalty)), p.after(rep.Penalty))
+		p.line("%s requests with a cost for %s, until %s: a budget was exceeded", refused, Words(time.Duration(rep.Penalty)), p.after(rep.Penalty))
 	}
 	for _, b := range rep.Budgets {
 		if b.Exhausted && rep.Penalty == 0 {
-			p.line("%s what costs money for %s, until %s: budget %s", refused, Words(time.Duration(b.RetryAfter)), p.after(b.RetryAfter), b.Name)
+			p.line("%s requests with a cost for %s, until %s: budget %s", refused, Words(time.Duration(b.RetryAfter)), p.after(b.RetryAfter), b.Name)
 		}
 	}
 	switch {
 	case !rep.Known && rep.Subject == "global":
-		p.line("no request still counts")
+		p.line("no requests count")
 	case !rep.Known:
-		p.line("nothing is known of it: it has made no request that still counts")
+		p.line("nothing recorded: no requests of this subject count")
 	case !rep.Refused:
 		p.line("%s now", p.style.Green("allowed"))
 	}
@@ -153,7 +153,7 @@ func (p *page) budgets(rep *Report) {
 	for _, r := range newest(p, rep.Reservations, "reservations") {
 		until := "to " + When(r.Until, p.now)
 		if !r.Until.After(p.now) {
-			until = "counts no more"
+			until = "no longer counts"
 		}
 		id := Visible(r.ID)
 		p.line("  %-8s %12s  %s %s  %s", r.State, r.Amount, When(r.At, p.now), until, p.style.Dim(id[:min(len(id), 20)]))

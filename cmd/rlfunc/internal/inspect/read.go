@@ -18,10 +18,10 @@ import (
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// Libraries are what a server needs to be asked.
+// Libraries are the libraries that a Reader calls.
 var Libraries = []*fcall.Library{guard.Library, ratelimit.Library, abuse.Library, cost.Library, override.Library}
 
-// A Reader reads what Redis holds of subjects, by one policy.
+// A Reader reads the state of subjects under one policy.
 type Reader struct {
 	policy *policy.Policy
 	limits *ratelimit.Client
@@ -53,7 +53,7 @@ func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 		return nil, fmt.Errorf("inspect %s: %w", subject, err)
 	}
 	rows := listed(r.policy, rep.Subject, times)
-	if err := r.look(ctx, rep, rows); err != nil {
+	if err := r.history(ctx, rep, rows); err != nil {
 		return nil, fmt.Errorf("inspect %s: %w", subject, err)
 	}
 	if err := r.block(ctx, rep); err != nil {
@@ -93,21 +93,21 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 	return rep, nil
 }
 
-// override fills in what the overrides say of the subject, and returns how many times each limit it has.
+// override sets the report's Override and returns the factor of the subject's limits.
 func (r *Reader) override(ctx context.Context, rep *Report) (times int64, err error) {
 	held, err := r.runtime(ctx)
 	if err != nil {
 		return 0, err
 	}
 	merged := r.policy.Overrides.With(held)
-	file, sum := said(&r.policy.Overrides, rep.Subject), said(&merged, rep.Subject)
+	file, sum := overrideOf(&r.policy.Overrides, rep.Subject), overrideOf(&merged, rep.Subject)
 	if sum.Runtime = sum != file; sum.Allow || sum.Deny || sum.Multiply > 1 {
 		rep.Override = &sum
 	}
 	return sum.Multiply, nil
 }
 
-// runtime returns the overrides that operators set at run time and guards follow; none where the server or its user has no library for it.
+// runtime returns the overrides that operators set at run time. It returns none if the library is missing or not permitted.
 func (r *Reader) runtime(ctx context.Context) (map[string]policy.Override, error) {
 	found, err := r.overrides.List(ctx, override.ListParams{Bucket: wire.OverridesBucket})
 	if err != nil {
@@ -126,8 +126,8 @@ func (r *Reader) runtime(ctx context.Context) (map[string]policy.Override, error
 	return held, nil
 }
 
-// said is what overrides say of a subject, or of the identities that it combines.
-func said(o *policy.Overrides, subject string) Override {
+// overrideOf merges the overrides of a subject, or of the identities that it combines.
+func overrideOf(o *policy.Overrides, subject string) Override {
 	all, sum := o.Lookup(), Override{Multiply: 1}
 	for part := range strings.SplitSeq(subject, "+") {
 		o := all.Of(part)
@@ -137,10 +137,11 @@ func said(o *policy.Overrides, subject string) Override {
 	return sum
 }
 
-// atOnce is how many limits one call takes.
-const atOnce = 16
+// maxLimitsPerCall is the most limits that one call takes.
+const maxLimitsPerCall = 16
 
-func (r *Reader) look(ctx context.Context, rep *Report, rows []Limit) error {
+// history reads the subject's admissions, attempts, strikes, reservations and challenges.
+func (r *Reader) history(ctx context.Context, rep *Report, rows []Limit) error {
 	var logs []int
 	for i := range rows {
 		if rows[i].Kind == policy.SlidingLog {
@@ -148,7 +149,7 @@ func (r *Reader) look(ctx context.Context, rep *Report, rows []Limit) error {
 		}
 	}
 	for first := true; first || len(logs) > 0; first = false {
-		some := logs[:min(len(logs), atOnce)]
+		some := logs[:min(len(logs), maxLimitsPerCall)]
 		logs = logs[len(some):]
 		p := guard.PeekParams{Bucket: fcall.Subject(rep.Subject)}
 		for _, i := range some {
@@ -163,13 +164,13 @@ func (r *Reader) look(ctx context.Context, rep *Report, rows []Limit) error {
 			row.Admissions = append(row.Admissions, a.At)
 		}
 		if first {
-			rep.take(&found)
+			rep.addHistory(&found)
 		}
 	}
 	return nil
 }
 
-func (rep *Report) take(found *guard.PeekResult) {
+func (rep *Report) addHistory(found *guard.PeekResult) {
 	rep.Now = found.Now
 	for _, a := range found.Attempts {
 		rep.Attempts = append(rep.Attempts, a.At)
@@ -185,7 +186,7 @@ func (rep *Report) take(found *guard.PeekResult) {
 	}
 }
 
-// shortened is enough of a token to tell it from others, and too little to use it.
+// shortened returns the beginning of a token: enough to identify it, too little to use it.
 func shortened(token string) string {
 	return token[:min(8, len(token)/2)] + "..."
 }
@@ -200,7 +201,7 @@ func (r *Reader) block(ctx context.Context, rep *Report) error {
 			p.Tiers = append(p.Tiers, abuse.StatusTiers{Threshold: t.Threshold, Window: t.Window})
 			rep.Tiers = append(rep.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
 		}
-		// Attempts are kept as long as strikes are. Attempts that no tier counts block no client.
+		// Redis keeps attempts as long as strikes. Those outside every tier's window do not count.
 		rep.Attempts = slices.DeleteFunc(rep.Attempts, func(at time.Time) bool { return !at.After(rep.Now.Add(-longest)) })
 	}
 	status, err := r.abuse.Status(ctx, p)
@@ -217,10 +218,10 @@ func (r *Reader) block(ctx context.Context, rep *Report) error {
 	return nil
 }
 
-// peek asks for what is left of each limit.
+// peek reads the remaining capacity of each limit.
 func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, now time.Time) error {
 	for len(rows) > 0 {
-		some := rows[:min(len(rows), atOnce)]
+		some := rows[:min(len(rows), maxLimitsPerCall)]
 		rows = rows[len(some):]
 		limits := make([]ratelimit.Limit, len(some))
 		for i := range some {
@@ -282,15 +283,15 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 	return nil
 }
 
-// conclude says whether there is anything, and whether any of it refuses.
+// conclude sets Known and Refused.
 func (rep *Report) conclude() {
-	present(&rep.Limits)
-	present(&rep.Budgets)
-	present(&rep.Tiers)
-	present(&rep.Attempts)
-	present(&rep.StrikeTimes)
-	present(&rep.Reservations)
-	present(&rep.Challenges)
+	emptyIfNil(&rep.Limits)
+	emptyIfNil(&rep.Budgets)
+	emptyIfNil(&rep.Tiers)
+	emptyIfNil(&rep.Attempts)
+	emptyIfNil(&rep.StrikeTimes)
+	emptyIfNil(&rep.Reservations)
+	emptyIfNil(&rep.Challenges)
 	rep.Known = rep.Override != nil || rep.Block != nil || len(rep.Attempts)+len(rep.StrikeTimes)+len(rep.Reservations)+len(rep.Challenges) > 0
 	rep.Refused = rep.Block != nil || rep.Override != nil && rep.Override.Deny || rep.Penalty > 0
 	for i := range rep.Limits {
@@ -307,8 +308,8 @@ func (rep *Report) conclude() {
 	}
 }
 
-// present makes an absent list an empty one, which JSON tells as such.
-func present[T any](list *[]T) {
+// emptyIfNil replaces nil, so JSON has [] in place of null.
+func emptyIfNil[T any](list *[]T) {
 	if *list == nil {
 		*list = []T{}
 	}

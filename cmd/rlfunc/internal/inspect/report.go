@@ -10,19 +10,19 @@ import (
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// A Report is all that is known of a subject.
+// A Report is the state of a subject.
 type Report struct {
 	Format       int           `json:"format"`
 	Subject      string        `json:"subject"`
 	Namespace    string        `json:"namespace"`
 	Now          time.Time     `json:"now"` // by the server's clock
 	Known        bool          `json:"known"`
-	Refused      bool          `json:"refused"` // by what is here, whatever a request brings
+	Refused      bool          `json:"refused"` // whether this state refuses every request
 	Override     *Override     `json:"override,omitempty"`
 	Block        *Block        `json:"block,omitempty"`
 	Limits       []Limit       `json:"limits"`
 	Budgets      []Budget      `json:"budgets"`
-	Penalty      Seconds       `json:"penalty"` // how long nothing is reserved, as more than a budget was spent; 0 without
+	Penalty      Seconds       `json:"penalty"` // how long reservations are refused because a budget was exceeded; 0 for none
 	Tiers        []Tier        `json:"tiers"`
 	Attempts     []time.Time   `json:"attempts"`
 	Strikes      int64         `json:"strikes"` // within the strike memory
@@ -31,27 +31,27 @@ type Report struct {
 	Challenges   []Challenge   `json:"challenges"`
 }
 
-// An Override is what overrides say of this subject alone, or of the identities that it combines.
+// An Override merges the overrides of the subject, or of the identities that it combines.
 type Override struct {
 	Allow    bool  `json:"allow"`
 	Deny     bool  `json:"deny"`
 	Multiply int64 `json:"multiply"`
-	Runtime  bool  `json:"runtime"` // by an override that was set at run time, see rlfunc override list
+	Runtime  bool  `json:"runtime"` // whether an override set at run time applies, see rlfunc override list
 }
 
-// A Block is one that holds.
+// A Block is a block in effect.
 type Block struct {
-	Tier       int64     `json:"tier"` // 0 when by hand
+	Tier       int64     `json:"tier"` // 0 if an operator set it
 	Reason     string    `json:"reason,omitempty"`
 	RetryAfter Seconds   `json:"retry_after"`
 	Until      time.Time `json:"until"`
 }
 
-// A Limit is one limit and what is left of it.
+// A Limit is one limit and its remaining capacity.
 type Limit struct {
-	Endpoint   string      `json:"endpoint,omitempty"` // "" for one of every endpoint
+	Endpoint   string      `json:"endpoint,omitempty"` // "" if it applies to every endpoint
 	Name       string      `json:"name"`
-	By         policy.By   `json:"by"` // whose requests it counts together
+	By         policy.By   `json:"by"` // identities whose requests it counts together
 	Global     bool        `json:"global"`
 	Kind       policy.Kind `json:"kind"`
 	Limit      int64       `json:"limit"`
@@ -63,7 +63,7 @@ type Limit struct {
 	Remaining  int64       `json:"remaining"`
 	Allowed    bool        `json:"allowed"` // whether a request of that cost would pass it
 	RetryAfter Seconds     `json:"retry_after"`
-	AdmitsAt   *time.Time  `json:"admits_at,omitempty"` // when it does again
+	AdmitsAt   *time.Time  `json:"admits_at,omitempty"` // when it admits again
 	ResetAfter Seconds     `json:"reset_after"`
 	Admissions []time.Time `json:"admissions,omitempty"` // the newest 100 of a sliding_log
 }
@@ -72,18 +72,18 @@ func (l *Limit) path() string {
 	return wire.LimitName(l.Endpoint, l.Name)
 }
 
-// A Budget is one budget and what is spent of it.
+// A Budget is one budget and the amount spent.
 type Budget struct {
 	Name       string  `json:"name"`
 	Budget     Money   `json:"budget"`
 	Window     Seconds `json:"window"`
 	Spent      Money   `json:"spent"`
 	Remaining  Money   `json:"remaining"`
-	Exhausted  bool    `json:"exhausted"` // not even the least amount fits
+	Exhausted  bool    `json:"exhausted"` // whether even the smallest amount exceeds it
 	RetryAfter Seconds `json:"retry_after"`
 }
 
-// A Tier is how near a block is.
+// A Tier counts attempts towards a block.
 type Tier struct {
 	Threshold int64   `json:"threshold"`
 	Window    Seconds `json:"window"`
@@ -97,7 +97,7 @@ type Reservation struct {
 	State  string    `json:"state"` // open, settled, lapsed
 	Amount Money     `json:"amount"`
 	At     time.Time `json:"at"`
-	Until  time.Time `json:"until"` // when it counts no more
+	Until  time.Time `json:"until"` // when it stops counting
 }
 
 // A Challenge is a one-time token. Only its first characters are shown, because the whole token is a credential.
@@ -109,7 +109,7 @@ type Challenge struct {
 	Expires time.Time `json:"expires"`
 }
 
-// Seconds is a duration, in JSON a decimal number of seconds.
+// Seconds is a duration. In JSON it is a decimal number of seconds.
 type Seconds time.Duration
 
 // MarshalJSON returns seconds: 5.987654.
@@ -125,7 +125,7 @@ func (s *Seconds) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// Money is an amount, in JSON decimal text.
+// Money is an amount. In JSON it is decimal text.
 type Money fcall.Micros
 
 // MarshalJSON returns decimal text: "0.02".

@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// listed are the limits that count a subject: those of the whole policy first.
+// listed returns the limits that count a subject, those of every endpoint first.
 func listed(p *policy.Policy, subject string, times int64) []Limit {
 	rows := rowsOf(p, func(by policy.By) bool { return Counts(p, by, subject) })
 	for i := range rows {
@@ -18,7 +18,7 @@ func listed(p *policy.Policy, subject string, times int64) []Limit {
 	return rows
 }
 
-// Counts reports whether the requests of a subject, which may be a combination, are counted by these identities.
+// Counts reports whether a limit by these identities counts the requests of subject, which may be a combination.
 func Counts(p *policy.Policy, by policy.By, subject string) bool {
 	parts := strings.Split(subject, "+")
 	if len(parts) != len(by) || by.Global() {
@@ -33,7 +33,7 @@ func Counts(p *policy.Policy, by policy.By, subject string) bool {
 	return true
 }
 
-// globals are the limits that count every request.
+// globals returns the limits that count every request.
 func globals(p *policy.Policy) []Limit { return rowsOf(p, policy.By.Global) }
 
 func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {

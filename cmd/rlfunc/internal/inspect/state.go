@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State is what holds a subject back, in a line for the records.
+// State returns the subject's block and usage as one line for the audit log.
 func (rep *Report) State() string {
 	var all []string
 	if b := rep.Block; b != nil {

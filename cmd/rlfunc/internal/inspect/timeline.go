@@ -12,7 +12,7 @@ var (
 	digits = []rune("123456789+")
 )
 
-// counted is how many of the moments fall into each cell of the window that ends now, oldest first.
+// counted counts the moments in each cell of the window that ends now, oldest first.
 func counted(moments []time.Time, now time.Time, window time.Duration) (counts [cells]int, most int) {
 	begin := now.Add(-window)
 	for _, at := range moments {
@@ -26,7 +26,7 @@ func counted(moments []time.Time, now time.Time, window time.Duration) (counts [
 	return counts, most
 }
 
-// drawn is a line of blocks, as high as each cell's share of the highest; in ASCII a digit, + for ten and more.
+// drawn returns a line of blocks with heights relative to most. In ASCII it has digits, with + for ten and more.
 func drawn(counts [cells]int, most int, ascii bool) string {
 	var b strings.Builder
 	for _, n := range counts {
@@ -44,7 +44,7 @@ func drawn(counts [cells]int, most int, ascii bool) string {
 	return b.String()
 }
 
-// axis is the line of times below a timeline.
+// axis returns the line of times below a timeline.
 func axis(now time.Time, window time.Duration) string {
 	stamp := func(at time.Time) string { return When(at, now) }
 	switch {
@@ -61,7 +61,7 @@ func axis(now time.Time, window time.Duration) string {
 
 const barCells = 16
 
-// bar is how much of the most is used.
+// bar draws the used share of most.
 func bar(used, most int64, ascii bool) string {
 	full, empty := "█", "░"
 	if ascii {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Words is a duration as people say it, rounded up to a second: "5 s", "4 min 58 s", "2 h 3 min", "30 d".
+// Words formats a duration with its two largest units, rounded up: "5 s", "4 min 58 s", "2 h 3 min", "30 d".
 func Words(d time.Duration) string {
 	seconds := int64((d + time.Second - 1) / time.Second)
 	switch {
@@ -31,7 +31,7 @@ func two(seconds, large int64, largeName string, small int64, smallName string) 
 	return text
 }
 
-// When is a moment as people say it: the time of day, with the date where it is another day's.
+// When formats a time in UTC, with the date if that is not the date of now.
 func When(at, now time.Time) string {
 	at, now = at.UTC(), now.UTC()
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {

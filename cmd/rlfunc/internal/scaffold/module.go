@@ -17,7 +17,7 @@ const rlfunc = "github.com/rlfunc/rlfunc"
 
 var moduleForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$`)
 
-// goMod plans go.mod: a new one, or what the one in o.Dir lacks. It sets o.Module.
+// goMod plans a new go.mod, or the additions to the one in o.Dir. It sets o.Module.
 func (p *Plan) goMod(o *Options) error {
 	name := filepath.Join(o.Dir, "go.mod")
 	text, err := os.ReadFile(name)
@@ -32,11 +32,11 @@ func (p *Plan) goMod(o *Options) error {
 		return fmt.Errorf("read the module: %w", err)
 	}
 	if mod.Module == nil {
-		return fmt.Errorf("%s names no module", name)
+		return fmt.Errorf("%s has no module directive", name)
 	}
 	path := mod.Module.Mod.Path
 	if o.Module != "" && o.Module != path {
-		return fmt.Errorf("%s is of module %s, not %s: leave --module out, or choose another folder", name, path, o.Module)
+		return fmt.Errorf("%s declares module %s, not %s: omit --module or choose another folder", name, path, o.Module)
 	}
 	o.Module = path
 	required := slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == rlfunc })
@@ -51,7 +51,7 @@ func (p *Plan) goMod(o *Options) error {
 	if p.Files["go.mod"], err = mod.Format(); err != nil {
 		return fmt.Errorf("extend %s: %w", name, err)
 	}
-	p.Kept = append(p.Kept, fmt.Sprintf("kept go.mod of module %s: it now requires %s and has it as a tool", path, rlfunc))
+	p.Kept = append(p.Kept, fmt.Sprintf("extended go.mod of module %s: it now requires %s and has it as a tool", path, rlfunc))
 	return nil
 }
 
@@ -71,7 +71,7 @@ func (p *Plan) newModule(o *Options) error {
 		o.Module = filepath.Base(abs)
 	}
 	if !moduleForm.MatchString(o.Module) {
-		return fmt.Errorf("%q is not a Go module path: give one with --module example.com/limits", o.Module)
+		return fmt.Errorf("%q is not a Go module path: set one, for example --module example.com/limits", o.Module)
 	}
 	text := fmt.Sprintf("module %s\n\ngo 1.26\n\nrequire %s %s\n\ntool %[2]s/cmd/rlfunc\n", o.Module, rlfunc, o.Version)
 	if o.Replace != "" {
@@ -81,7 +81,7 @@ func (p *Plan) newModule(o *Options) error {
 	return nil
 }
 
-// packageOf returns the name of the Go package in dir, which the first test stands beside; quota where there is none.
+// packageOf returns the name of the Go package in dir, which the first test belongs to. Without a package it returns "quota".
 func packageOf(dir string) (string, error) {
 	if there, err := exists(dir); !there {
 		return "quota", err

@@ -1,4 +1,4 @@
-// Package scaffold makes a new project: a first annotated function, its test, and what builds them.
+// Package scaffold creates a project: an annotated function, its test, and the files that build them.
 package scaffold
 
 import (
@@ -17,7 +17,7 @@ import (
 //go:embed template
 var templates embed.FS
 
-// files says where each template goes.
+// files maps each template to its path in the project.
 var files = map[string]string{
 	"rlfunc.yaml":      "rlfunc.yaml",
 	"library.lua":      "functions/quota/library.lua",
@@ -31,25 +31,25 @@ var files = map[string]string{
 // shared are the lib files of this module that the first function uses.
 var shared = []string{"lib/clock.lua", "lib/refusal.lua"}
 
-// shareable are the files that a repository has for itself: they are kept, with advice on what to add.
+// shareable maps files that a repository may already have to advice on what to add. The plan keeps such files.
 var shareable = map[string]string{
 	"Makefile":                 "add `go tool rlfunc generate --check` before its `go test ./...`",
 	".github/workflows/ci.yml": "let it run `go tool rlfunc generate --check` and `go test ./...`",
-	".gitignore":               "commit functions/ and gen/, so it must name neither",
+	".gitignore":               "it must not list functions/ and gen/: commit both",
 }
 
-// Options of a new project.
+// Options configures a new project.
 type Options struct {
 	Dir     string
 	Module  string // the project's Go module path. Defaults to that of Dir's go.mod, or else to the folder's name.
 	Version string // of this module, "v1.2.3"
-	Replace string // a folder with this module's source, where Version is not published; "" for none
+	Replace string // a folder with this module's source, if Version is not published; "" for none
 }
 
-// A Plan is what a new project changes in its folder.
+// A Plan lists the changes of a new project to its folder.
 type Plan struct {
 	Files map[string][]byte // new files, and a go.mod that is extended, by their slash-separated path
-	Kept  []string          // a sentence for each file of a repository that was there already
+	Kept  []string          // a sentence for each existing file that is kept or extended
 }
 
 // New returns the plan of a project in o.Dir. It writes nothing.
@@ -90,7 +90,7 @@ func New(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// Write puts the files into dir, and refuses before the first one when any but go.mod is there already.
+// Write writes the files into dir. If any but go.mod exists, it returns an error and writes nothing.
 func (p *Plan) Write(dir string) error {
 	var taken []string
 	for name := range p.Files {
@@ -108,7 +108,7 @@ func (p *Plan) Write(dir string) error {
 		if len(taken) > 3 {
 			names += fmt.Sprintf(" and %d more", len(taken)-3)
 		}
-		return fmt.Errorf("%s holds %s already: nothing was written; choose another folder", dir, names)
+		return fmt.Errorf("%s already has %s: nothing was written; choose another folder", dir, names)
 	}
 	for name, text := range p.Files {
 		to := filepath.Join(dir, filepath.FromSlash(name))

@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/report"
 )
 
-// Source returns what is reported now.
+// A Source returns the latest report.
 type Source func(context.Context) (report.Interval, error)
 
 // A screen is the full-screen view.
@@ -37,11 +37,11 @@ type reported struct {
 
 type tick struct{}
 
-// Run shows the view until a person quits it or the context ends.
+// Run shows the view until the operator quits or ctx ends.
 func Run(ctx context.Context, source Source, namespace string, every time.Duration, style terminal.Style) error {
 	_, err := tea.NewProgram(newScreen(ctx, source, namespace, every, style), tea.WithContext(ctx), tea.WithAltScreen()).Run()
 	if ctx.Err() != nil {
-		return nil // it was asked to end
+		return nil
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-// Package top shows what guards report: who is refused most, and which limits refuse.
+// Package top shows guards' reports: the most refused subjects, and the limits that refuse them.
 package top
 
 import (
@@ -14,7 +14,7 @@ import (
 // Lines returns a report as tables with at most rows rows each, in width columns.
 func Lines(in report.Interval, namespace string, rows, width int, s terminal.Style) []string {
 	if in.Merged == 0 {
-		return []string{"no guard of namespace " + namespace + " reports: it takes guard/report in the services, and an interval"}
+		return []string{"no guard of namespace " + namespace + " reports: add guard/report to the services and wait for one interval"}
 	}
 	seconds := max(in.Seconds, 0.001)
 	share := 0.0
@@ -32,10 +32,10 @@ func Lines(in report.Interval, namespace string, rows, width int, s terminal.Sty
 		fmt.Sprintf("%s requests/s   %s   %d failed", rate(in.Requests, seconds), s.Red(fmt.Sprintf("%s refused/s (%.1f %%)", rate(in.Refused, seconds), share)), in.Failed),
 	}
 	lines = append(lines, section("refused most", in.Subjects, rows, width, in.Refused, seconds, s)...)
-	return append(lines, section("what refuses", in.Limits, rows, width, in.Refused, seconds, s)...)
+	return append(lines, section("refusing limits", in.Limits, rows, width, in.Refused, seconds, s)...)
 }
 
-// rate is n in a second, with a decimal where it is small.
+// rate formats n per second, with a decimal below 10.
 func rate(n int64, seconds float64) string {
 	perSecond := float64(n) / seconds
 	if perSecond < 10 {

@@ -1,14 +1,14 @@
---- Takes cost from a quota that is full again when its period is over.
+--- Charges a quota that is full again when its period ends.
 ---
---- The period begins with the first take. A refused call writes nothing.
+--- The period begins with the first charge. A refused call writes nothing.
 --- @use clock refusal
---- @key    bucket      string[used]         what the subject has used; it expires with the period
---- @state  used        1                    the sum of the costs that were taken, a whole number
---- @arg    limit       count[1..1000000]    most that can be taken in a period
---- @arg    period      duration[1ms..366d]  from the first take until the quota is full again
---- @arg    cost        count[0..1000000]=1  how much to take; 0 only looks
---- @result allowed     bool                 whether cost was taken
---- @result remaining   count                what is left after the call: 7 when 3 of 10 are taken
+--- @key    bucket      string[used]         the amount used; it expires with the period
+--- @state  used        1                    the sum of charged costs, a whole number
+--- @arg    limit       count[1..1000000]    most charged in a period
+--- @arg    period      duration[1ms..366d]  from the first charge until the quota is full again
+--- @arg    cost        count[0..1000000]=1  amount to charge; 0 charges nothing
+--- @result allowed     bool                 whether cost was charged
+--- @result remaining   count                capacity left after the call: 7 of 10 after a cost of 3
 --- @result retry_after duration             wait until the quota is full again, to the millisecond; 0 when allowed
 --- @error  RLARG                            cost exceeds limit: it could never be allowed
 --- @error  RLSTATE                          the key holds no count
