@@ -65,12 +65,22 @@ func FindOrBuiltIn(dir string) (*Project, error) {
 }
 
 // Load reads and vets every library of the project. Findings are returned as a diag.List. The built-in libraries were vetted before
-// they were built in.
+// they were built in, and a tree that was found clean is not vetted again.
 func (p *Project) Load() (*source.Tree, error) {
 	if p.BuiltIn {
 		return p.Read()
 	}
-	return p.load(codegen.Load)
+	return p.load(func(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
+		cache := vettedOf(fsys)
+		if tree, found := source.Load(fsys, root, o); len(found) == 0 && cache.fill(tree) {
+			return tree, nil
+		}
+		tree, found := codegen.Load(fsys, root, o)
+		if len(found) == 0 {
+			cache.keep(tree)
+		}
+		return tree, found
+	})
 }
 
 // Read reads every library without vetting the Lua, which takes a while. That is enough to call functions and to compare.
