@@ -107,7 +107,9 @@ func zsetWorkloads(ctx context.Context, c *redis.Client, _ tap) ([]workload, err
 			failed = fmt.Errorf("load the zset semaphore: %w", err)
 		}
 		return func(args ...any) command {
-			return func(s fcall.Subject) []any { return append([]any{"EVALSHA", sha, 1, "semaphore:" + string(s)}, args...) }
+			return func(s fcall.Subject) []any {
+				return append([]any{"EVALSHA", sha, 1, "semaphore:" + string(s)}, args...)
+			}
 		}
 	}
 	acquire, renew, release := script(zsetAcquireText), script(zsetRenewText), script(zsetReleaseText)
