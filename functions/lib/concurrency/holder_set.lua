@@ -194,14 +194,17 @@ end
 -- Stores a place and the set.
 local function store(set, place, acquired_us)
   if place.weight == 1 then
-    redis.call('ZADD', set.leases, '0', member(0, place.ends_us, place.holder)) -- rlfunc:ignore missing-ttl set below, unless a set with places has it
+    redis.call('ZADD', set.leases, '0', struct.pack('>bd', first_letter, place.ends_us) .. place.holder) -- rlfunc:ignore missing-ttl set below, unless a set with places has it
   else
     local all = members(place)
     for i = 1, #all do
       redis.call('ZADD', set.leases, '0', all[i]) -- rlfunc:ignore missing-ttl as above
     end
   end
-  local needed_us = math.max(place.ends_us, set.fence) + keep_us
+  local needed_us = place.ends_us + keep_us
+  if set.fence > place.ends_us then
+    needed_us = set.fence + keep_us
+  end
   local expires = set.fresh or needed_us > set.expiry_us
   if expires then
     set.expiry_us = math.max(set.expiry_us, needed_us + keep_us)
@@ -281,11 +284,17 @@ function holder_set.add(set, holder, weight, ends_us)
   while weight >= 2 ^ set.powers do
     set.powers = set.powers + 1
   end
-  set.fence = math.max(set.fence + 1, set.now_us)
-  set.until_us = math.min(set.until_us, ends_us)
+  local fence = set.fence + 1
+  if fence < set.now_us then
+    fence = set.now_us
+  end
+  set.fence = fence
+  if ends_us < set.until_us then
+    set.until_us = ends_us
+  end
   set.in_use = set.in_use + weight
-  store(set, {holder = holder, fence = set.fence, ends_us = ends_us, weight = weight}, set.now_us)
-  return set.fence
+  store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight}, set.now_us)
+  return fence
 end
 
 local function by_end(one, other)
