@@ -437,13 +437,13 @@ end
 function holder_set.remove(set, place)
   drop(set, place)
   redis.call('HDEL', set.bucket, place.holder)
-  if set.until_us > set.after_us then
-    set.in_use = math.max(set.in_use - place.weight, 0)
-    if set.in_use == 0 then
-      set.until_us = forever_us
-    end
-    redis.call('HSET', set.bucket, '', head(set, set.acquired_us)) -- rlfunc:ignore missing-ttl the key keeps its expiry
+  set.in_use = math.max(set.in_use - place.weight, 0)
+  if set.until_us <= set.after_us then
+    set.until_us = 0 -- the number would hold again if the clock is set back
+  elseif set.in_use == 0 then
+    set.until_us = forever_us
   end
+  redis.call('HSET', set.bucket, '', head(set, set.acquired_us)) -- rlfunc:ignore missing-ttl the key keeps its expiry
 end
 
 -- Removes leases of one power that have ended: two at most, as a call adds one at most; all if the clock was set back. Returns

@@ -114,7 +114,10 @@ func (m *Concurrency) Release(subject, holder string, fence int64) (outcome stri
 		return outcome, false
 	}
 	s.leases = slices.Delete(slices.Clone(s.leases), i, i+1)
-	if s.until > max(m.clock, s.last) && m.inUse(s) == 0 {
+	switch {
+	case s.until <= max(m.clock, s.last):
+		s.until = 0
+	case m.inUse(s) == 0:
 		s.until = forever
 	}
 	m.subjects[subject] = s
