@@ -70,7 +70,7 @@ func peerWorkloads(ctx context.Context, c *redis.Client) ([]workload, error) {
 	client.AddHook(t)
 	var all []workload
 	for _, peer := range []func(context.Context, *redis.Client, tap) ([]workload, error){
-		scriptWorkloads, redisRateWorkloads, ululeWorkloads, throttledWorkloads, rueidisWorkloads,
+		scriptWorkloads, redisRateWorkloads, ululeWorkloads, throttledWorkloads, rueidisWorkloads, zsetWorkloads,
 	} {
 		rows, err := peer(ctx, client, t)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/concurrency"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
@@ -24,7 +25,7 @@ import (
 )
 
 // libraries are what is measured: each of their functions has a row.
-var libraries = []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, override.Library, guard.Library}
+var libraries = []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, override.Library, guard.Library, concurrency.Library}
 
 // A server is the server that is measured.
 type server struct {

@@ -30,7 +30,7 @@ func TestWorkloads_coverEachFunction(t *testing.T) {
 }
 
 func TestWorkloads_rivalsAreRows(t *testing.T) {
-	rows := map[string]bool{redisRate: true, redisRateFirst: true, redisRateRefused: true, fixedWindowPeer: true}
+	rows := map[string]bool{redisRate: true, redisRateFirst: true, redisRateRefused: true, fixedWindowPeer: true, zsetAcquire: true, zsetAgain: true, zsetRefused: true, zsetRenew: true, zsetRelease: true}
 	for _, w := range workloads() {
 		if rows[w.name] {
 			t.Errorf("two rows are called %q", w.name)

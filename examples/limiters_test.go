@@ -15,6 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/concurrency"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
@@ -222,4 +223,23 @@ func Example_challenge() {
 	// Output:
 	// consumed
 	// replayed
+}
+
+func Example_concurrency() {
+	run(concurrency.Library, concurrency.New, func(ctx context.Context, places *concurrency.Client) error {
+		take := concurrency.AcquireParams{Bucket: "tenant7", Holder: "job-1", Limit: 2, Lease: 30 * time.Second}
+		for _, take.Holder = range []string{"job-1", "job-2", "job-3"} {
+			answer, err := places.Acquire(ctx, take)
+			if err != nil {
+				return err
+			}
+			fmt.Println(answer.Allowed, answer.Remaining, answer.RetryAfter) // true 1 0s, then true 0 0s, then false 0 30s
+		}
+		_, err := places.Release(ctx, concurrency.ReleaseParams{Bucket: "tenant7", Holder: "job-1"})
+		return err
+	})
+	// Output:
+	// true 1 0s
+	// true 0 0s
+	// false 0 30s
 }

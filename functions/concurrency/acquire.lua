@@ -27,7 +27,7 @@ local function acquire(bucket, leases, holder, limit, lease_us, weight)
   if not set then
     return nil, mine
   end
-  local in_use = holder_set.in_use(set)
+  local in_use = holder_set.in_use(set, limit - weight)
   if mine then
     holder_set.extend(set, mine, now_us + lease_us)
     return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0

@@ -21,5 +21,5 @@ local function peek(bucket, leases)
   if not rows then
     return nil, unreadable
   end
-  return holder_set.in_use(set), set.fence, rows
+  return holder_set.in_use(set, 0), set.fence, rows
 end

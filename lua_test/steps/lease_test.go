@@ -61,11 +61,11 @@ func releaseOutcome(o concurrency.ReleaseOutcome) concurrency.ReleaseResult {
 func TestAcquire_admitsAsManyAsTheLimit(t *testing.T) {
 	semaphores.Run(
 		t,
-		leaseStep{Name: "first use", Call: of2("a"), Writes: true, TTLs: leaseKeys(time.Hour + 10*time.Second), Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1, Remaining: 1}},
+		leaseStep{Name: "first use", Call: of2("a"), Writes: true, TTLs: leaseKeys(2*time.Hour + 10*time.Second), Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1, Remaining: 1}},
 		leaseStep{Name: "exactly the limit", Call: of2("b"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 2}},
 		leaseStep{Name: "one more", Advance: time.Second, Call: of2("c"), Want: acquireResult{InUse: 2, RetryAfter: 9 * time.Second}},
 		leaseStep{Name: "a tick too early", Advance: 9*time.Second - time.Microsecond, Call: of2("c"), Want: acquireResult{InUse: 2, RetryAfter: time.Microsecond}},
-		leaseStep{Name: "both leases have ended", Advance: time.Microsecond, Call: of2("c"), Writes: true, TTLs: leaseKeys(time.Hour + 10*time.Second), Want: acquireResult{Allowed: true, Fence: startFence + 10_000_000, InUse: 1, Remaining: 1}},
+		leaseStep{Name: "both leases have ended", Advance: time.Microsecond, Call: of2("c"), Writes: true, TTLs: leaseKeys(2*time.Hour + 10*time.Second), Want: acquireResult{Allowed: true, Fence: startFence + 10_000_000, InUse: 1, Remaining: 1}},
 		leaseStep{Name: "long idle", Advance: 1000 * day, Call: of2("a"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 10_000_000 + 1000*day.Microseconds(), InUse: 1, Remaining: 1}},
 	)
 }
@@ -75,7 +75,7 @@ func TestAcquire_theSameHolderGetsItsOwnPlace(t *testing.T) {
 		t,
 		leaseStep{Call: of2("a"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1, Remaining: 1}},
 		leaseStep{Name: "a shorter lease changes nothing", Call: acquire(acquireParams{Holder: "a", Limit: 2, Lease: time.Second}), Want: acquireResult{Allowed: true, Held: true, Fence: startFence, InUse: 1, Remaining: 1}},
-		leaseStep{Name: "a longer lease extends it", Advance: time.Second, Call: of2("a"), Writes: true, TTLs: leaseKeys(time.Hour + 10*time.Second), Want: acquireResult{Allowed: true, Held: true, Fence: startFence, InUse: 1, Remaining: 1}},
+		leaseStep{Name: "a longer lease extends it", Advance: time.Second, Call: of2("a"), Writes: true, TTLs: leaseKeys(2*time.Hour + 9*time.Second), Want: acquireResult{Allowed: true, Held: true, Fence: startFence, InUse: 1, Remaining: 1}},
 		leaseStep{Name: "its weight stays", Call: acquire(acquireParams{Holder: "a", Limit: 2, Weight: 2}), Want: acquireResult{Allowed: true, Held: true, Fence: startFence, InUse: 1, Remaining: 1}},
 		leaseStep{Name: "its lease has ended", Advance: 10 * time.Second, Call: of2("a"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 11_000_000, InUse: 1, Remaining: 1}},
 	)
@@ -92,7 +92,7 @@ func TestAcquire_weighs(t *testing.T) {
 		leaseStep{Name: "one too many", Call: of10("c", 3, time.Second), Want: acquireResult{InUse: 8, Remaining: 2, RetryAfter: time.Second}},
 		leaseStep{Name: "both leases have to end", Call: of10("c", 8, time.Second), Want: acquireResult{InUse: 8, Remaining: 2, RetryAfter: time.Minute}},
 		leaseStep{Name: "above the limit", Call: of10("c", 11, time.Second), WantErr: fcall.ErrArgument},
-		leaseStep{Name: "the largest", Call: acquire(acquireParams{Holder: strings.Repeat("z", 256), Limit: 1_000_000, Weight: 1000, Lease: day}), Writes: true, TTLs: leaseKeys(25 * time.Hour), Want: acquireResult{Allowed: true, Fence: startFence + 2, InUse: 1008, Remaining: 998_992}},
+		leaseStep{Name: "the largest", Call: acquire(acquireParams{Holder: strings.Repeat("z", 256), Limit: 1_000_000, Weight: 1000, Lease: day}), Writes: true, TTLs: leaseKeys(26 * time.Hour), Want: acquireResult{Allowed: true, Fence: startFence + 2, InUse: 1008, Remaining: 998_992}},
 		leaseStep{Name: "a lowered limit ends no lease", Call: of10("c", 1, time.Second), Want: acquireResult{InUse: 1008, RetryAfter: day}},
 	)
 }
@@ -123,7 +123,7 @@ func TestRenew_extendsWhatIsHeld(t *testing.T) {
 		t,
 		leaseStep{Name: "nothing is held", Call: renew(concurrency.RenewParams{Holder: "a", Lease: time.Second}), Want: concurrency.RenewResult{Outcome: concurrency.RenewOutcomeNotHeld}},
 		leaseStep{Call: of2("a"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1, Remaining: 1}},
-		leaseStep{Name: "to a later end", Advance: 9 * time.Second, Call: renew(concurrency.RenewParams{Holder: "a", Lease: 10 * time.Second, Fence: startFence}), Writes: true, TTLs: leaseKeys(time.Hour + 10*time.Second), Want: renewed(10 * time.Second)},
+		leaseStep{Name: "to a later end", Advance: 9 * time.Second, Call: renew(concurrency.RenewParams{Holder: "a", Lease: 10 * time.Second, Fence: startFence}), Writes: true, TTLs: leaseKeys(2*time.Hour + time.Second), Want: renewed(10 * time.Second)},
 		leaseStep{Name: "not to an earlier end", Call: renew(concurrency.RenewParams{Holder: "a", Lease: time.Second}), Want: renewed(10 * time.Second)},
 		leaseStep{Name: "by an earlier acquisition", Call: renew(concurrency.RenewParams{Holder: "a", Lease: time.Minute, Fence: startFence - 1}), Want: concurrency.RenewResult{Outcome: concurrency.RenewOutcomeSuperseded}},
 		leaseStep{Name: "after its end", Advance: 10 * time.Second, Call: renew(concurrency.RenewParams{Holder: "a", Lease: time.Minute}), Want: concurrency.RenewResult{Outcome: concurrency.RenewOutcomeNotHeld}},
@@ -136,7 +136,7 @@ func TestRelease_freesThePlaceOnce(t *testing.T) {
 		leaseStep{Call: acquire(acquireParams{Holder: "a", Limit: 1}), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1}},
 		leaseStep{Name: "by an earlier acquisition", Call: release("a", startFence-1), Want: releaseOutcome("superseded")},
 		leaseStep{Name: "by a fence of the future", Call: release("a", startFence+1), Want: releaseOutcome("not_held")},
-		leaseStep{Call: release("a", startFence), Writes: true, TTLs: ttls{holdersKey: time.Hour + 10*time.Second}, Want: releaseOutcome("released")},
+		leaseStep{Call: release("a", startFence), Writes: true, TTLs: ttls{holdersKey: 2*time.Hour + 10*time.Second}, Want: releaseOutcome("released")},
 		leaseStep{Name: "twice", Call: release("a", startFence), Want: releaseOutcome("not_held")},
 		leaseStep{Name: "the fence grows on", Call: acquire(acquireParams{Holder: "b", Limit: 1}), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 1}},
 		leaseStep{Name: "evicted", Call: evict("b"), Writes: true, Want: concurrency.EvictResult{Evicted: true, Fence: startFence + 1}},
@@ -152,7 +152,7 @@ func TestAcquire_fencesGrowWhenTheClockIsSetBack(t *testing.T) {
 	semaphores.Run(
 		t,
 		leaseStep{Call: one("a"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1, Remaining: 4}},
-		leaseStep{Name: "by a minute: the lease lasts that much longer", Advance: -time.Minute, Call: one("b"), Writes: true, TTLs: leaseKeys(time.Hour + time.Minute + time.Second), Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 2, Remaining: 3}},
+		leaseStep{Name: "by a minute: the lease lasts that much longer", Advance: -time.Minute, Call: one("b"), Writes: true, TTLs: leaseKeys(2*time.Hour + time.Minute + time.Second), Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 2, Remaining: 3}},
 		leaseStep{Name: "by two days", Advance: -48 * time.Hour, Call: one("c"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 2, InUse: 3, Remaining: 2}},
 		leaseStep{Name: "and forward again, above an hour", Advance: 49*time.Hour + time.Minute, Call: one("a"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 3600_000_000, InUse: 1, Remaining: 4}},
 	)

@@ -8,39 +8,48 @@
 ---
 --- A fence is the clock in microseconds, or one more than the last fence, if that is greater. So fences grow after a failover
 --- that lost some, as long as the new primary's clock is not behind by more than the failover took. The last fence is kept
---- until the clock is an hour past it and past the last lease, so fences also grow if the clock is set back.
+--- for an hour after it and after the last lease, at least, so fences also grow if the clock is set back by less.
+---
+--- The places in use are stored too, and until when that number holds: no lease ends before. Then no ended lease is stored, and
+--- nothing is counted. Where ended leases are left, that time is 0.
 --- @use clock refusal
 --- @lib holder_set
---- @state holder_set 1 '<fence> <ends> <weight>' in the field of the holder; '' is '<last fence> <expiry> <powers> <last acquisition>'
---- @state leases 1 '<letter of the power><ends, 16 digits><holder>', all with the score 0
+--- @state holder_set 1 '<end><fence><weight>' in the field of the holder; '' is '<last fence><last acquisition><expiry><until><powers><in use>': big-endian doubles
+--- @state leases 1 '<letter of the power><end><holder>', all with the score 0; ends, as big-endian doubles, sort by time
 local holder_set = {}
 
--- How long the last fence is kept after its time and the last lease.
+-- How long the last fence is kept after its time and the last lease; the keys' expiry is set once in as long, if no more is needed.
 local keep_us = 3600000000
 
-local format = '%016.0f %016.0f %.0f'
+-- The number of places holds until then: no lease is left to end.
+local forever_us = 9007199254740992
 
 local most_listed = 100
 
 -- The letter of the members of power 0; those of power 1 follow it in the alphabet.
 local first_letter = 97
 
--- Reads a record: two times and a number from 1 to most; nil if it is not one.
-local function parse(text, most)
-  local fence, time_us = clock.parse_us(string.sub(text, 1, 16)), clock.parse_us(string.sub(text, 18, 33))
-  local number = clock.parse_us(string.sub(text, 35))
-  if not fence or not time_us or not number or number < 1 or number > most then
-    return nil
-  end
-  return {fence = fence, time_us = time_us, number = number}
+local function member(power, ends_us, holder)
+  return struct.pack('>bd', first_letter + power, ends_us) .. holder
 end
 
-local function member(power, ends_us, holder)
-  return string.char(first_letter + power) .. string.format('%016.0f', ends_us) .. holder
+-- When the lease of a member ends; 0 if it is not one.
+local function ends_of(text)
+  if #text < 10 then
+    return 0
+  end
+  local ends_us = struct.unpack('>d', text, 2)
+  if ends_us >= 0 and ends_us <= 9007199254740992 and ends_us % 1 == 0 then
+    return ends_us
+  end
+  return 0
 end
 
 -- The members of a place, one for each power of two in its weight.
 local function members(place)
+  if place.weight == 1 then
+    return {member(0, place.ends_us, place.holder)}
+  end
   local all = {}
   for power = 0, 9 do
     if math.floor(place.weight / 2 ^ power) % 2 == 1 then
@@ -50,30 +59,60 @@ local function members(place)
   return all
 end
 
+local function whole(number)
+  return number >= 0 and number <= 9007199254740992 and number % 1 == 0
+end
+
+-- Reads a holder's record; nil if it is not one.
+local function parse(holder, text)
+  if #text ~= 24 then
+    return nil
+  end
+  local ends_us, fence, weight = struct.unpack('>ddd', text)
+  if not whole(ends_us) or not whole(fence) or not whole(weight) or weight < 1 or weight > 1000 then
+    return nil
+  end
+  return {holder = holder, ends_us = ends_us, fence = fence, weight = weight}
+end
+
 -- Reads what a call of this holder needs, '' for none: a set, and the holder's place or nil. Leases that end after after_us
 -- count. Or nil and a refusal.
 function holder_set.open(bucket, leases, holder, now_us)
   local found = redis.call('HMGET', bucket, '', holder)
-  local set = {bucket = bucket, leases = leases, now_us = now_us, after_us = now_us, fence = 0, expiry_us = 0, powers = 1}
-  if found[1] then
-    local text, acquired = string.match(found[1], '^(.+) (%d+)$')
-    local last, acquired_us = text and parse(text, 10), acquired and clock.parse_us(acquired)
-    if not last or not acquired_us then
+  local text, after_us = found[1], now_us
+  local fence, acquired_us, expiry_us, until_us, powers, in_use = 0, 0, 0, 0, 1, 0
+  if text then
+    if #text ~= 48 then
       return nil, refusal.state(bucket, 'holds no last fence')
     end
-    set.fence = last.fence
-    set.expiry_us = last.time_us
-    set.powers = last.number
-    set.after_us = math.max(now_us, acquired_us)
+    fence, acquired_us, expiry_us, until_us, powers, in_use = struct.unpack('>dddddd', text)
+    if not whole(fence) or not whole(acquired_us) or not whole(expiry_us) or not whole(until_us) or not whole(powers) or not whole(in_use) or powers < 1 or powers > 10 then
+      return nil, refusal.state(bucket, 'holds no last fence')
+    end
+    if acquired_us > now_us then
+      after_us = acquired_us
+    end
   end
+  local set = {
+    bucket = bucket,
+    leases = leases,
+    now_us = now_us,
+    after_us = after_us,
+    fence = fence,
+    acquired_us = acquired_us,
+    expiry_us = expiry_us,
+    until_us = until_us,
+    powers = powers,
+    in_use = in_use,
+    fresh = false,
+  }
   if holder == '' or not found[2] then
     return set
   end
-  local record = parse(found[2], 1000)
-  if not record then
+  local place = parse(holder, found[2])
+  if not place then
     return nil, refusal.state(bucket, 'holds a holder that cannot be read')
   end
-  local place = {holder = holder, fence = record.fence, ends_us = record.time_us, weight = record.number}
   local first = members(place)[1]
   if first and place.ends_us > set.after_us and redis.call('ZSCORE', leases, first) then
     return set, place
@@ -82,8 +121,8 @@ function holder_set.open(bucket, leases, holder, now_us)
   return set
 end
 
--- Places in use, or without those whose leases end later than a time.
-function holder_set.in_use(set, until_us)
+-- Counts the places in use, or without those whose leases end later than a time.
+local function count(set, until_us)
   local sum = 0
   for power = 0, set.powers - 1 do
     local stop = '(' .. string.char(first_letter + power + 1)
@@ -95,21 +134,32 @@ function holder_set.in_use(set, until_us)
   return sum
 end
 
+-- Places in use. The stored number is not relied on if it is more than a caller accepts.
+function holder_set.in_use(set, most)
+  if set.until_us <= set.after_us or set.in_use > most then
+    set.in_use = count(set)
+  end
+  return set.in_use
+end
+
 -- The time by which this many places are free, if no holder releases or renews; or nil and a refusal. They must be in use.
 function holder_set.free_us(set, wanted)
   if set.powers == 1 then
-    local ended = redis.call('ZLEXCOUNT', set.leases, '-', '(' .. member(0, set.after_us + 1, ''))
+    local ended = 0
+    if set.until_us <= set.after_us then
+      ended = redis.call('ZLEXCOUNT', set.leases, '-', '(' .. member(0, set.after_us + 1, ''))
+    end
     local found = redis.call('ZRANGE', set.leases, ended + wanted - 1, ended + wanted - 1)[1]
-    local ends_us = found and clock.parse_us(string.sub(found, 2, 17))
-    if not ends_us then
+    local ends_us = found and ends_of(found) or 0
+    if ends_us == 0 then
       return nil, refusal.state(set.leases, 'holds a lease that cannot be read')
     end
     return ends_us
   end
-  local low_us, high_us = set.after_us + 1, set.expiry_us
+  local low_us, high_us = set.after_us + 1, math.max(set.after_us + 1, set.expiry_us)
   for _ = 1, 53 do
     local middle_us = low_us + math.floor((high_us - low_us) / 2)
-    if low_us < high_us and holder_set.in_use(set, middle_us) >= wanted then
+    if low_us < high_us and count(set, middle_us) >= wanted then
       high_us = middle_us
     elseif low_us < high_us then
       low_us = middle_us + 1
@@ -136,16 +186,34 @@ local function drop(set, place)
   end
 end
 
--- Stores a place, and the last fence with it.
+-- Packs what is stored of the set itself.
+local function head(set, acquired_us)
+  return struct.pack('>dddddd', set.fence, acquired_us, set.expiry_us, set.until_us, set.powers, set.in_use)
+end
+
+-- Stores a place and the set.
 local function store(set, place, acquired_us)
-  local now_us, expiry_us = set.now_us, math.max(set.expiry_us, math.max(place.ends_us, set.fence) + keep_us)
-  local all = members(place)
-  for i = 1, #all do
-    redis.call('ZADD', set.leases, 0, all[i])
+  if place.weight == 1 then
+    redis.call('ZADD', set.leases, '0', struct.pack('>bd', first_letter, place.ends_us) .. place.holder) -- rlfunc:ignore missing-ttl set below, unless a set with places has it
+  else
+    local all = members(place)
+    for i = 1, #all do
+      redis.call('ZADD', set.leases, '0', all[i]) -- rlfunc:ignore missing-ttl as above
+    end
   end
-  redis.call('HSET', set.bucket, '', string.format(format .. ' %.0f', set.fence, expiry_us, set.powers, acquired_us), place.holder, string.format(format, place.fence, place.ends_us, place.weight))
-  clock.expire(set.bucket, expiry_us - now_us)
-  clock.expire(set.leases, expiry_us - now_us)
+  local needed_us = place.ends_us + keep_us
+  if set.fence > place.ends_us then
+    needed_us = set.fence + keep_us
+  end
+  local expires = set.fresh or needed_us > set.expiry_us
+  if expires then
+    set.expiry_us = math.max(set.expiry_us, needed_us + keep_us)
+  end
+  redis.call('HSET', set.bucket, '', head(set, acquired_us), place.holder, struct.pack('>ddd', place.ends_us, place.fence, place.weight)) -- rlfunc:ignore missing-ttl set below, unless a set with places has it
+  if expires then
+    clock.expire_after(set.bucket, set.expiry_us - set.now_us)
+    clock.expire_after(set.leases, set.expiry_us - set.now_us)
+  end
 end
 
 -- Ends a place's lease no sooner than at a time.
@@ -158,25 +226,49 @@ function holder_set.extend(set, place, ends_us)
   end
 end
 
--- Removes a place. Its key keeps its expiry.
+-- Removes a place. Its keys keep their expiry.
 function holder_set.remove(set, place)
   drop(set, place)
   redis.call('HDEL', set.bucket, place.holder)
+  set.in_use = math.max(set.in_use - place.weight, 0)
+  if set.until_us <= set.after_us then
+    set.until_us = 0 -- the number would hold again if the clock is set back
+  elseif set.in_use == 0 then
+    set.until_us = forever_us
+  end
+  redis.call('HSET', set.bucket, '', head(set, set.acquired_us)) -- rlfunc:ignore missing-ttl the key keeps its expiry
 end
 
--- Removes leases of one power that have ended: two at most, as a call adds one at most; all if the clock was set back.
+-- Removes leases of one power that have ended: two at most, as a call adds one at most; all if the clock was set back. Returns
+-- when the first that is left ends, 0 if it has ended.
 local function sweep(set, power)
+  local first, stop = '[' .. member(power, 0, ''), '(' .. string.char(first_letter + power + 1)
   if set.after_us > set.now_us then
-    redis.call('ZREMRANGEBYLEX', set.leases, '[' .. member(power, 0, ''), '(' .. member(power, set.after_us + 1, ''))
+    redis.call('ZREMRANGEBYLEX', set.leases, first, '(' .. member(power, set.after_us + 1, ''))
   end
-  local ended = redis.call('ZRANGEBYLEX', set.leases, '[' .. member(power, 0, ''), '(' .. member(power, set.now_us + 1, ''), 'LIMIT', '0', '2')
-  for i = 1, #ended do
-    local holder = string.sub(ended[i], 18)
-    redis.call('ZREM', set.leases, ended[i])
+  local found = redis.call('ZRANGEBYLEX', set.leases, first, stop, 'LIMIT', '0', '3')
+  for i = 1, #found do
+    local ends_us = ends_of(found[i])
+    if ends_us > set.after_us then
+      return ends_us
+    elseif i == 3 then
+      return 0
+    end
+    local holder = string.sub(found[i], 10)
+    redis.call('ZREM', set.leases, found[i])
     local text = redis.call('HGET', set.bucket, holder)
-    if text and string.sub(text, 18, 33) == string.sub(ended[i], 2, 17) then
+    if text and string.sub(text, 1, 8) == string.sub(found[i], 2, 9) then
       redis.call('HDEL', set.bucket, holder)
     end
+  end
+  return forever_us
+end
+
+-- Removes leases that have ended.
+local function settle(set)
+  set.until_us = forever_us
+  for power = 0, set.powers - 1 do
+    set.until_us = math.min(set.until_us, sweep(set, power))
   end
 end
 
@@ -185,15 +277,24 @@ function holder_set.add(set, holder, weight, ends_us)
   if set.ended then
     drop(set, set.ended)
   end
-  for power = 0, set.powers - 1 do
-    sweep(set, power)
+  set.fresh = set.in_use == 0 or set.until_us <= set.after_us
+  if set.until_us <= set.after_us then
+    settle(set)
   end
   while weight >= 2 ^ set.powers do
     set.powers = set.powers + 1
   end
-  set.fence = math.max(set.fence + 1, set.now_us)
-  store(set, {holder = holder, fence = set.fence, ends_us = ends_us, weight = weight}, set.now_us)
-  return set.fence
+  local fence = set.fence + 1
+  if fence < set.now_us then
+    fence = set.now_us
+  end
+  set.fence = fence
+  if ends_us < set.until_us then
+    set.until_us = ends_us
+  end
+  set.in_use = set.in_use + weight
+  store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight}, set.now_us)
+  return fence
 end
 
 local function by_end(one, other)
@@ -209,15 +310,15 @@ function holder_set.list(set)
   for power = 0, set.powers - 1 do
     local found = redis.call('ZRANGEBYLEX', set.leases, '[' .. member(power, set.after_us + 1, ''), '(' .. string.char(first_letter + power + 1), 'LIMIT', '0', most_listed)
     for i = 1, #found do
-      local holder = string.sub(found[i], 18)
+      local holder = string.sub(found[i], 10)
       if not seen[holder] then
         local text = redis.call('HGET', set.bucket, holder)
-        local record = text and parse(text, 1000)
-        if not record then
+        local place = text and parse(holder, text)
+        if not place then
           return nil, refusal.state(set.bucket, 'holds a holder that cannot be read')
         end
         seen[holder] = true
-        rows[#rows + 1] = {holder = holder, fence = record.fence, weight = record.number, expires_after_us = record.time_us - set.now_us}
+        rows[#rows + 1] = {holder = holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - set.now_us}
       end
     end
   end

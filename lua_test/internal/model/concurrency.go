@@ -20,6 +20,7 @@ type leasedSubject struct {
 	last   int64 // when the last place was acquired
 	expiry int64 // when the keys may go, in microseconds
 	endMS  int64 // when they do
+	until  int64 // until when the number of places in use holds; then no ended lease is stored
 	powers int
 }
 
@@ -58,6 +59,9 @@ type AcquireResult struct {
 
 const fenceKept = int64(time.Hour / time.Microsecond)
 
+// forever stands for a set without leases.
+const forever = int64(1) << 53
+
 // NewConcurrency returns a model that knows no subject.
 func NewConcurrency() *Concurrency { return &Concurrency{subjects: map[string]leasedSubject{}} }
 
@@ -78,13 +82,16 @@ func (m *Concurrency) Acquire(subject string, c AcquireCall) (r AcquireResult, c
 	}
 	s.leases = slices.Clone(s.leases)
 	s.forget(c.Holder)
-	m.sweep(&s)
+	fresh := inUse == 0 || s.until <= max(m.clock, s.last)
+	if s.until <= max(m.clock, s.last) {
+		m.sweep(&s)
+	}
 	for weight >= 1<<max(s.powers, 1) {
 		s.powers = max(s.powers, 1) + 1
 	}
-	s.fence, s.last = max(s.fence+1, m.clock), m.clock
+	s.fence, s.last, s.until = max(s.fence+1, m.clock), m.clock, min(s.until, ends)
 	s.leases = append(s.leases, lease{holder: c.Holder, fence: s.fence, ends: ends, weight: weight, left: weight, known: true})
-	m.subjects[subject] = m.keep(s, ends)
+	m.subjects[subject] = m.keep(s, ends, fresh)
 	return AcquireResult{Allowed: true, Fence: s.fence, InUse: inUse + weight, Remaining: c.Limit - inUse - weight}, true, nil
 }
 
@@ -107,6 +114,12 @@ func (m *Concurrency) Release(subject, holder string, fence int64) (outcome stri
 		return outcome, false
 	}
 	s.leases = slices.Delete(slices.Clone(s.leases), i, i+1)
+	switch {
+	case s.until <= max(m.clock, s.last):
+		s.until = 0
+	case m.inUse(s) == 0:
+		s.until = forever
+	}
 	m.subjects[subject] = s
 	return "released", true
 }
@@ -189,14 +202,16 @@ func (m *Concurrency) extend(subject string, i int, ends int64) bool {
 	s.leases = slices.Clone(s.leases)
 	s.leases[i].ends = ends
 	s.last = max(s.last, m.clock)
-	m.subjects[subject] = m.keep(s, ends)
+	m.subjects[subject] = m.keep(s, ends, false)
 	return true
 }
 
-// keep sets the expiry: an hour after the last lease and the time that the last fence is.
-func (m *Concurrency) keep(s leasedSubject, ends int64) leasedSubject {
-	s.expiry = max(s.expiry, max(ends, s.fence)+fenceKept)
-	s.endMS = expiry(m.clock, s.expiry-m.clock)
+// keep sets the expiry, if it is less than an hour after the last lease and the time that the last fence is: to two hours after.
+func (m *Concurrency) keep(s leasedSubject, ends int64, fresh bool) leasedSubject {
+	if needed := max(ends, s.fence) + fenceKept; fresh || needed > s.expiry {
+		s.expiry = max(s.expiry, needed+fenceKept)
+		s.endMS = expiry(m.clock, s.expiry-m.clock)
+	}
 	return s
 }
 
@@ -210,12 +225,21 @@ func (m *Concurrency) sweep(s *leasedSubject) {
 	if s.last > m.clock {
 		s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.ends <= s.last })
 	}
+	s.until = forever
 	for power := range max(s.powers, 1) {
 		var ended []int
 		for i, l := range s.leases {
-			if l.ends <= m.clock && l.left>>power&1 == 1 {
-				ended = append(ended, i)
+			if l.left>>power&1 == 0 {
+				continue
 			}
+			if l.ends <= m.clock {
+				ended = append(ended, i)
+			} else {
+				s.until = min(s.until, l.ends)
+			}
+		}
+		if len(ended) > 2 {
+			s.until = 0
 		}
 		slices.SortFunc(ended, func(a, b int) int {
 			return cmp.Or(cmp.Compare(s.leases[a].ends, s.leases[b].ends), cmp.Compare(s.leases[a].holder, s.leases[b].holder))
