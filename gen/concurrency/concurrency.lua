@@ -398,14 +398,14 @@ local function head(set, acquired_us)
   return struct.pack('>dddddd', set.fence, acquired_us, set.expiry_us, set.until_us, set.powers, set.in_use)
 end
 
--- Stores a place and the set.
+-- Stores a place and the set. The leases get an expiry in any case: the server may have evicted them alone.
 local function store(set, place, acquired_us)
   if place.weight == 1 then
-    redis.call('ZADD', set.leases, '0', struct.pack('>bd', first_letter, place.ends_us) .. place.holder) -- rlfunc:ignore missing-ttl set below, unless a set with places has it
+    redis.call('ZADD', set.leases, '0', struct.pack('>bd', first_letter, place.ends_us) .. place.holder)
   else
     local all = members(place)
     for i = 1, #all do
-      redis.call('ZADD', set.leases, '0', all[i]) -- rlfunc:ignore missing-ttl as above
+      redis.call('ZADD', set.leases, '0', all[i])
     end
   end
   local needed_us = place.ends_us + keep_us
@@ -414,13 +414,13 @@ local function store(set, place, acquired_us)
   end
   local expires = set.fresh or needed_us > set.expiry_us
   if expires then
-    set.expiry_us = math.max(set.expiry_us, needed_us + keep_us)
+    set.expiry_us = math.max(set.expiry_us, math.ceil((needed_us + keep_us) / 1000) * 1000) -- both keys expire in this millisecond
   end
-  redis.call('HSET', set.bucket, '', head(set, acquired_us), place.holder, struct.pack('>ddd', place.ends_us, place.fence, place.weight)) -- rlfunc:ignore missing-ttl set below, unless a set with places has it
+  redis.call('HSET', set.bucket, '', head(set, acquired_us), place.holder, struct.pack('>ddd', place.ends_us, place.fence, place.weight)) -- rlfunc:ignore missing-ttl set below, unless it was read with one
   if expires then
     clock.expire_after(set.bucket, set.expiry_us - set.now_us)
-    clock.expire_after(set.leases, set.expiry_us - set.now_us)
   end
+  clock.expire_after(set.leases, set.expiry_us - set.now_us)
 end
 
 -- Ends a place's lease no sooner than at a time.

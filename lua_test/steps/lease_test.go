@@ -27,7 +27,10 @@ var (
 	startFence = luatest.Start.UnixMicro()
 )
 
-func leaseKeys(ttl time.Duration) ttls { return ttls{holdersKey: ttl, leasesKey: ttl} }
+// leaseKeys are the keys' expiries, which are whole milliseconds of the clock.
+func leaseKeys(ttl time.Duration) ttls {
+	return ttls{holdersKey: ttl + time.Millisecond, leasesKey: ttl + time.Millisecond}
+}
 
 func acquire(p acquireParams) func(context.Context, *concurrency.Client) (any, error) {
 	p.Bucket = "u1"
@@ -136,7 +139,7 @@ func TestRelease_freesThePlaceOnce(t *testing.T) {
 		leaseStep{Call: acquire(acquireParams{Holder: "a", Limit: 1}), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1}},
 		leaseStep{Name: "by an earlier acquisition", Call: release("a", startFence-1), Want: releaseOutcome("superseded")},
 		leaseStep{Name: "by a fence of the future", Call: release("a", startFence+1), Want: releaseOutcome("not_held")},
-		leaseStep{Call: release("a", startFence), Writes: true, TTLs: ttls{holdersKey: 2*time.Hour + 10*time.Second}, Want: releaseOutcome("released")},
+		leaseStep{Call: release("a", startFence), Writes: true, TTLs: ttls{holdersKey: 2*time.Hour + 10*time.Second + time.Millisecond}, Want: releaseOutcome("released")},
 		leaseStep{Name: "twice", Call: release("a", startFence), Want: releaseOutcome("not_held")},
 		leaseStep{Name: "the fence grows on", Call: acquire(acquireParams{Holder: "b", Limit: 1}), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 1}},
 		leaseStep{Name: "evicted", Call: evict("b"), Writes: true, Want: concurrency.EvictResult{Evicted: true, Fence: startFence + 1}},

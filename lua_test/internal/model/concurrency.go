@@ -209,7 +209,7 @@ func (m *Concurrency) extend(subject string, i int, ends int64) bool {
 // keep sets the expiry, if it is less than an hour after the last lease and the time that the last fence is: to two hours after.
 func (m *Concurrency) keep(s leasedSubject, ends int64, fresh bool) leasedSubject {
 	if needed := max(ends, s.fence) + fenceKept; fresh || needed > s.expiry {
-		s.expiry = max(s.expiry, needed+fenceKept)
+		s.expiry = max(s.expiry, (needed+fenceKept+999)/1000*1000)
 		s.endMS = expiry(m.clock, s.expiry-m.clock)
 	}
 	return s

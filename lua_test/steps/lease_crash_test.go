@@ -1,4 +1,4 @@
-package luatest_test
+package steps_test
 
 import (
 	"bufio"
