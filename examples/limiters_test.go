@@ -136,6 +136,24 @@ func Example_gcra() {
 	// false 5 6s
 }
 
+func Example_gcraAtMost() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		// A sender may send 30 messages a second, and has 50 in its queue.
+		batch := ratelimit.GCRAAtMostParams{Bucket: "smtp", Limit: 30, Period: time.Second, Most: 50}
+		for range 2 {
+			answer, err := limits.GCRAAtMost(ctx, batch)
+			if err != nil {
+				return err
+			}
+			fmt.Println(answer.Taken, answer.RetryAfter > 0) // 30 false, then 0 true
+		}
+		return nil
+	})
+	// Output:
+	// 30 false
+	// 0 true
+}
+
 func Example_check() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
 		// Limits are packed once, for any number of calls.

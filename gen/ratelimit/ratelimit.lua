@@ -2896,6 +2896,112 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window', callback = ratelimit_v1_fixed_window, description = 'Charges cost while at most limit is charged in the window, which begins with the first call.'}
 end
 
+do -- rlfunc: lines=26 file=functions/ratelimit/fixed_window_at_most.lua
+--- Charges as much as is left of a window's limit, up to most: for consumers that take work in batches.
+---
+--- The window is that of fixed_window with the same length. Refund what was not used with fixed_window_refund.
+--- @use fixed_window_count
+--- @key    bucket      string[window]      what the subject used in this window
+--- @arg    limit       count[1..1000000]   most that may be charged in a window
+--- @arg    window      duration[1us..3650d] length of the window
+--- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @result allowed     bool                whether anything was charged
+--- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
+--- @result remaining   count[0..1000000]   what is left after the call
+--- @result reset_after duration            wait until the window ends; 0 when none is active
+--- @result retry_after duration            wait until anything would be charged, exact to the millisecond; 0 when allowed
+--- @error  RLSTATE                         the key holds data that is not a count, or never expires
+local function fixed_window_at_most(bucket, limit, window_us, most)
+  local window_ms = math.ceil(window_us / 1000)
+  local allowed, left, wait_us, end_us, windows = fixed_window_count.check(bucket, limit, window_ms, 1)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed then
+    return false, 0, left, end_us, wait_us
+  end
+  local cost = math.min(most, left + 1)
+  return true, cost, left + 1 - cost, fixed_window_count.charge(bucket, cost, window_ms, end_us, windows), 0
+end
+
+-- Joins fixed_window_at_most to Redis.
+local function ratelimit_v1_fixed_window_at_most(keys, args)
+  if #keys ~= 1 or #args ~= 3 then
+    return {err = 'RLARG fixed_window_at_most must be called with 1 key and 3 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local window_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+  if not window_us or window_us < 1 or window_us > 315360000000000 then
+    return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
+  end
+  local most = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
+  if not most or most < 1 or most > 1000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us = pcall(fixed_window_at_most, keys[1], limit, window_us, most)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_taken
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_taken ~= 0 then
+      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_taken * 2
+    end
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'ratelimit_v1_fixed_window_at_most', callback = ratelimit_v1_fixed_window_at_most, description = 'Charges as much as is left of a window\'s limit, up to most: for consumers that take work in batches.'}
+end
+
 do -- rlfunc: lines=23 file=functions/ratelimit/fixed_window_peek.lua
 --- Returns what fixed_window would return, and writes nothing.
 --- @use fixed_window_count
@@ -3233,6 +3339,126 @@ local function ratelimit_v1_gcra(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'ratelimit_v1_gcra', callback = ratelimit_v1_gcra, description = 'Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.'}
+end
+
+do -- rlfunc: lines=33 file=functions/ratelimit/gcra_at_most.lua
+--- Takes as many tokens from a bucket as there are, up to most: for consumers that take work in batches.
+---
+--- The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls of gcra would.
+--- Refund the tokens that were not used with gcra_refund.
+--- @use clock token_bucket
+--- @key    bucket      string[gcra]        the subject's bucket: when it will be full
+--- @arg    limit       count[1..1000000]   tokens gained per period
+--- @arg    period      duration[1us..3650d] time in which limit tokens are gained
+--- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
+--- @arg    most        count[1..1000000]   most tokens to take; more than burst takes at most burst
+--- @result allowed     bool                whether any token was taken
+--- @result taken       count[0..1000000]   tokens taken: 3 when there were 3 and most is 10
+--- @result remaining   count[0..1000000]   whole tokens left after the call
+--- @result reset_after duration            wait until the bucket is full; 0 when it is
+--- @result retry_after duration            wait until there is a token; 0 when allowed
+--- @error  RLARG                           burst takes longer than 100 years to gain
+--- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
+local function gcra_at_most(bucket, limit, period_us, burst, most)
+  local now_us, capacity = clock.now_us(), burst or limit
+  local cost = math.min(most, capacity)
+  local allowed, left, full_us, wait_us = token_bucket.take(bucket, limit, period_us, capacity, cost, now_us)
+  if allowed == false and cost > 1 then
+    cost = math.max(left, 1)
+    allowed, left, full_us, wait_us = token_bucket.take(bucket, limit, period_us, capacity, cost, now_us)
+  end
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    return true, cost, left, full_us, 0
+  end
+  return false, 0, left, full_us, wait_us
+end
+
+-- Joins gcra_at_most to Redis.
+local function ratelimit_v1_gcra_at_most(keys, args)
+  if #keys ~= 1 or #args ~= 4 then
+    return {err = 'RLARG gcra_at_most must be called with 1 key and 4 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not limit or limit < 1 or limit > 1000000 then
+    return {err = 'RLARG limit must be a whole number from 1 to 1000000'}
+  end
+  local period_us = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+  if not period_us or period_us < 1 or period_us > 315360000000000 then
+    return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
+  end
+  local burst
+  if args[3] ~= '' then
+    burst = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
+    if not burst or burst < 1 or burst > 1000000 then
+      return {err = 'RLARG burst must be a whole number from 1 to 1000000'}
+    end
+  end
+  local most = rlfunc_recent[args[4]] or rlfunc_parse(args[4])
+  if not most or most < 1 or most > 1000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra_at_most, keys[1], limit, period_us, burst, most)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_taken
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_taken ~= 0 then
+      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_taken * 2
+    end
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'ratelimit_v1_gcra_at_most', callback = ratelimit_v1_gcra_at_most, description = 'Takes as many tokens from a bucket as there are, up to most: for consumers that take work in batches.'}
 end
 
 do -- rlfunc: lines=24 file=functions/ratelimit/gcra_peek.lua

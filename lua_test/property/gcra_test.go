@@ -82,6 +82,8 @@ func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
 		switch rapid.IntRange(0, 19).Draw(t, "function") {
 		default:
 			return takeTokens(gcraParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
+		case 10, 11:
+			return takeTokensAtMost(ratelimit.GCRAAtMostParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Most: refunded(costs(t, l))})
 		case 12, 13, 14:
 			return refundTokens(ratelimit.GCRARefundParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: refunded(costs(t, l))})
 		case 15, 16, 17, 18:
@@ -113,6 +115,25 @@ func takeTokens(p gcraParams) gcraCall {
 				reply: gcraResult(r), changed: changed,
 				refused: !r.Allowed, retry: r.RetryAfter, tick: c.Tick(),
 				passes: func(reply any) bool { return reply.(gcraResult).Allowed },
+			}
+		},
+	}
+}
+
+func takeTokensAtMost(p ratelimit.GCRAAtMostParams) gcraCall {
+	c := model.GCRACall{Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: p.Most}
+	return gcraCall{
+		function: "gcra_at_most", subject: string(p.Bucket), params: p,
+		queue: queued((*ratelimit.Client).QueueGCRAAtMost, p),
+		answer: func(m *model.GCRA) answer {
+			r, changed, err := m.TakeAtMost(string(p.Bucket), c)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			return answer{
+				reply: ratelimit.GCRAAtMostResult(r), changed: changed,
+				refused: !r.Allowed, retry: r.RetryAfter, tick: c.Tick(),
+				passes: func(reply any) bool { return reply.(ratelimit.GCRAAtMostResult).Allowed },
 			}
 		},
 	}
@@ -181,21 +202,25 @@ func gcraInvariant() func(time.Time, string, any, any) string {
 			clear(stretches)
 		}
 		clock = now
-		p, ok := params.(gcraParams)
-		if !ok {
-			switch params.(type) {
-			case ratelimit.GCRARefundParams, ratelimit.GCRAResetParams:
-				maps.DeleteFunc(stretches, func(c caller, _ []taken) bool { return c.subject == subject })
+		var p gcraParams
+		var took int64
+		switch its := params.(type) {
+		case ratelimit.GCRARefundParams, ratelimit.GCRAResetParams:
+			maps.DeleteFunc(stretches, func(c caller, _ []taken) bool { return c.subject == subject })
+		case gcraParams:
+			if p = its; reply.(gcraResult).Allowed {
+				took = modelCost(p.Cost)
 			}
-			return ""
+		case ratelimit.GCRAAtMostParams:
+			p, took = gcraParams{Limit: its.Limit, Period: its.Period, Burst: its.Burst}, reply.(ratelimit.GCRAAtMostResult).Taken
 		}
-		if !reply.(gcraResult).Allowed {
+		if took == 0 {
 			return ""
 		}
 		its := caller{subject, gcraLimit{p.Limit, p.Period, p.Burst}}
 		// Where the tick is a millisecond, so is the clock.
 		tick := model.GCRACall{Limit: p.Limit, Period: p.Period}.Tick()
-		stretches[its] = append(stretches[its], taken{now.Truncate(tick), modelCost(p.Cost)})
+		stretches[its] = append(stretches[its], taken{now.Truncate(tick), took})
 		burst := p.Burst
 		if burst == 0 {
 			burst = p.Limit
@@ -204,11 +229,11 @@ func gcraInvariant() func(time.Time, string, any, any) string {
 		sum := int64(0)
 		for _, one := range slices.Backward(stretches[its]) {
 			sum += one.cost
-			took := now.Truncate(tick).Sub(one.at)
-			most := big.NewRat(int64(took), int64(period))
+			passed := now.Truncate(tick).Sub(one.at)
+			most := big.NewRat(int64(passed), int64(period))
 			most.Mul(most, big.NewRat(p.Limit, 1)).Add(most, big.NewRat(burst, 1))
 			if most.Cmp(big.NewRat(sum, 1)) < 0 {
-				return fmt.Sprintf("%d tokens taken in %s, and %s is the most", sum, took, most.FloatString(3))
+				return fmt.Sprintf("%d tokens taken in %s, and %s is the most", sum, passed, most.FloatString(3))
 			}
 		}
 		return ""

@@ -67,6 +67,8 @@ func drawFixedWindow(t *rapid.T) plan[*ratelimit.Client, *model.FixedWindow] {
 		switch rapid.IntRange(0, 19).Draw(t, "function") {
 		default:
 			return takeFromWindow(p)
+		case 11, 12:
+			return takeFromWindowAtMost(ratelimit.FixedWindowAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Most: refunded(p.Cost)})
 		case 13, 14, 15:
 			return peekIntoWindow(ratelimit.FixedWindowPeekParams(p))
 		case 16, 17, 18:
@@ -90,6 +92,21 @@ func takeFromWindow(p windowParams) windowCall {
 				reply: windowResult(r), changed: changed,
 				refused: !r.Allowed, retry: r.RetryAfter, tick: time.Millisecond,
 				passes: func(reply any) bool { return reply.(windowResult).Allowed },
+			}
+		},
+	}
+}
+
+func takeFromWindowAtMost(p ratelimit.FixedWindowAtMostParams) windowCall {
+	return windowCall{
+		function: "fixed_window_at_most", subject: string(p.Bucket), params: p,
+		queue: queued((*ratelimit.Client).QueueFixedWindowAtMost, p),
+		answer: func(m *model.FixedWindow) answer {
+			r, changed := m.TakeAtMost(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Most})
+			return answer{
+				reply: ratelimit.FixedWindowAtMostResult(r), changed: changed,
+				refused: !r.Allowed, retry: r.RetryAfter, tick: time.Millisecond,
+				passes: func(reply any) bool { return reply.(ratelimit.FixedWindowAtMostResult).Allowed },
 			}
 		},
 	}
@@ -207,10 +224,10 @@ func fixedWindowInvariant() func(time.Time, string, any, any) string {
 			clear(stretches)
 		}
 		clock = now
-		switch p := params.(type) {
-		case windowParams:
-			r := reply.(windowResult)
-			if !r.Allowed || modelCost(p.Cost) == 0 {
+		switch params.(type) {
+		case windowParams, ratelimit.FixedWindowAtMostParams:
+			p, r, took := tookFromWindow(params, reply)
+			if took == 0 {
 				return ""
 			}
 			s := stretches[subject]
@@ -224,7 +241,7 @@ func fixedWindowInvariant() func(time.Time, string, any, any) string {
 			if ok && !begins.Equal(last.begins) && begins.Before(last.begins.Add(length)) {
 				return fmt.Sprintf("a window of %s begins %s after another", length, begins.Sub(last.begins))
 			}
-			s.taken = append(s.taken, taken{wholeMilliseconds(now), modelCost(p.Cost)})
+			s.taken = append(s.taken, taken{wholeMilliseconds(now), took})
 			if !ok || !begins.Equal(last.begins) {
 				last = window{begins, len(s.taken) - 1}
 				s.last[length] = last
@@ -244,4 +261,19 @@ func fixedWindowInvariant() func(time.Time, string, any, any) string {
 		}
 		return ""
 	}
+}
+
+// tookFromWindow returns what a call took, as one of fixed_window.
+func tookFromWindow(params, reply any) (p windowParams, r windowResult, took int64) {
+	switch its := params.(type) {
+	case windowParams:
+		p, r = its, reply.(windowResult)
+		if r.Allowed {
+			took = modelCost(p.Cost)
+		}
+	case ratelimit.FixedWindowAtMostParams:
+		p, took = windowParams{Limit: its.Limit, Window: its.Window}, reply.(ratelimit.FixedWindowAtMostResult).Taken
+		r.ResetAfter = reply.(ratelimit.FixedWindowAtMostResult).ResetAfter
+	}
+	return p, r, took
 }

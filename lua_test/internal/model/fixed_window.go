@@ -72,6 +72,20 @@ func (m *FixedWindow) Take(subject string, c WindowCall) (r WindowResult, change
 	return WindowResult{Allowed: true, Remaining: c.Limit - own.taken, ResetAfter: m.until(own.endMS)}, true, nil
 }
 
+// TakeAtMost answers fixed_window_at_most: the call's cost is the most.
+func (m *FixedWindow) TakeAtMost(subject string, c WindowCall) (r AtMostResult, changed bool) {
+	some := c
+	some.Cost = 1
+	there, _ := m.Peek(subject, some)
+	some.Cost = max(min(c.Cost, there.Remaining), 1)
+	took, changed, _ := m.Take(subject, some)
+	r = AtMostResult{Allowed: took.Allowed, Remaining: took.Remaining, ResetAfter: took.ResetAfter, RetryAfter: took.RetryAfter}
+	if took.Allowed {
+		r.Taken = some.Cost
+	}
+	return r, changed
+}
+
 // Peek answers fixed_window_peek.
 func (m *FixedWindow) Peek(subject string, c WindowCall) (r WindowResult, err error) {
 	if c.Cost > c.Limit {

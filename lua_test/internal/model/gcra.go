@@ -85,6 +85,32 @@ func (m *GCRA) Take(subject string, c GCRACall) (r GCRAResult, changed bool, err
 	return r, true, nil
 }
 
+// AtMostResult is the answer of gcra_at_most and of fixed_window_at_most.
+type AtMostResult struct {
+	Allowed    bool
+	Taken      int64
+	Remaining  int64
+	ResetAfter time.Duration
+	RetryAfter time.Duration
+}
+
+// TakeAtMost answers gcra_at_most: the call's cost is the most.
+func (m *GCRA) TakeAtMost(subject string, c GCRACall) (r AtMostResult, changed bool, err error) {
+	some := c
+	some.Cost = 0
+	there, err := m.Peek(subject, some)
+	if err != nil {
+		return r, false, err
+	}
+	some.Cost = max(min(c.Cost, there.Remaining), 1)
+	took, changed, err := m.Take(subject, some)
+	r = AtMostResult{Allowed: took.Allowed, Remaining: took.Remaining, ResetAfter: took.ResetAfter, RetryAfter: took.RetryAfter}
+	if took.Allowed {
+		r.Taken = some.Cost
+	}
+	return r, changed, err
+}
+
 // store keeps a bucket that is full after that time, in the call's precision, and with the call's capacity; but one that is
 // an expiry and stays one keeps its own, and so does one that a refund leaves above the call's.
 func (m *GCRA) store(subject string, c GCRACall, level *big.Rat) {

@@ -1,0 +1,81 @@
+package steps_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+func TestGCRAAtMost_takesWhatIsThere(t *testing.T) {
+	type result = ratelimit.GCRAAtMostResult
+	most := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Most: n})
+	}
+	bucket := func(d time.Duration) ttls { return ttls{key("u1", "gcra"): d} }
+	limiters.Run(
+		t,
+		step{Name: "all that it asks for", Call: most(3), Writes: true, TTLs: bucket(3 * time.Second), Want: result{Allowed: true, Taken: 3, Remaining: 7, ResetAfter: 3 * time.Second}},
+		step{Name: "what is left", Call: most(20), Writes: true, TTLs: bucket(10 * time.Second), Want: result{Allowed: true, Taken: 7, ResetAfter: 10 * time.Second}},
+		step{Name: "nothing", Call: most(20), Want: result{RetryAfter: time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "the same bucket as gcra", Call: gcra(gcraParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second}), Want: gcraResult{RetryAfter: time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "what has been gained", Advance: 2 * time.Second, Call: most(1_000_000), Writes: true, Want: result{Allowed: true, Taken: 2, ResetAfter: 10 * time.Second}},
+		step{Name: "one by one", Advance: time.Second, Call: most(1), Writes: true, Want: result{Allowed: true, Taken: 1, ResetAfter: 10 * time.Second}},
+	)
+}
+
+// Seven a minute are no whole milliseconds: the key's value has the fraction.
+func TestGCRAAtMost_keepsFractions(t *testing.T) {
+	type result = ratelimit.GCRAAtMostResult
+	most := luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 7, Period: time.Minute, Most: 50})
+	steps := []step{{Call: most, Writes: true, Want: result{Allowed: true, Taken: 7, ResetAfter: time.Minute}}}
+	for range 3 {
+		steps = append(steps, step{Name: "a minute later", Advance: time.Minute, Call: most, Writes: true, Want: result{Allowed: true, Taken: 7, ResetAfter: time.Minute}})
+	}
+	limiters.Run(t, steps...)
+}
+
+func TestFixedWindowAtMost_chargesWhatIsLeft(t *testing.T) {
+	type result = ratelimit.FixedWindowAtMostResult
+	most := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		return luatest.Call((*ratelimit.Client).FixedWindowAtMost, ratelimit.FixedWindowAtMostParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Most: n})
+	}
+	limiters.Run(
+		t,
+		step{Call: most(4), Writes: true, TTLs: ttls{key("u1", "window"): 10 * time.Second}, Want: result{Allowed: true, Taken: 4, Remaining: 6, ResetAfter: 10 * time.Second}},
+		step{Name: "what is left", Advance: time.Second, Call: most(50), Writes: true, Want: result{Allowed: true, Taken: 6, ResetAfter: 9 * time.Second}},
+		step{Name: "nothing", Call: most(1), Want: result{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
+		step{Name: "the next window", Advance: 9 * time.Second, Call: most(50), Writes: true, Want: result{Allowed: true, Taken: 10, ResetAfter: 10 * time.Second}},
+	)
+}
+
+// Fifty callers that each want up to three of ten get ten in all.
+func TestAtMost_exactlyTheLimitOfAnyNumberAtOnce(t *testing.T) {
+	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
+		for name, take := range map[string]func(context.Context) (int64, error){
+			"gcra_at_most": func(ctx context.Context) (int64, error) {
+				r, err := c.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 10, Period: 100 * time.Hour, Most: 3})
+				return r.Taken, err
+			},
+			"fixed_window_at_most": func(ctx context.Context) (int64, error) {
+				r, err := c.FixedWindowAtMost(ctx, ratelimit.FixedWindowAtMostParams{Bucket: "u1", Limit: 10, Window: time.Hour, Most: 3})
+				return r.Taken, err
+			},
+		} {
+			taken := make([]int64, 50)
+			atOnce(t, len(taken), func(ctx context.Context, i int) (allowed bool, err error) {
+				taken[i], err = take(ctx)
+				return taken[i] > 0, err
+			})
+			sum := int64(0)
+			for _, n := range taken {
+				sum += n
+			}
+			if sum != 10 {
+				t.Errorf("%s: %d taken, want 10: %v", name, sum, taken)
+			}
+		}
+	})
+}
