@@ -260,7 +260,7 @@ func TestOperator_changesNothingWithoutARecord(t *testing.T) {
 			}
 			at := " --reason x --yes --policy " + shopPolicy + " --redis " + e.URL
 			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12", "override set key=ab12 --allow --for 1h", "override clear --all"} {
-				ran(t, exitcode.Error, command+at, "so that nothing was changed")
+				ran(t, exitcode.Error, command+at, "nothing was changed")
 			}
 			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {
 				t.Errorf("%+v", d)

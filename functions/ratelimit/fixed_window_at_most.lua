@@ -1,7 +1,8 @@
 --- Charges as much as is left of a window's limit, up to most: for consumers that take work in batches.
 ---
---- The window is that of fixed_window with the same length. Refund what was not used with fixed_window_refund.
---- @use fixed_window_count
+--- The window is that of fixed_window with the same length. Refund what was not used with fixed_window_refund and
+--- expires.
+--- @use clock fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
 --- @arg    limit       count[1..1000000]   most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
@@ -11,6 +12,7 @@
 --- @result remaining   count[0..1000000]   what is left after the call
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until anything would be charged, exact to the millisecond; 0 when allowed
+--- @result expires     time                when the window ends: a refund must come before; the epoch unless allowed
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window_at_most(bucket, limit, window_us, most)
   local window_ms = math.ceil(window_us / 1000)
@@ -19,8 +21,10 @@ local function fixed_window_at_most(bucket, limit, window_us, most)
     return nil, left
   end
   if not allowed then
-    return false, 0, left, end_us, wait_us
+    return false, 0, left, end_us, wait_us, 0
   end
   local cost = math.min(most, left + 1)
-  return true, cost, left + 1 - cost, fixed_window_count.charge(bucket, cost, window_ms, end_us, windows), 0
+  local now_us = clock.now_us()
+  end_us = fixed_window_count.charge(bucket, cost, window_ms, end_us, windows)
+  return true, cost, left + 1 - cost, end_us, 0, now_us - now_us % 1000 + end_us
 end

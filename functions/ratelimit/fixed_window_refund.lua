@@ -3,16 +3,24 @@
 --- Refunds at most what was charged in this window; charges of an ended window are already forgotten. When nothing is
 --- left, the window is forgotten. Every call refunds: a caller that retries refunds twice. Windows of other lengths are
 --- refunded if they began no later than this one, because the charge certainly counted there.
---- @use fixed_window_count
+--- @use clock fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
 --- @arg    limit       count[1..1000000]   most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[1..1000000]=1 amount to refund
+--- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is refunded
 --- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
 --- @result remaining   count[0..1000000]   what is left after the call: 8 when 2 of 10 are still used
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
-local function fixed_window_refund(bucket, limit, window_us, cost)
+local function fixed_window_refund(bucket, limit, window_us, cost, expires_us)
+  if expires_us and clock.now_us() >= expires_us then
+    local known, left, _, left_us = fixed_window_count.check(bucket, limit, math.ceil(window_us / 1000), 0)
+    if known == nil then
+      return nil, left
+    end
+    return 0, left, left_us
+  end
   local refunded, taken, end_us = fixed_window_count.refund(bucket, math.ceil(window_us / 1000), cost)
   if not refunded then
     return nil, taken

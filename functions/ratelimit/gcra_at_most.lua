@@ -1,7 +1,7 @@
 --- Takes as many tokens from a bucket as there are, up to most: for consumers that take work in batches.
 ---
 --- The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls of gcra would.
---- Refund the tokens that were not used with gcra_refund.
+--- Refund the tokens that were not used with gcra_refund and expires.
 --- @use clock token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained per period
@@ -13,6 +13,8 @@
 --- @result remaining   count[0..1000000]   whole tokens left after the call
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @result retry_after duration            wait until there is a token; 0 when allowed
+--- @result expires     time                when the bucket is full if no more is taken: a refund must come before; the epoch unless
+---     allowed
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
 local function gcra_at_most(bucket, limit, period_us, burst, most)
@@ -27,7 +29,7 @@ local function gcra_at_most(bucket, limit, period_us, burst, most)
     return nil, left
   end
   if allowed then
-    return true, cost, left, full_us, 0
+    return true, cost, left, full_us, 0, now_us - now_us % 1000 + full_us
   end
-  return false, 0, left, full_us, wait_us
+  return false, 0, left, full_us, wait_us, 0
 end

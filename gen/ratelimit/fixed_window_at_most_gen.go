@@ -16,7 +16,7 @@ var fixedWindowAtMostFunction = &fcall.Function{
 	Name:       "fixed_window_at_most",
 	ServerName: "ratelimit_v1_fixed_window_at_most",
 	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}, {}},
 }
 
 // FixedWindowAtMostParams are the arguments of FixedWindowAtMost.
@@ -43,12 +43,15 @@ type FixedWindowAtMostResult struct {
 	ResetAfter time.Duration
 	// RetryAfter: wait until anything would be charged, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
+	// Expires: when the window ends: a refund must come before; the epoch unless allowed.
+	Expires time.Time
 }
 
 // FixedWindowAtMost charges as much as is left of a window's limit, up to most: for consumers that take work
 // in batches.
 //
-// The window is that of fixed_window with the same length. Refund what was not used with fixed_window_refund.
+// The window is that of fixed_window with the same length. Refund what was not used with fixed_window_refund
+// and expires.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the key holds data that is not a count, or never expires
@@ -95,6 +98,7 @@ func decodeFixedWindowAtMost(reply *fcall.Reply) (FixedWindowAtMostResult, error
 	r.Remaining = reply.Count("remaining")
 	r.ResetAfter = reply.Duration("reset_after")
 	r.RetryAfter = reply.Duration("retry_after")
+	r.Expires = reply.Time("expires")
 	if err := reply.Close(); err != nil {
 		return FixedWindowAtMostResult{}, err
 	}

@@ -16,7 +16,7 @@ var fixedWindowRefundFunction = &fcall.Function{
 	Name:       "fixed_window_refund",
 	ServerName: "ratelimit_v1_fixed_window_refund",
 	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
+	Omissible:  2,
 	Results:    []fcall.Result{{Values: 1000001}, {}, {}},
 }
 
@@ -30,6 +30,9 @@ type FixedWindowRefundParams struct {
 	Window time.Duration
 	// Cost: amount to refund. From 1 to 1000000. Defaults to 1.
 	Cost int64
+	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From 0 to
+	// 9007199254740992. The zero value omits it.
+	Expires time.Time
 }
 
 // FixedWindowRefundResult is the result of FixedWindowRefund.
@@ -79,11 +82,12 @@ func (p PendingFixedWindowRefund) Result() (FixedWindowRefundResult, error) {
 }
 
 func (c *Client) fixedWindowRefundArgs(p FixedWindowRefundParams) *fcall.Args {
-	a := c.fcall.Args(fixedWindowRefundFunction, 1, 3)
+	a := c.fcall.Args(fixedWindowRefundFunction, 1, 4)
 	a.Key("bucket", p.Bucket, "window")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)
+	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	return a
 }
 

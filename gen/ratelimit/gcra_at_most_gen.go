@@ -16,7 +16,7 @@ var gcraAtMostFunction = &fcall.Function{
 	Name:       "gcra_at_most",
 	ServerName: "ratelimit_v1_gcra_at_most",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}},
+	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}, {}, {}},
 }
 
 // GCRAAtMostParams are the arguments of GCRAAtMost.
@@ -45,13 +45,15 @@ type GCRAAtMostResult struct {
 	ResetAfter time.Duration
 	// RetryAfter: wait until there is a token; 0 when allowed.
 	RetryAfter time.Duration
+	// Expires: when the bucket is full if no more is taken: a refund must come before; the epoch unless allowed.
+	Expires time.Time
 }
 
 // GCRAAtMost takes as many tokens from a bucket as there are, up to most: for consumers that take work in
 // batches.
 //
 // The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls of gcra
-// would. Refund the tokens that were not used with gcra_refund.
+// would. Refund the tokens that were not used with gcra_refund and expires.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: burst takes longer than 100 years to gain
@@ -100,6 +102,7 @@ func decodeGCRAAtMost(reply *fcall.Reply) (GCRAAtMostResult, error) {
 	r.Remaining = reply.Count("remaining")
 	r.ResetAfter = reply.Duration("reset_after")
 	r.RetryAfter = reply.Duration("retry_after")
+	r.Expires = reply.Time("expires")
 	if err := reply.Close(); err != nil {
 		return GCRAAtMostResult{}, err
 	}

@@ -16,7 +16,7 @@ var gcraRefundFunction = &fcall.Function{
 	Name:       "gcra_refund",
 	ServerName: "ratelimit_v1_gcra_refund",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  2,
+	Omissible:  3,
 	Results:    []fcall.Result{{Values: 2}, {Values: 1000001}, {}},
 }
 
@@ -32,6 +32,9 @@ type GCRARefundParams struct {
 	Burst int64
 	// Cost: tokens to return. From 1 to 1000000. Defaults to 1.
 	Cost int64
+	// Expires: when the refund expires, from the call's result: from then on, nothing is returned. From 0 to
+	// 9007199254740992. The zero value omits it.
+	Expires time.Time
 }
 
 // GCRARefundResult is the result of GCRARefund.
@@ -79,12 +82,13 @@ func (p PendingGCRARefund) Result() (GCRARefundResult, error) {
 }
 
 func (c *Client) gcraRefundArgs(p GCRARefundParams) *fcall.Args {
-	a := c.fcall.Args(gcraRefundFunction, 1, 4)
+	a := c.fcall.Args(gcraRefundFunction, 1, 5)
 	a.Key("bucket", p.Bucket, "gcra")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)
+	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	return a
 }
 

@@ -2896,11 +2896,12 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window', callback = ratelimit_v1_fixed_window, description = 'Charges cost while at most limit is charged in the window, which begins with the first call.'}
 end
 
-do -- rlfunc: lines=26 file=functions/ratelimit/fixed_window_at_most.lua
+do -- rlfunc: lines=30 file=functions/ratelimit/fixed_window_at_most.lua
 --- Charges as much as is left of a window's limit, up to most: for consumers that take work in batches.
 ---
---- The window is that of fixed_window with the same length. Refund what was not used with fixed_window_refund.
---- @use fixed_window_count
+--- The window is that of fixed_window with the same length. Refund what was not used with fixed_window_refund and
+--- expires.
+--- @use clock fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
 --- @arg    limit       count[1..1000000]   most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
@@ -2910,6 +2911,7 @@ do -- rlfunc: lines=26 file=functions/ratelimit/fixed_window_at_most.lua
 --- @result remaining   count[0..1000000]   what is left after the call
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @result retry_after duration            wait until anything would be charged, exact to the millisecond; 0 when allowed
+--- @result expires     time                when the window ends: a refund must come before; the epoch unless allowed
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
 local function fixed_window_at_most(bucket, limit, window_us, most)
   local window_ms = math.ceil(window_us / 1000)
@@ -2918,10 +2920,12 @@ local function fixed_window_at_most(bucket, limit, window_us, most)
     return nil, left
   end
   if not allowed then
-    return false, 0, left, end_us, wait_us
+    return false, 0, left, end_us, wait_us, 0
   end
   local cost = math.min(most, left + 1)
-  return true, cost, left + 1 - cost, fixed_window_count.charge(bucket, cost, window_ms, end_us, windows), 0
+  local now_us = clock.now_us()
+  end_us = fixed_window_count.charge(bucket, cost, window_ms, end_us, windows)
+  return true, cost, left + 1 - cost, end_us, 0, now_us - now_us % 1000 + end_us
 end
 
 -- Joins fixed_window_at_most to Redis.
@@ -2944,7 +2948,7 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
   end
-  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us = pcall(fixed_window_at_most, keys[1], limit, window_us, most)
+  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(fixed_window_at_most, keys[1], limit, window_us, most)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_taken
@@ -2975,7 +2979,15 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
         rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
       end
     end
+    if out_expires_us ~= 0 then
+      if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992 and out_expires_us % 1 == 0) then
+        rlfunc_wrong = 'result expires must be a whole number from 0 to 9007199254740992'
+      end
+    end
     if not rlfunc_wrong then
+      if out_expires_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
       end
@@ -3101,22 +3113,30 @@ end
 redis.register_function{function_name = 'ratelimit_v1_fixed_window_peek', callback = ratelimit_v1_fixed_window_peek, description = 'Returns what fixed_window would return, and writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=21 file=functions/ratelimit/fixed_window_refund.lua
+do -- rlfunc: lines=29 file=functions/ratelimit/fixed_window_refund.lua
 --- Refunds cost to the active window, as if it had not been charged.
 ---
 --- Refunds at most what was charged in this window; charges of an ended window are already forgotten. When nothing is
 --- left, the window is forgotten. Every call refunds: a caller that retries refunds twice. Windows of other lengths are
 --- refunded if they began no later than this one, because the charge certainly counted there.
---- @use fixed_window_count
+--- @use clock fixed_window_count
 --- @key    bucket      string[window]      what the subject used in this window
 --- @arg    limit       count[1..1000000]   most that may be charged in a window
 --- @arg    window      duration[1us..3650d] length of the window
 --- @arg    cost        count[1..1000000]=1 amount to refund
+--- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is refunded
 --- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
 --- @result remaining   count[0..1000000]   what is left after the call: 8 when 2 of 10 are still used
 --- @result reset_after duration            wait until the window ends; 0 when none is active
 --- @error  RLSTATE                         the key holds data that is not a count, or never expires
-local function fixed_window_refund(bucket, limit, window_us, cost)
+local function fixed_window_refund(bucket, limit, window_us, cost, expires_us)
+  if expires_us and clock.now_us() >= expires_us then
+    local known, left, _, left_us = fixed_window_count.check(bucket, limit, math.ceil(window_us / 1000), 0)
+    if known == nil then
+      return nil, left
+    end
+    return 0, left, left_us
+  end
   local refunded, taken, end_us = fixed_window_count.refund(bucket, math.ceil(window_us / 1000), cost)
   if not refunded then
     return nil, taken
@@ -3127,8 +3147,8 @@ end
 -- Joins fixed_window_refund to Redis.
 local function ratelimit_v1_fixed_window_refund(keys, args)
   local rlfunc_args = #args
-  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
-    return {err = 'RLARG fixed_window_refund must be called with 1 key and 2 to 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
+    return {err = 'RLARG fixed_window_refund must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -3141,14 +3161,22 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
   if not window_us or window_us < 1 or window_us > 315360000000000 then
     return {err = 'RLARG window must be from 1 to 315360000000000 microseconds'}
   end
-  local cost = 1
-  if rlfunc_args >= 3 and args[3] ~= '' then
-    cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
-    if not cost or cost < 1 or cost > 1000000 then
-      return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+  local cost, expires_us = 1
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      cost = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
+      if not cost or cost < 1 or cost > 1000000 then
+        return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+      end
+    end
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      expires_us = rlfunc_whole(args[4])
+      if not expires_us or expires_us < 0 or expires_us > 9007199254740992 then
+        return {err = 'RLARG expires must be from 0 to 9007199254740992 microseconds since 1970'}
+      end
     end
   end
-  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(fixed_window_refund, keys[1], limit, window_us, cost)
+  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(fixed_window_refund, keys[1], limit, window_us, cost, expires_us)
   if rlfunc_ok then
     if out_refunded == nil then
       return out_remaining
@@ -3341,11 +3369,11 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra', callback = ratelimit_v1_gcra, description = 'Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.'}
 end
 
-do -- rlfunc: lines=33 file=functions/ratelimit/gcra_at_most.lua
+do -- rlfunc: lines=35 file=functions/ratelimit/gcra_at_most.lua
 --- Takes as many tokens from a bucket as there are, up to most: for consumers that take work in batches.
 ---
 --- The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls of gcra would.
---- Refund the tokens that were not used with gcra_refund.
+--- Refund the tokens that were not used with gcra_refund and expires.
 --- @use clock token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained per period
@@ -3357,6 +3385,8 @@ do -- rlfunc: lines=33 file=functions/ratelimit/gcra_at_most.lua
 --- @result remaining   count[0..1000000]   whole tokens left after the call
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @result retry_after duration            wait until there is a token; 0 when allowed
+--- @result expires     time                when the bucket is full if no more is taken: a refund must come before; the epoch unless
+---     allowed
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
 local function gcra_at_most(bucket, limit, period_us, burst, most)
@@ -3371,9 +3401,9 @@ local function gcra_at_most(bucket, limit, period_us, burst, most)
     return nil, left
   end
   if allowed then
-    return true, cost, left, full_us, 0
+    return true, cost, left, full_us, 0, now_us - now_us % 1000 + full_us
   end
-  return false, 0, left, full_us, wait_us
+  return false, 0, left, full_us, wait_us, 0
 end
 
 -- Joins gcra_at_most to Redis.
@@ -3403,7 +3433,7 @@ local function ratelimit_v1_gcra_at_most(keys, args)
   if not most or most < 1 or most > 1000000 then
     return {err = 'RLARG most must be a whole number from 1 to 1000000'}
   end
-  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us = pcall(gcra_at_most, keys[1], limit, period_us, burst, most)
+  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(gcra_at_most, keys[1], limit, period_us, burst, most)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_taken
@@ -3434,7 +3464,15 @@ local function ratelimit_v1_gcra_at_most(keys, args)
         rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
       end
     end
+    if out_expires_us ~= 0 then
+      if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992 and out_expires_us % 1 == 0) then
+        rlfunc_wrong = 'result expires must be a whole number from 0 to 9007199254740992'
+      end
+    end
     if not rlfunc_wrong then
+      if out_expires_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
       if out_retry_after_us ~= 0 then
         return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
       end
@@ -3569,30 +3607,42 @@ end
 redis.register_function{function_name = 'ratelimit_v1_gcra_peek', callback = ratelimit_v1_gcra_peek, description = 'Returns what gcra would return, and writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=17 file=functions/ratelimit/gcra_refund.lua
+do -- rlfunc: lines=29 file=functions/ratelimit/gcra_refund.lua
 --- Returns cost tokens to a bucket, up to its burst.
 ---
 --- Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
---- @use token_bucket
+--- @use clock token_bucket
 --- @key    bucket      string[gcra]        the subject's bucket: when it will be full
 --- @arg    limit       count[1..1000000]   tokens gained per period
 --- @arg    period      duration[1us..3650d] time in which limit tokens are gained
 --- @arg    burst       count[1..1000000]?  most tokens the bucket holds; limit when omitted
 --- @arg    cost        count[1..1000000]=1 tokens to return
+--- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is returned
 --- @result refunded    bool                whether the bucket had room for at least one token
 --- @result remaining   count[0..1000000]   whole tokens left after the call: 8 when 2 of 10 are still taken
 --- @result reset_after duration            wait until the bucket is full; 0 when it is
 --- @error  RLARG                           burst takes longer than 100 years to gain
 --- @error  RLSTATE                         the key holds data that is not a bucket, or never expires
-local function gcra_refund(bucket, limit, period_us, burst, cost)
-  return token_bucket.refund(bucket, limit, period_us, burst or limit, cost)
+local function gcra_refund(bucket, limit, period_us, burst, cost, expires_us)
+  if not expires_us then
+    return token_bucket.refund(bucket, limit, period_us, burst or limit, cost)
+  end
+  local now_us = clock.now_us()
+  if now_us < expires_us then
+    return token_bucket.refund(bucket, limit, period_us, burst or limit, cost, now_us)
+  end
+  local known, left, _, full_us = token_bucket.check(bucket, limit, period_us, burst or limit, 0, now_us)
+  if known == nil then
+    return nil, left
+  end
+  return false, left, full_us
 end
 
 -- Joins gcra_refund to Redis.
 local function ratelimit_v1_gcra_refund(keys, args)
   local rlfunc_args = #args
-  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 4 then
-    return {err = 'RLARG gcra_refund must be called with 1 key and 2 to 4 arguments'}
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 5 then
+    return {err = 'RLARG gcra_refund must be called with 1 key and 2 to 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -3605,7 +3655,7 @@ local function ratelimit_v1_gcra_refund(keys, args)
   if not period_us or period_us < 1 or period_us > 315360000000000 then
     return {err = 'RLARG period must be from 1 to 315360000000000 microseconds'}
   end
-  local burst, cost = nil, 1
+  local burst, cost, expires_us = nil, 1
   if rlfunc_args > 2 then
     if rlfunc_args >= 3 and args[3] ~= '' then
       burst = rlfunc_recent[args[3]] or rlfunc_parse(args[3])
@@ -3619,8 +3669,14 @@ local function ratelimit_v1_gcra_refund(keys, args)
         return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
       end
     end
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      expires_us = rlfunc_whole(args[5])
+      if not expires_us or expires_us < 0 or expires_us > 9007199254740992 then
+        return {err = 'RLARG expires must be from 0 to 9007199254740992 microseconds since 1970'}
+      end
+    end
   end
-  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(gcra_refund, keys[1], limit, period_us, burst, cost)
+  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(gcra_refund, keys[1], limit, period_us, burst, cost, expires_us)
   if rlfunc_ok then
     if out_refunded == nil then
       return out_remaining

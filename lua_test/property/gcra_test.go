@@ -85,7 +85,7 @@ func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
 		case 10, 11:
 			return takeTokensAtMost(ratelimit.GCRAAtMostParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Most: refunded(costs(t, l))})
 		case 12, 13, 14:
-			return refundTokens(ratelimit.GCRARefundParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: refunded(costs(t, l))})
+			return refundTokens(ratelimit.GCRARefundParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: refunded(costs(t, l)), Expires: refundExpires(t)})
 		case 15, 16, 17, 18:
 			return peekAtTokens(ratelimit.GCRAPeekParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
 		case 19:
@@ -164,7 +164,7 @@ func refundTokens(p ratelimit.GCRARefundParams) gcraCall {
 		function: "gcra_refund", subject: string(p.Bucket), params: p,
 		queue: queued((*ratelimit.Client).QueueGCRARefund, p),
 		answer: func(m *model.GCRA) answer {
-			r, changed, err := m.Refund(string(p.Bucket), c)
+			r, changed, err := m.Refund(string(p.Bucket), c, p.Expires)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}

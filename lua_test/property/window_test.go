@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
@@ -60,6 +61,15 @@ func (d windowDraw) params(t *rapid.T) windowParams {
 // refunded is what is given back where a call takes cost: at least 1.
 func refunded(cost *int64) int64 { return max(modelCost(cost), 1) }
 
+// refundExpires is mostly not given, and otherwise around the time of the calls.
+func refundExpires(t *rapid.T) time.Time {
+	after := rapid.SampledFrom([]time.Duration{-1, -1, -1, 0, time.Microsecond, time.Millisecond, time.Second, time.Minute, time.Hour, 100 * day}).Draw(t, "expires")
+	if after < 0 {
+		return time.Time{}
+	}
+	return luatest.Start.Add(after)
+}
+
 func drawFixedWindow(t *rapid.T) plan[*ratelimit.Client, *model.FixedWindow] {
 	d := drawWindows(t, []time.Duration{time.Microsecond, 999 * time.Microsecond, time.Millisecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, 3650 * day})
 	return plan[*ratelimit.Client, *model.FixedWindow]{spans: d.spans(), steady: len(d.limits) == 1, call: func(t *rapid.T) windowCall {
@@ -72,7 +82,7 @@ func drawFixedWindow(t *rapid.T) plan[*ratelimit.Client, *model.FixedWindow] {
 		case 13, 14, 15:
 			return peekIntoWindow(ratelimit.FixedWindowPeekParams(p))
 		case 16, 17, 18:
-			return refundToWindow(ratelimit.FixedWindowRefundParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Cost: refunded(p.Cost)})
+			return refundToWindow(ratelimit.FixedWindowRefundParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Cost: refunded(p.Cost), Expires: refundExpires(t)})
 		case 19:
 			return resetWindow(ratelimit.FixedWindowResetParams{Bucket: p.Bucket})
 		}
@@ -135,7 +145,7 @@ func refundToWindow(p ratelimit.FixedWindowRefundParams) windowCall {
 		function: "fixed_window_refund", subject: string(p.Bucket), params: p,
 		queue: queued((*ratelimit.Client).QueueFixedWindowRefund, p),
 		answer: func(m *model.FixedWindow) answer {
-			r, changed := m.Refund(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Cost})
+			r, changed := m.Refund(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Cost}, p.Expires)
 			return answer{reply: ratelimit.FixedWindowRefundResult(r), changed: changed}
 		},
 	}

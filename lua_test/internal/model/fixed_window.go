@@ -81,7 +81,7 @@ func (m *FixedWindow) TakeAtMost(subject string, c WindowCall) (r AtMostResult, 
 	took, changed, _ := m.Take(subject, some)
 	r = AtMostResult{Allowed: took.Allowed, Remaining: took.Remaining, ResetAfter: took.ResetAfter, RetryAfter: took.RetryAfter}
 	if took.Allowed {
-		r.Taken = some.Cost
+		r.Taken, r.Expires = some.Cost, expires(m.clock, took.ResetAfter)
 	}
 	return r, changed
 }
@@ -126,8 +126,14 @@ func (m *FixedWindow) pastThoseAhead(subject string, c WindowCall, wait time.Dur
 	return wait
 }
 
-// Refund answers fixed_window_refund. Other windows give back what surely counted in them: those that began no later.
-func (m *FixedWindow) Refund(subject string, c WindowCall) (r WindowRefundResult, changed bool) {
+// Refund answers fixed_window_refund. Other windows give back what surely counted in them: those that began no later. From expires on nothing
+// is given back, unless that is zero.
+func (m *FixedWindow) Refund(subject string, c WindowCall, expires time.Time) (r WindowRefundResult, changed bool) {
+	if !expires.IsZero() && m.clock >= expires.UnixMicro() {
+		c.Cost = 0
+		there, _ := m.Peek(subject, c)
+		return WindowRefundResult{Remaining: there.Remaining, ResetAfter: there.ResetAfter}, false
+	}
 	own, others, known := m.goingOn(subject, milliseconds(c.Window))
 	if known {
 		r.Refunded = min(own.taken, c.Cost)

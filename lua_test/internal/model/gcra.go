@@ -92,6 +92,7 @@ type AtMostResult struct {
 	Remaining  int64
 	ResetAfter time.Duration
 	RetryAfter time.Duration
+	Expires    time.Time
 }
 
 // TakeAtMost answers gcra_at_most: the call's cost is the most.
@@ -106,7 +107,7 @@ func (m *GCRA) TakeAtMost(subject string, c GCRACall) (r AtMostResult, changed b
 	took, changed, err := m.Take(subject, some)
 	r = AtMostResult{Allowed: took.Allowed, Remaining: took.Remaining, ResetAfter: took.ResetAfter, RetryAfter: took.RetryAfter}
 	if took.Allowed {
-		r.Taken = some.Cost
+		r.Taken, r.Expires = some.Cost, expires(m.clock, took.ResetAfter)
 	}
 	return r, changed, err
 }
@@ -132,11 +133,19 @@ func (m *GCRA) store(subject string, c GCRACall, level *big.Rat) {
 // broken reports whether a bucket is further ahead than an empty one, by more than that.
 func broken(level *big.Rat, b gcraBucket) bool { return level.Cmp(whole(2*b.capacityMS*1000)) > 0 }
 
-// Refund answers gcra_refund.
-func (m *GCRA) Refund(subject string, c GCRACall) (r GCRARefundResult, changed bool, err error) {
+// expires is when a refund does: no later than the end of a span, in whole milliseconds of the clock.
+func expires(clock int64, span time.Duration) time.Time {
+	return time.UnixMilli(clock / 1000).Add(span)
+}
+
+// Refund answers gcra_refund. From expires on it gives back nothing, unless that is zero.
+func (m *GCRA) Refund(subject string, c GCRACall, expires time.Time) (r GCRARefundResult, changed bool, err error) {
 	back := c.Cost
 	c.Cost = 0
 	level, _, peek, err := m.judge(subject, c)
+	if err == nil && !expires.IsZero() && m.clock >= expires.UnixMicro() {
+		return GCRARefundResult{Remaining: peek.Remaining, ResetAfter: duration(ceil(level))}, false, nil
+	}
 	if err != nil || level.Sign() == 0 {
 		return GCRARefundResult{Remaining: peek.Remaining}, false, err
 	}

@@ -62,9 +62,9 @@ func (m *Guard) refundLimit(subject string, l CheckLimit, left, age time.Duratio
 		window := time.Duration(milliseconds(l.Window)) * time.Millisecond
 		_, changed = m.limits.counters.refund(its, l.window(), age >= left-window)
 	case "fixed_window":
-		_, changed = m.limits.windows.Refund(its, l.window())
+		_, changed = m.limits.windows.Refund(its, l.window(), time.Time{})
 	case "gcra":
-		_, changed, _ = m.limits.buckets.Refund(its, l.bucket())
+		_, changed, _ = m.limits.buckets.Refund(its, l.bucket(), time.Time{})
 	}
 	return changed
 }
