@@ -27,6 +27,7 @@ func TestImports_flowOneWay(t *testing.T) {
 		// A service links these.
 		{"./fcall", append(forAuthors, module+"gen")},
 		{"./gen/...", forAuthors},
+		{"./prefetch", forAuthors},
 		{"./guard/report", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "github.com/charmbracelet/bubbletea"}},
 		{"./guard/policy", withoutRedis},
 		{"./guard/identity", append(withoutRedis, module+"guard/policy", "github.com/goccy/go-yaml")},

@@ -39,6 +39,7 @@ func rooms() []*room {
 		{name: "guard/report", purpose: "what rlfunc top shows"},
 		{name: "guard", purpose: "one decision a request"},
 		{name: "guard/replay", purpose: "policies on old traffic"},
+		{name: "prefetch", purpose: "hot limits in batches"},
 		{name: "lua_test", purpose: "step tables, parity"},
 		{name: "guard/policy", purpose: "the policy's file"},
 		{name: "gen", purpose: "generated clients"},

@@ -56,7 +56,7 @@ func TestFixedWindowAtMost_chargesWhatIsLeft(t *testing.T) {
 	)
 }
 
-// What was taken is returned until it has been gained again: from then on others may have taken it.
+// A refund returns tokens until they have been gained again. From then on others may have taken them.
 func TestRefund_ofABatchExpires(t *testing.T) {
 	take := luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Most: 4})
 	back := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Cost: 3, Expires: wholeMS(4 * time.Second)})
