@@ -11,7 +11,7 @@ import (
 )
 
 // The rules of `rlfunc acl service --auto-load` suffice, on a cluster those with --cluster.
-func TestHeal_needsNoMorePermissionsThanItSays(t *testing.T) {
+func TestAutoLoad_needsNoMorePermissionsThanItSays(t *testing.T) {
 	plain, clustered := startRedis(t), startCluster(t)
 	caller := acl.Rule{Keys: []string{"~*"}, Commands: []string{"fcall", "incr", "pexpire"}}.And(acl.AutoLoading)
 	inCluster := caller.And(acl.Cluster).And(acl.AutoLoadingByKey)

@@ -4,7 +4,7 @@
 // most Options.Most, and as many as the process used lately. While it is quiet it takes one at a time, as a direct call would. Tokens
 // that it did not use within Options.For are refunded.
 //
-// What holds for all processes together, also when processes crash and calls fail:
+// These bounds hold for all processes together, also when processes crash and calls fail:
 //
 //   - [FixedWindow] is exact: no window admits more than its limit, because tokens end with their window.
 //   - [GCRA] admits at most burst + rate x (T + Options.For) in any time T. Tokens are used within two fifths of Options.For, and a

@@ -123,7 +123,7 @@ func TestRequire_refusesAnUnknownName(t *testing.T) {
 	}
 }
 
-func TestRedisURL_neverEmptiesSomebodysServer(t *testing.T) {
+func TestRedisURL_neverEmptiesAnothersServer(t *testing.T) {
 	all := engines.Real(t)
 	if len(all) == 0 {
 		t.Skip("no real engine is here to be named by REDIS_URL")

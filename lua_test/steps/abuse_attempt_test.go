@@ -77,7 +77,7 @@ func TestAttempt_leavesTheWindowHalfOpen(t *testing.T) {
 }
 
 // A block that is shorter than the window: what was answered is not held against the subject again.
-func TestAttempt_tierCountsAnewAfterItsBlock(t *testing.T) {
+func TestAttempt_tierCountsAgainAfterItsBlock(t *testing.T) {
 	try := attempts(attemptTier{Threshold: 2, Window: time.Hour, Block: time.Second})
 	abusers.Run(
 		t,

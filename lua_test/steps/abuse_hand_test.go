@@ -103,7 +103,7 @@ func TestUnblock_endsTheBlock(t *testing.T) {
 	)
 }
 
-func TestStatus_tellsAndChangesNothing(t *testing.T) {
+func TestStatus_reportsAndChangesNothing(t *testing.T) {
 	tiers := []attemptTier{{Threshold: 3, Window: 10 * time.Second, Block: time.Second}, {Threshold: 9, Window: time.Hour, Block: time.Minute}}
 	try, look := attempts(tiers...), status(tiers...)
 	abusers.Run(

@@ -26,7 +26,7 @@ func removes(name string) func(testing.TB, *luatest.Server) {
 	return func(t testing.TB, s *luatest.Server) { s.Do(t, "DEL", name) }
 }
 
-func TestAbuse_wrongTypeIsToldAndLeft(t *testing.T) {
+func TestAbuse_wrongTypeIsReportedAndKept(t *testing.T) {
 	try := attempts(attemptTier{Threshold: 2, Window: time.Minute, Block: time.Minute})
 	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
 		for _, suffix := range []string{"block", "attempts"} {
@@ -53,7 +53,7 @@ func TestAbuse_wrongTypeIsToldAndLeft(t *testing.T) {
 	})
 }
 
-func TestAbuse_unreadableIsToldAndLeft(t *testing.T) {
+func TestAbuse_unreadableIsReportedAndKept(t *testing.T) {
 	tiers := []attemptTier{{Threshold: 2, Window: time.Minute, Block: time.Minute}, {Threshold: 3, Window: time.Hour, Block: time.Minute}}
 	try, look := attempts(tiers...), status(tiers...)
 	const us = "1767323045678901" // the start of the test

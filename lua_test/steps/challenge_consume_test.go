@@ -44,7 +44,7 @@ func TestConsume_mismatchLeavesTheChallenge(t *testing.T) {
 	)
 }
 
-func TestPeek_tellsAndChangesNothing(t *testing.T) {
+func TestPeek_reportsAndChangesNothing(t *testing.T) {
 	gone := challenge.PeekResult{State: challenge.PeekStateExpiredOrUnknown}
 	challenges.Run(
 		t,

@@ -11,7 +11,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-func TestChallenge_wrongTypeIsToldAndLeft(t *testing.T) {
+func TestChallenge_wrongTypeIsReportedAndKept(t *testing.T) {
 	challenges.Each(t, func(t *testing.T, s *luatest.Server, c *challenge.Client) {
 		name := challengeKey("u1")
 		wrongType(name)(t, s)
@@ -32,7 +32,7 @@ func TestChallenge_wrongTypeIsToldAndLeft(t *testing.T) {
 	})
 }
 
-func TestChallenge_unreadableIsToldAndLeft(t *testing.T) {
+func TestChallenge_unreadableIsReportedAndKept(t *testing.T) {
 	const us = "1767323045678901" // the start of the test
 	const later = "1767323345678901"
 	const number = "0000000000001 64"

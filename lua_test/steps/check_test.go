@@ -242,7 +242,7 @@ func TestCheck_sixteenLimits(t *testing.T) {
 	)
 }
 
-func TestCheckPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+func TestCheckPeek_returnsWhatACallWould(t *testing.T) {
 	type (
 		result = ratelimit.CheckPeekResult
 		row    = checkRow

@@ -54,7 +54,7 @@ func TestSettle_lateIsRecordedAsOfNow(t *testing.T) {
 	)
 }
 
-func TestSettle_unknownIsRecordedAndTold(t *testing.T) {
+func TestSettle_unknownIsRecordedAndReported(t *testing.T) {
 	budgets.Run(
 		t,
 		costStep{Name: "before any window is known: kept for two days", Call: settles("a", 700), Writes: true, TTLs: costKeys(2 * day), Want: settled("unknown", 700)},

@@ -25,7 +25,7 @@ func costCalls() map[string]func(context.Context, *budget.Client) (any, error) {
 	}
 }
 
-func TestCost_wrongTypeIsToldAndLeft(t *testing.T) {
+func TestCost_wrongTypeIsReportedAndKept(t *testing.T) {
 	budgets.Each(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
 		wrongType(chargesKey)(t, s)
 		for what, call := range costCalls() {
@@ -43,7 +43,7 @@ func TestCost_wrongTypeIsToldAndLeft(t *testing.T) {
 	})
 }
 
-func TestCost_unreadableIsToldAndLeft(t *testing.T) {
+func TestCost_unreadableIsReportedAndKept(t *testing.T) {
 	us := luatest.Start.UnixMicro()
 	state := fmt.Sprintf("1 2 0 %d %d 5 5; 600000000 1000 5 1 %d", us, us+600000000, us)
 	charge := fmt.Sprintf("%d 5 1 0 open a", us)
@@ -111,7 +111,7 @@ func TestCost_unreadableIsToldAndLeft(t *testing.T) {
 }
 
 // A log that has lost a charge is an error when that charge is needed; it does not count as empty.
-func TestCost_aLostChargeIsToldWhenItHasToLeave(t *testing.T) {
+func TestCost_aLostChargeIsReportedWhenItHasToLeave(t *testing.T) {
 	lose := func(t testing.TB, s *luatest.Server) { s.Do(t, "HDEL", chargesKey, "1") }
 	full := reserves(reserve("c", 600, within(1000)))
 	budgets.Run(

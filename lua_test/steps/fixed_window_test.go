@@ -143,7 +143,7 @@ func TestFixedWindow_argumentsOutOfBoundsAreNotSent(t *testing.T) {
 	limiters.Run(t, steps...)
 }
 
-func TestFixedWindowPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+func TestFixedWindowPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.FixedWindowPeekResult
 	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
 		return luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})

@@ -117,7 +117,7 @@ func TestGCRA_sevenAMinuteFor10000Minutes(t *testing.T) {
 	})
 }
 
-func TestGCRAPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+func TestGCRAPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.GCRAPeekResult
 	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
 		return luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})

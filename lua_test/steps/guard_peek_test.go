@@ -19,7 +19,7 @@ import (
 
 var lookAtU1 = guard.PeekParams{Bucket: "u1", Limits: []guard.PeekLimits{{Name: "none"}, {Name: "minute"}}}
 
-func TestLook_listsWhatASubjectHas(t *testing.T) {
+func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 	at := luatest.Start.Add
 	p := admitParams{
 		Bucket: "u1", Limits: []admitLimit{perLog("minute", 2, time.Minute)}, Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
@@ -100,7 +100,7 @@ func TestLook_listsWhatASubjectHas(t *testing.T) {
 	})
 }
 
-func TestLook_isBounded(t *testing.T) {
+func TestGuardPeek_isBounded(t *testing.T) {
 	suites.Guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
 		s.Set(t, luatest.Start)
 		p := admitParams{
@@ -127,7 +127,7 @@ func TestLook_isBounded(t *testing.T) {
 }
 
 // An unreadable key is reported with its subject.
-func TestLook_unreadableKeysAreTold(t *testing.T) {
+func TestGuardPeek_unreadableKeysAreReported(t *testing.T) {
 	suites.Guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
 		for _, k := range []struct {
 			suffix string

@@ -31,7 +31,7 @@ func issues(token string) guardStep {
 }
 
 // Of several reasons the first in the order is returned, with the longest wait of all.
-func TestAdmit_tellsTheFirstReason(t *testing.T) {
+func TestAdmit_returnsTheFirstReason(t *testing.T) {
 	type of = guard.AdmitReason
 	answer := func(reason of, retry time.Duration, became guard.AdmitChallenge, row admitRow, sum admitBudget, counted int64) admitResult {
 		r := admitResult{Reason: reason, RetryAfter: retry, Challenge: became, Limits: []admitRow{row}, Budgets: []admitBudget{sum}}

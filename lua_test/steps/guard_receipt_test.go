@@ -86,7 +86,7 @@ func TestAdmit_receiptOfACallThatTakesNothing(t *testing.T) {
 	)
 }
 
-func TestAdmit_shadowIsToldAndRefusesNothing(t *testing.T) {
+func TestAdmit_shadowIsReportedAndRefusesNothing(t *testing.T) {
 	limits := []admitLimit{perLog("live", 3, time.Minute), perLog("shadow", 1, time.Minute)}
 	limits[1].Shadow = true
 	call := admit(admitParams{Limits: limits})

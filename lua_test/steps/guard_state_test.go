@@ -23,7 +23,7 @@ func everything() (admitParams, suites.RefundParams) {
 }
 
 // A key that cannot be read refuses before anything is written, whichever it is.
-func TestGuard_unreadableKeysAreToldAndNothingIsWritten(t *testing.T) {
+func TestGuard_unreadableKeysAreReportedAndNothingIsWritten(t *testing.T) {
 	p, back := everything()
 	again := p
 	again.Receipt = "s"

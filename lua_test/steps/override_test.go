@@ -168,7 +168,7 @@ func TestOverride_atMostAThousand(t *testing.T) {
 	)
 }
 
-func TestOverride_unreadableIsToldAndLeft(t *testing.T) {
+func TestOverride_unreadableIsReportedAndKept(t *testing.T) {
 	const us, later = "1767323045678901", "1767323345678901"
 	var steps []overrideStep
 	for _, text := range []string{

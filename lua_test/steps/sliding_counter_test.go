@@ -182,7 +182,7 @@ func TestSlidingCounter_retryAfterIsExact(t *testing.T) {
 	}
 }
 
-func TestSlidingCounterPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+func TestSlidingCounterPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.SlidingCounterPeekResult
 	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
 		return luatest.Call((*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})

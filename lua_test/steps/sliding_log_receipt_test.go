@@ -171,7 +171,7 @@ func wrongType(name string) func(testing.TB, *luatest.Server) {
 	}
 }
 
-func TestSlidingLogPeek_tellsWhatACallWouldAnswer(t *testing.T) {
+func TestSlidingLogPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.SlidingLogPeekResult
 	peek := func(limit int64) func(context.Context, *ratelimit.Client) (any, error) {
 		return luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second})

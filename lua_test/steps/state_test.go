@@ -31,7 +31,7 @@ func entries(texts ...any) func(testing.TB, *luatest.Server) {
 	}
 }
 
-func TestState_wrongTypeIsToldAndLeft(t *testing.T) {
+func TestState_wrongTypeIsReportedAndKept(t *testing.T) {
 	window := logParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}
 	limiters.Run(
 		t,
@@ -67,7 +67,7 @@ func TestState_errorNamesTheKey(t *testing.T) {
 	})
 }
 
-func TestState_unreadableLogIsToldAndLeft(t *testing.T) {
+func TestState_unreadableLogIsReportedAndKept(t *testing.T) {
 	take := slidingLog(logParams{Bucket: "u1", Limit: 2, Window: 10 * time.Second})
 	peek := luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: 2, Window: 10 * time.Second})
 	var steps []step
@@ -97,7 +97,7 @@ func TestState_unreadableLogIsToldAndLeft(t *testing.T) {
 	limiters.Run(t, steps...)
 }
 
-func TestState_unreadableBucketIsToldAndLeft(t *testing.T) {
+func TestState_unreadableBucketIsReportedAndKept(t *testing.T) {
 	calls := map[string]func(context.Context, *ratelimit.Client) (any, error){
 		"expiry": gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 10 * time.Second}),
 		"value":  gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 10*time.Second + 2*time.Microsecond}),

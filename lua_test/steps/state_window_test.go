@@ -41,7 +41,7 @@ var windowCalls = map[string]map[string]func(context.Context, *ratelimit.Client)
 	},
 }
 
-func TestState_unreadableWindowIsToldAndLeft(t *testing.T) {
+func TestState_unreadableWindowIsReportedAndKept(t *testing.T) {
 	texts := []string{"", "x", "nan", "-nan", "inf", "-inf", "-1", "TTL"}
 	numbers := slices.Clip([]string{
 		"0", "00", "007", "+5", " 5", "5 ", "5\n", "5\x00", "1.5", "1e3", "0x10", "1e400",

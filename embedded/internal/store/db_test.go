@@ -20,7 +20,7 @@ func TestGet_keyLivesThroughItsLastMillisecond(t *testing.T) {
 	}
 }
 
-func TestSweep_reclaimsKeysThatNobodyReads(t *testing.T) {
+func TestSweep_reclaimsUnreadKeys(t *testing.T) {
 	var d DB
 	for i := range 10_000 {
 		d.SetString(fmt.Sprint(i), "v", 1000)

@@ -114,7 +114,7 @@ func TestCheck_joinedPathsKeepTheirFindings(t *testing.T) {
 	}
 }
 
-func TestCheck_followsACallAnewForOtherArguments(t *testing.T) {
+func TestCheck_followsACallAgainForOtherArguments(t *testing.T) {
 	const put = `
 function shared.put(key, ttl_ms, options)
   if ttl_ms ~= nil then

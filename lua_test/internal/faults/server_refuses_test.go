@@ -28,7 +28,7 @@ func TestOOM_nothingIsHalfWritten(t *testing.T) {
 }
 
 // While a script runs past the threshold the server answers BUSY, within the deadline, and runs nothing.
-func TestBusy_isToldWithinTheDeadline(t *testing.T) {
+func TestBusy_isReportedWithinTheDeadline(t *testing.T) {
 	onEach(t, func(t *testing.T, m *engines.Member) {
 		do(t, m, "CONFIG", "SET", "busy-reply-threshold", 20)
 		do(t, m, "FUNCTION", "LOAD", "#!lua name=slow\nredis.register_function('slow', function() while true do end end)\n")

@@ -46,7 +46,7 @@ func TestRestart_withoutPersistence(t *testing.T) {
 }
 
 // A policy that evicts takes keys while they count, to make room for another client's data. Doctor has warned of it.
-func TestEviction_admitsAnewWhoIsForgotten(t *testing.T) {
+func TestEviction_admitsForgottenClientsAgain(t *testing.T) {
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl"} {
 		t.Run(policy, func(t *testing.T) {
 			m := engines.OnPath(t).Start(t, "--maxmemory-policy", policy)
