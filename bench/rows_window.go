@@ -54,6 +54,9 @@ func counted(before, current int, gone time.Duration) func(fcall.Subject, time.T
 
 func windowWorkloads() []workload {
 	window, counter := fixedWindow(1), slidingCounter(1)
+	windowAtMost := of(ratelimit.New, (*ratelimit.Client).FixedWindowAtMost, func(s fcall.Subject) ratelimit.FixedWindowAtMostParams {
+		return ratelimit.FixedWindowAtMostParams{Bucket: s, Limit: 100, Window: time.Hour, Most: 10}
+	})
 	windowPeek := of(ratelimit.New, (*ratelimit.Client).FixedWindowPeek, func(s fcall.Subject) ratelimit.FixedWindowPeekParams {
 		return ratelimit.FixedWindowPeekParams{Bucket: s, Limit: 100, Window: time.Hour}
 	})
@@ -77,6 +80,7 @@ func windowWorkloads() []workload {
 		{name: "fixed_window allowed", rival: fixedWindowPeer, prepare: after(window), call: window, expect: nextOf100, most: fixedWindowGoal},
 		{name: "fixed_window allowed, first use", rival: fixedWindowPeer, call: window, expect: firstOf100, most: fixedWindowGoal},
 		{name: "fixed_window refused", rival: fixedWindowPeer, prepare: after(fixedWindow(100)), call: window, expect: refused, most: fixedWindowGoal},
+		{name: "fixed_window_at_most 10 of 100", prepare: after(window), call: windowAtMost, expect: "{Allowed:true Taken:10 "},
 		{name: "fixed_window_peek", prepare: after(window), call: windowPeek, expect: allowed},
 		{name: "fixed_window_refund", prepare: after(window, window), call: windowRefund, expect: "{Refunded:1 Remaining:99 "},
 		{name: "fixed_window_reset", prepare: after(window), call: windowReset, expect: existed},

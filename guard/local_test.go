@@ -40,11 +40,11 @@ func localPolicies() map[string]*policy.Policy {
 func TestDecide_localEvictsTheLeastRecentlyUsed(t *testing.T) {
 	for name, p := range localPolicies() {
 		t.Run(name, func(t *testing.T) {
-			g := alone(t, p, 1<<20)
+			g := alone(t, p, 512<<10)
 			ask := func(subject string) *guard.Decision {
 				return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{subject}})
 			}
-			for i := range 8000 {
+			for i := range 4000 {
 				if d := ask("ip=" + strconv.Itoa(i)); !d.Allowed {
 					t.Fatalf("subject %d at its first request: %+v", i, d)
 				}
@@ -79,12 +79,12 @@ func left(d *guard.Decision) int64 {
 
 // TestDecide_localStaysWithinLocalBytes measures the live heap. The engine itself takes 5 MiB.
 func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
-	const bytes, engine = 6 << 20, 5 << 20
+	const bytes, engine = 2 << 20, 5 << 20
 	for name, p := range localPolicies() {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
 			g := alone(t, p, bytes)
-			for i := range 25_000 {
+			for i := range 9_000 {
 				decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=2001:db8::" + strconv.Itoa(i)}})
 			}
 			if took := heap() - before; took > bytes+engine || took < bytes {

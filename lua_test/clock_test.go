@@ -36,7 +36,7 @@ func TestClock_hasTheFunctionsOfTheOneItReplaces(t *testing.T) {
 	}
 }
 
-// A key is there in the millisecond in which it expires, and gone in the next one, whether the time passes by itself or
+// A key exists in the millisecond in which it expires, and not in the next one, whether the time passes by itself or
 // is the test's.
 func TestClock_expiresKeysWhenItIsMoved(t *testing.T) {
 	suites.Limiters.Each(t, func(t *testing.T, s *luatest.Server, _ *ratelimit.Client) {

@@ -15,7 +15,7 @@ import (
 type Engine struct {
 	// Name is the subtest's name: "embedded", "redis-8.0".
 	Name string
-	// Client returns a client of an empty server, whose keys and functions are the test's alone until it ends. Defaults to
+	// Client returns a client of an empty server, whose keys and functions belong to the test until it ends. Defaults to
 	// one of a new embedded server.
 	Client func(t testing.TB) *redis.Client
 	// Embedded is the server that Client reaches, where it is in the process, and Clock its clock. Defaults to none: the

@@ -51,7 +51,7 @@ func inProcess(t testing.TB, name string, clock *embedded.ManualClock) Engine {
 	return Engine{Name: name, Client: connect, Embedded: server, Clock: clock}
 }
 
-// load puts a library on the server until the test ends. A library that is there already has another owner: it stays, and the
+// load puts a library on the server until the test ends. A library that the server already has belongs to another owner: it is kept, and the
 // test fails.
 func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 	t.Helper()

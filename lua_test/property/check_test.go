@@ -133,7 +133,7 @@ func checkTick(c model.CheckCall, r model.CheckResult) time.Duration {
 }
 
 // mayReturn reports whether a limit is full though its key exists: what a wrong clock has left counts again once the clock
-// has caught up with it, and a refused call leaves it there. Then retry_after tells of the other limits alone.
+// has caught up with it, and a refused call leaves it there. Then retry_after is that of the other limits.
 func mayReturn(m *model.Check, subject string, c model.CheckCall, r model.CheckResult) bool {
 	ends := m.Expiries(subject)
 	for i, row := range r.Limits {

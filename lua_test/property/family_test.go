@@ -90,12 +90,12 @@ type answer struct {
 	reply   any   // the generated result type
 	err     error // by errors.Is; then there is no reply
 	changed bool  // whether any key may change
-	// touches tells of which keys, by suffix. Nil where of all.
+	// touches returns the keys, by suffix; nil means all.
 	touches func(suffix string) bool
 	// refused says that the same call passes after retry and not a tick sooner, if nothing else happens.
 	refused     bool
 	retry, tick time.Duration
-	// passes tells, of another answer to the same call, whether it passed. Nil where nothing is ever refused.
+	// passes reports whether another answer to the same call passed; nil if nothing is ever refused.
 	passes func(reply any) bool
 }
 

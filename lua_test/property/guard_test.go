@@ -203,7 +203,7 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 	return time.Microsecond
 }
 
-// callRefund gives back what the subject's last admitted call took, or a part of it: the model knows it once the call is due.
+// callRefund refunds the charges of the subject's last admitted call, or a part: the model knows them once the call is due.
 // Before the model's first answer it refunds what a call at the start might have charged.
 func callRefund(subject string, part int) guardedCall {
 	early := model.RefundCall{

@@ -60,7 +60,7 @@ func (p *player[C, M]) move(t testing.TB, e event[C, M], subjects []string) (pro
 		return problem
 	}
 	p.server.Set(t, e.now)
-	// A key that has expired is gone when it is looked at, as it would be after a while: also if the clock goes back.
+	// A key that has expired is deleted when it is read, as it would be later: also if the clock is set back.
 	for _, subject := range subjects {
 		for _, k := range p.family.keys {
 			p.pipe.Exists(t.Context(), p.key(subject, k))
@@ -69,7 +69,7 @@ func (p *player[C, M]) move(t testing.TB, e event[C, M], subjects []string) (pro
 	return ""
 }
 
-// event queues a call, and looks at the subject's keys: their expiries after it, and where the call may change nothing,
+// event queues a call, and reads of the subject's keys: their expiries after it, and where the call may change nothing,
 // every byte before and after.
 func (p *player[C, M]) event(ctx context.Context, h history[C, M], i int, holds func(time.Time, string, any, any) string) {
 	e := h.events[i]
@@ -112,7 +112,7 @@ func (p *player[C, M]) event(ctx context.Context, h history[C, M], i int, holds 
 	})
 }
 
-// leftovers queues a look at the whole server: it has the keys that the model knows and no other, and each expires.
+// leftovers queues a read of all keys: the server has those of the model and no other, and each expires.
 func (p *player[C, M]) leftovers(ctx context.Context, h history[C, M]) {
 	names := p.pipe.Keys(ctx, "*")
 	want, ends := map[string]int64{}, map[string]*redis.Cmd{}
@@ -162,7 +162,7 @@ func (p *player[C, M]) key(subject string, k storedKey) string {
 	return fcall.Key(p.family.suite.Library.Name, fcall.Subject(subject), k.suffix)
 }
 
-// look queues a look at each key of a subject: its value and when it expires.
+// look queues a read of each key of a subject: its value and when it expires.
 func (p *player[C, M]) look(ctx context.Context, subject string) []*redis.Cmd {
 	var cmds []*redis.Cmd
 	for _, k := range p.family.keys {
@@ -179,7 +179,7 @@ func (p *player[C, M]) look(ctx context.Context, subject string) []*redis.Cmd {
 	return cmds
 }
 
-// spared are the looks at keys that may not change.
+// spared are the reads of keys that may not change.
 func (p *player[C, M]) spared(want answer, looks []*redis.Cmd) (spared []*redis.Cmd) {
 	for i, k := range p.family.keys {
 		if !want.changed || !want.touches(k.suffix) {

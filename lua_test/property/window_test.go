@@ -58,7 +58,7 @@ func (d windowDraw) params(t *rapid.T) windowParams {
 	return p
 }
 
-// refunded is what is given back where a call takes cost: at least 1.
+// refunded is the refund of a call with a cost: at least 1.
 func refunded(cost *int64) int64 { return max(modelCost(cost), 1) }
 
 // refundExpires is mostly not given, and otherwise around the time of the calls.

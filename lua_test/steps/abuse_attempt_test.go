@@ -89,7 +89,7 @@ func TestAttempt_tierCountsAgainAfterItsBlock(t *testing.T) {
 	)
 }
 
-// The longer tier counts on through the blocks of the shorter one, or who is fast enough would never meet it.
+// The longer tier counts during blocks of the shorter one. Otherwise a fast client would never reach it.
 func TestAttempt_otherTiersCountOn(t *testing.T) {
 	try := attempts(
 		attemptTier{Threshold: 2, Window: time.Minute, Block: time.Second},

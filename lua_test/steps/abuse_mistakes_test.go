@@ -119,7 +119,7 @@ func TestMistake13_noTimeFromTheCaller(t *testing.T) {
 	}
 }
 
-// Mistake 14: a look and then a delete as two commands: two callers consume one challenge.
+// Mistake 14: a read and a delete as two commands: two callers consume one challenge.
 func TestMistake14_oneChallengeManyCallers(t *testing.T) {
 	challenges.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
 		for round := range 5 {

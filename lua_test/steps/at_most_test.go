@@ -9,7 +9,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// wholeMS is the millisecond of the clock so long after the start.
+// wholeMS is the clock's millisecond at a time after the start.
 func wholeMS(after time.Duration) time.Time {
 	return time.UnixMilli(luatest.Start.UnixMilli()).Add(after)
 }

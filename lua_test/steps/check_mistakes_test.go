@@ -137,7 +137,7 @@ func TestMistake11_noLimitIsChargedWhenAnotherRefuses(t *testing.T) {
 	})
 }
 
-// A subject's limits know a retry; a global limit counts every request of it.
+// A subject's limits recognize a retry; a global limit counts every request.
 func TestScenario_globalLimitsCountEveryRequest(t *testing.T) {
 	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
 		global := checkLimit{Name: "all", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: 100 * time.Hour, Global: true}

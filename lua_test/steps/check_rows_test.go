@@ -44,7 +44,7 @@ func TestCheck_weight(t *testing.T) {
 	)
 }
 
-// A global limit counts what a known receipt repeats, and may refuse it.
+// A global limit counts repeats of a known receipt, and may refuse them.
 func TestCheck_globalLimitsCountDuplicates(t *testing.T) {
 	own, global := logLimit("own", 1, time.Hour), logLimit("all", 2, time.Minute)
 	global.Global = true

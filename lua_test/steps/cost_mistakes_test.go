@@ -77,7 +77,7 @@ func TestMistake11_noBudgetIsChargedWhenOneRefuses(t *testing.T) {
 	)
 }
 
-// Mistake 12: money as floating point. Ten times a tenth is one, and the 16th digit is there.
+// Mistake 12: money as floating point. Ten times a tenth is one, and the 16th digit is kept.
 func TestMistake12_moneyIsWholeMicros(t *testing.T) {
 	var steps []costStep
 	for i := range fcall.Micros(10) {
@@ -125,7 +125,7 @@ func TestMistake13_clockJumpsUnderABudget(t *testing.T) {
 	)
 }
 
-// Mistake 15: a random number as what tells charges apart. Charges of one microsecond and of one amount are all counted,
+// Mistake 15: a random number that distinguishes charges. Charges of one microsecond and of one amount are all counted,
 // told apart by their receipts.
 func TestMistake15_chargesOfOneMicrosecond(t *testing.T) {
 	budgets.Run(

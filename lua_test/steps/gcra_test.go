@@ -104,7 +104,7 @@ func TestGCRA_clockBackwardsRefusesForAsMuchLonger(t *testing.T) {
 	)
 }
 
-// A replica whose clock is a moment behind takes over: an empty bucket must not be full there.
+// A replica whose clock is slightly behind is promoted: an empty bucket must not be full there.
 func TestGCRA_clockBackwardsFillsNoEmptyBucket(t *testing.T) {
 	for name, period := range map[string]time.Duration{"milliseconds": 10 * time.Second, "microseconds": 10*time.Second + 10*time.Microsecond} {
 		t.Run(name, func(t *testing.T) {

@@ -83,7 +83,7 @@ func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 	})
 }
 
-// Of many who bring one challenge exactly one is admitted, and what it took is all that was taken.
+// Of many callers with one challenge exactly one is admitted, and only its charges are made.
 func TestGuard_oneChallengeAdmitsOne(t *testing.T) {
 	const callers = 50
 	suites.Guards.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c guarded) {

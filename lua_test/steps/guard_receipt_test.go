@@ -128,7 +128,7 @@ func TestAdmit_refusesArguments(t *testing.T) {
 	)
 }
 
-// A charge is known for twice the longest window; a duplicate that comes later has no reservation to settle, whether the charge is
+// A charge is kept for twice the longest window; a later duplicate has no reservation to settle, whether the charge is
 // still stored or not.
 func TestAdmit_duplicateOfAForgottenChargeHasNoReservation(t *testing.T) {
 	first := admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Second}}, Estimate: 10}

@@ -61,7 +61,7 @@ func TestRefund_leavesWhatHasBegunSince(t *testing.T) {
 	)
 }
 
-// A sliding counter's share of the window before is given back there, where it counts for less.
+// A sliding counter's share of the previous window is refunded there, where it counts for less.
 func TestRefund_counterOfTheWindowBefore(t *testing.T) {
 	limits := suites.GuardLimits(4)[1:2]
 	take, look := admit(admitParams{Limits: limits}), limits[0]
@@ -87,7 +87,7 @@ func TestRefund_counterOfTheWindowBefore(t *testing.T) {
 	)
 }
 
-// Tokens come back while they are missing; those that the bucket has gained since are not given back.
+// Tokens are refunded while they are missing; those that the bucket has gained since are not.
 func TestRefund_bucket(t *testing.T) {
 	limits := []admitLimit{{Name: "a", Kind: guard.LimitKindGCRA, Limit: 7, Window: 10 * time.Second, Burst: 9, Cost: cost(7)}}
 	take := admit(admitParams{Limits: limits})
@@ -105,7 +105,7 @@ func TestRefund_bucket(t *testing.T) {
 	)
 }
 
-// A settled charge stays, whatever else is refunded.
+// A settled charge is kept, whatever else is refunded.
 func TestRefund_settledStays(t *testing.T) {
 	p := admitParams{Receipt: "r", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70}
 	sums := func(spent fcall.Micros) []admitBudget {

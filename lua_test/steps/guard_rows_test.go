@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
-// A weight multiplies what a request costs and what is given back, but a log counts requests.
+// A weight multiplies a request's cost and its refund, but a log counts requests.
 func TestAdmit_weight(t *testing.T) {
 	limits := suites.GuardLimits(10)
 	limits[2].Cost = cost(2)
@@ -42,7 +42,7 @@ func TestAdmit_weight(t *testing.T) {
 	)
 }
 
-// A global limit counts what a known receipt repeats, may refuse it, and gives it back.
+// A global limit counts repeats of a known receipt, may refuse them, and refunds them.
 func TestAdmit_globalLimitsCountDuplicates(t *testing.T) {
 	own, global := perLog("own", 1, time.Hour), perLog("all", 2, time.Minute)
 	global.Global = true
@@ -112,7 +112,7 @@ func TestAdmit_atIsZeroWhereNoLimitNeedsTheClock(t *testing.T) {
 	)
 }
 
-// Each kind gives back as long as what was taken counts, and not a tick longer; a log's entry is found by its time.
+// Each kind refunds as long as the charge counts, and not a tick longer; a log's entry is found by its time.
 func TestRefund_whileItCounts(t *testing.T) {
 	limits := suites.GuardLimits(2)
 	for i, row := range suites.TakenAtStart() {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
-// A block of any subject of the request refuses it, and the answer says whose it is.
+// A block of any subject of the request refuses it, and the answer names the subject.
 func TestAdmit_blocksOfOtherSubjects(t *testing.T) {
 	block := func(who fcall.Subject, d time.Duration) guardStep {
 		return guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Block, abuse.BlockParams{Bucket: who, Duration: d}), Writes: true, Want: abuse.BlockResult{Applied: true, RetryAfter: d}}
@@ -49,7 +49,7 @@ func TestAdmit_unreadableBlockOfAnotherSubject(t *testing.T) {
 	)
 }
 
-// Receipt, budgets and challenge are each of the subject that the call names, and are given back there.
+// Receipt, budgets and challenge each belong to the subject that the call names, and are refunded there.
 func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 	limits := []admitLimit{perLog("own", 2, time.Hour)}
 	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Bucket: "device", Token: "t1", TTL: time.Hour})

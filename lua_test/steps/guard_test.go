@@ -41,7 +41,7 @@ func admit(p admitParams) func(context.Context, guarded) (any, error) {
 	}
 }
 
-// refund gives back what a call of u1 took.
+// refund refunds the charges of a call of u1.
 func refund(p suites.RefundParams) func(context.Context, guarded) (any, error) {
 	p.Bucket = "u1"
 	return refundAs(p)
@@ -56,10 +56,10 @@ func perLog(name string, limit int64, window time.Duration) admitLimit {
 	return admitLimit{Name: name, Kind: guard.LimitKindSlidingLog, Limit: limit, Window: window}
 }
 
-// afterStart is the clock so long after the start.
+// afterStart is the clock at a time after the start.
 func afterStart(d time.Duration) time.Time { return luatest.Start.Add(d) }
 
-// admittedAt is the reservation of a receipt that was admitted so long after the start.
+// admittedAt is the reservation of a receipt that was admitted at a time after the start.
 func admittedAt(receipt string, after time.Duration) string {
 	return fmt.Sprintf("%s@%d", receipt, luatest.Start.Add(after).UnixMicro())
 }

@@ -202,7 +202,7 @@ func TestScenario_burstInOneMillisecondIsCountedOneByOne(t *testing.T) {
 	})
 }
 
-// Nothing but time is needed to be let in again, and nothing is left of a subject that stays away.
+// A refused client is admitted again after some time, and nothing is kept of a subject without requests.
 func TestScenario_expiryUnblocks(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		all := func() {

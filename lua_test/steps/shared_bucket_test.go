@@ -95,7 +95,7 @@ func TestSharedBucket_eachCallerIsHeldToItsOwnLimit(t *testing.T) {
 	}
 }
 
-// A refused call writes nothing, so what a caller needs must outlive its last admission: it goes on to be refused.
+// A refused call writes nothing, so the state that a caller needs must outlive its last admission: it is still refused.
 func TestSharedBucket_aRefusedCallersNeedLivesAsLongAsTheKey(t *testing.T) {
 	sharedBuckets(t, func(t *testing.T, s *luatest.Server, take taker) {
 		strict, other := 0, 0
@@ -243,7 +243,7 @@ func TestSharedBucket_aShorterDedupForgetsNoReceipt(t *testing.T) {
 	}
 }
 
-// Eight lengths are known; the ninth takes the place of the one whose caller was admitted longest ago, and is held to its limit.
+// Eight lengths are kept; the ninth replaces the one whose caller was admitted longest ago, and is held to its limit.
 func TestFixedWindow_eightLengthsAreKnown(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		take := func(limit int64, minutes int) bool {
@@ -268,7 +268,7 @@ func TestFixedWindow_eightLengthsAreKnown(t *testing.T) {
 	})
 }
 
-// A refund gives back to every window in which the admission surely counted.
+// A refund returns cost to every window in which the admission certainly counted.
 func TestFixedWindowRefund_ofSeveralLengths(t *testing.T) {
 	take := func(limit int64, window time.Duration, n int64) windowParams {
 		return windowParams{Bucket: "u1", Limit: limit, Window: window, Cost: cost(n)}
@@ -294,7 +294,7 @@ func TestFixedWindowRefund_ofSeveralLengths(t *testing.T) {
 	)
 }
 
-// A refund gives back what it took, and nothing that a log no longer holds: of 5 in an hour and 2 in a second, the calls of the second
+// A refund returns what it took, and nothing that a log no longer holds: of 5 in an hour and 2 in a second, the calls of the second
 // push those of the hour out of the log.
 func TestSharedBucket_aRefundDoesNotFreeWhatWasDropped(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {

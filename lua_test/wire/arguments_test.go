@@ -215,7 +215,7 @@ func contradicts(text string) bool {
 }
 
 // A key of any other type than the header says is reported and kept, where the call comes to it: a refund of a receipt that is not
-// known does not look at the log.
+// known does not read the log.
 func TestArguments_keysOfAnotherTypeAreReportedAndKept(t *testing.T) {
 	kinds := map[string][]any{
 		"string": {"SET", "", "x"}, "list": {"RPUSH", "", "x"}, "hash": {"HSET", "", "f", "x"}, "set": {"SADD", "", "x"}, "zset": {"ZADD", "", "1", "x"},

@@ -20,7 +20,7 @@ type account struct {
 	refused  bool  // by an answer
 }
 
-// book notes what a step came to.
+// book records the result of a step.
 func (tr *traffic) book(k *kind, subject string, admitted, perhaps int64, refused bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

@@ -60,7 +60,7 @@ func TestClusterFailover_ofAPrimaryThatDied(t *testing.T) {
 	r.within(t, tr.deadline)
 }
 
-// Most primaries stand still: the cluster is down, and says so as soon as it knows. It comes back by itself.
+// Most primaries are paused: the cluster is down, and reports it as soon as it detects it. It recovers by itself.
 func TestClusterDown_deadlinesHoldAndItComesBack(t *testing.T) {
 	c := engines.OnPath(t).StartCluster(t, 3, 0)
 	tr := begin(t, toCluster(t, c))

@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// A FAILOVER holds callers up until the replica has everything, longer than their deadline: nothing is lost, and nothing counted twice.
+// A FAILOVER pauses callers until the replica has everything, longer than their deadline: nothing is lost or counted twice.
 func TestFailover_coordinatedLosesNothing(t *testing.T) {
 	a := engines.OnPath(t).Start(t)
 	b := a.StartReplica(t)

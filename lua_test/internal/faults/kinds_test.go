@@ -117,7 +117,7 @@ func logReceipt(s *service, k *kind, subject string) {
 }
 
 // twice makes a call that has a receipt, and once more if its outcome is unknown. The outcome stays unknown if the second did not run.
-// It also tells how many of the two failed half way.
+// It also returns how many of the two failed half way.
 func (s *service) twice(call func(context.Context) (bool, error)) (allowed bool, out outcome, halfway int64) {
 	f := func(ctx context.Context) (err error) {
 		allowed, err = call(ctx)
