@@ -59,24 +59,18 @@ var headerless = map[string]bool{
 	vet.RulePairs: true, vet.RulePortable: true, vet.RuleUnpack: true, vet.RuleTooManyLocals: true,
 }
 
-// Permissions fills in the Redis commands that each function of a library may run, which follow from its Lua. Load does it for all.
-func Permissions(tree *source.Tree, lib *source.Library) { permit(lib, vet.Commands(tree, lib)) }
-
+// examine vets the tree, and fills in the Redis commands that each function may run.
 func examine(tree *source.Tree) diag.List {
 	report := vet.Examine(tree)
-	for i, lib := range tree.Libraries {
-		permit(lib, report.Commands[i])
+	for l, lib := range tree.Libraries {
+		for i := range lib.Spec.Functions {
+			// The generated entry calls TYPE for a key of an unexpected type.
+			all := append(report.Commands[l][i], "TYPE")
+			slices.Sort(all)
+			lib.Spec.Functions[i].Command = slices.Compact(all)
+		}
 	}
 	return report.Found
-}
-
-func permit(lib *source.Library, commands [][]string) {
-	for i := range lib.Spec.Functions {
-		// The generated entry calls TYPE for a key of an unexpected type.
-		all := append(commands[i], "TYPE")
-		slices.Sort(all)
-		lib.Spec.Functions[i].Command = slices.Compact(all)
-	}
 }
 
 // Generate returns every generated file by its slash-separated path below gen/.

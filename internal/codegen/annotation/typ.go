@@ -277,7 +277,7 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	if base == "any" && inGroup {
 		return readAnyKey(inner, f)
 	}
-	if !slices.Contains(redisTypes, base) {
+	if base != "any" && !slices.Contains(redisTypes, base) {
 		return badType(0, RuleKeys, "unknown Redis type %q%s (types: %s)", base, spelling.DidYouMean(base, redisTypes), strings.Join(redisTypes, ", "))
 	}
 	f.Kind, f.Redis = spec.KindKey, base

@@ -46,9 +46,9 @@ func (r *run) apply(s *state, e *ast.FuncCallExpr, callee value, args []value) [
 
 // lost returns the outcome of a call that is not followed. Such a call may have stored any value in its table arguments.
 func (r *run) lost(s *state, args []value) []outcome {
-	w := &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}}
+	w := newView(s)
 	for _, v := range args {
-		w.see(v)
+		w.see(0, v)
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.seen)) {
 		if s.base[id] == nil {

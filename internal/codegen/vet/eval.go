@@ -194,6 +194,16 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 		if !goesOn {
 			mayGoOn = lhs.v.falsy().kinds != 0
 		}
+		if !goesOn && isDefault(e) {
+			rhs := r.eval(lhs.s, e.Rhs)[0]
+			if !mayGoOn {
+				rhs.v = short
+			} else {
+				rhs.v = join(rhs.v, short)
+			}
+			out = append(out, rhs)
+			continue
+		}
 		stop := lhs.s.clone()
 		stopOK, stopChanged := r.refine(stop, e.Lhs, !goesOn)
 		onOK, onChanged := r.refine(lhs.s, e.Lhs, goesOn)
@@ -219,6 +229,18 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 		out = append(out, rhs...)
 	}
 	return out
+}
+
+// isDefault reports whether an `or` gives a field a simple default: whether the field was set is rarely asked again.
+func isDefault(e *ast.LogicalOpExpr) bool {
+	if _, field := e.Lhs.(*ast.AttrGetExpr); !field {
+		return false
+	}
+	switch e.Rhs.(type) {
+	case *ast.NumberExpr, *ast.StringExpr, *ast.IdentExpr:
+		return true
+	}
+	return false
 }
 
 func (r *run) ident(s *state, e *ast.IdentExpr) value {

@@ -3,7 +3,6 @@ package vet
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -36,60 +35,53 @@ type view struct {
 	state *state
 	seen  map[int]bool
 	vars  map[*variable]bool
-	text  strings.Builder // all properties that rules read
 }
 
-// see adds a value to the view.
-func (w *view) see(v value) {
-	b := &w.text
-	b.WriteString(strconv.FormatUint(uint64(v.kinds), 16))
-	for _, flag := range []bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.literal != nil} {
+func newView(s *state) *view {
+	return &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}}
+}
+
+// see adds a value to the view, and to a hash of all properties that rules read.
+func (w *view) see(h print, v value) print {
+	flags := int(v.taint)
+	for _, flag := range [...]bool{v.assumed, v.lenient, v.fixed, v.content, v.floored, v.digits, v.reads, v.literal != nil} {
+		flags <<= 1
 		if flag {
-			b.WriteByte('+')
-		} else {
-			b.WriteByte('-')
+			flags++
 		}
 	}
-	b.WriteByte('0' + byte(v.taint))
+	h = h.number(int(v.kinds)).number(flags)
 	if v.literal != nil {
-		w.word(*v.literal)
+		h = h.word(*v.literal)
 	}
-	w.word(v.prefix)
-	w.word(v.param)
-	w.word(v.span)
-	w.words(v.keys)
-	w.words(v.reply)
-	w.words(v.enum)
+	h = h.word(v.prefix).word(v.param).word(v.span).words(v.keys).words(v.reply).words(v.enum)
 	for _, c := range v.fns {
-		w.word(c.builtin)
+		h = h.word(c.builtin)
 		if c.fn != nil {
-			w.function(c.fn)
+			h = w.function(h, c.fn)
 		}
 	}
-	b.WriteByte('{')
+	h = h.number(len(v.objects))
 	for _, id := range v.objects {
-		w.number(id)
+		h = w.table(h.number(id), id)
 	}
-	b.WriteByte('}')
-	for _, id := range v.objects {
-		w.table(id)
-	}
+	return h
 }
 
 // function adds a function to the view, with its upvalues.
-func (w *view) function(fn *function) {
-	w.number(fn.file.id)
-	w.number(fn.id)
+func (w *view) function(h print, fn *function) print {
+	h = h.number(fn.file.id).number(fn.id)
 	for _, v := range fn.outside {
 		if w.vars[v] {
 			continue
 		}
 		w.vars[v] = true
-		w.number(v.id)
+		h = h.number(v.id)
 		if val, ok := w.state.env[v]; ok {
-			w.see(val)
+			h = w.see(h, val)
 		}
 	}
+	return h
 }
 
 // shares reports whether the view has a variable of a path or fact.
@@ -103,95 +95,70 @@ func (w *view) shares(text string) bool {
 }
 
 // table adds a table to the view, once.
-func (w *view) table(id int) {
-	if w.seen[id] || w.state.get(id) == nil {
-		return
+func (w *view) table(h print, id int) print {
+	if w.seen[id] {
+		return h
+	}
+	o := w.state.get(id)
+	if o == nil {
+		return h
 	}
 	w.seen[id] = true
-	o := w.state.get(id)
 	if w.state.base[id] == o {
-		return // as the library was loaded
+		return h // as the library was loaded
 	}
-	w.text.WriteByte('<')
-	w.number(id)
+	h = h.number(len(o.fields))
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		w.word(name)
-		w.see(o.fields[name])
+		h = w.see(h.word(name), o.fields[name])
 	}
-	w.text.WriteByte('|')
+	h = h.number(len(o.items))
 	for _, item := range o.items {
-		w.see(item)
+		h = w.see(h, item)
 	}
-	w.text.WriteByte('|')
 	if o.elem != nil {
-		w.see(*o.elem)
+		h = w.see(h.number(1), *o.elem)
 	}
-	w.word(o.top)
-	w.number(o.atLeast)
-	w.text.WriteString(strconv.FormatBool(o.open))
-	w.text.WriteByte('>')
+	return h.word(o.top).number(o.atLeast).flag(o.open)
 }
 
-func (w *view) word(s string) {
-	w.number(len(s))
-	w.text.WriteByte(':')
-	w.text.WriteString(s)
-}
-
-func (w *view) words(list []string) {
-	w.number(len(list))
-	for _, s := range list {
-		w.word(s)
-	}
-}
-
-func (w *view) number(n int) {
-	w.text.WriteByte(' ')
-	w.text.WriteString(strconv.Itoa(n))
-}
-
-// viewOf returns the view of fn for a call with args.
-func (r *run) viewOf(s *state, fn *function, args []value) *view {
-	w := &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}}
-	w.function(fn)
-	for _, n := range []int{r.place, r.rewritten, s.times, len(args)} {
-		w.number(n)
+// viewOf returns the view of fn for a call with args, and its hash.
+func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
+	w := newView(s)
+	h := w.function(printBegin, fn)
+	for _, n := range [...]int{r.place, r.rewritten, s.times, len(args)} {
+		h = h.number(n)
 	}
 	for _, f := range r.frames {
-		w.text.WriteString(strconv.FormatBool(f.unbounded > 0))
+		h = h.flag(f.unbounded > 0)
 	}
 	for _, v := range args {
-		w.see(v)
+		h = w.see(h, v)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.heap)) {
 		if s.base[id] != nil {
-			w.table(id) // the library's, changed
+			h = w.table(h, id) // the library's, changed
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.ttl)) {
 		t := s.ttl[key]
-		w.word(key)
-		w.text.WriteString(strconv.FormatBool(t.settled))
+		h = h.word(key).flag(t.settled).number(len(t.pending))
 		for _, at := range t.pending {
-			w.number(at.file.id)
-			w.number(at.at.line)
-			w.number(at.at.col)
+			h = h.number(at.file.id).number(at.at.line).number(at.at.col)
 		}
 	}
 	if len(w.vars) > 0 {
 		for _, path := range slices.Sorted(maps.Keys(s.paths)) {
 			if w.shares(path) {
-				w.word(path)
-				w.see(s.paths[path])
+				h = w.see(h.word(path), s.paths[path])
 			}
 		}
 		for _, fact := range slices.Sorted(maps.Keys(s.facts)) {
 			if w.shares(fact) {
-				w.word(fact)
+				h = h.word(fact)
 			}
 		}
 	}
-	return w
+	return w, h
 }
 
 // A summary is one outcome of a call, as its caller sees it.
@@ -202,8 +169,7 @@ type summary struct {
 
 // framed runs a function on its view, once for all paths with the same view.
 func (r *run) framed(s *state, fn *function, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
-	w := r.viewOf(s, fn, args)
-	key := w.text.String()
+	w, key := r.viewOf(s, fn, args)
 	known, ok := r.known[key]
 	if !ok {
 		for _, o := range r.follow(w.frame(), fn, args, call, exprs) {
@@ -257,17 +223,17 @@ func (w *view) frame() *state {
 
 // prune drops the tables that are unreachable after the call.
 func (w *view) prune(o outcome) {
-	held := &view{state: o.s, seen: map[int]bool{}, vars: map[*variable]bool{}}
+	held := newView(o.s)
 	for _, v := range o.vals {
-		held.see(v)
+		held.see(0, v)
 	}
 	for v := range w.vars {
 		if val, ok := o.s.env[v]; ok {
-			held.see(val)
+			held.see(0, val)
 		}
 	}
 	for id := range w.seen {
-		held.table(id)
+		held.table(0, id)
 	}
 	maps.DeleteFunc(o.s.heap, func(id int, _ *object) bool { return !held.seen[id] && o.s.base[id] == nil })
 }

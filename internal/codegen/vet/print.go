@@ -24,6 +24,14 @@ func (p print) word(s string) print {
 	return p.number(len(s))
 }
 
+func (p print) words(list []string) print {
+	p = p.number(len(list))
+	for _, s := range list {
+		p = p.word(s)
+	}
+	return p
+}
+
 func (p print) flag(b bool) print {
 	if b {
 		return p.number(1)
@@ -32,7 +40,7 @@ func (p print) flag(b bool) print {
 }
 
 // finest is the greatest depth of tables in a print.
-const finest = 3
+const finest = 1
 
 // print is equal for paths that no rule distinguishes. At less than the finest depth, it is also equal for paths that differ only inside
 // tables. A map's entries are summed, so their order does not matter.

@@ -40,7 +40,7 @@ type run struct {
 	place     int
 	places    map[place]int
 	objects   map[place]int
-	known     map[string][]summary
+	known     map[print][]summary
 	rewritten int             // writes to the library's variables
 	asked     map[string]bool // keys whose time to live it has read, on any path
 	codes     map[string]bool // first words of the errors that it returns
@@ -56,7 +56,7 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 350_000 // statements of one run; most functions take 2,000 at most, guard.admit 281,000
+	stepLimit    = 350_000 // statements of one run; most functions take 2,000 at most, guard.admit 115,000
 	stateLimit   = 40      // paths side by side
 	outcomeLimit = 24      // of one call
 	depthLimit   = 24      // of calls
@@ -65,7 +65,7 @@ const (
 func newRun(c *checker, f *file) *run {
 	return &run{
 		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{},
-		places: map[place]int{}, objects: map[place]int{}, known: map[string][]summary{},
+		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{},
 	}
 }
 
@@ -266,7 +266,7 @@ func (r *run) declaredType(key string) string {
 		if p.Lua != group {
 			continue
 		}
-		if !inGroup {
+		if !inGroup && p.Redis != "any" {
 			return p.Redis
 		}
 		for _, f := range p.Fields {

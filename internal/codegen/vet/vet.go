@@ -100,16 +100,6 @@ func Examine(tree *source.Tree) Report {
 	return report
 }
 
-// Commands returns the Redis commands that each function of a library may run, as a Report has them.
-func Commands(tree *source.Tree, lib *source.Library) [][]string {
-	c := newChecker(tree)
-	var all [][]string
-	for i := range lib.Files {
-		all = append(all, c.function(lib, i))
-	}
-	return all
-}
-
 // Check returns every finding of Examine.
 func Check(tree *source.Tree) diag.List { return Examine(tree).Found }
 
