@@ -87,8 +87,8 @@ func engineOf(s *slot, srv *server) Engine {
 }
 
 // Client returns a client of the engine after removing its keys and its functions, and again removes them when the
-// test ends. A server is one test's at a time: Client fails the test if another one, other than a parent of it, still
-// has a client, so tests that use engines do not call t.Parallel.
+// test ends. A server is one test's at a time: Client waits until no other test has a client, other than a parent of
+// this one. A parallel test that holds several engines takes them in the order of [All].
 func (e Engine) Client(t testing.TB) *redis.Client {
 	t.Helper()
 	e.server.hold(t)

@@ -28,6 +28,7 @@ type server struct {
 	clock    *embedded.ManualClock
 
 	mu     sync.Mutex
+	free   *sync.Cond // of mu: the holder has changed
 	holder testing.TB
 	ended  sync.Once
 }
@@ -39,23 +40,27 @@ func (s *server) clientOptions() *redis.Options {
 	return &o
 }
 
-// hold makes the server t's until t ends. A test's subtests may take it over meanwhile.
+// hold waits until no other test has the server, and makes it t's until t ends. A test's subtests may take it over meanwhile.
 func (s *server) hold(t testing.TB) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.free == nil {
+		s.free = sync.NewCond(&s.mu)
+	}
+	for s.holder != nil && s.holder != t && !strings.HasPrefix(t.Name(), s.holder.Name()+"/") {
+		s.free.Wait()
+	}
 	before := s.holder
 	if before == t {
 		return
-	}
-	if before != nil && !strings.HasPrefix(t.Name(), before.Name()+"/") {
-		t.Fatalf("engines: the server is in use by %s; tests that use engines cannot be parallel", before.Name())
 	}
 	s.holder = t
 	t.Cleanup(func() {
 		s.mu.Lock()
 		s.holder = before
 		s.mu.Unlock()
+		s.free.Broadcast()
 	})
 }
 

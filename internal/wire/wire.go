@@ -9,6 +9,8 @@ const (
 
 	// MaxLimit is the largest limit or burst.
 	MaxLimit = 1_000_000
+	// MaxQuota is the largest limit of kind quota.
+	MaxQuota = 16_777_216
 	// MaxBudget is the largest budget, in millionths of a unit.
 	MaxBudget = 1_000_000_000 * 1_000_000
 )
@@ -21,8 +23,18 @@ func LimitName(endpoint, limit string) string {
 	return endpoint + "/" + limit
 }
 
-// MultiplyLimit returns limit*factor, or MaxLimit if that is less: run-time overrides are set without regard to limits.
-func MultiplyLimit(limit, factor int64) int64 { return multiply(limit, factor, MaxLimit) }
+// MaxOf returns the largest limit of a kind.
+func MaxOf[Kind ~string](kind Kind) int64 {
+	if kind == "quota" {
+		return MaxQuota
+	}
+	return MaxLimit
+}
+
+// MultiplyLimit returns limit*factor, or the largest limit of its kind if that is less: run-time overrides are set without regard to limits.
+func MultiplyLimit[Kind ~string](kind Kind, limit, factor int64) int64 {
+	return multiply(limit, factor, MaxOf(kind))
+}
 
 // MultiplyBudget returns budget*factor in millionths, or MaxBudget if that is less.
 func MultiplyBudget[Micros ~int64](budget Micros, factor int64) Micros {
