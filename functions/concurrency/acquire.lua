@@ -4,8 +4,7 @@
 --- both lease ends. A limit below what is in use ends no lease: calls are refused until enough places are free. If the
 --- server's clock is set back, leases last that much longer: no place is given twice. A refused call writes nothing.
 --- @use clock refusal holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name, unique to one acquisition unless it may share its place
 --- @arg    limit       count[1..1000000]   most places in use at a time
 --- @arg    lease       duration[1ms..1d]   how long the place is kept without renewal
@@ -17,27 +16,27 @@
 --- @result remaining   count[0..1000000]   places that are free after the call: 7 of 10
 --- @result retry_after duration            wait until enough leases have ended, if no holder releases or renews; 0 when allowed
 --- @error  RLARG                           weight exceeds limit
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function acquire(bucket, leases, holder, limit, lease_us, weight)
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function acquire(bucket, holder, limit, lease_us, weight)
   if weight > limit then
     return nil, refusal.argument('weight must be at most limit: it can never be allowed')
   end
   local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, leases, holder, now_us)
+  local set, mine = holder_set.open(bucket, holder, now_us)
   if not set then
     return nil, mine
   end
-  local in_use = holder_set.in_use(set, limit - weight)
+  local in_use = set.in_use
   if mine then
     holder_set.extend(set, mine, now_us + lease_us)
-    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0
+    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0 -- rlfunc:ignore result-nil open sets it
   end
   if in_use + weight > limit then
     local free_us, unreadable = holder_set.free_us(set, in_use + weight - limit)
     if not free_us then
       return nil, unreadable
     end
-    return false, false, 0, in_use, math.max(limit - in_use, 0), free_us - now_us
+    return false, false, 0, in_use, math.max(limit - in_use, 0), free_us - now_us -- rlfunc:ignore result-nil as above
   end
   local fence = holder_set.add(set, holder, weight, now_us + lease_us)
   return true, false, fence, in_use + weight, limit - in_use - weight, 0

@@ -2,14 +2,13 @@
 ---
 --- The holder's program learns of it only then: a resource that must not be used by both checks the fence.
 --- @use clock holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name, as peek lists it
 --- @result evicted     bool                whether it had a place
 --- @result fence       count               the fence of the acquisition that ended; 0 without one
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function evict(bucket, leases, holder)
-  local set, mine = holder_set.open(bucket, leases, holder, clock.now_us())
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function evict(bucket, holder)
+  local set, mine = holder_set.open(bucket, holder, clock.now_us())
   if not set then
     return nil, mine
   end

@@ -1,15 +1,14 @@
 --- Releases a holder's place.
 --- @use clock holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name
 --- @arg    fence       count=0             the fence of the acquisition to release; any when 0
 --- @result outcome     enum(released,not_held,superseded) not_held: released before, evicted, or the lease has ended.
 ---     superseded: the holder has a later acquisition, which keeps its place
 --- @refused outcome not_held superseded
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function release(bucket, leases, holder, fence)
-  local set, mine = holder_set.open(bucket, leases, holder, clock.now_us())
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function release(bucket, holder, fence)
+  local set, mine = holder_set.open(bucket, holder, clock.now_us())
   if not set then
     return nil, mine
   end

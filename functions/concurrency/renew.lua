@@ -1,7 +1,6 @@
 --- Extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
 --- @use clock holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name
 --- @arg    lease       duration[1ms..1d]   how long the place is kept from now on
 --- @arg    fence       count=0             the fence of the acquisition to renew; any when 0
@@ -9,10 +8,10 @@
 ---     holder has a later acquisition
 --- @result expires_after duration          what the lease has left now: 30s; 0 when not renewed
 --- @refused outcome not_held superseded
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function renew(bucket, leases, holder, lease_us, fence)
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function renew(bucket, holder, lease_us, fence)
   local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, leases, holder, now_us)
+  local set, mine = holder_set.open(bucket, holder, now_us)
   if not set then
     return nil, mine
   end

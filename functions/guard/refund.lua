@@ -16,11 +16,12 @@
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
 --- @arg    taken          group[0..16]             what the call returned, one row per limit
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
---- @result refunded     bool                     whether it was refunded; false when the receipt is unknown
+--- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
+--- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
-    taken)
+    taken, expires_us)
   if #taken ~= #limits then
     return nil, refusal.argument('taken must have as many rows as limits')
   end
@@ -29,6 +30,9 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   end
   -- First read everything, so that unreadable data is reported before anything is written.
   local clock_us = clock.now_us()
+  if expires_us and clock_us >= expires_us then
+    return false
+  end
   local rows, no_limits = limit_rows.check(limits, limits_state, weight, false, false, clock_us)
   if not rows then
     return nil, no_limits

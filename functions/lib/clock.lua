@@ -66,6 +66,11 @@ function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
 end
 
+-- Stores a value that expires at a unix time in whole milliseconds, which must not be over.
+function clock.store_until(key, value, end_ms)
+  redis.call('SET', key, value, 'PXAT', end_ms)
+end
+
 -- Returns the value of a key, false without one, and lets it expire after a whole number of milliseconds, at least 1.
 function clock.read_until(key, ttl_ms)
   return redis.call('GETEX', key, 'PX', ttl_ms)

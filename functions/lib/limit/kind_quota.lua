@@ -1,0 +1,48 @@
+--- A quota as a kind of limit.
+--- @use refusal quota_count
+--- @lib kind_quota
+local kind_quota = {redis_type = 'string'}
+
+function kind_quota.prepare(row)
+  if not row.previous_us or not row.start_us or not row.after_us then
+    return nil, refusal.argument('previous, start and after must be given for a quota')
+  end
+  local boundaries, disorder = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
+  if not boundaries then
+    return nil, disorder
+  end
+  row.boundaries = boundaries
+  row.needs_clock = true
+  row.weighted = true
+  return row
+end
+
+function kind_quota.check(row, key, cost, clock_us, answer)
+  -- rlfunc:ignore maybe-nil prepare sets them
+  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)
+  if allowed == nil then
+    return nil, left
+  end
+  answer.place = place
+  answer.used = used
+  answer.periods = periods
+  if allowed then
+    left = left + cost
+  end
+  return allowed, left, left_us, wait_us
+end
+
+function kind_quota.charge(row, key, cost, clock_us, answer)
+  answer.remaining = answer.remaining - cost
+  -- rlfunc:ignore maybe-nil as above
+  answer.reset_after_us = quota_count.charge(key, cost, row.boundaries, clock_us, answer.place or 1, answer.used or 0, answer.periods)
+end
+
+-- Refunds what was charged age_us ago, when the period had left_us left.
+function kind_quota.refund(row, key, cost, left_us, age_us, _, clock_us)
+  if age_us < left_us then
+    quota_count.refund(key, cost, row.boundaries, clock_us) -- rlfunc:ignore maybe-nil as above
+  end
+end
+
+return kind_quota
