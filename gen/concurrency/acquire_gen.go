@@ -22,7 +22,7 @@ var acquireFunction = &fcall.Function{
 
 // AcquireParams are the arguments of Acquire.
 type AcquireParams struct {
-	// Bucket: the holders, by name.
+	// Bucket: the holders: a string, or a zset if there are many.
 	Bucket fcall.Subject
 	// Holder: the holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
 	Holder string
@@ -60,7 +60,7 @@ type AcquireResult struct {
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: weight exceeds limit
-//   - RLSTATE: a key holds what is not a holder or a lease
+//   - RLSTATE: the key holds what is not a set of holders
 func (c *Client) Acquire(ctx context.Context, p AcquireParams) (AcquireResult, error) {
 	reply, err := c.acquireArgs(p).Call(ctx)
 	if err != nil {
@@ -89,9 +89,8 @@ func (p PendingAcquire) Result() (AcquireResult, error) {
 }
 
 func (c *Client) acquireArgs(p AcquireParams) *fcall.Args {
-	a := c.fcall.Args(acquireFunction, 2, 4)
+	a := c.fcall.Args(acquireFunction, 1, 4)
 	a.Key("bucket", p.Bucket, "holders")
-	a.Key("leases", p.Bucket, "leases")
 	a.Text("holder", p.Holder, 1, 256)
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("lease", p.Lease, 1000, 86400000000)

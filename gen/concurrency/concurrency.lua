@@ -81,7 +81,7 @@ local function rlfunc_failed(failure, keys, parts)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -150,6 +150,11 @@ function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
 end
 
+-- Stores a value that expires at a unix time in whole milliseconds, which must not be over.
+function clock.store_until(key, value, end_ms)
+  redis.call('SET', key, value, 'PXAT', end_ms)
+end
+
 -- Returns the value of a key, false without one, and lets it expire after a whole number of milliseconds, at least 1.
 function clock.read_until(key, ttl_ms)
   return redis.call('GETEX', key, 'PX', ttl_ms)
@@ -204,164 +209,273 @@ end
 return refusal
 end)()
 
-local holder_set = (function() -- rlfunc: lines=332 file=functions/lib/concurrency/holder_set.lua
---- The holders of a subject and the leases on their places.
+local holder_head = (function() -- rlfunc: lines=37 file=functions/lib/concurrency/holder_head.lua
+--- The head of a set of holders, which is stored in front of their places: the last fence, the time of the last change, when
+--- the key expires, the places in use, until when that number holds, and how many powers of two the weights have.
 ---
---- A holder's weight is split into powers of two: the lease has a member for each, so that ZLEXCOUNT of at most ten ranges is
---- the number of places in use, however many leases have ended since. Members sort by power, then by the time they end.
+--- The number holds until a lease ends. Without a place it holds for ever.
+--- @lib holder_head
+--- @state holder_head 1 '<last fence><last change><expiry><until><in use><powers>': little-endian doubles
+local holder_head = {bytes = 48, forever_us = 9007199254740992}
+
+-- Reports whether a stored number is whole and not negative.
+function holder_head.whole(number)
+  return number >= 0 and number <= 9007199254740992 and number % 1 == 0
+end
+
+function holder_head.pack(set)
+  return struct.pack('<dddddd', set.fence, set.changed_us, set.expiry_us, set.until_us, set.in_use, set.powers)
+end
+
+-- Reports whether six numbers can be those of a head.
+function holder_head.valid(fence, changed_us, expiry_us, until_us, in_use, powers)
+  local fraction = fence % 1 + changed_us % 1 + expiry_us % 1 + until_us % 1 + in_use % 1 + powers % 1 -- NaN also for infinity
+  return fraction == 0 and fence >= 0 and changed_us >= 0 and expiry_us >= 0 and until_us >= 0 and in_use >= 0 and powers >= 1 and
+    powers <= 10 and fence + changed_us + expiry_us + until_us + in_use <= 45035996273704960
+end
+
+local function by_end(one, other)
+  if one.ends_us == other.ends_us then
+    return one.holder < other.holder
+  end
+  return one.ends_us < other.ends_us
+end
+
+-- Sorts places by the time that they end.
+function holder_head.sort(places)
+  table.sort(places, by_end)
+end
+
+return holder_head
+end)()
+
+local holder_text = (function() -- rlfunc: lines=115 file=functions/lib/concurrency/holder_text.lua
+--- The places of a set while they are few: one string, the head and then the places.
 ---
---- A lease that has ended stays ended: the time of the last acquisition is kept, and if the clock is set back, no lease that had
---- ended by then counts again. Leases that had not ended last that much longer.
+--- All are read only if a lease may have ended or the holder's name occurs in the string.
+--- @use holder_head
+--- @lib holder_text
+--- @state holder_text 1 the head, then '<length of the holder><end><fence><weight><holder>' of each place: little-endian 16 bits, two doubles and 16 bits
+local holder_text = {}
+
+-- A longer string becomes a sorted set.
+local most_bytes = 1024
+
+-- The bytes of a place before the holder's name.
+local place_bytes = 20
+
+-- Returns the places whose leases have not ended, how many places they take, and when the first ends; nil if they cannot be read.
+local function read_all(set)
+  local text, from = set.text, holder_head.bytes + 1
+  local places, in_use, until_us = {}, 0, holder_head.forever_us
+  while from + place_bytes <= #text do
+    local length, ends_us, fence, weight = struct.unpack('<HddH', text, from)
+    local next_from = from + place_bytes + length
+    if length < 1 or next_from > #text + 1 or weight < 1 or weight > 1000 or not holder_head.whole(ends_us) or not holder_head.whole(fence) then
+      return nil, 0, 0
+    end
+    if ends_us > set.after_us then
+      places[#places + 1] = {holder = string.sub(text, from + place_bytes, next_from - 1), ends_us = ends_us, fence = fence, weight = weight}
+      in_use = in_use + weight
+      until_us = math.min(until_us, ends_us)
+    end
+    from = next_from
+  end
+  if from ~= #text + 1 then
+    return nil, 0, 0
+  end
+  return places, in_use, until_us
+end
+
+-- Returns whether the set can be read, and the holder's place or nil.
+function holder_text.find(set, holder)
+  if set.until_us > set.after_us and not string.find(set.text, holder, holder_head.bytes + 1, true) then
+    return true
+  end
+  local places, in_use, until_us = read_all(set)
+  if not places then
+    return false
+  end
+  set.places = places
+  set.in_use = in_use
+  set.until_us = until_us
+  for i = 1, #places do
+    if places[i].holder == holder then
+      return true, places[i]
+    end
+  end
+  return true
+end
+
+-- All places, in any order.
+function holder_text.list(set)
+  return set.places or (read_all(set))
+end
+
+-- The time by which this many places are free; nil if they cannot be read.
+function holder_text.free_us(set, wanted)
+  if wanted == 1 then
+    return set.until_us
+  end
+  local places = holder_text.list(set)
+  if not places then
+    return nil
+  end
+  holder_head.sort(places)
+  for i = 1, #places do
+    wanted = wanted - places[i].weight
+    if wanted <= 0 then
+      return places[i].ends_us
+    end
+  end
+  return nil
+end
+
+local function packed(place)
+  return struct.pack('<HddH', #place.holder, place.ends_us, place.fence, place.weight) .. place.holder
+end
+
+-- Returns the set's text with one place instead of another, either of which may be nil; or nil if it would be too long.
+function holder_text.with(set, place, instead_of)
+  local text, places = nil, set.places
+  if places then
+    local all = {''}
+    set.until_us = holder_head.forever_us
+    for i = 1, #places do
+      local kept = places[i]
+      if kept ~= instead_of then
+        all[#all + 1] = packed(kept)
+        set.until_us = math.min(set.until_us, kept.ends_us)
+      end
+    end
+    text = table.concat(all)
+  else
+    text = string.sub(set.text, holder_head.bytes + 1)
+  end
+  if place then
+    text = text .. packed(place)
+    if place.ends_us < set.until_us then
+      set.until_us = place.ends_us
+    end
+  end
+  if #text + holder_head.bytes > most_bytes then
+    return nil
+  end
+  return holder_head.pack(set) .. text
+end
+
+return holder_text
+end)()
+
+local holder_tree = (function() -- rlfunc: lines=217 file=functions/lib/concurrency/holder_tree.lua
+--- The places of a set that are too many for one string: a sorted set, in which all scores are 0, so that members sort as text.
 ---
---- A fence is the clock in microseconds, or one more than the last fence, if that is greater. So fences grow after a failover
---- that lost some, as long as the new primary's clock is not behind by more than the failover took. The last fence is kept
---- for an hour after it and after the last lease, at least, so fences also grow if the clock is set back by less.
----
---- The places in use are stored too, and until when that number holds: no lease ends before. Then no ended lease is stored, and
---- nothing is counted. Where ended leases are left, that time is 0.
---- @use clock refusal
---- @lib holder_set
---- @state holder_set 1 '<end><fence><weight>' in the field of the holder; '' is '<last fence><last acquisition><expiry><until><powers><in use>': big-endian doubles
---- @state leases 1 '<letter of the power><end><holder>', all with the score 0; ends, as big-endian doubles, sort by time
-local holder_set = {}
+--- A holder's weight is split into powers of two, and the lease has a member for each: ZLEXCOUNT of at most ten ranges is the
+--- number of places in use, however many leases have ended since. These members sort by power, then by the time they end.
+--- @use holder_head
+--- @lib holder_tree
+--- @state holder_tree 1 '!<head>'; '<letter of the power><end><holder>' of each lease, ends as big-endian doubles, which sort by time; 'z<length of the holder><holder><end><fence><weight>' of each place
+local holder_tree = {}
 
--- How long the last fence is kept after its time and the last lease; the keys' expiry is set once in as long, if no more is needed.
-local keep_us = 3600000000
-
--- The number of places holds until then: no lease is left to end.
-local forever_us = 9007199254740992
-
-local most_listed = 100
-
--- The letter of the members of power 0; those of power 1 follow it in the alphabet.
+-- The letter of the leases of power 0; those of power 1 follow it in the alphabet.
 local first_letter = 97
 
-local function member(power, ends_us, holder)
+-- Calls remove at most this many ended leases of each power, and each adds at most one.
+local most_swept = 2
+
+-- More than there can be.
+local all_swept = 10000000
+
+local function lease(power, ends_us, holder)
   return struct.pack('>bd', first_letter + power, ends_us) .. holder
 end
 
--- When the lease of a member ends; 0 if it is not one.
-local function ends_of(text)
-  if #text < 10 then
-    return 0
-  end
-  local ends_us = struct.unpack('>d', text, 2)
-  if ends_us >= 0 and ends_us <= 9007199254740992 and ends_us % 1 == 0 then
-    return ends_us
-  end
-  return 0
+-- The end of the range of a power's leases.
+local function stop_of(power)
+  return '(' .. string.char(first_letter + power + 1)
 end
 
--- The members of a place, one for each power of two in its weight.
-local function members(place)
-  if place.weight == 1 then
-    return {member(0, place.ends_us, place.holder)}
+-- When a lease ends, and its holder.
+local function read_lease(text)
+  if #text < 10 then
+    return 0, ''
   end
-  local all = {}
+  return struct.unpack('>d', text, 2), string.sub(text, 10)
+end
+
+local function name_of(holder)
+  return 'z' .. struct.pack('>H', #holder) .. holder
+end
+
+-- The member that has a place's fence and weight.
+local function record(place)
+  return name_of(place.holder) .. struct.pack('>ddH', place.ends_us, place.fence, place.weight)
+end
+
+-- The members of a place: its record, and a lease for each power of two in its weight.
+local function members(place)
+  local all = {record(place)}
   for power = 0, 9 do
     if math.floor(place.weight / 2 ^ power) % 2 == 1 then
-      all[#all + 1] = member(power, place.ends_us, place.holder)
+      all[#all + 1] = lease(power, place.ends_us, place.holder)
     end
   end
   return all
 end
 
-local function whole(number)
-  return number >= 0 and number <= 9007199254740992 and number % 1 == 0
-end
-
--- Reads a holder's record; nil if it is not one.
-local function parse(holder, text)
-  if #text ~= 24 then
-    return nil
+-- Returns whether a holder's place can be read, and the place, also if its lease has ended, or nil.
+local function stored(set, holder)
+  local name = name_of(holder)
+  local found = redis.call('ZRANGEBYLEX', set.key, '[' .. name, '+', 'LIMIT', '0', '1')[1]
+  if not found or string.sub(found, 1, #name) ~= name then
+    return true
   end
-  local ends_us, fence, weight = struct.unpack('>ddd', text)
-  if not whole(ends_us) or not whole(fence) or not whole(weight) or weight < 1 or weight > 1000 then
-    return nil
+  if #found ~= #name + 18 then
+    return false
   end
-  return {holder = holder, ends_us = ends_us, fence = fence, weight = weight}
-end
-
--- Reads what a call of this holder needs, '' for none: a set, and the holder's place or nil. Leases that end after after_us
--- count. Or nil and a refusal.
-function holder_set.open(bucket, leases, holder, now_us)
-  local found = redis.call('HMGET', bucket, '', holder)
-  local text, after_us = found[1], now_us
-  local fence, acquired_us, expiry_us, until_us, powers, in_use = 0, 0, 0, 0, 1, 0
-  if text then
-    if #text ~= 48 then
-      return nil, refusal.state(bucket, 'holds no last fence')
-    end
-    fence, acquired_us, expiry_us, until_us, powers, in_use = struct.unpack('>dddddd', text)
-    if not whole(fence) or not whole(acquired_us) or not whole(expiry_us) or not whole(until_us) or not whole(powers) or not whole(in_use) or powers < 1 or powers > 10 then
-      return nil, refusal.state(bucket, 'holds no last fence')
-    end
-    if acquired_us > now_us then
-      after_us = acquired_us
-    end
+  local ends_us, fence, weight = struct.unpack('>ddH', found, #name + 1)
+  if not holder_head.whole(ends_us) or not holder_head.whole(fence) or weight < 1 or weight > 1000 then
+    return false
   end
-  local set = {
-    bucket = bucket,
-    leases = leases,
-    now_us = now_us,
-    after_us = after_us,
-    fence = fence,
-    acquired_us = acquired_us,
-    expiry_us = expiry_us,
-    until_us = until_us,
-    powers = powers,
-    in_use = in_use,
-    fresh = false,
-  }
-  if holder == '' or not found[2] then
-    return set
-  end
-  local place = parse(holder, found[2])
-  if not place then
-    return nil, refusal.state(bucket, 'holds a holder that cannot be read')
-  end
-  local first = members(place)[1]
-  if first and place.ends_us > set.after_us and redis.call('ZSCORE', leases, first) then
-    return set, place
-  end
-  set.ended = place
-  return set
+  return true, {holder = holder, ends_us = ends_us, fence = fence, weight = weight}
 end
 
 -- Counts the places in use, or without those whose leases end later than a time.
 local function count(set, until_us)
   local sum = 0
   for power = 0, set.powers - 1 do
-    local stop = '(' .. string.char(first_letter + power + 1)
+    local stop = stop_of(power)
     if until_us then
-      stop = '(' .. member(power, until_us + 1, '')
+      stop = '(' .. lease(power, until_us + 1, '')
     end
-    sum = sum + redis.call('ZLEXCOUNT', set.leases, '[' .. member(power, set.after_us + 1, ''), stop) * 2 ^ power
+    sum = sum + redis.call('ZLEXCOUNT', set.key, '[' .. lease(power, set.after_us + 1, ''), stop) * 2 ^ power
   end
   return sum
 end
 
--- Places in use. The stored number is not relied on if it is more than a caller accepts.
-function holder_set.in_use(set, most)
-  if set.until_us <= set.after_us or set.in_use > most then
+-- Returns whether the set can be read, and the holder's place or nil. Counts the places in use if a lease may have ended.
+function holder_tree.find(set, holder)
+  if set.until_us <= set.after_us then
     set.in_use = count(set)
   end
-  return set.in_use
+  local readable, place = stored(set, holder)
+  if place and place.ends_us <= set.after_us then
+    set.ended = place
+    return true
+  end
+  return readable, place
 end
 
--- The time by which this many places are free, if no holder releases or renews; or nil and a refusal. They must be in use.
-function holder_set.free_us(set, wanted)
+-- The time by which this many places are free; nil if a lease cannot be read.
+function holder_tree.free_us(set, wanted)
   if set.powers == 1 then
-    local ended = 0
-    if set.until_us <= set.after_us then
-      ended = redis.call('ZLEXCOUNT', set.leases, '-', '(' .. member(0, set.after_us + 1, ''))
+    local before = redis.call('ZLEXCOUNT', set.key, '-', '(' .. lease(0, set.after_us + 1, ''))
+    local found = redis.call('ZRANGE', set.key, before + wanted - 1, before + wanted - 1)[1]
+    local ends_us = found and read_lease(found)
+    if ends_us and holder_head.whole(ends_us) then
+      return ends_us
     end
-    local found = redis.call('ZRANGE', set.leases, ended + wanted - 1, ended + wanted - 1)[1]
-    local ends_us = found and ends_of(found) or 0
-    if ends_us == 0 then
-      return nil, refusal.state(set.leases, 'holds a lease that cannot be read')
-    end
-    return ends_us
+    return nil
   end
   local low_us, high_us = set.after_us + 1, math.max(set.after_us + 1, set.expiry_us)
   for _ = 1, 53 do
@@ -375,6 +489,173 @@ function holder_set.free_us(set, wanted)
   return high_us
 end
 
+-- Removes ended leases of one power: all if the clock was set back. Returns when the first that is left ends, 0 if it has ended.
+local function sweep(set, power)
+  local most = most_swept
+  if set.after_us > set.now_us then
+    most = all_swept
+  end
+  local found = redis.call('ZRANGEBYLEX', set.key, '[' .. lease(power, 0, ''), stop_of(power), 'LIMIT', '0', most + 1)
+  for i = 1, #found do
+    local ends_us, holder = read_lease(found[i])
+    if ends_us > set.after_us then
+      return ends_us
+    elseif i > most then
+      return 0
+    end
+    redis.call('ZREM', set.key, found[i])
+    local _, place = stored(set, holder)
+    if place and place.ends_us == ends_us then
+      redis.call('ZREM', set.key, record(place))
+    end
+  end
+  return holder_head.forever_us
+end
+
+-- Adds a place.
+local function add(set, place)
+  while place.weight >= 2 ^ set.powers do
+    set.powers = set.powers + 1
+  end
+  set.until_us = math.min(set.until_us, place.ends_us)
+  local all = members(place)
+  for i = 1, #all do
+    redis.call('ZADD', set.key, '0', all[i]) -- rlfunc:ignore missing-ttl the key keeps its expiry, or gets one
+  end
+end
+
+-- Replaces the stored head. The new one is added first: an empty set would lose its expiry.
+local function store_head(set)
+  local member = '!' .. holder_head.pack(set)
+  if member ~= set.member then
+    redis.call('ZADD', set.key, '0', member) -- rlfunc:ignore missing-ttl as above
+    redis.call('ZREM', set.key, set.member)
+  end
+end
+
+-- Stores one place instead of another, either of which may be nil.
+function holder_tree.store(set, place, instead_of)
+  if set.until_us <= set.after_us then
+    set.until_us = holder_head.forever_us
+    for power = 0, set.powers - 1 do
+      set.until_us = math.min(set.until_us, sweep(set, power))
+    end
+  end
+  local former = instead_of or set.ended
+  if former then
+    local gone = members(former)
+    for i = 1, #gone do
+      redis.call('ZREM', set.key, gone[i])
+    end
+  end
+  if place then
+    add(set, place)
+  end
+  store_head(set)
+end
+
+-- Stores the places of a string, and one that made it too long.
+function holder_tree.create(set, places, place)
+  redis.call('DEL', set.key)
+  for i = 1, #places do
+    add(set, places[i])
+  end
+  add(set, place)
+  store_head(set)
+end
+
+-- The places whose leases end first, at least that many of them if there are; nil if one cannot be read.
+function holder_tree.list(set, most)
+  local places, seen = {}, {}
+  for power = 0, set.powers - 1 do
+    local found = redis.call('ZRANGEBYLEX', set.key, '[' .. lease(power, set.after_us + 1, ''), stop_of(power), 'LIMIT', '0', most)
+    for i = 1, #found do
+      local _, holder = read_lease(found[i])
+      if not seen[holder] then
+        local _, place = stored(set, holder)
+        if not place then
+          return nil
+        end
+        seen[holder] = true
+        places[#places + 1] = place
+      end
+    end
+  end
+  return places
+end
+
+return holder_tree
+end)()
+
+local holder_set = (function() -- rlfunc: lines=164 file=functions/lib/concurrency/holder_set.lua
+--- The holders of a subject and the leases on their places, in one key: a string, or a sorted set if there are many.
+---
+--- A lease that has ended stays ended: the time of the last change is kept, and if the clock is set back, no lease that had
+--- ended by then counts again. Leases that had not ended last that much longer.
+---
+--- A fence is the clock in microseconds, or one more than the last fence, if that is greater. So fences grow after a failover
+--- that lost some, as long as the new primary's clock is not behind by more than the failover took. The last fence is kept
+--- for an hour after it and after the last lease, at least, so fences also grow if the clock is set back by less.
+--- @use clock refusal holder_head holder_text holder_tree
+--- @lib holder_set
+local holder_set = {}
+
+local most_listed = 100
+
+-- How long the last fence is kept after its time and the last lease; the key's expiry is set once in as long, if no more is needed.
+local keep_us = 3600000000
+
+-- Reads what a call of this holder needs, '' for none: a set, with the places in use, and the holder's place or nil. Or nil and a
+-- refusal.
+function holder_set.open(key, holder, now_us)
+  local text, member = redis.call('MGET', key)[1], '' -- MGET of a sorted set is false, GET an error
+  if not text then
+    member = redis.call('ZRANGE', key, '0', '0')[1]
+    if not member then
+      return {
+        key = key, text = '', member = '', places = {}, now_us = now_us, after_us = now_us, fence = 0, changed_us = 0, expiry_us = 0,
+        until_us = holder_head.forever_us, in_use = 0, powers = 1,
+      }
+    end
+  end
+  local head = text or string.sub(member, 2)
+  if #head < holder_head.bytes then
+    return nil, refusal.state(key, 'holds no holders')
+  end
+  local fence, changed_us, expiry_us, until_us, in_use, powers = struct.unpack('<dddddd', head)
+  if not holder_head.valid(fence, changed_us, expiry_us, until_us, in_use, powers) then
+    return nil, refusal.state(key, 'holds no holders')
+  end
+  local after_us = now_us
+  if changed_us > now_us then
+    after_us = changed_us
+  end
+  local set = {
+    key = key, text = text, member = member, now_us = now_us, after_us = after_us, fence = fence, changed_us = changed_us,
+    expiry_us = expiry_us, until_us = until_us, in_use = in_use, powers = powers,
+  }
+  local readable, place
+  if text then
+    readable, place = holder_text.find(set, holder)
+  else
+    readable, place = holder_tree.find(set, holder)
+  end
+  if not readable then
+    return nil, refusal.state(key, 'holds a holder that cannot be read')
+  end
+  return set, place
+end
+
+-- The time by which this many places are free, if no holder releases or renews; or nil and a refusal. They must be in use.
+function holder_set.free_us(set, wanted)
+  local store = set.text and holder_text or holder_tree
+  local free_us = store.free_us(set, wanted)
+  if not free_us then
+    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+  end
+  return free_us
+end
+
 -- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
 function holder_set.owner(place, fence)
   if not place or fence > place.fence then
@@ -386,152 +667,86 @@ function holder_set.owner(place, fence)
   return 'held'
 end
 
-local function drop(set, place)
-  local all = members(place)
-  for i = 1, #all do
-    redis.call('ZREM', set.leases, all[i])
-  end
-end
-
--- Packs what is stored of the set itself.
-local function head(set, acquired_us)
-  return struct.pack('>dddddd', set.fence, acquired_us, set.expiry_us, set.until_us, set.powers, set.in_use)
-end
-
--- Stores a place and the set. The leases get an expiry in any case: the server may have evicted them alone.
-local function store(set, place, acquired_us)
-  if place.weight == 1 then
-    redis.call('ZADD', set.leases, '0', struct.pack('>bd', first_letter, place.ends_us) .. place.holder)
-  else
-    local all = members(place)
-    for i = 1, #all do
-      redis.call('ZADD', set.leases, '0', all[i])
+-- Stores one place instead of another, either of which may be nil.
+local function store(set, place, instead_of)
+  local last_us, left_us = 0, 0
+  if place then
+    last_us = place.ends_us
+    if set.fence > last_us then
+      last_us = set.fence
     end
   end
-  local needed_us = place.ends_us + keep_us
-  if set.fence > place.ends_us then
-    needed_us = set.fence + keep_us
+  if last_us + keep_us > set.expiry_us then
+    left_us = last_us + 2 * keep_us - set.now_us
+    set.expiry_us = set.now_us - set.now_us % 1000 + math.ceil(left_us / 1000) * 1000
   end
-  local expires = set.fresh or needed_us > set.expiry_us
-  if expires then
-    set.expiry_us = math.max(set.expiry_us, math.ceil((needed_us + keep_us) / 1000) * 1000) -- both keys expire in this millisecond
+  if set.text then
+    local text = holder_text.with(set, place, instead_of)
+    if text and left_us > 0 then
+      clock.store_for(set.key, text, left_us)
+      return
+    elseif text then
+      redis.call('SET', set.key, text, 'KEEPTTL') -- rlfunc:ignore missing-ttl its expiry suffices
+      return
+    end
+    local places = holder_text.list(set)
+    if places and place then
+      holder_tree.create(set, places, place)
+    end
+    left_us = set.expiry_us - set.now_us
+  else
+    holder_tree.store(set, place, instead_of)
   end
-  redis.call('HSET', set.bucket, '', head(set, acquired_us), place.holder, struct.pack('>ddd', place.ends_us, place.fence, place.weight)) -- rlfunc:ignore missing-ttl set below, unless it was read with one
-  if expires then
-    clock.expire_after(set.bucket, set.expiry_us - set.now_us)
+  if left_us > 0 then
+    clock.expire(set.key, left_us)
   end
-  clock.expire_after(set.leases, set.expiry_us - set.now_us)
 end
 
 -- Ends a place's lease no sooner than at a time.
 function holder_set.extend(set, place, ends_us)
   if ends_us > place.ends_us then
-    local before = {holder = place.holder, ends_us = place.ends_us, weight = place.weight}
+    set.changed_us = set.after_us
+    store(set, {holder = place.holder, fence = place.fence, ends_us = ends_us, weight = place.weight}, place)
     place.ends_us = ends_us
-    store(set, place, set.after_us)
-    drop(set, before)
   end
 end
 
--- Removes a place. Its keys keep their expiry.
+-- Removes a place. The key keeps its expiry.
 function holder_set.remove(set, place)
-  drop(set, place)
-  redis.call('HDEL', set.bucket, place.holder)
-  set.in_use = math.max(set.in_use - place.weight, 0)
-  if set.until_us <= set.after_us then
-    set.until_us = 0 -- the number would hold again if the clock is set back
-  elseif set.in_use == 0 then
-    set.until_us = forever_us
-  end
-  redis.call('HSET', set.bucket, '', head(set, set.acquired_us)) -- rlfunc:ignore missing-ttl the key keeps its expiry
-end
-
--- Removes leases of one power that have ended: two at most, as a call adds one at most; all if the clock was set back. Returns
--- when the first that is left ends, 0 if it has ended.
-local function sweep(set, power)
-  local first, stop = '[' .. member(power, 0, ''), '(' .. string.char(first_letter + power + 1)
-  if set.after_us > set.now_us then
-    redis.call('ZREMRANGEBYLEX', set.leases, first, '(' .. member(power, set.after_us + 1, ''))
-  end
-  local found = redis.call('ZRANGEBYLEX', set.leases, first, stop, 'LIMIT', '0', '3')
-  for i = 1, #found do
-    local ends_us = ends_of(found[i])
-    if ends_us > set.after_us then
-      return ends_us
-    elseif i == 3 then
-      return 0
-    end
-    local holder = string.sub(found[i], 10)
-    redis.call('ZREM', set.leases, found[i])
-    local text = redis.call('HGET', set.bucket, holder)
-    if text and string.sub(text, 1, 8) == string.sub(found[i], 2, 9) then
-      redis.call('HDEL', set.bucket, holder)
-    end
-  end
-  return forever_us
-end
-
--- Removes leases that have ended.
-local function settle(set)
-  set.until_us = forever_us
-  for power = 0, set.powers - 1 do
-    set.until_us = math.min(set.until_us, sweep(set, power))
-  end
+  set.changed_us = set.after_us
+  set.in_use = set.in_use - place.weight
+  store(set, nil, place)
 end
 
 -- Adds a holder that has no place. Returns its fence.
 function holder_set.add(set, holder, weight, ends_us)
-  if set.ended then
-    drop(set, set.ended)
-  end
-  set.fresh = set.in_use == 0 or set.until_us <= set.after_us
-  if set.until_us <= set.after_us then
-    settle(set)
-  end
-  while weight >= 2 ^ set.powers do
-    set.powers = set.powers + 1
-  end
-  local fence = set.fence + 1
-  if fence < set.now_us then
-    fence = set.now_us
+  local fence, now_us = set.fence + 1, set.now_us
+  if fence < now_us then
+    fence = now_us
   end
   set.fence = fence
-  if ends_us < set.until_us then
-    set.until_us = ends_us
-  end
+  set.changed_us = now_us
   set.in_use = set.in_use + weight
-  store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight}, set.now_us)
+  store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight})
   return fence
 end
 
-local function by_end(one, other)
-  if one.expires_after_us == other.expires_after_us then
-    return one.holder < other.holder
-  end
-  return one.expires_after_us < other.expires_after_us
-end
-
--- The holders whose leases end first, 100 at most; or nil and a refusal.
+-- The holders whose leases end first, at most 100; or nil and a refusal.
 function holder_set.list(set)
-  local rows, seen = {}, {}
-  for power = 0, set.powers - 1 do
-    local found = redis.call('ZRANGEBYLEX', set.leases, '[' .. member(power, set.after_us + 1, ''), '(' .. string.char(first_letter + power + 1), 'LIMIT', '0', most_listed)
-    for i = 1, #found do
-      local holder = string.sub(found[i], 10)
-      if not seen[holder] then
-        local text = redis.call('HGET', set.bucket, holder)
-        local place = text and parse(holder, text)
-        if not place then
-          return nil, refusal.state(set.bucket, 'holds a holder that cannot be read')
-        end
-        seen[holder] = true
-        rows[#rows + 1] = {holder = holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - set.now_us}
-      end
-    end
+  local places
+  if set.text then
+    places = holder_text.list(set)
+  else
+    places = holder_tree.list(set, most_listed)
   end
-  table.sort(rows, by_end)
-  while #rows > most_listed do
-    table.remove(rows)
+  if not places then
+    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+  end
+  holder_head.sort(places)
+  local rows = {}
+  for i = 1, math.min(#places, most_listed) do
+    local place = places[i]
+    rows[i] = {holder = place.holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - set.now_us}
   end
   return rows
 end
@@ -539,15 +754,14 @@ end
 return holder_set
 end)()
 
-do -- rlfunc: lines=44 file=functions/concurrency/acquire.lua
+do -- rlfunc: lines=43 file=functions/concurrency/acquire.lua
 --- Acquires a place for a holder if the places in use and this one fit the limit.
 ---
 --- A holder has one place: the same holder again gets its own place back, with its first fence and weight, and the later of
 --- both lease ends. A limit below what is in use ends no lease: calls are refused until enough places are free. If the
 --- server's clock is set back, leases last that much longer: no place is given twice. A refused call writes nothing.
 --- @use clock refusal holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name, unique to one acquisition unless it may share its place
 --- @arg    limit       count[1..1000000]   most places in use at a time
 --- @arg    lease       duration[1ms..1d]   how long the place is kept without renewal
@@ -559,27 +773,27 @@ do -- rlfunc: lines=44 file=functions/concurrency/acquire.lua
 --- @result remaining   count[0..1000000]   places that are free after the call: 7 of 10
 --- @result retry_after duration            wait until enough leases have ended, if no holder releases or renews; 0 when allowed
 --- @error  RLARG                           weight exceeds limit
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function acquire(bucket, leases, holder, limit, lease_us, weight)
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function acquire(bucket, holder, limit, lease_us, weight)
   if weight > limit then
     return nil, refusal.argument('weight must be at most limit: it can never be allowed')
   end
   local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, leases, holder, now_us)
+  local set, mine = holder_set.open(bucket, holder, now_us)
   if not set then
     return nil, mine
   end
-  local in_use = holder_set.in_use(set, limit - weight)
+  local in_use = set.in_use
   if mine then
     holder_set.extend(set, mine, now_us + lease_us)
-    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0
+    return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0 -- rlfunc:ignore result-nil open sets it
   end
   if in_use + weight > limit then
     local free_us, unreadable = holder_set.free_us(set, in_use + weight - limit)
     if not free_us then
       return nil, unreadable
     end
-    return false, false, 0, in_use, math.max(limit - in_use, 0), free_us - now_us
+    return false, false, 0, in_use, math.max(limit - in_use, 0), free_us - now_us -- rlfunc:ignore result-nil as above
   end
   local fence = holder_set.add(set, holder, weight, now_us + lease_us)
   return true, false, fence, in_use + weight, limit - in_use - weight, 0
@@ -588,8 +802,8 @@ end
 -- Joins acquire to Redis.
 local function concurrency_v1_acquire(keys, args)
   local rlfunc_args = #args
-  if #keys ~= 2 or rlfunc_args < 3 or rlfunc_args > 4 then
-    return {err = 'RLARG acquire must be called with 2 keys and 3 to 4 arguments'}
+  if #keys ~= 1 or rlfunc_args < 3 or rlfunc_args > 4 then
+    return {err = 'RLARG acquire must be called with 1 key and 3 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -613,7 +827,7 @@ local function concurrency_v1_acquire(keys, args)
       return {err = 'RLARG weight must be a whole number from 1 to 1000'}
     end
   end
-  local rlfunc_ok, out_allowed, out_held, out_fence, out_in_use, out_remaining, out_retry_after_us = pcall(acquire, keys[1], keys[2], holder, limit, lease_us, weight)
+  local rlfunc_ok, out_allowed, out_held, out_fence, out_in_use, out_remaining, out_retry_after_us = pcall(acquire, keys[1], holder, limit, lease_us, weight)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_held
@@ -665,7 +879,7 @@ local function concurrency_v1_acquire(keys, args)
     end
     out_allowed = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
   end
@@ -674,19 +888,18 @@ end
 redis.register_function{function_name = 'concurrency_v1_acquire', callback = concurrency_v1_acquire, description = 'Acquires a place for a holder if the places in use and this one fit the limit.'}
 end
 
-do -- rlfunc: lines=21 file=functions/concurrency/evict.lua
+do -- rlfunc: lines=20 file=functions/concurrency/evict.lua
 --- Ends a holder's lease for an operator: its place is free at once, and its next renewal reports not_held.
 ---
 --- The holder's program learns of it only then: a resource that must not be used by both checks the fence.
 --- @use clock holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name, as peek lists it
 --- @result evicted     bool                whether it had a place
 --- @result fence       count               the fence of the acquisition that ended; 0 without one
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function evict(bucket, leases, holder)
-  local set, mine = holder_set.open(bucket, leases, holder, clock.now_us())
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function evict(bucket, holder)
+  local set, mine = holder_set.open(bucket, holder, clock.now_us())
   if not set then
     return nil, mine
   end
@@ -699,8 +912,8 @@ end
 
 -- Joins evict to Redis.
 local function concurrency_v1_evict(keys, args)
-  if #keys ~= 2 or #args ~= 1 then
-    return {err = 'RLARG evict must be called with 2 keys and 1 argument'}
+  if #keys ~= 1 or #args ~= 1 then
+    return {err = 'RLARG evict must be called with 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -709,7 +922,7 @@ local function concurrency_v1_evict(keys, args)
   if #holder < 1 or #holder > 256 then
     return {err = 'RLARG holder must be 1 to 256 bytes'}
   end
-  local rlfunc_ok, out_evicted, out_fence = pcall(evict, keys[1], keys[2], holder)
+  local rlfunc_ok, out_evicted, out_fence = pcall(evict, keys[1], holder)
   if rlfunc_ok then
     if out_evicted == nil then
       return out_fence
@@ -733,7 +946,7 @@ local function concurrency_v1_evict(keys, args)
     end
     out_evicted = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_evicted, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise = rlfunc_failed(out_evicted, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
   end
@@ -742,12 +955,11 @@ end
 redis.register_function{function_name = 'concurrency_v1_evict', callback = concurrency_v1_evict, description = 'Ends a holder\'s lease for an operator: its place is free at once, and its next renewal reports not_held.'}
 end
 
-do -- rlfunc: lines=25 file=functions/concurrency/peek.lua
+do -- rlfunc: lines=24 file=functions/concurrency/peek.lua
 --- Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
 --- @use clock holder_set
 --- @flags  no-writes
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @result in_use      count               places in use: 3
 --- @result fence       count               the fence of the latest acquisition, 1767323045678901; 0 if none is known
 --- @result holders     group               the holders, by the time that their leases end
@@ -755,10 +967,10 @@ do -- rlfunc: lines=25 file=functions/concurrency/peek.lua
 --- @result holders.fence count             its fencing token
 --- @result holders.weight count[1..1000]   places that it takes
 --- @result holders.expires_after duration  what its lease has left: more than 0
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function peek(bucket, leases)
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function peek(bucket)
   local now_us = clock.now_us()
-  local set, no_set = holder_set.open(bucket, leases, '', now_us)
+  local set, no_set = holder_set.open(bucket, '', now_us)
   if not set then
     return nil, no_set
   end
@@ -766,18 +978,18 @@ local function peek(bucket, leases)
   if not rows then
     return nil, unreadable
   end
-  return holder_set.in_use(set, 0), set.fence, rows
+  return set.in_use, set.fence, rows -- rlfunc:ignore result-nil open sets it
 end
 
 -- Joins peek to Redis.
 local function concurrency_v1_peek(keys, args)
-  if #keys ~= 2 or #args > 0 then
-    return {err = 'RLARG peek must be called with 2 keys and at most 0 arguments'}
+  if #keys ~= 1 or #args > 0 then
+    return {err = 'RLARG peek must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
   end
-  local rlfunc_ok, out_in_use, out_fence, out_holders = pcall(peek, keys[1], keys[2])
+  local rlfunc_ok, out_in_use, out_fence, out_holders = pcall(peek, keys[1])
   if rlfunc_ok then
     if out_in_use == nil then
       return out_fence
@@ -930,7 +1142,7 @@ local function concurrency_v1_peek(keys, args)
     end
     out_in_use = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_in_use, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise = rlfunc_failed(out_in_use, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
   end
@@ -939,19 +1151,18 @@ end
 redis.register_function{function_name = 'concurrency_v1_peek', callback = concurrency_v1_peek, description = 'Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=22 file=functions/concurrency/release.lua
+do -- rlfunc: lines=21 file=functions/concurrency/release.lua
 --- Releases a holder's place.
 --- @use clock holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name
 --- @arg    fence       count=0             the fence of the acquisition to release; any when 0
 --- @result outcome     enum(released,not_held,superseded) not_held: released before, evicted, or the lease has ended.
 ---     superseded: the holder has a later acquisition, which keeps its place
 --- @refused outcome not_held superseded
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function release(bucket, leases, holder, fence)
-  local set, mine = holder_set.open(bucket, leases, holder, clock.now_us())
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function release(bucket, holder, fence)
+  local set, mine = holder_set.open(bucket, holder, clock.now_us())
   if not set then
     return nil, mine
   end
@@ -967,8 +1178,8 @@ local rlfunc_places_outcome = {['released'] = 0, ['not_held'] = 1, ['superseded'
 -- Joins release to Redis.
 local function concurrency_v1_release(keys, args)
   local rlfunc_args = #args
-  if #keys ~= 2 or rlfunc_args < 1 or rlfunc_args > 2 then
-    return {err = 'RLARG release must be called with 2 keys and 1 to 2 arguments'}
+  if #keys ~= 1 or rlfunc_args < 1 or rlfunc_args > 2 then
+    return {err = 'RLARG release must be called with 1 key and 1 to 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -984,7 +1195,7 @@ local function concurrency_v1_release(keys, args)
       return {err = 'RLARG fence must be a whole number from 0 to 9007199254740992'}
     end
   end
-  local rlfunc_ok, out_outcome, rlfunc_refusal = pcall(release, keys[1], keys[2], holder, fence)
+  local rlfunc_ok, out_outcome, rlfunc_refusal = pcall(release, keys[1], holder, fence)
   if rlfunc_ok then
     if out_outcome == nil then
       return rlfunc_refusal
@@ -1003,7 +1214,7 @@ local function concurrency_v1_release(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
   end
@@ -1012,11 +1223,10 @@ end
 redis.register_function{function_name = 'concurrency_v1_release', callback = concurrency_v1_release, description = 'Releases a holder\'s place.'}
 end
 
-do -- rlfunc: lines=25 file=functions/concurrency/renew.lua
+do -- rlfunc: lines=24 file=functions/concurrency/renew.lua
 --- Extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
 --- @use clock holder_set
---- @key    bucket      hash[holders]       the holders, by name
---- @key    leases      zset[leases]        the places, by the time that they end
+--- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
 --- @arg    holder      text[256]           the holder's name
 --- @arg    lease       duration[1ms..1d]   how long the place is kept from now on
 --- @arg    fence       count=0             the fence of the acquisition to renew; any when 0
@@ -1024,10 +1234,10 @@ do -- rlfunc: lines=25 file=functions/concurrency/renew.lua
 ---     holder has a later acquisition
 --- @result expires_after duration          what the lease has left now: 30s; 0 when not renewed
 --- @refused outcome not_held superseded
---- @error  RLSTATE                         a key holds what is not a holder or a lease
-local function renew(bucket, leases, holder, lease_us, fence)
+--- @error  RLSTATE                         the key holds what is not a set of holders
+local function renew(bucket, holder, lease_us, fence)
   local now_us = clock.now_us()
-  local set, mine = holder_set.open(bucket, leases, holder, now_us)
+  local set, mine = holder_set.open(bucket, holder, now_us)
   if not set then
     return nil, mine
   end
@@ -1043,8 +1253,8 @@ local rlfunc_places_outcome = {['renewed'] = 0, ['not_held'] = 1, ['superseded']
 -- Joins renew to Redis.
 local function concurrency_v1_renew(keys, args)
   local rlfunc_args = #args
-  if #keys ~= 2 or rlfunc_args < 2 or rlfunc_args > 3 then
-    return {err = 'RLARG renew must be called with 2 keys and 2 to 3 arguments'}
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 3 then
+    return {err = 'RLARG renew must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG bucket must not be empty'}
@@ -1064,7 +1274,7 @@ local function concurrency_v1_renew(keys, args)
       return {err = 'RLARG fence must be a whole number from 0 to 9007199254740992'}
     end
   end
-  local rlfunc_ok, out_outcome, out_expires_after_us = pcall(renew, keys[1], keys[2], holder, lease_us, fence)
+  local rlfunc_ok, out_outcome, out_expires_after_us = pcall(renew, keys[1], holder, lease_us, fence)
   if rlfunc_ok then
     if out_outcome == nil then
       return out_expires_after_us
@@ -1092,7 +1302,7 @@ local function concurrency_v1_renew(keys, args)
     end
     out_outcome = rlfunc_wrong
   end
-  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'hash', 'zset'}})
+  local reply, raise = rlfunc_failed(out_outcome, keys, {{rows = 1, 'any'}})
   if reply then
     return reply
   end

@@ -20,7 +20,7 @@ var evictFunction = &fcall.Function{
 
 // EvictParams are the arguments of Evict.
 type EvictParams struct {
-	// Bucket: the holders, by name.
+	// Bucket: the holders: a string, or a zset if there are many.
 	Bucket fcall.Subject
 	// Holder: the holder's name, as peek lists it. 1 to 256 bytes.
 	Holder string
@@ -40,7 +40,7 @@ type EvictResult struct {
 // The holder's program learns of it only then: a resource that must not be used by both checks the fence.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: a key holds what is not a holder or a lease
+//   - RLSTATE: the key holds what is not a set of holders
 func (c *Client) Evict(ctx context.Context, p EvictParams) (EvictResult, error) {
 	reply, err := c.evictArgs(p).Call(ctx)
 	if err != nil {
@@ -69,9 +69,8 @@ func (p PendingEvict) Result() (EvictResult, error) {
 }
 
 func (c *Client) evictArgs(p EvictParams) *fcall.Args {
-	a := c.fcall.Args(evictFunction, 2, 1)
+	a := c.fcall.Args(evictFunction, 1, 1)
 	a.Key("bucket", p.Bucket, "holders")
-	a.Key("leases", p.Bucket, "leases")
 	a.Text("holder", p.Holder, 1, 256)
 	return a
 }

@@ -26,7 +26,7 @@ var peekFunction = &fcall.Function{
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Bucket: the holders, by name.
+	// Bucket: the holders: a string, or a zset if there are many.
 	Bucket fcall.Subject
 }
 
@@ -55,7 +55,7 @@ type PeekHoldersResult struct {
 // Peek lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: a key holds what is not a holder or a lease
+//   - RLSTATE: the key holds what is not a set of holders
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
 	reply, err := c.peekArgs(p).Call(ctx)
 	if err != nil {
@@ -84,9 +84,8 @@ func (p PendingPeek) Result() (PeekResult, error) {
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 2, 0)
+	a := c.fcall.Args(peekFunction, 1, 0)
 	a.Key("bucket", p.Bucket, "holders")
-	a.Key("leases", p.Bucket, "leases")
 	return a
 }
 

@@ -21,7 +21,7 @@ var releaseFunction = &fcall.Function{
 
 // ReleaseParams are the arguments of Release.
 type ReleaseParams struct {
-	// Bucket: the holders, by name.
+	// Bucket: the holders: a string, or a zset if there are many.
 	Bucket fcall.Subject
 	// Holder: the holder's name. 1 to 256 bytes.
 	Holder string
@@ -49,7 +49,7 @@ const (
 // Release releases a holder's place.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: a key holds what is not a holder or a lease
+//   - RLSTATE: the key holds what is not a set of holders
 func (c *Client) Release(ctx context.Context, p ReleaseParams) (ReleaseResult, error) {
 	reply, err := c.releaseArgs(p).Call(ctx)
 	if err != nil {
@@ -78,9 +78,8 @@ func (p PendingRelease) Result() (ReleaseResult, error) {
 }
 
 func (c *Client) releaseArgs(p ReleaseParams) *fcall.Args {
-	a := c.fcall.Args(releaseFunction, 2, 2)
+	a := c.fcall.Args(releaseFunction, 1, 2)
 	a.Key("bucket", p.Bucket, "holders")
-	a.Key("leases", p.Bucket, "leases")
 	a.Text("holder", p.Holder, 1, 256)
 	a.OptInt("fence", p.Fence, 0, 9007199254740992)
 	return a

@@ -22,7 +22,7 @@ var renewFunction = &fcall.Function{
 
 // RenewParams are the arguments of Renew.
 type RenewParams struct {
-	// Bucket: the holders, by name.
+	// Bucket: the holders: a string, or a zset if there are many.
 	Bucket fcall.Subject
 	// Holder: the holder's name. 1 to 256 bytes.
 	Holder string
@@ -54,7 +54,7 @@ const (
 // Renew extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: a key holds what is not a holder or a lease
+//   - RLSTATE: the key holds what is not a set of holders
 func (c *Client) Renew(ctx context.Context, p RenewParams) (RenewResult, error) {
 	reply, err := c.renewArgs(p).Call(ctx)
 	if err != nil {
@@ -83,9 +83,8 @@ func (p PendingRenew) Result() (RenewResult, error) {
 }
 
 func (c *Client) renewArgs(p RenewParams) *fcall.Args {
-	a := c.fcall.Args(renewFunction, 2, 3)
+	a := c.fcall.Args(renewFunction, 1, 3)
 	a.Key("bucket", p.Bucket, "holders")
-	a.Key("leases", p.Bucket, "leases")
 	a.Text("holder", p.Holder, 1, 256)
 	a.Duration("lease", p.Lease, 1000, 86400000000)
 	a.OptInt("fence", p.Fence, 0, 9007199254740992)

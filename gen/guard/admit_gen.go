@@ -29,7 +29,7 @@ var admitFunction = &fcall.Function{
 		{},
 		{Values: 7},
 		{Text: true},
-		{Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}}},
 		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
 		{Rows: []fcall.Result{{Values: 1000001}, {}}},
 	},

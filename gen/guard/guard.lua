@@ -154,7 +154,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -221,6 +221,11 @@ end
 -- Stores a value that expires after a span that calls repeat.
 function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
+end
+
+-- Stores a value that expires at a unix time in whole milliseconds, which must not be over.
+function clock.store_until(key, value, end_ms)
+  redis.call('SET', key, value, 'PXAT', end_ms)
 end
 
 -- Returns the value of a key, false without one, and lets it expire after a whole number of milliseconds, at least 1.
@@ -1783,7 +1788,281 @@ end
 return kind_gcra
 end)()
 
-local limit = (function() -- rlfunc: lines=60 file=functions/lib/limit/limit.lua
+local quota_count = (function() -- rlfunc: lines=220 file=functions/lib/algorithm/quota_count.lua
+--- A quota in one string: a period of the calendar and its use. The key expires with the period.
+---
+--- Callers with other periods may share the key, which then holds several: a charge counts in all that have not ended. A period that is
+--- new to the key begins with the greatest use of those: all of it if that one began no earlier, otherwise its share by time. The period of
+--- the last admitted caller is first; a ninth replaces the last of eight.
+--- @use clock refusal whole_number
+--- @lib quota_count
+--- @state quota_count 1 '<start> <end> <used>' of each period, joined by ';': when it starts and ends, in microseconds, and its use
+local quota_count = {}
+
+local max_periods = 8
+local max_used = 9007199254740991
+
+-- Returns the beginning of a period's text, which its use follows.
+local function prefix(start_us, end_us)
+  return string.format('%.0f %.0f ', start_us, end_us)
+end
+
+local function text(periods)
+  local parts = {}
+  for i = 1, #periods do
+    local period = periods[i]
+    parts[i] = prefix(period.start_us, period.end_us) .. string.format('%.0f', period.used)
+  end
+  return table.concat(parts, ';')
+end
+
+-- Parses the periods; nil if the value is invalid.
+local function parse(stored)
+  local periods = {}
+  if #stored > 51 * max_periods then
+    return nil
+  end
+  for start, stop, used in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
+    local period = {start_us = tonumber(start) or 0, end_us = tonumber(stop) or 0, used = tonumber(used) or 0}
+    if period.end_us > 9007199254740992 or period.used > max_used then
+      return nil
+    end
+    periods[#periods + 1] = period
+  end
+  if #periods == 0 or #periods > max_periods or text(periods) ~= stored then
+    return nil
+  end
+  return periods
+end
+
+-- Returns what counts at a time of a period that starts at start_us, and that end_us names if it is known.
+local function used_at(periods, start_us, end_us, at_us)
+  local most = 0
+  for i = 1, #periods do
+    local period = periods[i]
+    if period.start_us == start_us and period.end_us == end_us then
+      return period.used, true
+    end
+    if period.end_us > at_us then
+      local used = period.used
+      if period.start_us < start_us then
+        used = math.ceil(used * ((at_us - start_us) / (at_us - period.start_us)))
+      end
+      most = math.max(most, used)
+    end
+  end
+  return most, false
+end
+
+-- Returns the boundaries of three periods as a table, with the beginnings of their texts if they will be used again; or nil and a
+-- refusal.
+function quota_count.boundaries(previous_us, start_us, next_us, after_us, again)
+  if start_us <= previous_us or next_us <= start_us or after_us <= next_us then
+    return nil, refusal.argument('start must be after previous, next after start, and after after next')
+  end
+  if after_us - previous_us > 315360000000000 then
+    return nil, refusal.argument('after must be at most 3650 days after previous')
+  end
+  local boundaries = {previous_us, start_us, next_us, after_us}
+  if again then
+    boundaries.prefixes = {prefix(previous_us, start_us), prefix(start_us, next_us), prefix(next_us, after_us)}
+  end
+  return boundaries
+end
+
+-- Returns which of the periods contains a time that is not before them: 4 if it is after them.
+local function place_at(boundaries, at_us)
+  local place = 1
+  while place < 4 and boundaries[place + 1] <= at_us do
+    place = place + 1
+  end
+  return place
+end
+
+-- Reads the period that contains now_us. Returns its place among the boundaries, its use, whether the key has it, and all periods if the
+-- key has others; or nil and a refusal.
+local function read(key, boundaries, now_us)
+  local place = place_at(boundaries, now_us)
+  if now_us < boundaries[1] then
+    return nil, refusal.argument("previous must not be after the server's time: the caller's clock is more than a period ahead of it")
+  end
+  if place == 4 then
+    return nil, refusal.argument("after must be after the server's time: the caller's clock is more than a period behind it")
+  end
+  local stored = redis.call('GET', key)
+  if not stored then
+    return place, 0, false
+  end
+  local start_us, end_us = boundaries[place], boundaries[place + 1]
+  local own = boundaries.prefixes and boundaries.prefixes[place] or prefix(start_us, end_us)
+  local used = string.sub(stored, 1, #own) == own and whole_number.parse(string.sub(stored, #own + 1), max_used)
+  if used then
+    return place, used, true
+  end
+  local periods = parse(stored)
+  if not periods then
+    return nil, refusal.state(key, 'holds no use of periods')
+  end
+  local known
+  used, known = used_at(periods, start_us, end_us, now_us)
+  return place, used, known, periods
+end
+
+-- Returns the time until at most room is used: at an end of one of the periods or at a boundary, because use by time only grows between
+-- them. Without other periods that is the period's end.
+local function wait_us(periods, boundaries, place, room, now_us)
+  if not periods then
+    return boundaries[place + 1] - now_us
+  end
+  local first_us = boundaries[4]
+  for i = place + 1, 3 + #periods do
+    local at_us = boundaries[i]
+    if i > 3 then
+      at_us = periods[i - 3].end_us
+    end
+    if at_us > now_us and at_us < first_us then
+      local later = place_at(boundaries, at_us)
+      if used_at(periods, boundaries[later], boundaries[later + 1], at_us) <= room then
+        first_us = at_us
+      end
+    end
+  end
+  return first_us - now_us
+end
+
+-- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the period ends,
+-- 0 without use, and what charge needs: place, use and other periods. Or nil and a refusal.
+function quota_count.check(key, limit, boundaries, cost, now_us)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
+  end
+  local place, used, _, periods = read(key, boundaries, now_us)
+  if not place then
+    return nil, used
+  end
+  local end_us = 0
+  if used > 0 then
+    end_us = boundaries[place + 1] - now_us
+  end
+  if used + cost <= limit then
+    return true, limit - used - cost, 0, end_us, place, used, periods
+  end
+  local wait = wait_us(periods, boundaries, place, limit - cost, now_us)
+  return false, math.max(limit - used, 0), wait, math.max(end_us, wait), place, used, periods
+end
+
+-- Stores the caller's period with that use, first, and other periods that have not ended after cost was charged to them too.
+local function store(key, boundaries, place, used, periods, cost, now_us)
+  local start_us, end_us = boundaries[place], boundaries[place + 1]
+  local value = (boundaries.prefixes and boundaries.prefixes[place] or prefix(start_us, end_us)) .. string.format('%.0f', used)
+  local last_us = end_us
+  if periods then
+    local others = {}
+    for i = 1, #periods do
+      local period = periods[i]
+      if period.end_us > now_us and (period.start_us ~= start_us or period.end_us ~= end_us) and #others < max_periods - 1 then
+        period.used = math.min(period.used + cost, max_used)
+        last_us = math.max(last_us, period.end_us)
+        others[#others + 1] = period
+      end
+    end
+    if #others > 0 then
+      value = value .. ';' .. text(others)
+    elseif used == 0 then
+      value = nil
+    end
+  elseif used == 0 then
+    value = nil
+  end
+  if value then
+    clock.store_until(key, value, math.ceil(last_us / 1000))
+  else
+    redis.call('DEL', key)
+  end
+end
+
+-- Charges cost, which check allowed, and returns the time until the period ends.
+function quota_count.charge(key, cost, boundaries, now_us, place, used, periods)
+  store(key, boundaries, place, used + cost, periods, cost, now_us)
+  return boundaries[place + 1] - now_us
+end
+
+-- Refunds cost to the caller's period. Returns how much was refunded, how much is still used, and the time until the period ends; or nil
+-- and a refusal. Other periods keep the charge.
+function quota_count.refund(key, cost, boundaries, now_us)
+  local place, used, known, periods = read(key, boundaries, now_us)
+  if not place then
+    return nil, used
+  end
+  local back = 0
+  if known then
+    back = math.min(used, cost)
+  end
+  local left_us = 0
+  if used > back then
+    left_us = boundaries[place + 1] - now_us
+  end
+  if back > 0 then
+    store(key, boundaries, place, used - back, periods, 0, now_us)
+  end
+  return back, used - back, left_us
+end
+
+return quota_count
+end)()
+
+local kind_quota = (function() -- rlfunc: lines=48 file=functions/lib/limit/kind_quota.lua
+--- A quota as a kind of limit.
+--- @use refusal quota_count
+--- @lib kind_quota
+local kind_quota = {redis_type = 'string'}
+
+function kind_quota.prepare(row)
+  if not row.previous_us or not row.start_us or not row.after_us then
+    return nil, refusal.argument('previous, start and after must be given for a quota')
+  end
+  local boundaries, disorder = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
+  if not boundaries then
+    return nil, disorder
+  end
+  row.boundaries = boundaries
+  row.needs_clock = true
+  row.weighted = true
+  return row
+end
+
+function kind_quota.check(row, key, cost, clock_us, answer)
+  -- rlfunc:ignore maybe-nil prepare sets them
+  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)
+  if allowed == nil then
+    return nil, left
+  end
+  answer.place = place
+  answer.used = used
+  answer.periods = periods
+  if allowed then
+    left = left + cost
+  end
+  return allowed, left, left_us, wait_us
+end
+
+function kind_quota.charge(row, key, cost, clock_us, answer)
+  answer.remaining = answer.remaining - cost
+  -- rlfunc:ignore maybe-nil as above
+  answer.reset_after_us = quota_count.charge(key, cost, row.boundaries, clock_us, answer.place or 1, answer.used or 0, answer.periods)
+end
+
+-- Refunds what was charged age_us ago, when the period had left_us left.
+function kind_quota.refund(row, key, cost, left_us, age_us, _, clock_us)
+  if age_us < left_us then
+    quota_count.refund(key, cost, row.boundaries, clock_us) -- rlfunc:ignore maybe-nil as above
+  end
+end
+
+return kind_quota
+end)()
+
+local limit = (function() -- rlfunc: lines=67 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
@@ -1791,25 +2070,29 @@ local limit = (function() -- rlfunc: lines=60 file=functions/lib/limit/limit.lua
 --- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
 --- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
 --- commands, and returns what is left after the call. refund refunds a charge.
---- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra
+--- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
---- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, like the function of that name
+--- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota) how it counts, like the function of that name
 --- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string
---- @arg    limit       count[1..1000000]        most that may be charged in a window; for a gcra, tokens gained per window
---- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period
+--- @arg    limit       count[1..16777216]       most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained per window
+--- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start
 --- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
 --- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
 --- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
+--- @arg    previous    time?                    as in quota. Only for a quota
+--- @arg    start       time?                    as in quota. Only for a quota
+--- @arg    after       time?                    as in quota. Only for a quota
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
---- @result remaining   count[0..1000000]        what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has
 --- @result retry_after duration                 wait until this limit allows the call; 0 when it does
 local limit = {}
 
 local kinds = {
   sliding_log = kind_sliding_log, sliding_counter = kind_sliding_counter, fixed_window = kind_fixed_window, gcra = kind_gcra,
+  quota = kind_quota,
 }
 
 -- Checks a row, and adds the functions of its kind. same_name_above marks a row after one of the same kind and name: for one
@@ -1819,6 +2102,9 @@ function limit.prepare(row, above)
   local kind = kinds[row.kind]
   if row.burst and row.kind ~= 'gcra' then
     return nil, refusal.argument('burst must be omitted unless kind is gcra')
+  end
+  if row.kind ~= 'quota' and (row.limit > 1000000 or row.previous_us or row.start_us or row.after_us) then
+    return nil, refusal.argument('limit must be at most 1000000, and previous, start and after must be omitted, unless kind is quota')
   end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
@@ -4418,12 +4704,12 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
   end
   local in_window_us = rlfunc_whole(rlfunc_cells[4])
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
@@ -4457,7 +4743,28 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
     end
   end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
     return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
@@ -4474,7 +4781,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
-      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -4861,8 +5168,8 @@ local function guard_v1_admit(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
           rlfunc_word = rlfunc_word + row_remaining * 2
         end
@@ -4891,7 +5198,7 @@ local function guard_v1_admit(keys, args)
           end
           if row_reset_after_us ~= 0 then
             if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
               if rlfunc_one < 9007199254740992 then
                 return -1 - rlfunc_one
               end
@@ -4917,8 +5224,8 @@ local function guard_v1_admit(keys, args)
             rlfunc_word = rlfunc_word + 1
           end
           if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+            if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
             end
             rlfunc_word = rlfunc_word + row_remaining * 2
           end
@@ -4932,7 +5239,7 @@ local function guard_v1_admit(keys, args)
               rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
             end
           end
-          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
           if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_reset_after_us % 1000 ~= 0 or row_retry_after_us ~= 0 then
             rlfunc_rows = nil
             break
@@ -4959,8 +5266,8 @@ local function guard_v1_admit(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
           rlfunc_word = rlfunc_word + row_remaining * 2
         end
@@ -5409,7 +5716,7 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=62 file=functions/guard/refund.lua
+do -- rlfunc: lines=66 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
 --- A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a caller that
@@ -5428,11 +5735,12 @@ do -- rlfunc: lines=62 file=functions/guard/refund.lua
 --- @arg    payload        text[1024]?              what it was issued for, as in the call
 --- @arg    taken          group[0..16]             what the call returned, one row per limit
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
---- @result refunded     bool                     whether it was refunded; false when the receipt is unknown
+--- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
+--- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
-    taken)
+    taken, expires_us)
   if #taken ~= #limits then
     return nil, refusal.argument('taken must have as many rows as limits')
   end
@@ -5441,6 +5749,9 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   end
   -- First read everything, so that unreadable data is reported before anything is written.
   local clock_us = clock.now_us()
+  if expires_us and clock_us >= expires_us then
+    return false
+  end
   local rows, no_limits = limit_rows.check(limits, limits_state, weight, false, false, clock_us)
   if not rows then
     return nil, no_limits
@@ -5480,12 +5791,12 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
   end
   local in_window_us = rlfunc_whole(rlfunc_cells[4])
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
@@ -5519,7 +5830,28 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
     end
   end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
     return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
@@ -5536,7 +5868,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 0 to 16 rows', least = 0, most = 16,
-      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -5558,8 +5890,9 @@ local rlfunc_none = {} -- the rows of a group without any
 
 -- Joins refund to Redis.
 local function guard_v1_refund(keys, args)
+  local rlfunc_args = #args
   local rlfunc_keys = #keys
-  if rlfunc_keys < 1 or #args < 9 then
+  if rlfunc_keys < 1 or rlfunc_args < 9 then
     return {err = 'RLARG refund must be called with at least 1 key and 9 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
@@ -5670,10 +6003,18 @@ local function guard_v1_refund(keys, args)
     taken[rlfunc_row] = {left_us = in_left_us}
     rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 1
   end
-  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+  rlfunc_arg = rlfunc_arg + 1
+  local expires_us
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    expires_us = rlfunc_whole(args[rlfunc_arg])
+    if not expires_us or expires_us < 0 or expires_us > 9007199254740992 then
+      return {err = 'RLARG expires must be from 0 to 9007199254740992 microseconds since 1970'}
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG refund must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(refund, keys[1], challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken)
+  local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(refund, keys[1], challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken, expires_us)
   if rlfunc_ok then
     if out_refunded == nil then
       return rlfunc_refusal
@@ -5695,4 +6036,254 @@ local function guard_v1_refund(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'guard_v1_refund', callback = guard_v1_refund, description = 'Refunds what one admit call charged, as if the request had not come; its attempt remains.'}
+end
+
+do -- rlfunc: lines=37 file=functions/guard/take.lua
+--- Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in batches.
+---
+--- The limit's key is that of admit, so calls of both count together. A call that takes n charges what n requests would.
+--- Refund what was not used with refund, most as its weight, and expires.
+--- @use clock limit limit_rows refusal
+--- @key    bucket         string[block]            the limit's subject, which begins its key; a block of it does not matter
+--- @arg    limits         packed(limit)[1..1]      the limit: of cost 1, and not a sliding_log
+--- @arg    most           count[1..1000000]        most to charge; more than the limit admits at once charges at most that
+--- @result allowed        bool                     whether anything was charged
+--- @result taken          count[0..1000000]        the amount charged: 3 when 3 were left and most is 10
+--- @result remaining      count[0..1000000]        what is left after the call
+--- @result reset_after    duration                 wait until the limit has its full capacity again; 0 when it has
+--- @result retry_after    duration                 wait until anything would be charged; 0 when allowed
+--- @result expires        time                     when the charge no longer counts: a refund must come before; the epoch unless allowed
+--- @error  RLARG                                   the limit charges more than 1 or counts requests, or its arguments contradict each other
+--- @error  RLSTATE                                 the limit's key holds data that its kind did not write
+local function take(bucket, limits, limits_state, most) -- rlfunc:ignore unused-parameter the limit's key begins as the bucket does
+  local row = limits[1]
+  if not row.weighted or row.cost ~= 1 then
+    return nil, refusal.argument('limits must have cost 1 and a kind that charges several at once: not sliding_log')
+  end
+  local now_us, cost = clock.now_us(), math.min(most, row.burst)
+  local rows, failure = limit_rows.check(limits, limits_state, cost, false, true, now_us)
+  local result = rows and rows[1]
+  if result and not result.allowed and cost > 1 then
+    cost = math.max(result.remaining, 1)
+    rows, failure = limit_rows.check(limits, limits_state, cost, false, true, now_us)
+    result = rows and rows[1]
+  end
+  if not result then
+    return nil, failure -- rlfunc:ignore result-nil limit_rows.check returns nil with a refusal only
+  end
+  if not result.allowed then
+    return false, 0, result.remaining, result.reset_after_us, result.retry_after_us, 0
+  end
+  return true, cost, result.remaining, result.reset_after_us, 0, now_us - now_us % 1000 + result.reset_after_us
+end
+
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 1 rows', least = 1, most = 1,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_limits_state_of = {}
+
+-- Joins take to Redis.
+local function guard_v1_take(keys, args)
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or #args ~= 2 then
+    return {err = 'RLARG take must be called with at least 1 key and 2 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local rlfunc_key = 1
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
+    end
+  end
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
+    return {err = 'RLARG take must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits_state = rlfunc_limits_state_of[rlfunc_limits]
+  if not limits_state then
+    limits_state = {}
+    rlfunc_limits_state_of[rlfunc_limits] = limits_state
+  end
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = rlfunc_of
+  end
+  rlfunc_key = rlfunc_key + rlfunc_limits
+  local most = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+  if not most or most < 1 or most > 1000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  if rlfunc_keys ~= rlfunc_key then
+    return {err = 'RLARG take must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(take, keys[1], limits, limits_state, most)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_taken
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_taken ~= 0 then
+      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_taken * 2
+    end
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_expires_us ~= 0 then
+      if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992 and out_expires_us % 1 == 0) then
+        rlfunc_wrong = 'result expires must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_expires_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}, {rows = #limits, of = limits, 'any'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'guard_v1_take', callback = guard_v1_take, description = 'Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in batches.'}
 end

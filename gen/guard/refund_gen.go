@@ -17,6 +17,7 @@ var refundFunction = &fcall.Function{
 	Name:       "refund",
 	ServerName: "guard_v1_refund",
 	Codes:      []string{"RLARG", "RLSTATE"},
+	Omissible:  1,
 	Results:    []fcall.Result{{Values: 2}},
 }
 
@@ -50,6 +51,9 @@ type RefundParams struct {
 	Payload string
 	// Taken: what the call returned, one row per limit. 0 to 16 of them.
 	Taken []RefundTaken
+	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From 0 to
+	// 9007199254740992. The zero value omits it.
+	Expires time.Time
 }
 
 // RefundTaken is one row of RefundParams.Taken.
@@ -60,7 +64,7 @@ type RefundTaken struct {
 
 // RefundResult is the result of Refund.
 type RefundResult struct {
-	// Refunded reports whether it was refunded; false when the receipt is unknown.
+	// Refunded reports whether it was refunded; false when the receipt is unknown, and when it has expired.
 	Refunded bool
 }
 
@@ -100,7 +104,7 @@ func (p PendingRefund) Result() (RefundResult, error) {
 }
 
 func (c *Client) refundArgs(p RefundParams) *fcall.Args {
-	a := c.fcall.Args(refundFunction, 3+p.Limits.pack.Keys(), 9+1*len(p.Taken))
+	a := c.fcall.Args(refundFunction, 3+p.Limits.pack.Keys(), 10+1*len(p.Taken))
 	a.Key("bucket", p.Bucket, "checked")
 	if p.Challenge != "" {
 		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Bucket), "challenges")
@@ -123,6 +127,7 @@ func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 		a.Duration("left", row.Left, 0, 3153600000000000)
 	}
 	a.EndRows()
+	a.OptTime("expires", p.Expires, 0, 9007199254740992)
 	return a
 }
 

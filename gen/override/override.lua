@@ -81,7 +81,7 @@ local function rlfunc_failed(failure, keys, parts)
   return nil, rlfunc_line(text)
 end
 
-local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -148,6 +148,11 @@ end
 -- Stores a value that expires after a span that calls repeat.
 function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
+end
+
+-- Stores a value that expires at a unix time in whole milliseconds, which must not be over.
+function clock.store_until(key, value, end_ms)
+  redis.call('SET', key, value, 'PXAT', end_ms)
 end
 
 -- Returns the value of a key, false without one, and lets it expire after a whole number of milliseconds, at least 1.

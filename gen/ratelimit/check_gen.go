@@ -22,7 +22,7 @@ var checkFunction = &fcall.Function{
 		{Values: 2},
 		{Values: 17},
 		{},
-		{Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}}},
 	},
 }
 

@@ -23,7 +23,7 @@ var checkPeekFunction = &fcall.Function{
 		{Values: 2},
 		{Values: 17},
 		{},
-		{Rows: []fcall.Result{{Values: 2}, {Values: 1000001}, {}, {}}},
+		{Rows: []fcall.Result{{Values: 2}, {Values: 16777217}, {}, {}}},
 	},
 }
 

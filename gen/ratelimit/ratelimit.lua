@@ -154,7 +154,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=101 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=106 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 --- Times are whole microseconds since 1970. Tests replace this file with one whose clock they control.
@@ -221,6 +221,11 @@ end
 -- Stores a value that expires after a span that calls repeat.
 function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
+end
+
+-- Stores a value that expires at a unix time in whole milliseconds, which must not be over.
+function clock.store_until(key, value, end_ms)
+  redis.call('SET', key, value, 'PXAT', end_ms)
 end
 
 -- Returns the value of a key, false without one, and lets it expire after a whole number of milliseconds, at least 1.
@@ -1590,7 +1595,281 @@ end
 return kind_gcra
 end)()
 
-local limit = (function() -- rlfunc: lines=60 file=functions/lib/limit/limit.lua
+local quota_count = (function() -- rlfunc: lines=220 file=functions/lib/algorithm/quota_count.lua
+--- A quota in one string: a period of the calendar and its use. The key expires with the period.
+---
+--- Callers with other periods may share the key, which then holds several: a charge counts in all that have not ended. A period that is
+--- new to the key begins with the greatest use of those: all of it if that one began no earlier, otherwise its share by time. The period of
+--- the last admitted caller is first; a ninth replaces the last of eight.
+--- @use clock refusal whole_number
+--- @lib quota_count
+--- @state quota_count 1 '<start> <end> <used>' of each period, joined by ';': when it starts and ends, in microseconds, and its use
+local quota_count = {}
+
+local max_periods = 8
+local max_used = 9007199254740991
+
+-- Returns the beginning of a period's text, which its use follows.
+local function prefix(start_us, end_us)
+  return string.format('%.0f %.0f ', start_us, end_us)
+end
+
+local function text(periods)
+  local parts = {}
+  for i = 1, #periods do
+    local period = periods[i]
+    parts[i] = prefix(period.start_us, period.end_us) .. string.format('%.0f', period.used)
+  end
+  return table.concat(parts, ';')
+end
+
+-- Parses the periods; nil if the value is invalid.
+local function parse(stored)
+  local periods = {}
+  if #stored > 51 * max_periods then
+    return nil
+  end
+  for start, stop, used in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
+    local period = {start_us = tonumber(start) or 0, end_us = tonumber(stop) or 0, used = tonumber(used) or 0}
+    if period.end_us > 9007199254740992 or period.used > max_used then
+      return nil
+    end
+    periods[#periods + 1] = period
+  end
+  if #periods == 0 or #periods > max_periods or text(periods) ~= stored then
+    return nil
+  end
+  return periods
+end
+
+-- Returns what counts at a time of a period that starts at start_us, and that end_us names if it is known.
+local function used_at(periods, start_us, end_us, at_us)
+  local most = 0
+  for i = 1, #periods do
+    local period = periods[i]
+    if period.start_us == start_us and period.end_us == end_us then
+      return period.used, true
+    end
+    if period.end_us > at_us then
+      local used = period.used
+      if period.start_us < start_us then
+        used = math.ceil(used * ((at_us - start_us) / (at_us - period.start_us)))
+      end
+      most = math.max(most, used)
+    end
+  end
+  return most, false
+end
+
+-- Returns the boundaries of three periods as a table, with the beginnings of their texts if they will be used again; or nil and a
+-- refusal.
+function quota_count.boundaries(previous_us, start_us, next_us, after_us, again)
+  if start_us <= previous_us or next_us <= start_us or after_us <= next_us then
+    return nil, refusal.argument('start must be after previous, next after start, and after after next')
+  end
+  if after_us - previous_us > 315360000000000 then
+    return nil, refusal.argument('after must be at most 3650 days after previous')
+  end
+  local boundaries = {previous_us, start_us, next_us, after_us}
+  if again then
+    boundaries.prefixes = {prefix(previous_us, start_us), prefix(start_us, next_us), prefix(next_us, after_us)}
+  end
+  return boundaries
+end
+
+-- Returns which of the periods contains a time that is not before them: 4 if it is after them.
+local function place_at(boundaries, at_us)
+  local place = 1
+  while place < 4 and boundaries[place + 1] <= at_us do
+    place = place + 1
+  end
+  return place
+end
+
+-- Reads the period that contains now_us. Returns its place among the boundaries, its use, whether the key has it, and all periods if the
+-- key has others; or nil and a refusal.
+local function read(key, boundaries, now_us)
+  local place = place_at(boundaries, now_us)
+  if now_us < boundaries[1] then
+    return nil, refusal.argument("previous must not be after the server's time: the caller's clock is more than a period ahead of it")
+  end
+  if place == 4 then
+    return nil, refusal.argument("after must be after the server's time: the caller's clock is more than a period behind it")
+  end
+  local stored = redis.call('GET', key)
+  if not stored then
+    return place, 0, false
+  end
+  local start_us, end_us = boundaries[place], boundaries[place + 1]
+  local own = boundaries.prefixes and boundaries.prefixes[place] or prefix(start_us, end_us)
+  local used = string.sub(stored, 1, #own) == own and whole_number.parse(string.sub(stored, #own + 1), max_used)
+  if used then
+    return place, used, true
+  end
+  local periods = parse(stored)
+  if not periods then
+    return nil, refusal.state(key, 'holds no use of periods')
+  end
+  local known
+  used, known = used_at(periods, start_us, end_us, now_us)
+  return place, used, known, periods
+end
+
+-- Returns the time until at most room is used: at an end of one of the periods or at a boundary, because use by time only grows between
+-- them. Without other periods that is the period's end.
+local function wait_us(periods, boundaries, place, room, now_us)
+  if not periods then
+    return boundaries[place + 1] - now_us
+  end
+  local first_us = boundaries[4]
+  for i = place + 1, 3 + #periods do
+    local at_us = boundaries[i]
+    if i > 3 then
+      at_us = periods[i - 3].end_us
+    end
+    if at_us > now_us and at_us < first_us then
+      local later = place_at(boundaries, at_us)
+      if used_at(periods, boundaries[later], boundaries[later + 1], at_us) <= room then
+        first_us = at_us
+      end
+    end
+  end
+  return first_us - now_us
+end
+
+-- Checks a call of that cost. Returns allowed, what is left after it, the wait until cost is allowed, the time until the period ends,
+-- 0 without use, and what charge needs: place, use and other periods. Or nil and a refusal.
+function quota_count.check(key, limit, boundaries, cost, now_us)
+  if cost > limit then
+    return nil, refusal.argument('cost must be at most limit: it can never be allowed')
+  end
+  local place, used, _, periods = read(key, boundaries, now_us)
+  if not place then
+    return nil, used
+  end
+  local end_us = 0
+  if used > 0 then
+    end_us = boundaries[place + 1] - now_us
+  end
+  if used + cost <= limit then
+    return true, limit - used - cost, 0, end_us, place, used, periods
+  end
+  local wait = wait_us(periods, boundaries, place, limit - cost, now_us)
+  return false, math.max(limit - used, 0), wait, math.max(end_us, wait), place, used, periods
+end
+
+-- Stores the caller's period with that use, first, and other periods that have not ended after cost was charged to them too.
+local function store(key, boundaries, place, used, periods, cost, now_us)
+  local start_us, end_us = boundaries[place], boundaries[place + 1]
+  local value = (boundaries.prefixes and boundaries.prefixes[place] or prefix(start_us, end_us)) .. string.format('%.0f', used)
+  local last_us = end_us
+  if periods then
+    local others = {}
+    for i = 1, #periods do
+      local period = periods[i]
+      if period.end_us > now_us and (period.start_us ~= start_us or period.end_us ~= end_us) and #others < max_periods - 1 then
+        period.used = math.min(period.used + cost, max_used)
+        last_us = math.max(last_us, period.end_us)
+        others[#others + 1] = period
+      end
+    end
+    if #others > 0 then
+      value = value .. ';' .. text(others)
+    elseif used == 0 then
+      value = nil
+    end
+  elseif used == 0 then
+    value = nil
+  end
+  if value then
+    clock.store_until(key, value, math.ceil(last_us / 1000))
+  else
+    redis.call('DEL', key)
+  end
+end
+
+-- Charges cost, which check allowed, and returns the time until the period ends.
+function quota_count.charge(key, cost, boundaries, now_us, place, used, periods)
+  store(key, boundaries, place, used + cost, periods, cost, now_us)
+  return boundaries[place + 1] - now_us
+end
+
+-- Refunds cost to the caller's period. Returns how much was refunded, how much is still used, and the time until the period ends; or nil
+-- and a refusal. Other periods keep the charge.
+function quota_count.refund(key, cost, boundaries, now_us)
+  local place, used, known, periods = read(key, boundaries, now_us)
+  if not place then
+    return nil, used
+  end
+  local back = 0
+  if known then
+    back = math.min(used, cost)
+  end
+  local left_us = 0
+  if used > back then
+    left_us = boundaries[place + 1] - now_us
+  end
+  if back > 0 then
+    store(key, boundaries, place, used - back, periods, 0, now_us)
+  end
+  return back, used - back, left_us
+end
+
+return quota_count
+end)()
+
+local kind_quota = (function() -- rlfunc: lines=48 file=functions/lib/limit/kind_quota.lua
+--- A quota as a kind of limit.
+--- @use refusal quota_count
+--- @lib kind_quota
+local kind_quota = {redis_type = 'string'}
+
+function kind_quota.prepare(row)
+  if not row.previous_us or not row.start_us or not row.after_us then
+    return nil, refusal.argument('previous, start and after must be given for a quota')
+  end
+  local boundaries, disorder = quota_count.boundaries(row.previous_us, row.start_us, row.start_us + row.window_us, row.after_us, true)
+  if not boundaries then
+    return nil, disorder
+  end
+  row.boundaries = boundaries
+  row.needs_clock = true
+  row.weighted = true
+  return row
+end
+
+function kind_quota.check(row, key, cost, clock_us, answer)
+  -- rlfunc:ignore maybe-nil prepare sets them
+  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)
+  if allowed == nil then
+    return nil, left
+  end
+  answer.place = place
+  answer.used = used
+  answer.periods = periods
+  if allowed then
+    left = left + cost
+  end
+  return allowed, left, left_us, wait_us
+end
+
+function kind_quota.charge(row, key, cost, clock_us, answer)
+  answer.remaining = answer.remaining - cost
+  -- rlfunc:ignore maybe-nil as above
+  answer.reset_after_us = quota_count.charge(key, cost, row.boundaries, clock_us, answer.place or 1, answer.used or 0, answer.periods)
+end
+
+-- Refunds what was charged age_us ago, when the period had left_us left.
+function kind_quota.refund(row, key, cost, left_us, age_us, _, clock_us)
+  if age_us < left_us then
+    quota_count.refund(key, cost, row.boundaries, clock_us) -- rlfunc:ignore maybe-nil as above
+  end
+end
+
+return kind_quota
+end)()
+
+local limit = (function() -- rlfunc: lines=67 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 --- A kind is a lib file with these functions. prepare checks a row, and sets whether a call's weight multiplies its cost
@@ -1598,25 +1877,29 @@ local limit = (function() -- rlfunc: lines=60 file=functions/lib/limit/limit.lua
 --- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
 --- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
 --- commands, and returns what is left after the call. refund refunds a charge.
---- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra
+--- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
---- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra) how it counts, like the function of that name
+--- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota) how it counts, like the function of that name
 --- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string
---- @arg    limit       count[1..1000000]        most that may be charged in a window; for a gcra, tokens gained per window
---- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period
+--- @arg    limit       count[1..16777216]       most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained per window
+--- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start
 --- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
 --- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
 --- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
+--- @arg    previous    time?                    as in quota. Only for a quota
+--- @arg    start       time?                    as in quota. Only for a quota
+--- @arg    after       time?                    as in quota. Only for a quota
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
---- @result remaining   count[0..1000000]        what is left after the call: 7 when 3 of 10 are used
+--- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has
 --- @result retry_after duration                 wait until this limit allows the call; 0 when it does
 local limit = {}
 
 local kinds = {
   sliding_log = kind_sliding_log, sliding_counter = kind_sliding_counter, fixed_window = kind_fixed_window, gcra = kind_gcra,
+  quota = kind_quota,
 }
 
 -- Checks a row, and adds the functions of its kind. same_name_above marks a row after one of the same kind and name: for one
@@ -1626,6 +1909,9 @@ function limit.prepare(row, above)
   local kind = kinds[row.kind]
   if row.burst and row.kind ~= 'gcra' then
     return nil, refusal.argument('burst must be omitted unless kind is gcra')
+  end
+  if row.kind ~= 'quota' and (row.limit > 1000000 or row.previous_us or row.start_us or row.after_us) then
+    return nil, refusal.argument('limit must be at most 1000000, and previous, start and after must be omitted, unless kind is quota')
   end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
@@ -1980,12 +2266,12 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
   end
   local in_window_us = rlfunc_whole(rlfunc_cells[4])
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
@@ -2019,7 +2305,28 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
     end
   end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
     return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
@@ -2036,7 +2343,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -2151,8 +2458,8 @@ local function ratelimit_v1_check(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
           rlfunc_word = rlfunc_word + row_remaining * 2
         end
@@ -2175,7 +2482,7 @@ local function ratelimit_v1_check(keys, args)
           end
           if row_reset_after_us ~= 0 then
             if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
               if rlfunc_one < 9007199254740992 then
                 return -1 - rlfunc_one
               end
@@ -2201,8 +2508,8 @@ local function ratelimit_v1_check(keys, args)
             rlfunc_word = rlfunc_word + 1
           end
           if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+            if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
             end
             rlfunc_word = rlfunc_word + row_remaining * 2
           end
@@ -2216,7 +2523,7 @@ local function ratelimit_v1_check(keys, args)
               rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
             end
           end
-          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
           if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_reset_after_us % 1000 ~= 0 or row_retry_after_us ~= 0 then
             rlfunc_rows = nil
             break
@@ -2243,8 +2550,8 @@ local function ratelimit_v1_check(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
           rlfunc_word = rlfunc_word + row_remaining * 2
         end
@@ -2324,12 +2631,12 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
   end
   local in_window_us = rlfunc_whole(rlfunc_cells[4])
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
@@ -2363,7 +2670,28 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
     end
   end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
     return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
@@ -2380,7 +2708,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -2495,8 +2823,8 @@ local function ratelimit_v1_check_peek(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
           rlfunc_word = rlfunc_word + row_remaining * 2
         end
@@ -2519,7 +2847,7 @@ local function ratelimit_v1_check_peek(keys, args)
           end
           if row_reset_after_us ~= 0 then
             if rlfunc_head == 1 and row_reset_after_us % 1000 == 0 then
-              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+              local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
               if rlfunc_one < 9007199254740992 then
                 return -1 - rlfunc_one
               end
@@ -2545,8 +2873,8 @@ local function ratelimit_v1_check_peek(keys, args)
             rlfunc_word = rlfunc_word + 1
           end
           if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+            if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
             end
             rlfunc_word = rlfunc_word + row_remaining * 2
           end
@@ -2560,7 +2888,7 @@ local function ratelimit_v1_check_peek(keys, args)
               rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
             end
           end
-          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 2000002
+          local rlfunc_one = rlfunc_word + row_reset_after_us / 1000 * 33554434
           if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_reset_after_us % 1000 ~= 0 or row_retry_after_us ~= 0 then
             rlfunc_rows = nil
             break
@@ -2587,8 +2915,8 @@ local function ratelimit_v1_check_peek(keys, args)
           rlfunc_word = rlfunc_word + 1
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 1000000 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 1000000'
+          if not (row_remaining >= 0 and row_remaining <= 16777216 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 16777216'
           end
           rlfunc_word = rlfunc_word + row_remaining * 2
         end
@@ -2649,12 +2977,12 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
-  if not in_limit or in_limit < 1 or in_limit > 1000000 then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 1000000')
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
   end
   local in_window_us = rlfunc_whole(rlfunc_cells[4])
   if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
@@ -2688,7 +3016,28 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
       return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
     end
   end
-  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global}
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
   local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
   if rlfunc_refusal then
     return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
@@ -2705,7 +3054,7 @@ local function rlfunc_limits_rows(text)
     local refusal
     rows, refusal = rlfunc_pack.rows(text, {
       group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
-      required = 4, cells = 8, bytes = 252, row = rlfunc_limits_row,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
     })
     if not rows or #text > 4096 then
       return rows, refusal
@@ -3753,6 +4102,555 @@ local function ratelimit_v1_gcra_reset(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'ratelimit_v1_gcra_reset', callback = ratelimit_v1_gcra_reset, description = 'Refills a subject\'s bucket.'}
+end
+
+do -- rlfunc: lines=41 file=functions/ratelimit/quota.lua
+--- Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
+---
+--- Redis has no time zones, so the caller sends the boundaries of three periods, which package calendar finds: the one in which its clock
+--- is, the one before and the next. The server's clock decides in which of them the call is. So a caller with a wrong clock neither
+--- begins a period early nor extends one, and if its clock is wrong by more than a period, the call is refused with RLARG. A refused
+--- call writes nothing, and a cost of 0 charges nothing. If the server's clock is set back to before a period, the period before
+--- begins again, with the use of the one that it was in.
+---
+--- Callers with other limits and periods may share the bucket: each period counts by itself, and every charge counts in all
+--- that have not ended. So no caller passes its own limit in its own period. A period that is new to the bucket begins with the greatest
+--- use of those: all of it if that one began no earlier, otherwise its share by time. The bucket keeps eight periods. A ninth replaces the
+--- one whose caller was admitted longest ago.
+--- @use clock quota_count
+--- @key    bucket      string[quota]       what the subject used in this period
+--- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    previous    time                when the period before starts
+--- @arg    start       time                when the period starts that the caller is in
+--- @arg    next        time                when the next period starts
+--- @arg    after       time                when the one after that starts
+--- @arg    cost        count[0..1000000]=1 amount to charge; 0 charges nothing
+--- @result allowed     bool                whether cost was charged
+--- @result remaining   count[0..16777216]  what is left after the call: 7 when 3 of 10 are used
+--- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
+--- @result retry_after duration            wait until cost would be allowed, exact to the microsecond; 0 when allowed
+--- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
+--- @error  RLSTATE                         the key holds data that is not the use of periods
+local function quota(bucket, limit, previous_us, start_us, next_us, after_us, cost)
+  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
+  if not boundaries then
+    return nil, disorder
+  end
+  local now_us = clock.now_us()
+  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, cost, now_us)
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed and cost > 0 then
+    return true, left, quota_count.charge(bucket, cost, boundaries, now_us, place, used, periods), 0
+  end
+  return allowed, left, left_us, wait_us
+end
+
+-- Joins quota to Redis.
+local function ratelimit_v1_quota(keys, args)
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 5 or rlfunc_args > 6 then
+    return {err = 'RLARG quota must be called with 1 key and 5 to 6 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not limit or limit < 1 or limit > 16777216 then
+    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  end
+  local previous_us = rlfunc_whole(args[2])
+  if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
+    return {err = 'RLARG previous must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local start_us = rlfunc_whole(args[3])
+  if not start_us or start_us < 0 or start_us > 9007199254740992 then
+    return {err = 'RLARG start must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local next_us = rlfunc_whole(args[4])
+  if not next_us or next_us < 0 or next_us > 9007199254740992 then
+    return {err = 'RLARG next must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local after_us = rlfunc_whole(args[5])
+  if not after_us or after_us < 0 or after_us > 9007199254740992 then
+    return {err = 'RLARG after must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local cost = 1
+  if rlfunc_args >= 6 and args[6] ~= '' then
+    cost = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+    if not cost or cost < 0 or cost > 1000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(quota, keys[1], limit, previous_us, start_us, next_us, after_us, cost)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_remaining
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 33554434
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'ratelimit_v1_quota', callback = ratelimit_v1_quota, description = 'Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.'}
+end
+
+do -- rlfunc: lines=36 file=functions/ratelimit/quota_at_most.lua
+--- Charges as much as is left of a quota, up to most: for consumers that take work in batches.
+---
+--- The period is that of quota with the same boundaries. Refund what was not used with quota_refund and expires.
+--- @use clock quota_count
+--- @key    bucket      string[quota]       what the subject used in this period
+--- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    previous    time                when the period before starts
+--- @arg    start       time                when the period starts that the caller is in
+--- @arg    next        time                when the next period starts
+--- @arg    after       time                when the one after that starts
+--- @arg    most        count[1..1000000]   most to charge; more than limit charges at most limit
+--- @result allowed     bool                whether anything was charged
+--- @result taken       count[0..1000000]   the amount charged: 3 when 3 were left and most is 10
+--- @result remaining   count[0..16777216]  what is left after the call
+--- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
+--- @result retry_after duration            wait until anything would be charged, exact to the microsecond; 0 when allowed
+--- @result expires     time                when the period ends: a refund must come before; the epoch unless allowed
+--- @error  RLARG                           boundaries do not ascend, or the server's time is outside of them
+--- @error  RLSTATE                         the key holds data that is not the use of periods
+local function quota_at_most(bucket, limit, previous_us, start_us, next_us, after_us, most)
+  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
+  if not boundaries then
+    return nil, disorder
+  end
+  local now_us = clock.now_us()
+  local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(bucket, limit, boundaries, 1, now_us)
+  if allowed == nil then
+    return nil, left
+  end
+  if not allowed then
+    return false, 0, left, left_us, wait_us, 0
+  end
+  local cost = math.min(most, left + 1)
+  left_us = quota_count.charge(bucket, cost, boundaries, now_us, place, used, periods)
+  return true, cost, left + 1 - cost, left_us, 0, now_us + left_us
+end
+
+-- Joins quota_at_most to Redis.
+local function ratelimit_v1_quota_at_most(keys, args)
+  if #keys ~= 1 or #args ~= 6 then
+    return {err = 'RLARG quota_at_most must be called with 1 key and 6 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not limit or limit < 1 or limit > 16777216 then
+    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  end
+  local previous_us = rlfunc_whole(args[2])
+  if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
+    return {err = 'RLARG previous must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local start_us = rlfunc_whole(args[3])
+  if not start_us or start_us < 0 or start_us > 9007199254740992 then
+    return {err = 'RLARG start must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local next_us = rlfunc_whole(args[4])
+  if not next_us or next_us < 0 or next_us > 9007199254740992 then
+    return {err = 'RLARG next must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local after_us = rlfunc_whole(args[5])
+  if not after_us or after_us < 0 or after_us > 9007199254740992 then
+    return {err = 'RLARG after must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local most = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+  if not most or most < 1 or most > 1000000 then
+    return {err = 'RLARG most must be a whole number from 1 to 1000000'}
+  end
+  local rlfunc_ok, out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us = pcall(quota_at_most, keys[1], limit, previous_us, start_us, next_us, after_us, most)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_taken
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_taken ~= 0 then
+      if not (out_taken >= 0 and out_taken <= 1000000 and out_taken % 1 == 0) then
+        rlfunc_wrong = 'result taken must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_taken * 2
+    end
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_expires_us ~= 0 then
+      if not (out_expires_us >= 0 and out_expires_us <= 9007199254740992 and out_expires_us % 1 == 0) then
+        rlfunc_wrong = 'result expires must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_expires_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us, out_expires_us}
+      end
+      if out_retry_after_us ~= 0 then
+        return {rlfunc_head, out_remaining, out_reset_after_us, out_retry_after_us}
+      end
+      if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 2000002
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'ratelimit_v1_quota_at_most', callback = ratelimit_v1_quota_at_most, description = 'Charges as much as is left of a quota, up to most: for consumers that take work in batches.'}
+end
+
+do -- rlfunc: lines=30 file=functions/ratelimit/quota_peek.lua
+--- Returns what quota would return, and writes nothing.
+--- @use clock quota_count
+--- @flags  no-writes
+--- @key    bucket      string[quota]       what the subject used in this period
+--- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    previous    time                when the period before starts
+--- @arg    start       time                when the period starts that the caller is in
+--- @arg    next        time                when the next period starts
+--- @arg    after       time                when the one after that starts
+--- @arg    cost        count[0..1000000]=1 amount that would be charged
+--- @result allowed     bool                whether cost would be charged
+--- @result remaining   count[0..16777216]  what is left now: 10 of 10 before the first call
+--- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
+--- @result retry_after duration            wait until cost would be allowed, exact to the microsecond; 0 when allowed
+--- @error  RLARG                           cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
+--- @error  RLSTATE                         the key holds data that is not the use of periods
+local function quota_peek(bucket, limit, previous_us, start_us, next_us, after_us, cost)
+  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
+  if not boundaries then
+    return nil, disorder
+  end
+  local allowed, left, wait_us, left_us = quota_count.check(bucket, limit, boundaries, cost, clock.now_us())
+  if allowed == nil then
+    return nil, left
+  end
+  if allowed then
+    left = left + cost
+  end
+  return allowed, left, left_us, wait_us
+end
+
+-- Joins quota_peek to Redis.
+local function ratelimit_v1_quota_peek(keys, args)
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 5 or rlfunc_args > 6 then
+    return {err = 'RLARG quota_peek must be called with 1 key and 5 to 6 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not limit or limit < 1 or limit > 16777216 then
+    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  end
+  local previous_us = rlfunc_whole(args[2])
+  if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
+    return {err = 'RLARG previous must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local start_us = rlfunc_whole(args[3])
+  if not start_us or start_us < 0 or start_us > 9007199254740992 then
+    return {err = 'RLARG start must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local next_us = rlfunc_whole(args[4])
+  if not next_us or next_us < 0 or next_us > 9007199254740992 then
+    return {err = 'RLARG next must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local after_us = rlfunc_whole(args[5])
+  if not after_us or after_us < 0 or after_us > 9007199254740992 then
+    return {err = 'RLARG after must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local cost = 1
+  if rlfunc_args >= 6 and args[6] ~= '' then
+    cost = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+    if not cost or cost < 0 or cost > 1000000 then
+      return {err = 'RLARG cost must be a whole number from 0 to 1000000'}
+    end
+  end
+  local rlfunc_ok, out_allowed, out_remaining, out_reset_after_us, out_retry_after_us = pcall(quota_peek, keys[1], limit, previous_us, start_us, next_us, after_us, cost)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_remaining
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
+      end
+      rlfunc_head = rlfunc_head + out_remaining * 2
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_retry_after_us ~= 0 then
+        if rlfunc_head < 64 and out_reset_after_us < 8388608000 and out_retry_after_us < 8388608000 and out_reset_after_us % 1000 == 0 and out_retry_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_reset_after_us / 1000 * 64 - out_retry_after_us / 1000 * 536870912
+        end
+        return {rlfunc_head, out_reset_after_us, out_retry_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_reset_after_us * 33554434
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_reset_after_us}
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'ratelimit_v1_quota_peek', callback = ratelimit_v1_quota_peek, description = 'Returns what quota would return, and writes nothing.', flags = {'no-writes'}}
+end
+
+do -- rlfunc: lines=33 file=functions/ratelimit/quota_refund.lua
+--- Refunds cost to the period that the server's clock is in, as if it had not been charged.
+---
+--- Refunds at most what was charged in this period; charges of an ended period are already forgotten. Every call refunds: a caller that
+--- retries refunds twice. Other periods that share the bucket keep the charge until they end.
+--- @use clock quota_count
+--- @key    bucket      string[quota]       what the subject used in this period
+--- @arg    limit       count[1..16777216]  most that may be charged in a period
+--- @arg    previous    time                when the period before starts
+--- @arg    start       time                when the period starts that the caller is in
+--- @arg    next        time                when the next period starts
+--- @arg    after       time                when the one after that starts
+--- @arg    cost        count[1..1000000]=1 amount to refund
+--- @arg    expires     time?               when the refund expires, from the call's result: from then on, nothing is refunded
+--- @result refunded    count[0..1000000]   amount that was refunded: 2 of 5 when 2 were charged; 0 when none was
+--- @result remaining   count[0..16777216]  what is left after the call: 8 when 2 of 10 are still used
+--- @result reset_after duration            wait until the period ends; 0 when nothing is used in it
+--- @error  RLARG                           boundaries do not ascend, or the server's time is outside of them
+--- @error  RLSTATE                         the key holds data that is not the use of periods
+local function quota_refund(bucket, limit, previous_us, start_us, next_us, after_us, cost, expires_us)
+  local boundaries, disorder = quota_count.boundaries(previous_us, start_us, next_us, after_us, false)
+  if not boundaries then
+    return nil, disorder
+  end
+  local now_us = clock.now_us()
+  if expires_us and now_us >= expires_us then
+    cost = 0
+  end
+  local refunded, used, left_us = quota_count.refund(bucket, cost, boundaries, now_us)
+  if not refunded then
+    return nil, used
+  end
+  return refunded, math.max(limit - used, 0), left_us
+end
+
+-- Joins quota_refund to Redis.
+local function ratelimit_v1_quota_refund(keys, args)
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 5 or rlfunc_args > 7 then
+    return {err = 'RLARG quota_refund must be called with 1 key and 5 to 7 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
+  if not limit or limit < 1 or limit > 16777216 then
+    return {err = 'RLARG limit must be a whole number from 1 to 16777216'}
+  end
+  local previous_us = rlfunc_whole(args[2])
+  if not previous_us or previous_us < 0 or previous_us > 9007199254740992 then
+    return {err = 'RLARG previous must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local start_us = rlfunc_whole(args[3])
+  if not start_us or start_us < 0 or start_us > 9007199254740992 then
+    return {err = 'RLARG start must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local next_us = rlfunc_whole(args[4])
+  if not next_us or next_us < 0 or next_us > 9007199254740992 then
+    return {err = 'RLARG next must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local after_us = rlfunc_whole(args[5])
+  if not after_us or after_us < 0 or after_us > 9007199254740992 then
+    return {err = 'RLARG after must be from 0 to 9007199254740992 microseconds since 1970'}
+  end
+  local cost, expires_us = 1
+  if rlfunc_args > 5 then
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      cost = rlfunc_recent[args[6]] or rlfunc_parse(args[6])
+      if not cost or cost < 1 or cost > 1000000 then
+        return {err = 'RLARG cost must be a whole number from 1 to 1000000'}
+      end
+    end
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      expires_us = rlfunc_whole(args[7])
+      if not expires_us or expires_us < 0 or expires_us > 9007199254740992 then
+        return {err = 'RLARG expires must be from 0 to 9007199254740992 microseconds since 1970'}
+      end
+    end
+  end
+  local rlfunc_ok, out_refunded, out_remaining, out_reset_after_us = pcall(quota_refund, keys[1], limit, previous_us, start_us, next_us, after_us, cost, expires_us)
+  if rlfunc_ok then
+    if out_refunded == nil then
+      return out_remaining
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_refunded ~= 0 then
+      if not (out_refunded >= 0 and out_refunded <= 1000000 and out_refunded % 1 == 0) then
+        rlfunc_wrong = 'result refunded must be a whole number from 0 to 1000000'
+      end
+      rlfunc_head = rlfunc_head + out_refunded
+    end
+    if out_remaining ~= 0 then
+      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if out_reset_after_us ~= 0 then
+        if rlfunc_head < 64 and out_remaining < 8388608000 and out_reset_after_us < 8388608000 and out_remaining % 1000 == 0 and out_reset_after_us % 1000 == 0 then
+          return -1 - rlfunc_head - out_remaining / 1000 * 64 - out_reset_after_us / 1000 * 536870912
+        end
+        return {rlfunc_head, out_remaining, out_reset_after_us}
+      end
+      local rlfunc_one = rlfunc_head + out_remaining * 1000001
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_remaining}
+    end
+    out_refunded = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_refunded, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'ratelimit_v1_quota_refund', callback = ratelimit_v1_quota_refund, description = 'Refunds cost to the period that the server\'s clock is in, as if it had not been charged.'}
+end
+
+do -- rlfunc: lines=6 file=functions/ratelimit/quota_reset.lua
+--- Forgets what a subject used in its period.
+--- @key    bucket      string[quota]       what the subject used in this period
+--- @result existed     bool                whether there was anything to reset
+local function quota_reset(bucket)
+  return redis.call('DEL', bucket) > 0
+end
+
+-- Joins quota_reset to Redis.
+local function ratelimit_v1_quota_reset(keys, args)
+  if #keys ~= 1 or #args > 0 then
+    return {err = 'RLARG quota_reset must be called with 1 key and at most 0 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local rlfunc_ok, out_existed, rlfunc_refusal = pcall(quota_reset, keys[1])
+  if rlfunc_ok then
+    if out_existed == nil then
+      return rlfunc_refusal
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_existed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if not rlfunc_wrong then
+      return rlfunc_head
+    end
+    out_existed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_existed, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'ratelimit_v1_quota_reset', callback = ratelimit_v1_quota_reset, description = 'Forgets what a subject used in its period.'}
 end
 
 do -- rlfunc: lines=34 file=functions/ratelimit/sliding_counter.lua

@@ -14,10 +14,11 @@ type Limit struct {
 	Name string
 	// Kind: how it counts, like the function of that name.
 	Kind LimitKind
-	// Limit: most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 1000000.
+	// Limit: most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens
+	// gained per window. From 1 to 16777216.
 	Limit int64
-	// Window: length of the window, at most 90 days for a sliding_counter; for a gcra, its period. From 1µs to
-	// 3650 days, rounded up to a microsecond.
+	// Window: length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
+	// from start to the next start. From 1µs to 3650 days, rounded up to a microsecond.
 	Window time.Duration
 	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. The zero value
 	// omits it.
@@ -30,6 +31,12 @@ type Limit struct {
 	// Global sets whether it counts all subjects together: it also counts repeats, and its refusals are not
 	// attempts.
 	Global bool
+	// Previous: as in quota. Only for a quota. From 0 to 9007199254740992. The zero value omits it.
+	Previous time.Time
+	// Start: as in quota. Only for a quota. From 0 to 9007199254740992. The zero value omits it.
+	Start time.Time
+	// After: as in quota. Only for a quota. From 0 to 9007199254740992. The zero value omits it.
+	After time.Time
 }
 
 // LimitPack holds encoded rows for any number of calls; PackLimit creates it. It is immutable and safe for
@@ -46,13 +53,16 @@ func PackLimit(rows ...Limit) (LimitPack, error) {
 	for _, row := range rows {
 		a := p.Row()
 		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra")
-		a.Int("limit", row.Limit, 1, 1000000)
+		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra", "quota")
+		a.Int("limit", row.Limit, 1, 16777216)
 		a.Duration("window", row.Window, 1, 315360000000000)
 		a.OptInt("burst", row.Burst, 1, 1000000)
 		a.OptIntPtr("cost", row.Cost, 0, 1000000)
 		a.OptBool("shadow", row.Shadow)
 		a.OptBool("global", row.Global)
+		a.OptTime("previous", row.Previous, 0, 9007199254740992)
+		a.OptTime("start", row.Start, 0, 9007199254740992)
+		a.OptTime("after", row.After, 0, 9007199254740992)
 		p.Key(string(row.Kind), row.Name)
 
 	}
@@ -90,4 +100,5 @@ const (
 	LimitKindSlidingCounter LimitKind = "sliding_counter"
 	LimitKindFixedWindow    LimitKind = "fixed_window"
 	LimitKindGCRA           LimitKind = "gcra"
+	LimitKindQuota          LimitKind = "quota"
 )
