@@ -23,6 +23,7 @@ func warnings(p *loader.Plan) []string {
 }
 
 func TestPreflight_warnsAboutPersistenceAndEviction(t *testing.T) {
+	t.Parallel()
 	lib := bundle("shop", "1.0.0", "buy")
 	m := engines.OnPath(t).Start(t)
 	client := m.Client(t)
@@ -59,6 +60,7 @@ func TestPreflight_warnsAboutPersistenceAndEviction(t *testing.T) {
 }
 
 func TestPreflight_silentWithoutConfigPermission(t *testing.T) {
+	t.Parallel()
 	m := engines.OnPath(t).Start(t)
 	admin := m.Client(t)
 	if err := admin.Do(t.Context(), "ACL", "SETUSER", "deployer", "on", ">p", "+function|list", "+function|load", "+info").Err(); err != nil {
@@ -70,6 +72,7 @@ func TestPreflight_silentWithoutConfigPermission(t *testing.T) {
 }
 
 func TestPreflight_warnsAboutMemory(t *testing.T) {
+	t.Parallel()
 	lib := bundle("shop", "1.0.0", "buy")
 	lib.Code += "-- " + strings.Repeat("x", 1<<20) + "\n"
 	m := engines.OnPath(t).Start(t, "--maxmemory", "2700kb", "--save", "3600 1")
@@ -78,6 +81,7 @@ func TestPreflight_warnsAboutMemory(t *testing.T) {
 }
 
 func TestPreflight_warnsAboutReplicas(t *testing.T) {
+	t.Parallel()
 	p := engines.OnPath(t)
 	primary := p.Start(t, "--save", "3600 1")
 	replica := primary.StartReplica(t, "--replica-read-only", "no")
@@ -109,6 +113,7 @@ func TestPreflight_warnsAboutReplicas(t *testing.T) {
 }
 
 func TestPreflight_warnsAboutClusterHealth(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 2, 0, "--cluster-require-full-coverage", "no", "--appendonly", "yes")
 	lib := bundle("shop", "1.0.0", "buy")
 	target := loader.NewTarget(c.Client(t))
@@ -139,6 +144,7 @@ func TestPreflight_warnsAboutClusterHealth(t *testing.T) {
 }
 
 func TestPreflight_warnsAboutMixedVersions(t *testing.T) {
+	t.Parallel()
 	m := engines.OnPath(t).Start(t, "--save", "3600 1")
 	other := newFakeServer(t, answers("redis_version:99.0.0\r\nrole:master\r\n", nil))
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": m.Addr, "b": other.addr}})

@@ -123,6 +123,7 @@ func TestDatabase_warnsAboutUnreadableDatabases(t *testing.T) {
 
 // Every kind of target keeps its records in database 0, whatever database its clients use.
 func TestDatabase_recordsOfEveryKindOfTarget(t *testing.T) {
+	t.Parallel()
 	program := engines.OnPath(t)
 	lib := bundle("shop", "1.0.0", "buy")
 	check := func(t *testing.T, target *loader.Target, m *engines.Member) {

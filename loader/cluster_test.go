@@ -15,6 +15,7 @@ import (
 )
 
 func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 1)
 	empty := c.Join(t, engines.OnPath(t))
 	lib := bundle("shop", "1.0.0", "buy")
@@ -44,6 +45,7 @@ func TestCluster_everyPrimaryIsLoadedAndEveryReplicaVerified(t *testing.T) {
 }
 
 func TestCluster_serviceLoadsEveryPrimary(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 0)
 	lib := bundle("shop", "1.0.0", "buy")
 	r, err := loader.Ensure(t.Context(), c.Client(t), lib)
@@ -55,6 +57,7 @@ func TestCluster_serviceLoadsEveryPrimary(t *testing.T) {
 }
 
 func TestCluster_rejectsStandaloneServer(t *testing.T) {
+	t.Parallel()
 	m := engines.OnPath(t).Start(t)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{m.Addr}})
 	defer client.Close()
@@ -117,6 +120,7 @@ func ofEach[T any](c *engines.Cluster, primary, replica T) map[string]T {
 }
 
 func TestCluster_usesClusterSlotsOfClient(t *testing.T) {
+	t.Parallel()
 	for _, program := range engines.Images(t) {
 		t.Run(program.Name, func(t *testing.T) {
 			c := program.StartCluster(t, 3, 1)
@@ -134,6 +138,7 @@ func TestCluster_usesClusterSlotsOfClient(t *testing.T) {
 }
 
 func TestCluster_warnsAboutMixedVersions(t *testing.T) {
+	t.Parallel()
 	other := engines.Images(t)[0]
 	c := engines.OnPath(t).StartCluster(t, 2, 0, "--appendonly", "yes")
 	joined := c.Join(t, other)

@@ -48,6 +48,7 @@ func lockKeys(t *testing.T, nodes []*engines.Member) []string {
 }
 
 func TestCluster_locksEveryPrimaryAndSharesRecords(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 1)
 	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	client := c.Client(t)
@@ -101,6 +102,7 @@ func TestCluster_locksEveryPrimaryAndSharesRecords(t *testing.T) {
 }
 
 func TestCluster_deployersNeverInterleave(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 0)
 	older := bundle("shop", "1.0.0", "buy")
 	deployTo(t, loader.NewTarget(c.Client(t)), "anna", older)
@@ -158,6 +160,7 @@ func TestDeployer_process(t *testing.T) {
 }
 
 func TestCluster_nextDeployerFinishesAfterKill(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 0)
 	older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	target := loader.NewTarget(c.Client(t))
@@ -227,6 +230,7 @@ func TestCluster_nextDeployerFinishesAfterKill(t *testing.T) {
 }
 
 func TestCluster_cancelledDeployReleasesLocks(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 0)
 	lib, second := bundle("shop", "1.0.0", "buy"), bundle("other", "1.0.0", "look")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -251,6 +255,7 @@ func TestCluster_cancelledDeployReleasesLocks(t *testing.T) {
 }
 
 func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 0)
 	older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	admin := c.Client(t)
@@ -302,6 +307,7 @@ func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
 }
 
 func TestRing_isLockedAndRecorded(t *testing.T) {
+	t.Parallel()
 	a, b := engines.OnPath(t).Start(t), engines.OnPath(t).Start(t)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr, "b": b.Addr}})
 	defer ring.Close()

@@ -10,6 +10,7 @@ import (
 )
 
 func TestHistory_eventTakesAtMost4KiB(t *testing.T) {
+	t.Parallel()
 	var same, different []loader.EventChange
 	for i := range 1000 {
 		c := loader.EventChange{Library: fmt.Sprintf("shop%d_v1", i%5), From: "1.0.0", To: "1.1.0", Outcome: loader.Upgraded}

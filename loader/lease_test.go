@@ -160,6 +160,7 @@ func TestLock_lostLockIsAnErrorAfterFullLoad(t *testing.T) {
 
 // The slots of a node choose the key of its fence. Two deployers that see different slots choose different keys, but the lease is one key.
 func TestCluster_migratingSlotsKeepLockExclusive(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 2, 0)
 	a, b := c.Primaries[0], c.Primaries[1]
 	target := loader.NewTarget(c.Client(t))

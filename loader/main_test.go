@@ -39,11 +39,14 @@ func edited(lib *fcall.Library, old, by string) *fcall.Library {
 	return &changed
 }
 
-// onEngines runs f on every engine, with an empty server.
+// onEngines runs f on every engine, with an empty server each, in parallel after the rest of the test.
 func onEngines(t *testing.T, f func(t *testing.T, e engines.Engine, client *redis.Client)) {
 	t.Helper()
 	for _, e := range engines.All(t) {
-		t.Run(e.Name, func(t *testing.T) { f(t, e, e.Client(t)) })
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			f(t, e, e.Client(t))
+		})
 	}
 }
 
@@ -52,7 +55,10 @@ func onOwnServers(t *testing.T, f func(t *testing.T, e engines.Engine, client *r
 	t.Helper()
 	for _, e := range engines.Real(t) {
 		if e.Name != "redis-url" {
-			t.Run(e.Name, func(t *testing.T) { f(t, e, e.Client(t)) })
+			t.Run(e.Name, func(t *testing.T) {
+				t.Parallel()
+				f(t, e, e.Client(t))
+			})
 		}
 	}
 }

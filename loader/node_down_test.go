@@ -16,6 +16,7 @@ import (
 const shortly = 2 * time.Second
 
 func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 0)
 	down := c.Primaries[1]
 	lib := bundle("shop", "1.0.0", "buy")
@@ -48,6 +49,7 @@ func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
 }
 
 func TestCluster_rejectsSavedPlanOfOtherPrimaries(t *testing.T) {
+	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 2, 1)
 	lib := bundle("shop", "1.0.0", "buy")
 	target := loader.NewTarget(c.Client(t))
@@ -80,6 +82,7 @@ func TestCluster_rejectsSavedPlanOfOtherPrimaries(t *testing.T) {
 }
 
 func TestRing_loadsShardsMarkedDown(t *testing.T) {
+	t.Parallel()
 	program := engines.OnPath(t)
 	first, second := program.Start(t), program.Start(t)
 	replica := first.StartReplica(t)

@@ -71,6 +71,7 @@ func far(t *testing.T, upstream string, trip time.Duration) string {
 
 // With a hundred primaries at 50 ms, all locks stay valid. The log has the time, which docs/faults.md states.
 func TestScale_hundredDistantPrimaries(t *testing.T) {
+	t.Parallel()
 	const nodes, trip, half = 100, 50 * time.Millisecond, 15 * time.Second
 	var mu sync.Mutex
 	touched, lives, least := map[string]time.Time{}, 0, 2*half

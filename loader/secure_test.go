@@ -11,6 +11,7 @@ import (
 )
 
 func TestTLS_clusterWithOwnAuthorityAndUser(t *testing.T) {
+	t.Parallel()
 	certificates := engines.NewCertificates(t)
 	c := engines.OnPath(t).TLS(t, certificates).StartCluster(t, 2, 1)
 	for _, m := range append(c.Primaries, c.Replicas...) {
@@ -35,6 +36,7 @@ func TestTLS_clusterWithOwnAuthorityAndUser(t *testing.T) {
 }
 
 func TestTLS_serverNameMustMatch(t *testing.T) {
+	t.Parallel()
 	certificates := engines.NewCertificates(t, "redis.internal")
 	m := engines.OnPath(t).TLS(t, certificates).Start(t)
 	replica := m.StartReplica(t)
@@ -51,6 +53,7 @@ func TestTLS_serverNameMustMatch(t *testing.T) {
 }
 
 func TestUnixSocket_includesReplicas(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
 	if len(socket) > 100 {
 		t.Skipf("SKIPPED: a socket path cannot have %d bytes", len(socket))

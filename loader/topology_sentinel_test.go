@@ -13,6 +13,7 @@ import (
 )
 
 func TestSentinel_deployAcrossFailover(t *testing.T) {
+	t.Parallel()
 	s := engines.OnPath(t).StartSentinels(t, 2)
 	old := s.Servers[0]
 	target := open(t, "redis+sentinel://main@"+strings.Join(s.Addrs(), ","))
@@ -76,6 +77,7 @@ func TestSentinel_deployAcrossFailover(t *testing.T) {
 // After a failover, the new primary has the records of deploys: a rollback restores the earlier release, and a retire removes unused
 // libraries. Servers and sentinels use TLS.
 func TestSentinel_rollbackAndRetireAfterAFailoverOverTLS(t *testing.T) {
+	t.Parallel()
 	certificates := engines.NewCertificates(t)
 	s := engines.OnPath(t).TLS(t, certificates).StartSentinels(t, 2)
 	old := s.Servers[0]
@@ -121,6 +123,7 @@ func TestSentinel_rollbackAndRetireAfterAFailoverOverTLS(t *testing.T) {
 }
 
 func TestSentinel_reportsUnknownPrimary(t *testing.T) {
+	t.Parallel()
 	s := engines.OnPath(t).StartSentinels(t, 0)
 	lib := bundle("shop", "1.0.0", "buy")
 	for name, tt := range map[string]struct {
