@@ -147,6 +147,7 @@ func count(t *testing.T, addr, key string) int {
 }
 
 func TestCall_runsAtMostOnce(t *testing.T) {
+	t.Parallel()
 	plain, clustered := servers(t)
 	steps := []struct {
 		name string
@@ -229,6 +230,7 @@ func TestCall_readOnlyIsRepeated(t *testing.T) {
 
 // If a shared connection breaks, no call runs twice, and each call with a result was counted.
 func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
+	t.Parallel()
 	plain, clustered := servers(t)
 	for _, w := range ways {
 		if w.name == "conn" {
@@ -290,6 +292,7 @@ func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
 }
 
 func TestCall_withoutServer(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 // The rules of `rlfunc acl service --auto-load` suffice, on a cluster those with --cluster.
 func TestAutoLoad_needsNoMorePermissionsThanItSays(t *testing.T) {
+	t.Parallel()
 	plain, clustered := startRedis(t), startCluster(t)
 	caller := acl.Rule{Keys: []string{"~*"}, Commands: []string{"fcall", "incr", "pexpire"}}.And(acl.AutoLoading)
 	inCluster := caller.And(acl.Cluster).And(acl.AutoLoadingByKey)

@@ -45,6 +45,7 @@ func do(t *testing.T, c *redis.Client, args ...any) string {
 
 // If a slot moves to a node without the library, redirections lead calls there: ASK while it moves, MOVED afterwards.
 func TestAutoLoad_afterSlotMigration(t *testing.T) {
+	t.Parallel()
 	first, second := startPair(t)
 	ids := [2]string{do(t, first, "CLUSTER", "MYID"), do(t, second, "CLUSTER", "MYID")}
 	openers := map[string]func(t *testing.T, c *redis.ClusterClient) fcall.Caller{
@@ -88,6 +89,7 @@ func TestAutoLoad_afterSlotMigration(t *testing.T) {
 
 // Each node without the library gets one load, for any number of keys.
 func TestAutoLoad_loadsEachNodeOnce(t *testing.T) {
+	t.Parallel()
 	first, second := startPair(t)
 	ctx := context.Background()
 	newOwner := do(t, second, "CLUSTER", "MYID")

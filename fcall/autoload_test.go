@@ -70,6 +70,7 @@ func forget(t testing.TB, addr string) {
 }
 
 func TestAutoLoad_oneLoadForManyCallers(t *testing.T) {
+	t.Parallel()
 	plain, clustered := startRedis(t), startCluster(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -119,6 +120,7 @@ func TestAutoLoad_oneLoadForManyCallers(t *testing.T) {
 }
 
 func TestAutoLoad_deletesUnderTrafficFailNoCall(t *testing.T) {
+	t.Parallel()
 	plain, clustered := startRedis(t), startCluster(t)
 	for _, w := range ways {
 		if w.name == "conn" || strings.HasPrefix(w.name, "pipeline") || w.name == "transaction" {
@@ -234,6 +236,7 @@ func TestAutoLoad_ringLoadsOnlyShardOfKey(t *testing.T) {
 }
 
 func TestAutoLoad_doesNotResendQueuedCall(t *testing.T) {
+	t.Parallel()
 	plain, clustered := startRedis(t), startCluster(t)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -273,6 +276,7 @@ func TestAutoLoad_doesNotResendQueuedCall(t *testing.T) {
 
 // A client names the conflicting library, never replaces it, and tries no second load within 1 s.
 func TestAutoLoad_neverReplaces(t *testing.T) {
+	t.Parallel()
 	const older = "#!lua name=fcalltest_v1\n-- rlfunc: library=fcalltest version=0.9.0\nredis.register_function('fcalltest_v1_old', function() return {1} end)\n"
 	const foreign = "#!lua name=other\nredis.register_function('FCALLTEST_v1_look', function() return {1} end)\n"
 	steps := []struct {

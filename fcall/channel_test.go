@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,7 +67,7 @@ func TestChannel_rejectsNames(t *testing.T) {
 func TestChannel_runsBesideTheLibraryOnTheSameKeys(t *testing.T) {
 	server := embedded.New(embedded.Options{})
 	defer server.Close()
-	limit := ratelimit.FixedWindowParams{Bucket: "u1", Limit: 2, Window: 1e9}
+	limit := ratelimit.FixedWindowParams{Bucket: "u1", Limit: 2, Window: time.Hour}
 	var left []int64
 	for _, channel := range []string{"", "canary", "canary"} {
 		c, err := ratelimit.New(server, fcall.Options{Channel: channel})

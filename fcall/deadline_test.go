@@ -144,6 +144,7 @@ func TestCall_abandonedCallIsNotSent(t *testing.T) {
 
 // After go-redis has read a call's arguments, no other command can replace it. The arguments then change so that a server runs nothing.
 func TestCall_abandonedCallRunsNothing(t *testing.T) {
+	t.Parallel()
 	words := []string{"FCALL", "fcalltest_v1_hit", "-1", "k"}
 	notSent(t, &slow{turn: make(chan struct{}), wrote: make(chan []string, 1), early: true}, words...)
 	plain, clustered := servers(t)

@@ -31,6 +31,7 @@ func (l leaver) DetachErr() error {
 
 // A caller that stops waiting can get the answer later, also if the client enforces deadlines itself.
 func TestLate_returnsAnswer(t *testing.T) {
+	t.Parallel()
 	plain, clustered := servers(t)
 	for _, w := range append(slices.Clone(ways), boundedWays...) {
 		t.Run(w.name, func(t *testing.T) {

@@ -53,6 +53,7 @@ func fakeClient(t *testing.T, s *fakeServer, o fcall.Options) *fcall.Client {
 const subject = "someone@example.org"
 
 func TestCall_classifiesReplies(t *testing.T) {
+	t.Parallel()
 	const digest = "6b1bf486c81ceb7edf3c093f4c48582e38c0e791"
 	const (
 		script   = " script: fcalltest_v1_hit, on @user_function:22."

@@ -63,6 +63,9 @@ func countFunction(name string) *fcall.Function {
 // startRedis starts a redis-server with the counting library on a free loopback port, and returns its address.
 func startRedis(t testing.TB, args ...string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: servers are not started with -short")
+	}
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
 		if os.Getenv("CI") != "" {

@@ -24,6 +24,7 @@ var withoutFunctions = []string{"--rename-command", "FCALL", "", "--rename-comma
 
 // Each function of each library becomes a script that a server compiles and that calls the function. The script omits unused code.
 func TestScript_ofEveryFunction(t *testing.T) {
+	t.Parallel()
 	addr := startRedis(t)
 	rdb := admin(t, addr)
 	registration := regexp.MustCompile(`(?m)^redis\.register_function\{function_name = '(\w+)'.*?(flags = \{'no-writes'\})?\}$`)
@@ -53,6 +54,7 @@ func TestScript_ofEveryFunction(t *testing.T) {
 }
 
 func TestScript_replacesFunctionsOnOldServers(t *testing.T) {
+	t.Parallel()
 	plain, clustered := startRedis(t, withoutFunctions...), startCluster(t, withoutFunctions...)
 	const state = "fcalltest/crash.lua:104: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"
 	for _, w := range ways {

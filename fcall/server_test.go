@@ -14,6 +14,7 @@ import (
 
 // Errors of a real server have the same form over every kind of client.
 func TestCall_errorsOfARealServer(t *testing.T) {
+	t.Parallel()
 	plain, clustered := servers(t)
 	steps := []struct{ function, kinds, text string }{
 		{"hit", "", "<nil>"},

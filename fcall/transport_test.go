@@ -64,6 +64,7 @@ func sharers(t *testing.T, plain, clustered string) map[string]redis.UniversalCl
 
 // A few concurrent calls are sent alone. Further calls share the next round trip, also with calls of another client over the same Caller.
 func TestCall_sharesRoundTrips(t *testing.T) {
+	t.Parallel()
 	plain, clustered := servers(t)
 	for name, rdb := range sharers(t, plain, clustered) {
 		for _, o := range []fcall.Options{{}, {NoSharing: true}} {
@@ -116,6 +117,7 @@ func unless(ok bool) error {
 
 // A lost reply makes the outcome of a whole round trip unknown. Later calls are sent alone, so the next lost reply affects only one.
 func TestCall_stopsSharingAfterLostReply(t *testing.T) {
+	t.Parallel()
 	plain, clustered := servers(t)
 	for _, w := range ways {
 		if w.name != "client" && w.name != "cluster" && !strings.HasPrefix(w.name, "queues") {

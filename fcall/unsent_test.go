@@ -62,6 +62,7 @@ func watched(t *testing.T, w way, addr string) fcall.Caller {
 
 // A hook that reads a command does not count as a write: an unsent call has not run, and a missing library is loaded.
 func TestCall_hookReadsDoNotCountAsWrites(t *testing.T) {
+	t.Parallel()
 	plain, clustered := servers(t)
 	for _, w := range ways {
 		addr := plain
