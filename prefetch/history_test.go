@@ -15,7 +15,9 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/batch"
 )
 
 // A history has up to eight processes that share one limit. Calls take time, fail, and lose their replies; processes crash; other
@@ -24,6 +26,7 @@ type history struct {
 	random    *rand.Rand
 	clock     *embedded.ManualClock
 	client    *ratelimit.Client
+	guard     *guard.Client
 	processes []*Limiter
 	limit     func() (*Limiter, error)
 	direct    func(ctx context.Context) (bool, error)
@@ -46,7 +49,14 @@ func eachHistory(t *testing.T, test func(seed uint64, h *history)) {
 	if err := rdb.FunctionLoad(t.Context(), ratelimit.Library.Code).Err(); err != nil {
 		t.Fatal(err)
 	}
+	if err := rdb.FunctionLoad(t.Context(), guard.Library.Code).Err(); err != nil {
+		t.Fatal(err)
+	}
 	client, err := ratelimit.New(server, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded, err := guard.New(server, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +69,7 @@ func eachHistory(t *testing.T, test func(seed uint64, h *history)) {
 			t.Fatal(err)
 		}
 		clock.Set(start)
-		test(seed, &history{random: rand.New(rand.NewPCG(seed, 1)), clock: clock, client: client, windows: map[time.Time]bool{}})
+		test(seed, &history{random: rand.New(rand.NewPCG(seed, 1)), clock: clock, client: client, guard: guarded, windows: map[time.Time]bool{}})
 	}
 }
 
@@ -100,7 +110,7 @@ func (h *history) step(t *testing.T) {
 	case 0: // it crashes, and is started again
 		h.processes[i] = h.start(t)
 	case 1, 2: // its timer ends a batch, perhaps late
-		if b := l.batch.Load(); h.now() >= b.ends {
+		if b := l.batch.Load(); h.now() >= b.Ends {
 			l.end(b)
 		}
 	case 3:
@@ -121,12 +131,29 @@ func (h *history) step(t *testing.T) {
 			if err != nil || !d.Allowed {
 				continue
 			}
+			if h.random.IntN(10) == 0 { // something else refuses the request
+				h.wait(h.longest)
+				l.Refund(t.Context(), d)
+				continue
+			}
 			at := h.clock.Now()
 			if l.stats.Calls > calls { // the server admitted this one
 				at = l.source.(*unreliable).decided
 			}
 			h.admitted = append(h.admitted, at)
 		}
+	}
+}
+
+// ofGuard makes the limit one of guard, which other clients call through Admit.
+func (h *history) ofGuard(l guard.Limit, o Options) {
+	h.limit = func() (*Limiter, error) { return Guarded(h.guard, "all", l, o) }
+	h.direct = func(ctx context.Context) (bool, error) {
+		r, err := h.guard.Admit(ctx, guard.AdmitParams{Bucket: "all", Limits: guard.MustPackLimit(l)})
+		if l.Kind == guard.LimitKindFixedWindow && r.Allowed {
+			h.windows[time.UnixMilli(h.clock.Now().UnixMilli()).Add(r.Limits[0].ResetAfter)] = true
+		}
+		return r.Allowed, err
 	}
 }
 
@@ -151,20 +178,20 @@ func (u *unreliable) travel() (lost bool) {
 	return u.h.random.IntN(25) == 0
 }
 
-func (u *unreliable) take(ctx context.Context, most int64) (grant, error) {
+func (u *unreliable) take(ctx context.Context, most int64) (batch.Grant, error) {
 	if u.travel() {
-		return grant{}, errLost
+		return batch.Grant{}, errLost
 	}
 	g, err := u.source.take(ctx, most)
 	u.decided = u.h.clock.Now()
 	if err != nil {
 		u.t.Error(err)
 	}
-	if g.taken > 0 {
-		u.h.windows[g.expires] = true
+	if g.Taken > 0 {
+		u.h.windows[g.Expires] = true
 	}
 	if u.travel() {
-		return grant{}, errLost
+		return batch.Grant{}, errLost
 	}
 	return g, err
 }
@@ -173,7 +200,7 @@ func (u *unreliable) refund(ctx context.Context, tokens int64, expires time.Time
 	if u.travel() {
 		return 0, errLost
 	}
-	n, err := u.source.refund(ctx, tokens, expires)
+	n, err := u.source.refund(context.WithoutCancel(ctx), tokens, expires) // the clock is not that of the machine
 	if err != nil {
 		u.t.Error(err)
 	}
@@ -201,6 +228,9 @@ func TestGCRA_staysWithinItsBound(t *testing.T) {
 		h.direct = func(ctx context.Context) (bool, error) {
 			r, err := h.client.GCRA(ctx, p)
 			return r.Allowed, err
+		}
+		if h.random.IntN(2) == 0 {
+			h.ofGuard(guard.Limit{Name: "all", Kind: guard.LimitKindGCRA, Limit: p.Limit, Window: p.Period, Burst: p.Burst}, o)
 		}
 		h.run(t, 1+h.random.IntN(8), 80)
 		// A bucket of that size takes all that was admitted.
@@ -233,6 +263,9 @@ func TestFixedWindow_isExact(t *testing.T) {
 				h.windows[time.UnixMilli(h.clock.Now().UnixMilli()).Add(r.ResetAfter)] = true
 			}
 			return r.Allowed, err
+		}
+		if h.random.IntN(2) == 0 {
+			h.ofGuard(guard.Limit{Name: "all", Kind: guard.LimitKindFixedWindow, Limit: p.Limit, Window: p.Window}, o)
 		}
 		h.run(t, 1+h.random.IntN(8), 80)
 		fullest, err := h.fullest(p.Window)

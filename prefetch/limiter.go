@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rlfunc/rlfunc/internal/batch"
 )
 
 const (
@@ -21,6 +23,8 @@ type Options struct {
 	Most int64
 	// For bounds how long tokens may be used after they were taken, and by how much a GCRA may admit too many: up to 10 s.
 	For time.Duration
+	// Around runs each call to Redis. It may give it a deadline, or not make it and return an error. Defaults to the call alone.
+	Around func(ctx context.Context, call func(context.Context) error) error
 
 	now func() time.Duration // of tests, which end batches themselves; nil is the monotonic clock
 }
@@ -28,15 +32,24 @@ type Options struct {
 // A Decision is the answer to one request.
 type Decision struct {
 	Allowed bool
-	// RetryAfter is how long until there may be a token, at most Options.For; 0 when allowed.
+	// RetryAfter is how long until there is a token if nothing is refunded; 0 when allowed. Take asks Redis again after Options.For.
 	RetryAfter time.Duration
+	// Remaining is what the limit had left after the last call to Redis, and what is left of the batch. Other processes may have taken
+	// some of it since.
+	Remaining int64
+	// ResetAfter is how long until the limit has its full capacity again, as of the last call to Redis.
+	ResetAfter time.Duration
+
+	batch *batch.Batch
 }
 
 // Stats counts tokens and calls since the limiter was made.
 type Stats struct {
 	Calls    int64 // calls that took tokens, or none
+	Failed   int64 // those without an answer: each may have lost as many tokens as it asked for
 	Taken    int64 // tokens taken
 	Refunded int64 // tokens refunded
+	Lost     int64 // tokens whose refund came too late or failed
 }
 
 // ErrClosed is the error of Take after Close.
@@ -46,14 +59,16 @@ var ErrClosed = errors.New("prefetch: the limiter is closed")
 type Limiter struct {
 	source  source
 	options Options
-	batch   atomic.Pointer[batch] // never nil
+	batch   atomic.Pointer[batch.Batch] // never nil
 
 	mu      sync.Mutex
-	call    *call         // in flight; nil without one
-	waiting int64         // requests that wait for it
-	last    time.Duration // when the last call began
+	call    *call // in flight; nil without one
+	waiting int64 // requests that wait for it
+	demand  batch.Demand
 	closed  bool
 	stats   Stats
+
+	refunds sync.RWMutex // read by each refund in flight
 }
 
 // A call to Redis, which one request makes and others wait for.
@@ -73,8 +88,11 @@ func newLimiter(s source, limit int64, o Options) (*Limiter, error) {
 	case o.For <= 0 || o.For > maxFor:
 		return nil, fmt.Errorf("prefetch: For must be more than 0 and at most %v, got %v", maxFor, o.For)
 	}
-	l := &Limiter{source: s, options: o, last: -o.For}
-	l.batch.Store(&batch{room: limit})
+	l := &Limiter{source: s, options: o, demand: batch.Demand{Most: o.Most, For: o.For}}
+	if o.Around == nil {
+		l.options.Around = func(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
+	}
+	l.batch.Store(batch.Empty(limit))
 	return l, nil
 }
 
@@ -85,56 +103,82 @@ func (l *Limiter) now() time.Duration {
 	return time.Since(begin)
 }
 
+// Try decides from memory. It reports false if that is not possible.
+func (l *Limiter) Try() (Decision, bool) {
+	b, now := l.batch.Load(), l.now()
+	switch {
+	case now < b.Ends && b.Take():
+		return decision(b, true, now), true
+	case now < b.Refuses:
+		return decision(b, false, now), true
+	}
+	return Decision{}, false
+}
+
+func decision(b *batch.Batch, allowed bool, now time.Duration) Decision {
+	d := Decision{Allowed: allowed, Remaining: b.Remaining + b.Left(), ResetAfter: max(b.Reset-(now-b.Decided), 0), batch: b}
+	if !allowed {
+		d.RetryAfter = b.Retry - (now - b.Decided)
+	}
+	return d
+}
+
 // Take takes one token, mostly from memory. An error means that there is no decision: nothing was taken, or it is not known.
 func (l *Limiter) Take(ctx context.Context) (Decision, error) {
 	for {
-		b := l.batch.Load()
-		now := l.now()
-		switch {
-		case now < b.retry:
-			return Decision{RetryAfter: b.retry - now}, nil
-		case now < b.ends && b.take():
-			return Decision{Allowed: true}, nil
+		old := l.batch.Load()
+		if d, ok := l.Try(); ok {
+			return d, nil
 		}
-		took, err := l.fill(ctx, b)
-		if took || err != nil {
-			return Decision{Allowed: took}, err
+		b, err := l.fill(ctx, old)
+		if err != nil {
+			return Decision{}, err
+		}
+		if b != nil {
+			return decision(b, true, l.now()), nil
 		}
 	}
 }
 
-// fill replaces a batch that is used up or over, and takes a token for this request if it makes the call.
-func (l *Limiter) fill(ctx context.Context, old *batch) (took bool, err error) {
+// Refund returns the token of an allowed decision that its request does not use: to the batch, or if that has ended to Redis. Call it once.
+func (l *Limiter) Refund(ctx context.Context, d Decision) {
+	if d.Allowed && !d.batch.Put() {
+		l.refund(ctx, d.batch, 1)
+	}
+}
+
+// fill replaces a batch that is used up or over. It returns the new batch if it made the call and took a token of it for this request.
+func (l *Limiter) fill(ctx context.Context, old *batch.Batch) (*batch.Batch, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return false, ErrClosed
+		return nil, ErrClosed
 	}
 	if l.batch.Load() != old {
 		l.mu.Unlock()
-		return false, nil
+		return nil, nil
 	}
 	if c := l.call; c != nil {
 		l.waiting++
 		l.mu.Unlock()
 		select {
 		case <-c.done:
-			return false, c.err
+			return nil, c.err
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
 	c := &call{done: make(chan struct{})}
 	l.call = c
 	began := l.now()
-	used, unused := old.close()
-	want := l.demand(old, used, began)
-	l.waiting, l.last = 0, began
+	used, unused := old.Close()
+	want := l.demand.Next(old, used, l.waiting, began)
+	l.waiting = 0
 	l.mu.Unlock()
 
 	l.refund(ctx, old, unused)
 	b, err := l.take(ctx, want, began)
-	took = b.take() // as a direct call would, also when the answer is late
+	took := b.Take() // as a direct call would, also when the answer is late
 	if ctx.Err() == nil {
 		c.err = err
 	}
@@ -143,57 +187,56 @@ func (l *Limiter) fill(ctx context.Context, old *batch) (took bool, err error) {
 	l.call = nil
 	l.mu.Unlock()
 	close(c.done)
-	if l.options.now == nil && b.left.Load() > 0 {
-		time.AfterFunc(b.ends-l.now(), func() { l.end(b) })
+	if l.options.now == nil && b.Left() > 0 {
+		time.AfterFunc(b.Ends-l.now(), func() { l.end(b) })
 	}
-	return took, err
-}
-
-// demand returns how many tokens to take: as many as the process used in Options.For, by the last batch, and no fewer than wait.
-func (l *Limiter) demand(old *batch, used int64, now time.Duration) int64 {
-	elapsed := max(now-l.last, time.Microsecond)
-	recent := min(float64(used)*float64(l.options.For)/float64(elapsed), float64(l.options.Most))
-	want := min(max(int64(recent), l.waiting+1), l.options.Most)
-	return max(min(want, l.source.share(old.room)), 1)
-}
-
-// take returns a batch from Redis, an empty one with an error.
-func (l *Limiter) take(ctx context.Context, want int64, began time.Duration) (*batch, error) {
-	g, err := l.source.take(ctx, want)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.Calls++
-	if err != nil {
-		return &batch{room: want}, err
-	}
-	l.stats.Taken += g.taken
-	b := &batch{taken: g.taken, room: g.remaining, ends: began + min(g.usable, l.options.For), expires: g.expires}
-	b.left.Store(g.taken)
-	if g.taken == 0 {
-		b.retry = l.now() + min(g.retry, l.options.For)
+	if !took {
+		return nil, err
 	}
 	return b, nil
 }
 
+// take returns a batch from Redis, an empty one with an error.
+func (l *Limiter) take(ctx context.Context, want int64, began time.Duration) (*batch.Batch, error) {
+	var g batch.Grant
+	err := l.options.Around(ctx, func(ctx context.Context) (err error) {
+		g, err = l.source.take(ctx, want)
+		return err
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.Calls++
+	if err != nil {
+		l.stats.Failed++
+		return batch.Empty(want), err
+	}
+	l.stats.Taken += g.Taken
+	return batch.New(g, want, began, l.now(), l.options.For), nil
+}
+
 // end refunds the rest of a batch, unless another replaced it.
-func (l *Limiter) end(b *batch) {
-	ctx, cancel := context.WithTimeout(context.Background(), refundTimeout)
-	defer cancel()
-	_, unused := b.close()
-	l.refund(ctx, b, unused)
+func (l *Limiter) end(b *batch.Batch) {
+	_, unused := b.Close()
+	l.refund(context.Background(), b, unused)
 }
 
 // refund returns unused tokens. If it fails they are lost.
-func (l *Limiter) refund(ctx context.Context, b *batch, unused int64) {
+func (l *Limiter) refund(ctx context.Context, b *batch.Batch, unused int64) {
 	if unused == 0 {
 		return
 	}
-	refunded, err := l.source.refund(ctx, unused, b.expires)
-	if err != nil {
-		return
-	}
+	l.refunds.RLock()
+	defer l.refunds.RUnlock()
+	ctx, cancel := context.WithTimeout(ctx, refundTimeout)
+	defer cancel()
+	var refunded int64
+	_ = l.options.Around(ctx, func(ctx context.Context) (err error) {
+		refunded, err = l.source.refund(ctx, unused, b.Expires)
+		return err
+	})
 	l.mu.Lock()
 	l.stats.Refunded += refunded
+	l.stats.Lost += unused - refunded
 	l.mu.Unlock()
 }
 
@@ -206,7 +249,9 @@ func (l *Limiter) Close() {
 	if c != nil {
 		<-c.done
 	}
-	l.end(l.batch.Swap(&batch{}))
+	l.end(l.batch.Swap(new(batch.Batch)))
+	l.refunds.Lock() // waits for those in flight
+	defer l.refunds.Unlock()
 }
 
 // Stats returns what the limiter did until now.

