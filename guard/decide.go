@@ -94,9 +94,12 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if err := ctx.Err(); err != nil {
 		return redisCall{}, err
 	}
+	if pl.Prefetched != 0 && r.Weight == 1 && !pl.Attempts {
+		return g.decidePrefetched(ctx, d, pl, &resolved, r, ps.Policy.Timeout, start)
+	}
 	trip := new(admit.RoundTrip)
 	trip.Query.Build(pl, request, &resolved, g.split.Load())
-	call, err := g.callRedis(ctx, ps, d, trip)
+	call, err := g.callRedis(ctx, d, trip, nil, ps.Policy.Timeout)
 	if err == nil {
 		g.cacheOutcome(pl, &resolved, r, d, start)
 	}
@@ -114,15 +117,20 @@ func overridden(o *plan.Overrides, d *Decision, r *plan.Request) bool {
 	return decided
 }
 
-// callRedis sends the query to Redis. Failure modes decide what Redis leaves undecided.
-func (g *Guard) callRedis(ctx context.Context, ps *plan.Plans, d *Decision, trip *admit.RoundTrip) (redisCall, error) {
+// callRedis sends the query to Redis. Failure modes decide what Redis leaves undecided, and limits whose batches failed.
+func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTrip, t *tokens, within time.Duration) (redisCall, error) {
 	q := &trip.Query
 	var room [1]fallback.Permit
 	permits, skipped := g.permits(ctx, room[:0], q)
+	if t != nil && t.failed != 0 {
+		skipped = append(skipped, make([]error, len(q.Calls)-len(skipped))...)
+		skipped = append(skipped, t.cause)
+		q.AddUndecided(t.failed)
+	}
 	if permits == nil {
 		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), ErrBreaker), ErrBreaker)
 	}
-	answers, err := g.sender.Send(ctx, trip, skipped, ps.Policy.Timeout)
+	answers, err := g.sender.Send(ctx, trip, skipped, within)
 	if errors.Is(err, ErrBusy) {
 		abandon(permits)
 		return redisCall{}, g.applyFailureMode(ctx, d, q, admit.NoAnswers(len(q.Calls), err), err)
@@ -138,7 +146,7 @@ func (g *Guard) callRedis(ctx context.Context, ps *plan.Plans, d *Decision, trip
 		g.split.Store(true)
 		again := new(admit.RoundTrip)
 		again.Query.Build(q.Plan, &q.Request, &q.Resolved, true)
-		return g.callRedis(ctx, ps, d, again)
+		return g.callRedis(ctx, d, again, t, within)
 	}
 	switch undecided, failed := firstErrors(answers); {
 	case undecided != nil:

@@ -36,6 +36,11 @@
 //
 // A process answers repeated requests of a refused subject without Redis, until retry_after, and for [Options.CacheTTL] at most.
 //
+// # Prefetch
+//
+// A process may take tokens of a hot global limit in batches; see [policy.Prefetch]. A request that asks for nothing else is then decided
+// without a call.
+//
 // # Errors
 //
 // A refusal is not an error; see [Decision.Allowed]. Errors are [*UnavailableError] (failure mode closed), [ErrEndpoint], [fcall.ErrArgument],

@@ -213,7 +213,11 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 
 // install activates a complete policy. It starts the local engine for the first policy that needs one.
 func (g *Guard) install(p *policy.Policy) error {
-	ps := plan.Compile(p)
+	clock := time.Now
+	if g.options.localClock != nil {
+		clock = g.options.localClock.Now
+	}
+	ps := plan.Compile(p, clock, g.startBatches(p.Timeout))
 	if ps.NeedsLocal() && g.local.Load() == nil {
 		local, err := fallback.NewLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
 		if err != nil {
@@ -221,7 +225,11 @@ func (g *Guard) install(p *policy.Policy) error {
 		}
 		g.local.Store(local)
 	}
+	old := g.plans.Load()
 	g.overrides.Install(ps, func() { g.plans.Store(ps) })
+	if old != nil {
+		g.background(old.CloseBatches)
+	}
 	return nil
 }
 
@@ -247,12 +255,13 @@ func (g *Guard) Watch(ctx context.Context, path string) error {
 // background runs work outside of the request. Close waits for it.
 func (g *Guard) background(work func()) { g.work.Go(work) }
 
-// Close waits for calls that are in flight and stops guard's goroutines. It does not close the Redis client.
+// Close waits for calls that are in flight, refunds unused tokens and stops guard's goroutines. It does not close the Redis client.
 func (g *Guard) Close() error {
 	if g.shadow != nil {
 		g.shadow.close()
 	}
 	g.overrides.Close()
+	g.plans.Load().CloseBatches()
 	g.work.Wait()
 	g.refusals.Close()
 	return nil

@@ -20,6 +20,7 @@ func TestDecide_anAddressMakesOnlyAsManyKeysAsItsLimitAdmits(t *testing.T) {
 	const admits, requests, addresses = 60, 100, 100
 	for _, kind := range []policy.Kind{policy.GCRA, policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			rdb := redis.NewClient(&redis.Options{Addr: engines.OnPath(t).Start(t).Addr})
 			defer rdb.Close()
 			p := chat(

@@ -59,6 +59,7 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 	const subjects, limit = 50, 20
 	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed, policy.Local} {
 		t.Run(string(contract), func(t *testing.T) {
+			t.Parallel()
 			server := engines.OnPath(t).Start(t)
 			rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
 			defer rdb.Close()

@@ -36,6 +36,7 @@ func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
 }
 
 func (l *Limit) check(at string, p *Policy, found *problems) {
+	l.checkPeriod(at, found)
 	if l.Kind == GCRA {
 		l.checkBurst(at, found)
 	} else {
@@ -53,6 +54,9 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 	}
 	if c := l.Count; c != nil && len(c.Status)+len(c.Code) == 0 {
 		found.add(at+".count", "must have a status or a code")
+	}
+	if l.Prefetch != nil {
+		l.checkPrefetch(at+".prefetch", found)
 	}
 	if l.Share != 0 && (l.OnFailure == Open || l.OnFailure == Closed || l.OnFailure == "" && p.OnFailure != "" && p.OnFailure != Local) {
 		found.add(at+".share", "applies only with on_failure: local")

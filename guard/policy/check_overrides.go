@@ -137,6 +137,7 @@ func subjectText(prefix netip.Prefix) string {
 // greatest holds the largest limit and budget: a factor raises them above their bounds first.
 type greatest struct {
 	limit, budget     int64
+	maxLimit          int64 // of its kind
 	limitAt, budgetAt string
 }
 
@@ -150,8 +151,9 @@ func (o *Overrides) greatest(p *Policy) greatest {
 		return g
 	}
 	limit := func(at string, l *Limit) {
-		if n := max(l.Limit, l.Burst); n > g.limit && !l.By.Global() {
-			g.limit, g.limitAt = n, at
+		n, most := max(l.Limit, l.Burst), wire.MaxOf(l.Kind)
+		if !l.By.Global() && (g.limit == 0 || n*g.maxLimit > g.limit*most) {
+			g.limit, g.maxLimit, g.limitAt = n, most, at
 		}
 	}
 	budget := func(at string, b Micros) {
@@ -159,7 +161,11 @@ func (o *Overrides) greatest(p *Policy) greatest {
 			g.budget, g.budgetAt = int64(b), at
 		}
 	}
-	p.eachLimit(func(at, _ string, l *Limit) { limit(at, l) })
+	kinds := map[string]Kind{}
+	p.eachLimit(func(at, endpoint string, l *Limit) {
+		limit(at, l)
+		kinds[wire.LimitName(endpoint, l.Name)] = l.Kind
+	})
 	if p.Cost != nil {
 		for i, b := range p.Cost.Budgets {
 			budget(fmt.Sprintf("cost.budgets[%d]", i), b.Budget)
@@ -167,7 +173,7 @@ func (o *Overrides) greatest(p *Policy) greatest {
 	}
 	p.eachPlan(func(at string, plan *Plan) {
 		for _, name := range slices.Sorted(maps.Keys(plan.Limits)) {
-			limit(planLimitPath(at, name), &Limit{Limit: plan.Limits[name].Limit, Burst: plan.Limits[name].Burst})
+			limit(planLimitPath(at, name), &Limit{Kind: kinds[name], Limit: plan.Limits[name].Limit, Burst: plan.Limits[name].Burst})
 		}
 		for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
 			budget(planBudgetPath(at, name), plan.Budgets[name])
@@ -177,8 +183,8 @@ func (o *Overrides) greatest(p *Policy) greatest {
 }
 
 func (g greatest) check(at string, factor int64, found *problems) {
-	if g.limit > wire.MaxLimit/factor && g.limit <= wire.MaxLimit {
-		found.add(at, "raises %s to %d, above the maximum %d", g.limitAt, g.limit*factor, wire.MaxLimit)
+	if g.limit > g.maxLimit/factor && g.limit <= g.maxLimit {
+		found.add(at, "raises %s to %d, above the maximum %d", g.limitAt, g.limit*factor, g.maxLimit)
 	}
 	if g.budget > wire.MaxBudget/factor && g.budget <= wire.MaxBudget {
 		found.add(at, "raises %s above the maximum %s", g.budgetAt, Micros(wire.MaxBudget))

@@ -22,6 +22,7 @@ const (
 	DefaultIPv4Prefix      = 32
 	DefaultIPv6Prefix      = 64
 	DefaultLeeway          = 30 * time.Second
+	DefaultPrefetchFor     = 100 * time.Millisecond
 )
 
 // Complete checks a policy and returns a deep copy with every default filled in. Values that mean "off" stay zero:
@@ -70,6 +71,10 @@ func (p *Policy) completeLimits(limits []Limit) []Limit {
 		l.By = completeBy(l.By)
 		if l.Count != nil {
 			l.Count = &Responses{Status: slices.Clone(l.Count.Status), Code: slices.Clone(l.Count.Code)}
+		}
+		if l.Prefetch != nil {
+			l.Prefetch = new(*l.Prefetch)
+			fill(&l.Prefetch.For, DefaultPrefetchFor)
 		}
 		fill(&l.Kind, SlidingLog)
 		fill(&l.Cost, 1)

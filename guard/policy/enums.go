@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/rlfunc/rlfunc/calendar"
+
 // Kind is the algorithm of a limit: a function of library ratelimit.
 type Kind string
 
@@ -9,7 +11,23 @@ const (
 	SlidingCounter Kind = "sliding_counter"
 	FixedWindow    Kind = "fixed_window"
 	GCRA           Kind = "gcra"
+	Quota          Kind = "quota"
 )
+
+// Every is the length of a quota's period.
+type Every string
+
+// The lengths of periods.
+const (
+	Hour  = Every(calendar.Hour)
+	Day   = Every(calendar.Day)
+	Week  = Every(calendar.Week)
+	Month = Every(calendar.Month)
+	Year  = Every(calendar.Year)
+)
+
+// Starts is when the periods of a quota start, as package calendar reads it. A file may write a day of the month as a number.
+type Starts string
 
 // OnFailure is the failure mode of a limit: how it decides when Redis does not answer in time.
 type OnFailure string
@@ -80,7 +98,11 @@ var statusCodes = []string{
 type enum interface{ values() []string }
 
 func (Kind) values() []string {
-	return []string{string(SlidingLog), string(SlidingCounter), string(FixedWindow), string(GCRA)}
+	return []string{string(SlidingLog), string(SlidingCounter), string(FixedWindow), string(GCRA), string(Quota)}
+}
+
+func (Every) values() []string {
+	return []string{string(Hour), string(Day), string(Week), string(Month), string(Year)}
 }
 func (OnFailure) values() []string { return []string{string(Open), string(Closed), string(Local)} }
 func (Count) values() []string     { return []string{string(CountAll), string(CountRefused)} }

@@ -52,6 +52,7 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 	microsType   = reflect.TypeFor[Micros]()
 	byType       = reflect.TypeFor[By]()
+	startsType   = reflect.TypeFor[Starts]()
 	fieldCache   sync.Map // reflect.Type to []field
 )
 

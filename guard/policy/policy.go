@@ -68,11 +68,18 @@ type Limit struct {
 	By By `yaml:"by" policy:"items=0..4,is=identity"`
 	// Kind is the algorithm. Defaults to sliding_log.
 	Kind Kind `yaml:"kind"`
-	// Limit is the capacity of a window, 1 to 1000000; for a gcra the tokens that one window refills. Required.
-	Limit int64 `yaml:"limit" policy:"required,1..1000000"`
+	// Limit is the capacity of a window, 1 to 1000000, for a quota to 16777216; for a gcra the tokens that one window refills. Required.
+	Limit int64 `yaml:"limit" policy:"required,1..16777216"`
 	// Window is the length of the window, 1us to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills Limit tokens.
-	// Required.
-	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
+	// Required unless the limit is a quota, which has none.
+	Window time.Duration `yaml:"window" policy:"1us..3650d"`
+	// Every is the length of a quota's period. Required for a quota.
+	Every Every `yaml:"every"`
+	// Zone is the time zone of a quota, a name of the IANA zone database such as Europe/Berlin. Defaults to UTC.
+	Zone string `yaml:"zone"`
+	// Starts is when the periods of a quota start: HH:MM, after a weekday for week, a day for month or MM-DD for year, for example 15 06:00.
+	// Defaults to midnight, Monday, the 1st and 01-01.
+	Starts Starts `yaml:"starts"`
 	// Burst is the most tokens that a gcra holds, 1 to 1000000; for a gcra only. Defaults to Limit.
 	Burst int64 `yaml:"burst" policy:"1..1000000"`
 	// Cost is the charge of one request, 1 to 1000000 and at most the limit; 1 for a sliding_log. Defaults to 1.
@@ -85,6 +92,8 @@ type Limit struct {
 	Share float64 `yaml:"share" policy:"is=share"`
 	// Shadow makes this a shadow limit, which counts and logs, and never refuses. Defaults to false.
 	Shadow bool `yaml:"shadow"`
+	// Prefetch lets each process take tokens of a hot global limit in batches. Defaults to none: each request calls Redis.
+	Prefetch *Prefetch `yaml:"prefetch"`
 }
 
 // Endpoint returns the endpoint with a name, and whether there is one.

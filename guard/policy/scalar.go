@@ -38,6 +38,9 @@ func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
 		}
 		v.SetBool(b.Value)
 	case v.Kind() == reflect.String:
+		if v.Type() == startsType {
+			text, isText = text+number, isText || isNumber
+		}
 		if !isText {
 			d.wrong(path, n, "must be text, got %s", describe(n))
 			return

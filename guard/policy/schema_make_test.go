@@ -70,6 +70,9 @@ func (f *field) schema(t reflect.Type, docs map[string]string) map[string]any {
 			}
 			return map[string]any{"enum": values}
 		}
+		if t == startsType {
+			return map[string]any{"type": []any{"string", "integer"}}
+		}
 		return textSchema(f.format)
 	}
 	switch t {

@@ -113,7 +113,7 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"limits: [{name: a, by: IP, limit: 1, window: 1m}]", "limits: [{name: a, by: 5, limit: 1, window: 1m}]",
 		"limits: [{name: a, by: [a, b, c, d, e], limit: 1, window: 1m}]", "abuse: {by: [ip, client], tiers: [{threshold: 5, window: 1m, block: 5m}]}",
 		"limits: [{name: a, limit: 1, window: 1m}]", "limits: [{limit: 1, window: 1m}]", "limits: [{name: a/b, limit: 1, window: 1m}]",
-		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 1000001, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
+		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 16777217, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
 		"limits: [{name: a, limit: 1, window: 1d}]", "limits: [{name: a, limit: 1, window: 1h30m}]", "limits: [{name: a, limit: 1, window: 60}]",
 		"limits: [{name: a, limit: 1, window: 1m, kind: gcra, burst: 5}]", "limits: [{name: a, limit: 1, window: 1m, kind: leaky}]",
 		"limits: [{name: a, limit: 1, window: 1m, shadow: 'yes'}]", "limits: [{name: a, limit: 1, window: 1m, windows: 1m}]",

@@ -85,6 +85,14 @@ type Responses struct {
 	Code []StatusCode `yaml:"code" policy:"items=0..17"`
 }
 
+// Prefetch takes several tokens of a gcra or fixed_window by all in one call, and hands them out in the process.
+type Prefetch struct {
+	// Most is the number of tokens that one call takes at most, 2 to 10000, and no more than the limit admits at once. Required.
+	Most int64 `yaml:"most" policy:"required,2..10000"`
+	// For bounds how long a process uses tokens, and by how much a gcra may admit too many, 1ms to 10s. Defaults to 100ms.
+	For time.Duration `yaml:"for" policy:"1ms..10s"`
+}
+
 // Paths is how request paths are compared with patterns.
 type Paths struct {
 	// Case is exact or fold, which is for routers that treat /V1/Chat as /v1/chat. Defaults to exact.

@@ -47,6 +47,7 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	ctx = context.WithoutCancel(ctx) // a context that can end costs a goroutine for each call
 	e.asked++
 	e.clock.Set(time.UnixMicro(at))
+	p.moveTo(at)
 	params := p.params
 	params.Bucket = fcall.Subject(t.name)
 	if id != "" && p.dedup > 0 {

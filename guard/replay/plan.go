@@ -3,6 +3,7 @@ package replay
 import (
 	"time"
 
+	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -15,6 +16,7 @@ type plan struct {
 	rules  []rule            // limits, then budgets, then tiers
 	// limits, budgets, tiers and escalation are the unpacked rows of params.
 	limits     []guard.Limit
+	calendars  []*calendar.Calendar // of limits that are quotas
 	budgets    []guard.AdmitBudgets
 	tiers      []guard.AdmitTiers
 	escalation []guard.AdmitEscalation
@@ -101,7 +103,7 @@ func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 	pl := new(plan)
 	row, r := limitRow(endpoint, l, 1)
 	r.meter, r.track = ps.meter(endpoint, l, true), ps.track("global:"+row.Name)
-	pl.limits = append(pl.limits, row)
+	pl.addLimit(row, l)
 	pl.add(ps, r)
 	pl.pack()
 	t := &tracked{name: wire.GlobalPrefix + row.Name, factor: 1, plan: pl}
@@ -111,7 +113,7 @@ func (ps *plans) global(endpoint string, l *policy.Limit) *tracked {
 
 func (ps *plans) meter(endpoint string, l *policy.Limit, global bool) int {
 	ps.meters = append(ps.meters, Limit{
-		Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: seconds(l.Window),
+		Name: l.Name, Endpoint: endpoint, Kind: string(l.Kind), Limit: policy.Micros(l.Limit * 1_000_000).String(), Window: seconds(window(l)),
 		Global: global, Shadow: l.Shadow,
 	})
 	return len(ps.meters) - 1
@@ -160,8 +162,34 @@ func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, key planKey) 
 	}
 	row, r := limitRow(endpoint, l, key.times)
 	r.meter, r.track = ps.find(endpoint, l.Name), ps.track(string(l.Kind)+":"+row.Name)
-	pl.limits = append(pl.limits, row)
+	pl.addLimit(row, l)
 	pl.add(ps, r)
+}
+
+func (pl *plan) addLimit(row guard.Limit, l *policy.Limit) {
+	c, _ := l.Calendar() // the policy is valid
+	if c != nil {
+		setPeriod(&row, c.Around(time.Unix(1e9, 0))) // moveTo moves it before the first call
+	}
+	pl.limits, pl.calendars = append(pl.limits, row), append(pl.calendars, c)
+}
+
+func setPeriod(l *guard.Limit, b calendar.Boundaries) {
+	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
+}
+
+// moveTo packs the limits again if a quota is in another period at that time, in microseconds.
+func (pl *plan) moveTo(at int64) {
+	now, moved := time.UnixMicro(at), false
+	for i, c := range pl.calendars {
+		if l := &pl.limits[i]; c != nil && (now.Before(l.Start) || !now.Before(l.Start.Add(l.Window))) {
+			setPeriod(l, c.Around(now))
+			moved = true
+		}
+	}
+	if moved {
+		pl.params.Limits = guard.MustPackLimit(pl.limits...)
+	}
 }
 
 func limitRow(endpoint string, l *policy.Limit, times int64) (guard.Limit, rule) {
@@ -169,12 +197,14 @@ func limitRow(endpoint string, l *policy.Limit, times int64) (guard.Limit, rule)
 		Name: wire.LimitName(endpoint, l.Name), Kind: guard.LimitKind(l.Kind), Limit: l.Limit * times, Window: l.Window,
 		Burst: l.Burst * times, Cost: new(l.Cost), Shadow: l.Shadow,
 	}
-	r := rule{most: row.Limit, cost: l.Cost, span: span(l.Window)}
+	r := rule{most: row.Limit, cost: l.Cost, span: span(window(l))}
 	switch l.Kind {
 	case policy.SlidingLog:
 		r.log, r.forgets = true, true
 	case policy.SlidingCounter:
 		r.span *= 2
+	case policy.Quota:
+		r.span += span(50 * time.Hour) // some periods are longer: a zone may skip a day
 	case policy.GCRA:
 		r.most = row.Burst
 		r.level = float64(row.Limit) / float64(l.Window.Microseconds()+1)
@@ -239,6 +269,24 @@ func (ps *plans) track(key string) int {
 		ps.tracks[key] = n
 	}
 	return n
+}
+
+// window returns the window of a limit, for a quota that of most periods or more.
+func window(l *policy.Limit) time.Duration {
+	const day = 24 * time.Hour
+	switch l.Every {
+	case policy.Hour:
+		return time.Hour
+	case policy.Day:
+		return day
+	case policy.Week:
+		return 7 * day
+	case policy.Month:
+		return 31 * day
+	case policy.Year:
+		return 366 * day
+	}
+	return l.Window
 }
 
 // span returns a window in microseconds, with room for rounding to milliseconds.

@@ -4,7 +4,9 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
@@ -55,13 +57,36 @@ type Limits struct {
 	Rows RowSet
 	Pack guard.LimitPack
 	Each []guard.Limit
+
+	from, until time.Time // when all quotas are in these periods; zero without quotas
+}
+
+// current reports whether the quotas are in their periods.
+func (p *Limits) current(clock func() time.Time) bool {
+	if p.until.IsZero() {
+		return true
+	}
+	now := clock()
+	return !now.Before(p.from) && now.Before(p.until)
+}
+
+// setPeriod sets the boundaries of a quota.
+func (p *Limits) setPeriod(l *guard.Limit, b calendar.Boundaries) {
+	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
+	if p.until.IsZero() || b.Next.Before(p.until) {
+		p.until = b.Next
+	}
+	if b.Start.After(p.from) {
+		p.from = b.Start
+	}
 }
 
 // Limits returns some rows of the plan, from the cache if possible.
 func (pl *Plan) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 	key := limitsKey{rows: rows, share: share, factors: encodeFactors(rows, w.Factors)}
-	if p, ok := pl.packCache.limits.Load(key); ok {
-		return p.(*Limits)
+	known, ok := pl.packCache.limits.Load(key)
+	if ok && known.(*Limits).current(pl.clock) {
+		return known.(*Limits)
 	}
 	p := &Limits{Rows: rows}
 	for i := range rows.All() {
@@ -69,12 +94,19 @@ func (pl *Plan) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 		limit := r.Limit
 		limit.Limit, limit.Burst = share.apply(limit.Limit, r.share), share.apply(limit.Burst, r.share)
 		if w.Factors != nil && !limit.Global {
-			limit.Limit, limit.Burst = wire.MultiplyLimit(limit.Limit, w.Factors[i]), wire.MultiplyLimit(limit.Burst, w.Factors[i])
+			limit.Limit, limit.Burst = wire.MultiplyLimit(limit.Kind, limit.Limit, w.Factors[i]), wire.MultiplyLimit(limit.Kind, limit.Burst, w.Factors[i])
+		}
+		if r.calendar != nil {
+			p.setPeriod(&limit, r.calendar.Around(pl.clock()))
 		}
 		p.Each = append(p.Each, limit)
 	}
 	p.Pack = guard.MustPackLimit(p.Each...)
-	pl.packCache.store(&pl.packCache.limits, key, p)
+	if ok {
+		pl.packCache.limits.Store(key, p) // in place of an ended period
+	} else {
+		pl.packCache.store(&pl.packCache.limits, key, p)
+	}
 	return p
 }
 

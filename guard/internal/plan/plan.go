@@ -9,11 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/prefetch"
 )
 
 // Plans is a compiled policy.
@@ -22,10 +24,12 @@ type Plans struct {
 	SettleLimits []cost.SettleLimits // for a settlement by name: the largest budgets of any tier
 
 	client     grouping
+	clock      func() time.Time
 	byName     map[string]*Plan
 	unions     sync.Map // plans of several endpoints, by their names
 	unionCount atomic.Int64
 	overrides  *atomic.Pointer[Overrides] // shared with the tiers
+	batches    *Batches                   // shared with the tiers
 	tiers      map[string]func() *Plans   // by the name of the policy's plan; compiled by their first request
 }
 
@@ -39,7 +43,9 @@ type Plan struct {
 	Counting  bool          // some limit counts only some responses
 	Unbounded bool          // a request that no limit counts may pass
 
-	OnCost, OnAbuse, OnChallenge policy.OnFailure
+	Prefetched RowSet // rows whose tokens are taken in batches
+
+	OnCost, OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
 
 	endpoint  *policy.Endpoint
 	repeats   *int64    // how often a receipt may repeat
@@ -49,6 +55,7 @@ type Plan struct {
 	budgets   []Budget
 	share     float64 // this process's share of the budgets
 
+	clock     func() time.Time
 	packCache packCache
 }
 
@@ -60,9 +67,11 @@ type Row struct {
 	Kind      policy.Kind
 	OnFailure policy.OnFailure
 	Count     *policy.Responses // the responses that it counts; nil for all
+	Tokens    *prefetch.Limiter // hands out its tokens in this process; nil if Redis decides each request
 
 	grouping grouping
 	share    float64
+	calendar *calendar.Calendar // of a quota
 }
 
 // A Budget is a budget of the policy.
@@ -72,9 +81,10 @@ type Budget struct {
 	Window time.Duration
 }
 
-// Compile compiles a policy that was checked and completed.
-func Compile(p *policy.Policy) *Plans {
-	ps := compileTier(p)
+// Compile compiles a policy that was checked and completed. It starts the batches of its limits. clock finds the periods of quotas.
+func Compile(p *policy.Policy, clock func() time.Time, start StartBatches) *Plans {
+	batches := &Batches{start: start, byName: map[string]*prefetch.Limiter{}}
+	ps := compileTier(p, clock, batches)
 	ps.overrides = new(atomic.Pointer[Overrides])
 	ps.Override(p.Overrides)
 	if p.Plans == nil {
@@ -88,7 +98,7 @@ func Compile(p *policy.Policy) *Plans {
 			}
 		}
 		ps.tiers[name] = sync.OnceValue(func() *Plans {
-			tier := compileTier(p.ForPlan(name))
+			tier := compileTier(p.ForPlan(name), clock, batches)
 			tier.overrides = ps.overrides
 			return tier
 		})
@@ -105,30 +115,33 @@ func (ps *Plans) ForSubjects(subjects []string) *Plans {
 }
 
 // compileTier compiles one set of limits.
-func compileTier(p *policy.Policy) *Plans {
-	ps := &Plans{Policy: p, client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Plan, len(p.Endpoints))}
+func compileTier(p *policy.Policy, clock func() time.Time, batches *Batches) *Plans {
+	ps := &Plans{
+		Policy: p, clock: clock, batches: batches,
+		client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Plan, len(p.Endpoints)),
+	}
 	if p.Cost != nil {
 		for _, b := range p.Cost.Budgets {
 			ps.SettleLimits = append(ps.SettleLimits, cost.SettleLimits{Budget: fcall.Micros(b.Budget), Window: b.Window})
 		}
 	}
 	for i := range p.Endpoints {
-		ps.byName[p.Endpoints[i].Name] = compile(p, &p.Endpoints[i])
+		ps.byName[p.Endpoints[i].Name] = ps.compile(&p.Endpoints[i])
 	}
 	return ps
 }
 
 // compile compiles one endpoint, or several whose limits apply together.
-func compile(p *policy.Policy, endpoints ...*policy.Endpoint) *Plan {
-	pl := &Plan{endpoint: endpoints[0], Unbounded: true}
+func (ps *Plans) compile(endpoints ...*policy.Endpoint) *Plan {
+	p, pl := ps.Policy, &Plan{endpoint: endpoints[0], Unbounded: true, clock: ps.clock}
 	// Limits of one subject stand together, and global limits last, so that a refusal names the client's own limit first.
 	for _, global := range []bool{false, true} {
 		for i := range p.Limits {
-			pl.add(p, "", &p.Limits[i], global)
+			pl.add(ps, "", &p.Limits[i], global)
 		}
 		for _, e := range endpoints {
 			for i := range e.Limits {
-				pl.add(p, e.Name, &e.Limits[i], global)
+				pl.add(ps, e.Name, &e.Limits[i], global)
 			}
 		}
 	}
@@ -150,7 +163,7 @@ func compile(p *policy.Policy, endpoints ...*policy.Endpoint) *Plan {
 }
 
 // add adds a limit if it matches global.
-func (pl *Plan) add(p *policy.Policy, endpoint string, l *policy.Limit, global bool) {
+func (pl *Plan) add(ps *Plans, endpoint string, l *policy.Limit, global bool) {
 	if l.By.Global() != global {
 		return
 	}
@@ -161,8 +174,13 @@ func (pl *Plan) add(p *policy.Policy, endpoint string, l *policy.Limit, global b
 			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
 		},
 		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count,
-		grouping: newGrouping(p, l.By, limitName), share: l.Share,
+		grouping: newGrouping(ps.Policy, l.By, limitName), share: l.Share,
 	}
+	if l.Prefetch != nil {
+		r.Tokens = ps.batches.of(&r, l.Prefetch)
+		pl.Prefetched |= 1 << len(pl.Rows)
+	}
+	r.calendar, _ = l.Calendar() // the policy was checked
 	pl.Counting = pl.Counting || l.Count != nil
 	if l.Shadow {
 		r.OnFailure = policy.Open
@@ -242,7 +260,7 @@ func (ps *Plans) PlanFor(r *Request) (*Plan, error) {
 			endpoints = append(endpoints, other.endpoint)
 		}
 	}
-	pl = compile(ps.Policy, endpoints...)
+	pl = ps.compile(endpoints...)
 	if len(pl.Rows) > maxRows {
 		return nil, argumentError("OtherEndpoints", fmt.Sprintf("have at most %d limits together", maxRows), strconv.Itoa(len(pl.Rows)))
 	}

@@ -1,0 +1,153 @@
+package guard_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+var monthly = policy.Limit{Name: "month", Kind: policy.Quota, Limit: 2, Every: policy.Month, Zone: "Europe/Berlin"}
+
+var asAda = guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+
+func TestDecide_quotaByTheCalendar(t *testing.T) {
+	rdb, clock := inProcess(t)
+	o := guard.Options{CacheSize: -1}.WithLocalClock(clock)
+	g := newGuard(t, rdb, chat(monthly), o)
+	april := time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC)
+	state := guard.LimitState{
+		Name: "month", Endpoint: "chat", Subject: "ip=ada", Kind: policy.Quota, Limit: 2, Window: 31*24*time.Hour - time.Hour,
+		Allowed: true, Remaining: 1, ResetAfter: april.Sub(moment),
+	}
+	check := func(name string, want guard.LimitState) {
+		t.Helper()
+		if diff := cmp.Diff([]guard.LimitState{want}, decide(t, g, asAda).Limits); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	check("the first in March, which is an hour short in Berlin", state)
+	state.Remaining = 0
+	check("the second", state)
+	state.Allowed, state.RetryAfter = false, state.ResetAfter
+	check("the third", state)
+	clock.Set(april.Add(-time.Microsecond))
+	state.ResetAfter, state.RetryAfter = time.Microsecond, time.Microsecond
+	check("a microsecond before April", state)
+	clock.Set(april)
+	state.Allowed, state.Remaining, state.RetryAfter = true, 1, 0
+	state.Window, state.ResetAfter = 30*24*time.Hour, 30*24*time.Hour
+	check("in April", state)
+}
+
+// The clock of this process is wrong, and Redis decides.
+func TestDecide_quotaWithAWrongClock(t *testing.T) {
+	rdb, clock := inProcess(t)
+	hourly := policy.Limit{Name: "hour", Kind: policy.Quota, Limit: 2, Every: policy.Hour, OnFailure: policy.Closed}
+	guards := map[string]*guard.Guard{}
+	for name, off := range map[string]time.Duration{"right": 0, "ahead": time.Hour, "behind": -time.Hour, "far behind": -3 * time.Hour} {
+		guards[name] = newGuard(t, rdb, chat(hourly), guard.Options{CacheSize: -1}.WithLocalClock(embedded.NewManualClock(moment.Add(off))))
+	}
+	clock.Set(moment.Add(20 * time.Minute))
+	for _, name := range []string{"ahead", "behind"} {
+		if d := decide(t, guards[name], asAda); !d.Allowed || d.Limits[0].ResetAfter != 40*time.Minute {
+			t.Errorf("by a clock that is an hour %s: %+v", name, d)
+		}
+	}
+	for _, name := range []string{"right", "ahead", "behind"} {
+		if d := decide(t, guards[name], asAda); d.Allowed || d.RetryAfter != 40*time.Minute {
+			t.Errorf("a full hour, by the clock that is %s: %+v", name, d)
+		}
+	}
+	_, err := guards["far behind"].Decide(t.Context(), asAda)
+	if err == nil || !strings.Contains(err.Error(), "after must be after the server's time") {
+		t.Errorf("by a clock that is three hours behind: %v", err)
+	}
+}
+
+func TestDecide_quotaAllOrNothingWithPlansAndOverrides(t *testing.T) {
+	rdb, clock := inProcess(t)
+	p := chat(policy.Limit{Name: "month", Kind: policy.Quota, Limit: 2_000_000, Cost: 1_000_000, Every: policy.Month}, policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})
+	p.Identities = map[string]policy.Identity{"user": {Func: true}, "tier": {Func: true}}
+	p.Endpoints[0].Unbounded = true
+	p.Endpoints[0].Limits[0].By, p.Endpoints[0].Limits[1].By = policy.By{"user"}, policy.By{"user"}
+	p.Plans = &policy.Plans{By: "tier", Named: map[string]policy.Plan{"pro": {Limits: map[string]policy.PlanLimit{"chat/month": {Limit: 4_000_000}}}}}
+	p.Overrides.Multiply = map[string]int64{"user=ada": 3}
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(clock))
+	for _, test := range []struct {
+		name     string
+		subjects []string
+		limit    int64
+		left     int64
+	}{
+		{"the policy's", []string{"user=ben"}, 2_000_000, 1_000_000},
+		{"a plan's", []string{"user=cid", "tier=pro"}, 4_000_000, 3_000_000},
+		{"multiplied", []string{"user=ada"}, 6_000_000, 5_000_000},
+	} {
+		d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: test.subjects})
+		if l := d.Limits[0]; !d.Allowed || l.Limit != test.limit || l.Remaining != test.left {
+			t.Errorf("%s: %+v", test.name, d)
+		}
+	}
+	ben := guard.Request{Endpoint: "chat", Subjects: []string{"user=ben"}}
+	decide(t, g, ben)
+	if d := decide(t, g, ben); d.Allowed || d.Limits[1].Remaining != 3 {
+		t.Errorf("a full quota charged the minute: %+v", d)
+	}
+	e, err := g.Explain(ben)
+	if err != nil || e.Limits[0].Window != 31*24*time.Hour {
+		t.Errorf("explained as %+v, %v", e, err)
+	}
+}
+
+func TestDecide_quotaInThisProcess(t *testing.T) {
+	clock := embedded.NewManualClock(moment)
+	limit := monthly
+	limit.OnFailure, limit.Share = policy.Local, 0.5
+	g := newGuard(t, client(t, closedPort(t)), chat(limit), guard.Options{BreakAfter: 1, BreakFor: time.Hour, CacheSize: -1}.WithLocalClock(clock))
+	if d := decide(t, g, asAda); !d.Allowed {
+		t.Errorf("the first: %+v", d)
+	}
+	end := time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC).Sub(moment)
+	if d := decide(t, g, asAda); d.Allowed || d.RetryAfter != end {
+		t.Errorf("the second of half of 2: %+v", d)
+	}
+	clock.Advance(end)
+	if d := decide(t, g, asAda); !d.Allowed {
+		t.Errorf("the first in April: %+v", d)
+	}
+}
+
+func TestDecide_quotaHeadersSayWhenThePeriodEnds(t *testing.T) {
+	rdb, clock := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "day", Kind: policy.Quota, Limit: 2, Every: policy.Day}), guard.Options{}.WithLocalClock(clock))
+	limits, policies := ratelimitheader.Lists(decide(t, g, asAda))
+	if limits != `"day";r=1;t=43200` || policies != `"day";q=2;w=86400` {
+		t.Errorf("got %s and %s", limits, policies)
+	}
+}
+
+func TestDecide_quotaIsRefundedAfterAnotherResponse(t *testing.T) {
+	rdb, clock := inProcess(t)
+	limit := monthly
+	limit.Count = &policy.Responses{Status: []int{401}}
+	p := chat(limit)
+	p.Endpoints[0].Idempotency = nil
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(clock))
+	for i := range 5 {
+		d := decide(t, g, asAda)
+		if !d.Allowed {
+			t.Fatalf("request %d: %+v", i, d)
+		}
+		d.Respond(t.Context(), func(*policy.Responses) bool { return false })
+		if err := g.Close(); err != nil { // waits for the refund
+			t.Fatal(err)
+		}
+	}
+}

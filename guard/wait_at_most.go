@@ -1,0 +1,71 @@
+package guard
+
+import (
+	"context"
+
+	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// WaitAtMost decides for a batch: it admits as many of r.Weight requests as there is room for, and returns how many. While there is
+// room for none, it waits for one, like Wait. It is for consumers that take work in batches. A limit of kind sliding_log counts a batch
+// once. If others take the room meanwhile, it may admit fewer than were free.
+func (g *Guard) WaitAtMost(ctx context.Context, r Request) (*Decision, int64, error) {
+	most, err := g.largestWeight(&r)
+	if err != nil {
+		return nil, 0, err
+	}
+	for tries := 0; tries < 2 && most > 1; tries++ {
+		r.Weight = most
+		d, err := g.Decide(ctx, r)
+		if err != nil {
+			return d, 0, err
+		}
+		if d.Allowed {
+			return d, most, nil
+		}
+		most = min(most-1, d.room())
+	}
+	r.Weight = 1
+	d, err := g.Wait(ctx, r)
+	if err != nil || !d.Allowed {
+		return d, 0, err
+	}
+	return d, 1, nil
+}
+
+// largestWeight returns the request's weight, or the largest one that its limits could ever admit if that is less.
+func (g *Guard) largestWeight(r *Request) (int64, error) {
+	request := (*plan.Request)(r)
+	pl, err := g.plans.Load().ForSubjects(r.Subjects).PlanFor(request)
+	if err != nil {
+		return 0, err
+	}
+	if err := request.Check(); err != nil {
+		return 0, err
+	}
+	most := r.Weight
+	for i := range pl.Rows {
+		l := &pl.Rows[i].Limit
+		if policy.Kind(l.Kind) == policy.SlidingLog || l.Cost == nil || *l.Cost == 0 {
+			continue
+		}
+		capacity := l.Limit
+		if l.Burst > 0 {
+			capacity = l.Burst
+		}
+		most = min(most, capacity / *l.Cost)
+	}
+	return most, nil
+}
+
+// room returns the least remaining part of the limits that refused.
+func (d *Decision) room() int64 {
+	var room int64
+	for i := range d.Limits {
+		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && (room == 0 || l.Remaining < room) {
+			room = l.Remaining
+		}
+	}
+	return room
+}
