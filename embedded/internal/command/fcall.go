@@ -64,7 +64,7 @@ func (s *State) Kill() reply.Value {
 	case !s.phase.CompareAndSwap(onlyRead, killed) && s.phase.Load() == written:
 		return failure("UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.")
 	}
-	// Asked once, a call that is about to begin would not hear it.
+	// A call that is about to begin does not see the first request.
 	for ; s.began.Load() == call && s.running.Load() == library; time.Sleep(time.Millisecond) {
 		library.Kill()
 	}

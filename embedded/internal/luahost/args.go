@@ -114,7 +114,7 @@ func (c call) function(n int) *lua.LFunction {
 	return f
 }
 
-// one, text and so on are what a function answers with.
+// one, text and so on return the results of a function.
 func (c call) one(v lua.LValue) int {
 	c.Push(v)
 	return 1

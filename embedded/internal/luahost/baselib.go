@@ -77,7 +77,7 @@ func baseCollectGarbage(c call) int {
 	return c.oneNumber(0)
 }
 
-// baseError puts the place before texts, level says whose.
+// baseError puts the place of the function at a level before a text.
 func baseError(c call) int {
 	v, level := c.Get(1), c.optInt(2, 1)
 	if s, ok := toText(v); ok && level > 0 {

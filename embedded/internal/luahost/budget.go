@@ -68,7 +68,7 @@ func (b *budget) look() <-chan struct{} {
 // Err, Deadline and Value complete the context.
 func (b *budget) Err() error { return errors.New(b.stopped) }
 
-// Deadline is not told to anybody.
+// Deadline returns none.
 func (b *budget) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Value holds nothing.

@@ -35,7 +35,7 @@ const (
 // Host is the server that a function runs on. It is given for each call.
 type Host interface {
 	// Call runs one command for redis.call or redis.pcall. args[0] is the command's
-	// name; the slice is valid during the call only, its strings for ever. An error
+	// name; the slice is valid during the call only, its strings always. An error
 	// reply carries its code; the texts for unknown commands and wrong arity inside
 	// of scripts are the host's too.
 	Call(args []string) reply.Value

@@ -123,7 +123,7 @@ func parseNumber(s string) (float64, bool) {
 	return n, end == len(s)
 }
 
-// strtod reads the longest number at the start of s, after blanks, and tells
+// strtod reads the longest number at the start of s, after blanks, and returns
 // where it ends; 0 means that there is none.
 func strtod(s string) (n float64, end int) {
 	i := 0

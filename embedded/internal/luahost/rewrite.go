@@ -150,7 +150,7 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	}
 }
 
-// bound makes a number of what a numeric for begins with, ends at or steps by.
+// bound converts the start, limit or step of a numeric for to a number.
 func bound(e ast.Expr, name string) ast.Expr {
 	switch e.(type) {
 	case nil, *ast.NumberExpr, *ast.ArithmeticOpExpr, *ast.UnaryLenOpExpr:
