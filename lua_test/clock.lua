@@ -47,6 +47,10 @@ function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PXAT', now_ms() + ttl_ms + late_ms)
 end
 
+function clock.store_until(key, value, end_ms)
+  redis.call('SET', key, value, 'PXAT', end_ms + late_ms)
+end
+
 function clock.read_until(key, ttl_ms)
   return redis.call('GETEX', key, 'PXAT', now_ms() + ttl_ms + late_ms)
 end

@@ -77,7 +77,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	return plan[guarded, *model.Guard]{spans: windows, call: func(t *rapid.T) guardedCall {
 		subject := rapid.SampledFrom(subjects[:4]).Draw(t, "subject")
 		amount := rapid.SampledFrom([]int64{0, 1, 3, 5, 11}).Draw(t, "amount")
-		switch rapid.IntRange(0, 29).Draw(t, "function") {
+		switch rapid.IntRange(0, 32).Draw(t, "function") {
 		default:
 			c := rapid.SampledFrom(endpoints).Draw(t, "endpoint")
 			c.Receipt = rapid.SampledFrom([]string{"", "", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
@@ -90,7 +90,9 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			}
 			return callAdmit(subject, c)
 		case 17, 18, 19, 20, 21, 22:
-			return callRefund(subject, rapid.IntRange(0, 5).Draw(t, "part"))
+			return callRefund(subject, rapid.IntRange(0, 7).Draw(t, "part"))
+		case 30, 31, 32:
+			return callTake(subject, limit.Draw(t, "taken"), rapid.SampledFrom([]int64{1, 2, 5, 100}).Draw(t, "most"))
 		case 23:
 			return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
 		case 24:
@@ -203,6 +205,26 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 	return time.Microsecond
 }
 
+func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
+	p := guard.TakeParams{Bucket: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf([]model.CheckLimit{l})...), Most: most}
+	return guardedCall{
+		function: "take", subject: subject, params: p,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			return queued((*guard.Client).QueueTake, p)(ctx, g.Guard, pipe)
+		},
+		answer: func(m *model.Guard) answer {
+			r, changed, err := m.Take(subject, l, most)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			a := answer{reply: guard.TakeResult(r), changed: changed, retry: r.RetryAfter, tick: l.Tick(), passes: func(reply any) bool { return reply.(guard.TakeResult).Allowed }}
+			row := model.CheckRow{Allowed: r.Allowed, Remaining: r.Remaining, ResetAfter: r.ResetAfter, RetryAfter: r.RetryAfter}
+			a.refused = !r.Allowed && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: []model.CheckLimit{l}}, model.CheckResult{Limits: []model.CheckRow{row}})
+			return a
+		},
+	}
+}
+
 // callRefund refunds the charges of the subject's last admitted call, or a part: the model knows them once the call is due.
 // Before the model's first answer it refunds what a call at the start might have charged.
 func callRefund(subject string, part int) guardedCall {
@@ -224,11 +246,17 @@ func callRefund(subject string, part int) guardedCall {
 			c.Age = 0
 		case 5:
 			c.Age, c.Weight = min(c.Age+time.Second, century), 0
+		case 6:
+			c.Expires = c.At
+		case 7:
+			if !c.At.IsZero() {
+				c.Expires = c.At.Add(time.Second)
+			}
 		}
 		due = &c
 		*p = suites.RefundParams{
 			Bucket: p.Bucket, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
-			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload,
+			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload, Expires: c.Expires,
 		}
 	}
 	return guardedCall{

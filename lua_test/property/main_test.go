@@ -25,6 +25,7 @@ var families = []interface {
 	slidingLogFamily,
 	slidingCounterFamily,
 	fixedWindowFamily,
+	quotaFamily,
 	gcraFamily,
 	checkFamily,
 	costFamily,

@@ -173,6 +173,7 @@ func (p *player[C, M]) look(ctx context.Context, subject string) []*redis.Cmd {
 			"hash":   {"HGETALL", name},
 			"set":    {"SMEMBERS", name},
 			"zset":   {"ZRANGE", name, 0, -1, "WITHSCORES"},
+			"any":    {"EVAL", "return redis.call('MGET', KEYS[1])[1] or redis.call('ZRANGE', KEYS[1], 0, -1)", 1, name},
 		}[k.kind]
 		cmds = append(cmds, p.pipe.Do(ctx, read...), p.pipe.Do(ctx, "PEXPIRETIME", name))
 	}

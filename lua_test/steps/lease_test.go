@@ -2,13 +2,14 @@ package steps_test
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/concurrency"
@@ -23,14 +24,10 @@ type (
 
 var (
 	holdersKey = "concurrency:{u1}:holders"
-	leasesKey  = "concurrency:{u1}:leases"
 	startFence = luatest.Start.UnixMicro()
 )
 
-// leaseKeys are the keys' expiries, which are whole milliseconds of the clock.
-func leaseKeys(ttl time.Duration) ttls {
-	return ttls{holdersKey: ttl + time.Millisecond, leasesKey: ttl + time.Millisecond}
-}
+func leaseKeys(ttl time.Duration) ttls { return ttls{holdersKey: ttl} }
 
 func acquire(p acquireParams) func(context.Context, *concurrency.Client) (any, error) {
 	p.Bucket = "u1"
@@ -68,7 +65,7 @@ func TestAcquire_admitsAsManyAsTheLimit(t *testing.T) {
 		leaseStep{Name: "exactly the limit", Call: of2("b"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 2}},
 		leaseStep{Name: "one more", Advance: time.Second, Call: of2("c"), Want: acquireResult{InUse: 2, RetryAfter: 9 * time.Second}},
 		leaseStep{Name: "a tick too early", Advance: 9*time.Second - time.Microsecond, Call: of2("c"), Want: acquireResult{InUse: 2, RetryAfter: time.Microsecond}},
-		leaseStep{Name: "both leases have ended", Advance: time.Microsecond, Call: of2("c"), Writes: true, TTLs: leaseKeys(2*time.Hour + 10*time.Second), Want: acquireResult{Allowed: true, Fence: startFence + 10_000_000, InUse: 1, Remaining: 1}},
+		leaseStep{Name: "both leases have ended", Advance: time.Microsecond, Call: of2("c"), Writes: true, TTLs: leaseKeys(2 * time.Hour), Want: acquireResult{Allowed: true, Fence: startFence + 10_000_000, InUse: 1, Remaining: 1}},
 		leaseStep{Name: "long idle", Advance: 1000 * day, Call: of2("a"), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 10_000_000 + 1000*day.Microseconds(), InUse: 1, Remaining: 1}},
 	)
 }
@@ -139,7 +136,7 @@ func TestRelease_freesThePlaceOnce(t *testing.T) {
 		leaseStep{Call: acquire(acquireParams{Holder: "a", Limit: 1}), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence, InUse: 1}},
 		leaseStep{Name: "by an earlier acquisition", Call: release("a", startFence-1), Want: releaseOutcome("superseded")},
 		leaseStep{Name: "by a fence of the future", Call: release("a", startFence+1), Want: releaseOutcome("not_held")},
-		leaseStep{Call: release("a", startFence), Writes: true, TTLs: ttls{holdersKey: 2*time.Hour + 10*time.Second + time.Millisecond}, Want: releaseOutcome("released")},
+		leaseStep{Call: release("a", startFence), Writes: true, TTLs: leaseKeys(2*time.Hour + 10*time.Second), Want: releaseOutcome("released")},
 		leaseStep{Name: "twice", Call: release("a", startFence), Want: releaseOutcome("not_held")},
 		leaseStep{Name: "the fence grows on", Call: acquire(acquireParams{Holder: "b", Limit: 1}), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 1, InUse: 1}},
 		leaseStep{Name: "evicted", Call: evict("b"), Writes: true, Want: concurrency.EvictResult{Evicted: true, Fence: startFence + 1}},
@@ -162,30 +159,56 @@ func TestAcquire_fencesGrowWhenTheClockIsSetBack(t *testing.T) {
 }
 
 func TestConcurrency_unreadableStateIsReportedAndKept(t *testing.T) {
-	const us, later = "1767323045678901", "1767323345678901"
+	head := func(numbers ...float64) string {
+		var text []byte
+		for _, n := range numbers {
+			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(n))
+		}
+		return string(text)
+	}
+	us := float64(startFence)
+	fine := head(us, us, us, us, 1, 1) // until now: the places are read
+	place := func(length int, ends, fence float64, weight byte, name string) string {
+		return string([]byte{byte(length), 0}) + head(ends, fence) + string([]byte{weight, 0}) + name
+	}
 	var steps []leaseStep
-	for _, text := range []string{"", "x", us, us + " " + later, us + " " + later + " 0", us + " " + later + " 1001", us + " nan              1", us + " " + later + " 1.5", strings.Repeat("9", 400)} {
-		for _, field := range []string{"", "a"} {
-			given := func(t testing.TB, s *luatest.Server) {
-				s.Do(t, "DEL", holdersKey)
-				s.Do(t, "HSET", holdersKey, field, text)
-				s.Expire(t, holdersKey, time.Hour)
-			}
-			steps = append(
-				steps,
-				leaseStep{Name: field + ": " + text, Given: given, Call: of2("a"), WantErr: fcall.ErrState},
-				leaseStep{Call: renew(concurrency.RenewParams{Holder: "a", Lease: time.Second}), WantErr: fcall.ErrState},
-				leaseStep{Call: release("a", 0), WantErr: fcall.ErrState},
-				leaseStep{Call: evict("a"), WantErr: fcall.ErrState},
-			)
+	for what, text := range map[string]string{
+		"empty": "", "short": "x", "a record without a name": fine + place(0, us+9, us, 1, ""), "a name cut short": fine + place(2, us+9, us, 1, "a"),
+		"bytes after it": fine + place(1, us+9, us, 1, "a") + "x", "no weight": fine + place(1, us+9, us, 0, "a"), "half a microsecond": fine + place(1, 1.5, us, 1, "a"),
+		"a fence of NaN": head(math.NaN(), us, us, us, 1, 1), "a negative fence": head(-1, us, us, us, 1, 1), "an infinite end": fine + place(1, math.Inf(1), us, 1, "a"),
+		"half a place": head(us, us, us, us, 0.5, 1), "no power": head(us, us, us, us, 1, 0), "many powers": head(us, us, us, us, 1, 11), "above 2^53": head(us, us, math.MaxFloat64, us, 1, 1),
+	} {
+		steps = append(steps, brokenLease(what, "SET", text)...)
+		if len(text) <= len(fine) {
+			steps = append(steps, brokenLease(what+" in a sorted set", "ZADD", "!"+text)...)
 		}
 	}
-	steps = append(
-		steps,
-		leaseStep{Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "DEL", holdersKey); wrongType(leasesKey)(t, s) }, Call: of2("a"), WantErr: fcall.ErrState},
-		leaseStep{Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "DEL", leasesKey); wrongType(holdersKey)(t, s) }, Call: of2("a"), WantErr: fcall.ErrState},
-	)
+	broken := "z\x00\x01a" + head(1.5, us) + "\x00\x01"
+	steps = append(steps, brokenLease("a record of a sorted set", "ZADD", "!"+fine, broken)...)
+	steps = append(steps, brokenLease("a short record of a sorted set", "ZADD", "!"+fine, broken[:9])...)
+	steps = append(steps, leaseStep{Given: wrongType(holdersKey), Call: of2("a"), WantErr: fcall.ErrState})
 	semaphores.Run(t, steps...)
+}
+
+// brokenLease are calls that meet what no call has stored.
+func brokenLease(what, command string, texts ...string) []leaseStep {
+	given := func(t testing.TB, s *luatest.Server) {
+		s.Do(t, "DEL", holdersKey)
+		for _, text := range texts {
+			if command == "SET" {
+				s.Do(t, "SET", holdersKey, text)
+			} else {
+				s.Do(t, "ZADD", holdersKey, 0, text)
+			}
+		}
+		s.Expire(t, holdersKey, time.Hour)
+	}
+	return []leaseStep{
+		{Name: what, Given: given, Call: of2("a"), WantErr: fcall.ErrState},
+		{Call: renew(concurrency.RenewParams{Holder: "a", Lease: time.Second}), WantErr: fcall.ErrState},
+		{Call: release("a", 0), WantErr: fcall.ErrState},
+		{Call: evict("a"), WantErr: fcall.ErrState},
+	}
 }
 
 // Fifty callers in the same moment: ten places, ten fences, and no holder twice.
@@ -231,18 +254,26 @@ func TestConcurrencyPeek_listsHolders(t *testing.T) {
 	)
 }
 
-// An evicted key of one kind leaves the other: what is left neither crashes a call nor admits more.
-func TestAcquire_withoutItsHoldersKey(t *testing.T) {
-	semaphores.Each(t, func(t *testing.T, s *luatest.Server, c *concurrency.Client) {
-		p := acquireParams{Bucket: "u1", Holder: "a", Limit: 1, Lease: time.Minute}
-		if r, err := c.Acquire(t.Context(), p); err != nil || !r.Allowed {
-			t.Fatal(r, err)
-		}
-		s.Do(t, "DEL", holdersKey)
-		p.Holder = "b"
-		r, err := c.Acquire(t.Context(), p)
-		if diff := cmp.Diff(acquireResult{InUse: 1, RetryAfter: time.Minute}, r); err != nil || diff != "" {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
-	})
+// Many holders are kept in a sorted set. All rules are those of the string that fewer are kept in.
+func TestAcquire_manyHolders(t *testing.T) {
+	name := func(i int) string { return fmt.Sprintf("%0200d", i) }
+	of20 := func(i int, weight int64) func(context.Context, *concurrency.Client) (any, error) {
+		return acquire(acquireParams{Holder: name(i), Limit: 20, Weight: weight, Lease: time.Duration(20-i) * time.Second})
+	}
+	var steps []leaseStep
+	for i := range 10 {
+		steps = append(steps, leaseStep{Call: of20(i, 2), Writes: true, TTLs: leaseKeys(2*time.Hour + 20*time.Second), Want: acquireResult{Allowed: true, Fence: startFence + int64(i), InUse: int64(2*i + 2), Remaining: int64(18 - 2*i)}})
+	}
+	steps = append(
+		steps,
+		leaseStep{Name: "one more", Call: of20(10, 1), Want: acquireResult{InUse: 20, RetryAfter: 11 * time.Second}},
+		leaseStep{Name: "three more", Call: of20(10, 3), Want: acquireResult{InUse: 20, RetryAfter: 12 * time.Second}},
+		leaseStep{Name: "an early holder again", Advance: time.Second, Call: of20(0, 1), Writes: true, Want: acquireResult{Allowed: true, Held: true, Fence: startFence, InUse: 20}},
+		leaseStep{Name: "released", Call: release(name(5), 0), Writes: true, Want: releaseOutcome("released")},
+		leaseStep{Name: "twice", Call: release(name(5), 0), Want: releaseOutcome("not_held")},
+		leaseStep{Name: "three have ended", Advance: 12 * time.Second, Call: of20(10, 3), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 13_000_000, InUse: 15, Remaining: 5}},
+		leaseStep{Name: "an ended lease does not count if the clock is set back", Advance: -10 * time.Second, Call: of20(9, 1), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 13_000_001, InUse: 16, Remaining: 4}},
+		leaseStep{Name: "all have ended", Advance: time.Hour, Call: of20(0, 20), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 3603_000_000, InUse: 20}},
+	)
+	semaphores.Run(t, steps...)
 }

@@ -50,6 +50,11 @@ var wireCalls = []wireCall{
 	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
 	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Bucket: "u1", Limit: 1_000_000, Window: time.Second, Cost: 1}),
 	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowReset, ratelimit.FixedWindowResetParams{Bucket: "u1"}),
+	onWire(ratelimit.New, (*ratelimit.Client).Quota, quotaParams("u1")),
+	onWire(ratelimit.New, (*ratelimit.Client).QuotaAtMost, quotaAtMost(quotaParams("u1"), 2)),
+	onWire(ratelimit.New, (*ratelimit.Client).QuotaPeek, ratelimit.QuotaPeekParams(quotaParams("u1"))),
+	onWire(ratelimit.New, (*ratelimit.Client).QuotaRefund, quotaRefund(quotaParams("u1"), 1)),
+	onWire(ratelimit.New, (*ratelimit.Client).QuotaReset, ratelimit.QuotaResetParams{Bucket: "u1"}),
 	onWire(ratelimit.New, (*ratelimit.Client).GCRA, gcraParams{Bucket: "u1", Limit: 7, Period: time.Minute, Burst: 10, Cost: cost(2)}),
 	onWire(ratelimit.New, (*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 7, Period: time.Minute, Burst: 10, Most: 20}),
 	onWire(ratelimit.New, (*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 5, Period: time.Second}),
@@ -95,9 +100,10 @@ var wireCalls = []wireCall{
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
 	}.Packed()),
+	onWire(guard.New, (*guard.Client).Take, guard.TakeParams{Bucket: "u1", Limits: guard.MustPackLimit(suites.GuardLimits(5)[2]), Most: 2}),
 	onWire(guard.New, (*guard.Client).Refund, suites.RefundParams{
 		Bucket: "u1", Limits: suites.GuardLimits(5), Left: suites.TakenOf(suites.TakenAtStart()), Weight: 2, At: luatest.Start, Age: time.Second,
-		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login",
+		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login", Expires: luatest.Start.Add(time.Hour),
 	}.Packed()),
 	onWire(guard.New, (*guard.Client).Peek, guard.PeekParams{Bucket: "u1", Limits: []guard.PeekLimits{{Name: "a"}, {Name: "b"}}}),
 }

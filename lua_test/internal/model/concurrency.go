@@ -13,15 +13,12 @@ type Concurrency struct {
 	subjects map[string]leasedSubject
 }
 
-// A leasedSubject has its leases in the order in which they were granted, ended ones that nothing has removed included.
+// A leasedSubject has its leases in the order in which they were granted, ended ones included.
 type leasedSubject struct {
 	leases []lease
 	fence  int64
-	last   int64 // when the last place was acquired
-	expiry int64 // when the keys may go, in microseconds
-	endMS  int64 // when they do
-	until  int64 // until when the number of places in use holds; then no ended lease is stored
-	powers int
+	last   int64 // when it was last changed
+	endMS  int64 // when the key expires
 }
 
 type lease struct {
@@ -29,8 +26,6 @@ type lease struct {
 	fence  int64
 	ends   int64
 	weight int64
-	left   int64 // the part of an ended lease's weight that is still stored
-	known  bool  // whether the holder is still stored
 }
 
 // A Place is what Peek lists.
@@ -59,9 +54,6 @@ type AcquireResult struct {
 
 const fenceKept = int64(time.Hour / time.Microsecond)
 
-// forever stands for a set without leases.
-const forever = int64(1) << 53
-
 // NewConcurrency returns a model that knows no subject.
 func NewConcurrency() *Concurrency { return &Concurrency{subjects: map[string]leasedSubject{}} }
 
@@ -80,18 +72,10 @@ func (m *Concurrency) Acquire(subject string, c AcquireCall) (r AcquireResult, c
 	if inUse+weight > c.Limit {
 		return AcquireResult{InUse: inUse, Remaining: max(c.Limit-inUse, 0), RetryAfter: duration(m.free(s, inUse+weight-c.Limit) - m.clock)}, false, nil
 	}
-	s.leases = slices.Clone(s.leases)
-	s.forget(c.Holder)
-	fresh := inUse == 0 || s.until <= max(m.clock, s.last)
-	if s.until <= max(m.clock, s.last) {
-		m.sweep(&s)
-	}
-	for weight >= 1<<max(s.powers, 1) {
-		s.powers = max(s.powers, 1) + 1
-	}
-	s.fence, s.last, s.until = max(s.fence+1, m.clock), m.clock, min(s.until, ends)
-	s.leases = append(s.leases, lease{holder: c.Holder, fence: s.fence, ends: ends, weight: weight, left: weight, known: true})
-	m.subjects[subject] = m.keep(s, ends, fresh)
+	s.leases = slices.DeleteFunc(slices.Clone(s.leases), func(l lease) bool { return !m.holds(s, l) })
+	s.fence, s.last = max(s.fence+1, m.clock), m.clock
+	s.leases = append(s.leases, lease{holder: c.Holder, fence: s.fence, ends: ends, weight: weight})
+	m.subjects[subject] = m.keep(s, ends)
 	return AcquireResult{Allowed: true, Fence: s.fence, InUse: inUse + weight, Remaining: c.Limit - inUse - weight}, true, nil
 }
 
@@ -113,13 +97,7 @@ func (m *Concurrency) Release(subject, holder string, fence int64) (outcome stri
 	if outcome != "" {
 		return outcome, false
 	}
-	s.leases = slices.Delete(slices.Clone(s.leases), i, i+1)
-	switch {
-	case s.until <= max(m.clock, s.last):
-		s.until = 0
-	case m.inUse(s) == 0:
-		s.until = forever
-	}
+	s.leases, s.last = slices.Delete(slices.Clone(s.leases), i, i+1), max(s.last, m.clock)
 	m.subjects[subject] = s
 	return "released", true
 }
@@ -150,7 +128,7 @@ func (m *Concurrency) Peek(subject string) (inUse, fence int64, places []Place) 
 }
 
 func (m *Concurrency) holds(s leasedSubject, l lease) bool {
-	return l.known && l.ends > max(m.clock, s.last)
+	return l.ends > max(m.clock, s.last)
 }
 
 func (m *Concurrency) find(s leasedSubject, holder string) int {
@@ -202,54 +180,16 @@ func (m *Concurrency) extend(subject string, i int, ends int64) bool {
 	s.leases = slices.Clone(s.leases)
 	s.leases[i].ends = ends
 	s.last = max(s.last, m.clock)
-	m.subjects[subject] = m.keep(s, ends, false)
+	m.subjects[subject] = m.keep(s, ends)
 	return true
 }
 
 // keep sets the expiry, if it is less than an hour after the last lease and the time that the last fence is: to two hours after.
-func (m *Concurrency) keep(s leasedSubject, ends int64, fresh bool) leasedSubject {
-	if needed := max(ends, s.fence) + fenceKept; fresh || needed > s.expiry {
-		s.expiry = max(s.expiry, (needed+fenceKept+999)/1000*1000)
-		s.endMS = expiry(m.clock, s.expiry-m.clock)
+func (m *Concurrency) keep(s leasedSubject, ends int64) leasedSubject {
+	if needed := max(ends, s.fence) + fenceKept; needed > 1000*s.endMS {
+		s.endMS = expiry(m.clock, needed+fenceKept-m.clock)
 	}
 	return s
-}
-
-// forget removes a holder's lease that has ended.
-func (s *leasedSubject) forget(holder string) {
-	s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.holder == holder && l.known })
-}
-
-// sweep removes two ended leases of each power of two; all if the clock was set back.
-func (m *Concurrency) sweep(s *leasedSubject) {
-	if s.last > m.clock {
-		s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.ends <= s.last })
-	}
-	s.until = forever
-	for power := range max(s.powers, 1) {
-		var ended []int
-		for i, l := range s.leases {
-			if l.left>>power&1 == 0 {
-				continue
-			}
-			if l.ends <= m.clock {
-				ended = append(ended, i)
-			} else {
-				s.until = min(s.until, l.ends)
-			}
-		}
-		if len(ended) > 2 {
-			s.until = 0
-		}
-		slices.SortFunc(ended, func(a, b int) int {
-			return cmp.Or(cmp.Compare(s.leases[a].ends, s.leases[b].ends), cmp.Compare(s.leases[a].holder, s.leases[b].holder))
-		})
-		for _, i := range ended[:min(len(ended), 2)] {
-			s.leases[i].left &^= 1 << power
-			s.leases[i].known = false
-		}
-	}
-	s.leases = slices.DeleteFunc(s.leases, func(l lease) bool { return l.left == 0 })
 }
 
 // Move sets the clock, and forgets what has expired.
@@ -260,14 +200,10 @@ func (m *Concurrency) Move(to time.Time) {
 
 // Expiries lists the keys of a subject, by suffix.
 func (m *Concurrency) Expiries(subject string) map[string]int64 {
-	s, ok := m.subjects[subject]
-	switch {
-	case !ok:
-		return map[string]int64{}
-	case len(s.leases) == 0:
+	if s, ok := m.subjects[subject]; ok {
 		return map[string]int64{"holders": s.endMS}
 	}
-	return map[string]int64{"holders": s.endMS, "leases": s.endMS}
+	return map[string]int64{}
 }
 
 // Clone copies the model. The stored state is never changed in place.

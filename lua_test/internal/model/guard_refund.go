@@ -16,6 +16,7 @@ type RefundCall struct {
 	Reservation string
 	Challenge   string
 	Payload     string
+	Expires     time.Time
 }
 
 // Refund answers refund.
@@ -24,6 +25,9 @@ func (m *Guard) Refund(subject string, c RefundCall) (refunded, changed bool, er
 		return false, false, ErrArgument
 	}
 	if c.Receipt != "" && !m.Remembers(subject, c.Receipt) {
+		return false, false, nil
+	}
+	if !c.Expires.IsZero() && m.clock >= c.Expires.UnixMicro() {
 		return false, false, nil
 	}
 	limits := CheckCall{Limits: c.Limits, Weight: c.Weight}

@@ -69,6 +69,7 @@ type RefundParams struct {
 	Reservation string
 	Challenge   string
 	Payload     string
+	Expires     time.Time
 
 	ChallengeOf, ReservationOf fcall.Subject
 }
@@ -77,7 +78,7 @@ func (p RefundParams) Packed() guard.RefundParams {
 	back := guard.RefundParams{
 		Bucket: p.Bucket, Limits: guard.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
 		Receipt: p.Receipt, Reservation: p.Reservation, ReservationOf: p.ReservationOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
-		Payload: p.Payload,
+		Payload: p.Payload, Expires: p.Expires,
 	}
 	for _, left := range p.Left {
 		back.Taken = append(back.Taken, guard.RefundTaken{Left: left})

@@ -1,0 +1,86 @@
+package steps_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+type takeResult = guard.TakeResult
+
+func takeOf(most int64, l ...admitLimit) func(context.Context, guarded) (any, error) {
+	return by(suites.GuardOf, (*guard.Client).Take, guard.TakeParams{Bucket: "u1", Limits: guard.MustPackLimit(l...), Most: most})
+}
+
+// A batch counts with the calls of admit, and its refund expires.
+func TestTake_sharesTheLimitOfAdmit(t *testing.T) {
+	ten := admitLimit{Name: "all", Kind: guard.LimitKindFixedWindow, Limit: 10, Window: 10 * time.Second}
+	one := admit(admitParams{Limits: []admitLimit{ten}})
+	back := func(n int64, expires time.Duration) func(context.Context, guarded) (any, error) {
+		return refund(suites.RefundParams{Limits: []admitLimit{ten}, Left: []time.Duration{time.Microsecond}, Weight: n, Expires: wholeMS(expires)})
+	}
+	key := ttls{guardKey("fixed_window:all"): 10 * time.Second}
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "all that it asks for", Call: takeOf(4, ten), Writes: true, TTLs: key, Want: takeResult{Allowed: true, Taken: 4, Remaining: 6, ResetAfter: 10 * time.Second, Expires: wholeMS(10 * time.Second)}},
+		guardStep{Call: one, Writes: true, Want: passesUntimed(admitRow{Allowed: true, Remaining: 5, ResetAfter: 10 * time.Second})},
+		guardStep{Name: "what is left", Advance: time.Second, Call: takeOf(1_000_000, ten), Writes: true, Want: takeResult{Allowed: true, Taken: 5, ResetAfter: 9 * time.Second, Expires: wholeMS(10 * time.Second)}},
+		guardStep{Name: "nothing", Call: takeOf(1, ten), Want: takeResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
+		guardStep{Name: "a refund", Call: back(3, 10*time.Second), Writes: true, Want: given},
+		guardStep{Name: "is there again", Call: takeOf(5, ten), Writes: true, Want: takeResult{Allowed: true, Taken: 3, ResetAfter: 9 * time.Second, Expires: wholeMS(10 * time.Second)}},
+		guardStep{Name: "one more", Call: one, Want: stops(9*time.Second, admitRow{ResetAfter: 9 * time.Second, RetryAfter: 9 * time.Second})},
+		guardStep{Name: "the next window", Advance: 9 * time.Second, Call: takeOf(8, ten), Writes: true, TTLs: key, Want: takeResult{Allowed: true, Taken: 8, Remaining: 2, ResetAfter: 10 * time.Second, Expires: wholeMS(20 * time.Second)}},
+		guardStep{Name: "a refund of the window before", Call: back(3, 10*time.Second), Want: notGiven},
+		guardStep{Name: "left as it was", Call: takeOf(8, ten), Writes: true, Want: takeResult{Allowed: true, Taken: 2, ResetAfter: 10 * time.Second, Expires: wholeMS(20 * time.Second)}},
+	)
+}
+
+func TestTake_gcra(t *testing.T) {
+	bucket := admitLimit{Name: "all", Kind: guard.LimitKindGCRA, Limit: 10, Window: 10 * time.Second, Burst: 5}
+	sevenths := admitLimit{Name: "sevenths", Kind: guard.LimitKindGCRA, Limit: 7, Window: time.Minute}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: takeOf(50, bucket), Writes: true, TTLs: ttls{guardKey("gcra:all"): 5 * time.Second}, Want: takeResult{Allowed: true, Taken: 5, ResetAfter: 5 * time.Second, Expires: wholeMS(5 * time.Second)}},
+		guardStep{Name: "nothing", Call: takeOf(50, bucket), Want: takeResult{RetryAfter: time.Second, ResetAfter: 5 * time.Second}},
+		guardStep{Name: "what was gained", Advance: 2 * time.Second, Call: takeOf(50, bucket), Writes: true, Want: takeResult{Allowed: true, Taken: 2, ResetAfter: 5 * time.Second, Expires: wholeMS(7 * time.Second)}},
+		guardStep{Name: "fractions", Call: takeOf(50, sevenths), Writes: true, Want: takeResult{Allowed: true, Taken: 7, ResetAfter: time.Minute, Expires: wholeMS(time.Minute + 2*time.Second)}},
+	)
+}
+
+func TestTake_rejectsLimits(t *testing.T) {
+	log, two := perLog("all", 5, time.Second), admitLimit{Name: "all", Kind: guard.LimitKindGCRA, Limit: 5, Window: time.Second, Cost: cost(2)}
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "a log", Call: takeOf(3, log), WantErr: fcall.ErrArgument},
+		guardStep{Name: "a cost", Call: takeOf(3, two), WantErr: fcall.ErrArgument},
+	)
+}
+
+// Fifty callers that each want up to three of ten get ten in all.
+func TestTake_exactlyTheLimitOfAnyNumberAtOnce(t *testing.T) {
+	ten := guard.MustPackLimit(admitLimit{Name: "all", Kind: guard.LimitKindFixedWindow, Limit: 10, Window: time.Hour})
+	suites.Guards.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c guarded) {
+		var taken atomic.Int64
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				r, err := c.Guard.Take(t.Context(), guard.TakeParams{Bucket: "u1", Limits: ten, Most: 3})
+				if err != nil {
+					t.Error(err)
+				}
+				taken.Add(r.Taken)
+			})
+		}
+		wg.Wait()
+		if n := taken.Load(); n != 10 {
+			t.Errorf("%d of 10 were taken", n)
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package steps_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/calendar"
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+)
+
+type (
+	quotaParams = ratelimit.QuotaParams
+	quotaResult = ratelimit.QuotaResult
+)
+
+// quotaOf returns a call of a caller whose clock differs from the test's start.
+func quotaOf(every calendar.Every, zone string, limit int64, clockOff time.Duration) quotaParams {
+	c, err := calendar.New(calendar.Period{Every: every, Zone: zone})
+	if err != nil {
+		panic(err)
+	}
+	b := c.Around(luatest.Start.Add(clockOff))
+	return quotaParams{Bucket: "u1", Limit: limit, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After}
+}
+
+func quota(p quotaParams) func(context.Context, *ratelimit.Client) (any, error) {
+	return luatest.Call((*ratelimit.Client).Quota, p)
+}
+
+// untilEnd is the time from the test's start to the end of a caller's period.
+func untilEnd(p quotaParams) time.Duration { return p.Next.Sub(luatest.Start) }
+
+// keyed is the expiry of the bucket of u1: whole milliseconds.
+func keyed(d time.Duration) ttls { return ttls{key("u1", "quota"): wholeMillisecondsUp(d)} }
+
+func wholeMillisecondsUp(d time.Duration) time.Duration {
+	at := luatest.Start.Add(d)
+	return at.Sub(luatest.Start.Truncate(time.Millisecond))
+}
+
+func TestQuota_admitsTheLimitUntilTheDayEnds(t *testing.T) {
+	today := quotaOf(calendar.Day, "UTC", 3, 0)
+	take, end := quota(today), untilEnd(today)
+	limiters.Run(
+		t,
+		step{Name: "first use", Call: take, Writes: true, TTLs: keyed(end), Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: end}},
+		step{Advance: time.Hour, Call: take, Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: end - time.Hour}},
+		step{Name: "exactly the limit", Call: take, Writes: true, Want: quotaResult{Allowed: true, ResetAfter: end - time.Hour}},
+		step{Name: "one more", Call: take, Want: quotaResult{RetryAfter: end - time.Hour, ResetAfter: end - time.Hour}},
+		step{Name: "one tick sooner", Advance: end - time.Hour - time.Microsecond, Call: take, Want: quotaResult{RetryAfter: time.Microsecond, ResetAfter: time.Microsecond}},
+		step{Name: "the next day, by the same boundaries", Advance: time.Microsecond, Call: take, Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: day}},
+		step{Name: "long idle", Advance: 1000 * day, Call: quota(quotaOf(calendar.Day, "UTC", 3, end+1000*day)), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: day}},
+	)
+}
+
+func TestQuota_cost(t *testing.T) {
+	p := quotaOf(calendar.Month, "Europe/Berlin", 16_777_216, 0)
+	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
+		p := p
+		p.Cost = cost(n)
+		return quota(p)
+	}
+	end := untilEnd(p)
+	steps := []step{{Name: "cost 0 on nothing", Call: take(0), Want: quotaResult{Allowed: true, Remaining: 16_777_216}}}
+	for i := range int64(16) {
+		steps = append(steps, step{Call: take(1_000_000), Writes: true, Want: quotaResult{Allowed: true, Remaining: 16_777_216 - (i+1)*1_000_000, ResetAfter: end}})
+	}
+	limiters.Run(
+		t, append(
+			steps,
+			step{Name: "more than is left", Call: take(777_217), Want: quotaResult{Remaining: 777_216, RetryAfter: end, ResetAfter: end}},
+			step{Name: "a refused call has taken nothing", Call: take(777_216), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: end}},
+			step{Name: "cost 0 passes a full quota", Call: take(0), Want: quotaResult{Allowed: true, ResetAfter: end}},
+			step{Name: "cost above its bounds", Call: take(1_000_001), WantErr: fcall.ErrArgument},
+		)...,
+	)
+}
+
+// The server's clock decides: neither caller begins a day early, extends one, or has a quota of its own.
+func TestQuota_aCallerWithAWrongClockBeginsNoPeriod(t *testing.T) {
+	at := func(off time.Duration) func(context.Context, *ratelimit.Client) (any, error) {
+		return quota(quotaOf(calendar.Hour, "UTC", 4, off))
+	}
+	end := untilEnd(quotaOf(calendar.Hour, "UTC", 4, 0))
+	limiters.Run(
+		t,
+		step{Call: at(0), Writes: true, Want: quotaResult{Allowed: true, Remaining: 3, ResetAfter: end}},
+		step{Name: "an hour ahead", Call: at(time.Hour), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: end}},
+		step{Name: "an hour behind", Call: at(-time.Hour), Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: end}},
+		step{Call: at(0), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: end}},
+		step{Name: "full for the one ahead", Call: at(time.Hour), Want: quotaResult{RetryAfter: end, ResetAfter: end}},
+		step{Name: "and for the one behind", Call: at(-time.Hour), Want: quotaResult{RetryAfter: end, ResetAfter: end}},
+		step{Name: "two periods ahead", Call: at(2 * time.Hour), WantErr: fcall.ErrArgument},
+		step{Name: "two periods behind", Call: at(-2 * time.Hour), WantErr: fcall.ErrArgument},
+		step{Name: "the next hour, by a clock that has not reached it", Advance: end, Call: at(0), Writes: true, Want: quotaResult{Allowed: true, Remaining: 3, ResetAfter: time.Hour}},
+		step{Name: "and by one that was right all along", Call: at(end), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: time.Hour}},
+	)
+}
+
+func TestQuota_boundaries(t *testing.T) {
+	p := quotaOf(calendar.Day, "UTC", 3, 0)
+	with := func(change func(*quotaParams)) func(context.Context, *ratelimit.Client) (any, error) {
+		p := p
+		change(&p)
+		return quota(p)
+	}
+	limiters.Run(
+		t,
+		step{Name: "start before previous", Call: with(func(p *quotaParams) { p.Previous = p.Start.Add(time.Microsecond) }), WantErr: fcall.ErrArgument},
+		step{Name: "an empty period", Call: with(func(p *quotaParams) { p.Next = p.Start }), WantErr: fcall.ErrArgument},
+		step{Name: "after before next", Call: with(func(p *quotaParams) { p.After = p.Start }), WantErr: fcall.ErrArgument},
+		step{Name: "more than ten years", Call: with(func(p *quotaParams) { p.After = p.Previous.Add(3650*day + time.Microsecond) }), WantErr: fcall.ErrArgument},
+		step{Name: "ten years", Call: with(func(p *quotaParams) { p.After = p.Previous.Add(3650 * day) }), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: untilEnd(p)}},
+		step{Name: "cost above the limit", Call: with(func(p *quotaParams) { p.Cost = cost(4) }), WantErr: fcall.ErrArgument},
+	)
+}
+
+// Two generations of a service share a bucket: one by months of Berlin, one by days.
+func TestQuota_callersWithOtherPeriodsAreHeldToTheirOwnLimit(t *testing.T) {
+	month, today := quotaOf(calendar.Month, "Europe/Berlin", 5, 0), quotaOf(calendar.Day, "UTC", 2, 0)
+	monthEnd, dayEnd := untilEnd(month), untilEnd(today)
+	limiters.Run(
+		t,
+		step{Call: quota(month), Writes: true, TTLs: keyed(monthEnd), Want: quotaResult{Allowed: true, Remaining: 4, ResetAfter: monthEnd}},
+		// 3 of the month's 28 hours are today's: a share of one use, rounded up.
+		step{Name: "the day begins with its share", Call: quota(today), Writes: true, TTLs: keyed(monthEnd), Want: quotaResult{Allowed: true, ResetAfter: dayEnd}},
+		step{Name: "the day is full", Call: quota(today), Want: quotaResult{RetryAfter: dayEnd, ResetAfter: dayEnd}},
+		step{Name: "the month has both", Call: quota(month), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: monthEnd}},
+		step{Name: "tomorrow", Advance: dayEnd, Call: quota(today), Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: day}},
+		step{Call: quota(month), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: monthEnd - dayEnd}},
+		step{Call: quota(month), Want: quotaResult{RetryAfter: monthEnd - dayEnd, ResetAfter: monthEnd - dayEnd}},
+	)
+}
+
+// A month that moves to another zone keeps nearly all of its use, and a lowered limit refuses at once.
+func TestQuota_changedSettings(t *testing.T) {
+	berlin, utc := quotaOf(calendar.Month, "Europe/Berlin", 100, 20*day), quotaOf(calendar.Month, "UTC", 100, 20*day)
+	berlin.Cost, utc.Cost = cost(90), cost(10)
+	lower := berlin
+	lower.Limit, lower.Cost = 50, nil
+	later := untilEnd(berlin) - 20*day
+	limiters.Run(
+		t,
+		step{Advance: 20 * day, Call: quota(berlin), Writes: true, Want: quotaResult{Allowed: true, Remaining: 10, ResetAfter: later}},
+		step{Name: "lowered", Call: quota(lower), Want: quotaResult{RetryAfter: later, ResetAfter: later}},
+		step{Name: "another zone", Call: quota(utc), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: later + time.Hour}},
+	)
+}
+
+// A clock that is set back to before a period begins the one before again, with the use of the later one.
+func TestQuota_clockSetBack(t *testing.T) {
+	p := quotaOf(calendar.Hour, "UTC", 3, 0)
+	end := untilEnd(p)
+	limiters.Run(
+		t,
+		step{Advance: end, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: time.Hour}},
+		step{Name: "an hour back", Advance: -time.Hour, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: time.Hour}},
+		step{Name: "the later hour goes on", Advance: time.Hour, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: time.Hour}},
+		step{Name: "a day back", Advance: -day, Call: quota(p), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestQuota_peekAtMostRefundAndReset(t *testing.T) {
+	p := quotaOf(calendar.Day, "UTC", 10, 0)
+	end := untilEnd(p)
+	peek := luatest.Call((*ratelimit.Client).QuotaPeek, ratelimit.QuotaPeekParams(p))
+	most := luatest.Call((*ratelimit.Client).QuotaAtMost, ratelimit.QuotaAtMostParams{Bucket: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: 7})
+	refund := func(expires time.Time) func(context.Context, *ratelimit.Client) (any, error) {
+		return luatest.Call((*ratelimit.Client).QuotaRefund, ratelimit.QuotaRefundParams{
+			Bucket: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: 6, Expires: expires,
+		})
+	}
+	reset := luatest.Call((*ratelimit.Client).QuotaReset, ratelimit.QuotaResetParams{Bucket: "u1"})
+	limiters.Run(
+		t,
+		step{Call: peek, Want: ratelimit.QuotaPeekResult{Allowed: true, Remaining: 10}},
+		step{Name: "all that it asks for", Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 7, Remaining: 3, ResetAfter: end, Expires: p.Next.Local()}},
+		step{Name: "what is left", Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 3, ResetAfter: end, Expires: p.Next.Local()}},
+		step{Name: "nothing", Call: most, Want: ratelimit.QuotaAtMostResult{RetryAfter: end, ResetAfter: end}},
+		step{Call: peek, Want: ratelimit.QuotaPeekResult{RetryAfter: end, ResetAfter: end}},
+		step{Name: "in time", Call: refund(p.Next), Writes: true, Want: ratelimit.QuotaRefundResult{Refunded: 6, Remaining: 6, ResetAfter: end}},
+		step{Name: "the rest", Call: refund(time.Time{}), Writes: true, Want: ratelimit.QuotaRefundResult{Refunded: 4, Remaining: 10}},
+		step{Name: "nothing is left to refund", Call: refund(time.Time{}), Want: ratelimit.QuotaRefundResult{Remaining: 10}},
+		step{Name: "a batch of today", Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 7, Remaining: 3, ResetAfter: end, Expires: p.Next.Local()}},
+		step{Name: "tomorrow takes another", Advance: end, Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 7, Remaining: 3, ResetAfter: day, Expires: p.After.Local()}},
+		step{Name: "which today's late refund leaves", Call: refund(p.Next), Want: ratelimit.QuotaRefundResult{Remaining: 3, ResetAfter: day}},
+		step{Call: reset, Writes: true, Want: ratelimit.QuotaResetResult{Existed: true}},
+		step{Call: reset, Want: ratelimit.QuotaResetResult{}},
+	)
+}
