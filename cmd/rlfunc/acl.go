@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,11 +102,7 @@ func (a *app) acl(role string, names []string, o aclOptions) error {
 		}
 		rule = acl.Deployer
 	case "service", "operator":
-		libraries := names
-		if len(names) > 0 {
-			libraries = slices.Concat(names, []string{override.Library.Name}) // guard reads overrides
-		}
-		tree, err := a.described(libraries...)
+		tree, err := a.described()
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,6 +23,7 @@ import (
 // legal is a call of a function with small legal arguments.
 func legal(fn *spec.Function) []string {
 	words := []string{fn.Keys()[0].Name + "=u1"}
+	times := 0
 	var add func(prefix string, fields []spec.Field)
 	add = func(prefix string, fields []spec.Field) {
 		for _, f := range fields {
@@ -36,13 +38,19 @@ func legal(fn *spec.Function) []string {
 			case f.Kind == spec.KindDuration:
 				words = append(words, name+"1h")
 			case f.Kind == spec.KindTime:
-				words = append(words, name+"2026-01-01T00:00:00Z")
+				// Several are the boundaries of periods, which hold now.
+				words = append(words, name+time.Now().AddDate(0, 0, times-1).UTC().Format(time.RFC3339))
+				times++
 			case f.Kind == spec.KindBool:
 				words = append(words, name+"true")
 			case f.Kind == spec.KindText:
 				words = append(words, name+strings.Repeat("a", int(f.Min)))
 			case f.Kind == spec.KindEnum:
-				words = append(words, name+f.Values[0])
+				value := f.Values[0]
+				if slices.Contains(f.Values, "gcra") { // every function takes it
+					value = "gcra"
+				}
+				words = append(words, name+value)
 			default:
 				words = append(words, fmt.Sprintf("%s%d", name, max(f.Min, min(f.Max, 10))))
 			}

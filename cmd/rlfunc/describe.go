@@ -22,17 +22,11 @@ language: generators of clients for other languages can read it. Its format numb
 		Args:              usage.AtMostOne("LIBRARY[.FUNCTION]"),
 		ValidArgsFunction: first(a.describable),
 		RunE: func(_ *cobra.Command, args []string) error {
-			name := strings.Join(args, "")
-			var libraries []string
-			if name != "" {
-				library, _, _ := strings.Cut(name, ".")
-				libraries = []string{library}
-			}
-			tree, err := a.described(libraries...)
+			tree, err := a.described()
 			if err != nil {
 				return err
 			}
-			return a.describe(tree, name)
+			return a.describe(tree, strings.Join(args, ""))
 		},
 	}
 }

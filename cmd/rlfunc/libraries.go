@@ -7,13 +7,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/codegen"
 	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/runtime"
@@ -21,39 +19,13 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// described reads and vets the project's libraries, or returns the built-in ones with the commands that the functions of the named
-// libraries, or of all, may run. Finding those of guard takes seconds, so each library's are found once a process.
-func (a *app) described(names ...string) (*source.Tree, error) {
+// described returns the project's libraries, or the built-in ones, with the commands that their functions may run.
+func (a *app) described() (*source.Tree, error) {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return nil, err
 	}
-	if !p.BuiltIn {
-		return p.Load()
-	}
-	builtIn.Lock()
-	defer builtIn.Unlock()
-	if builtIn.tree == nil {
-		tree, err := p.Read()
-		if err != nil {
-			return nil, err
-		}
-		builtIn.tree, builtIn.described = tree, map[*source.Library]bool{}
-	}
-	for _, lib := range builtIn.tree.Libraries {
-		if !builtIn.described[lib] && (len(names) == 0 || slices.Contains(names, lib.Spec.Name)) {
-			codegen.Permissions(builtIn.tree, lib)
-			builtIn.described[lib] = true
-		}
-	}
-	return builtIn.tree, nil
-}
-
-// builtIn caches the built-in libraries, and which of them have their commands.
-var builtIn struct {
-	sync.Mutex
-	tree      *source.Tree
-	described map[*source.Library]bool
+	return p.Describe()
 }
 
 // tree reads the project's libraries without vetting them, for commands that load nothing onto a server.

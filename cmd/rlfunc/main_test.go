@@ -13,7 +13,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(engines.Wrap(m), map[string]func(){"rlfunc": main})
+	testscript.Main(engines.Wrap(caching{m}), map[string]func(){"rlfunc": main})
+}
+
+// caching gives all tests one folder of caches, so that a tree is vetted once. The Go tool's stays where it is.
+type caching struct{ *testing.M }
+
+func (c caching) Run() int {
+	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		panic(err)
+	}
+	dir, err := os.MkdirTemp("", "rlfunc")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("GOCACHE", strings.TrimSpace(string(goCache)))
+	os.Setenv("XDG_CACHE_HOME", dir)
+	return c.M.Run()
 }
 
 // TestScript pins the command line where no server is needed, or the embedded one does.
@@ -92,6 +110,7 @@ func goEnvironment(env *testscript.Env) error {
 		env.Setenv(name, strings.TrimSpace(string(value)))
 	}
 	env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
 	env.Setenv("REDIS_URL", "")
 	return nil
 }

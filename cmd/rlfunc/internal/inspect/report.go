@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
@@ -66,6 +67,8 @@ type Limit struct {
 	AdmitsAt   *time.Time  `json:"admits_at,omitempty"` // when it admits again
 	ResetAfter Seconds     `json:"reset_after"`
 	Admissions []time.Time `json:"admissions,omitempty"` // the newest 100 of a sliding_log
+
+	period calendar.Boundaries // of a quota
 }
 
 func (l *Limit) path() string {

@@ -3,7 +3,9 @@ package inspect
 import (
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
@@ -12,8 +14,8 @@ import (
 func listed(p *policy.Policy, subject string, times int64) []Limit {
 	rows := rowsOf(p, func(by policy.By) bool { return Counts(p, by, subject) })
 	for i := range rows {
-		rows[i].Limit = wire.MultiplyLimit(rows[i].Limit, times)
-		rows[i].Burst = wire.MultiplyLimit(rows[i].Burst, times)
+		rows[i].Limit = wire.MultiplyLimit(rows[i].Kind, rows[i].Limit, times)
+		rows[i].Burst = wire.MultiplyLimit(rows[i].Kind, rows[i].Burst, times)
 	}
 	return rows
 }
@@ -33,6 +35,16 @@ func Counts(p *policy.Policy, by policy.By, subject string) bool {
 	return true
 }
 
+// Period returns the window of a limit, and the period that a quota is in by this machine's clock.
+func Period(l policy.Limit) (time.Duration, calendar.Boundaries) {
+	c, err := l.Calendar()
+	if c == nil || err != nil {
+		return l.Window, calendar.Boundaries{}
+	}
+	b := c.Around(time.Now())
+	return b.Next.Sub(b.Start), b
+}
+
 // globals returns the limits that count every request.
 func globals(p *policy.Policy) []Limit { return rowsOf(p, policy.By.Global) }
 
@@ -41,9 +53,10 @@ func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {
 	add := func(limits []policy.Limit, endpoint string) {
 		for _, l := range limits {
 			if wanted(l.By) {
+				window, period := Period(l)
 				rows = append(rows, Limit{
-					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(l.Window), Burst: l.Burst,
-					Cost: l.Cost, Shadow: l.Shadow,
+					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(window), Burst: l.Burst,
+					Cost: l.Cost, Shadow: l.Shadow, period: period,
 				})
 			}
 		}

@@ -65,11 +65,17 @@ func FindOrBuiltIn(dir string) (*Project, error) {
 }
 
 // Load reads and vets every library of the project. Findings are returned as a diag.List. The built-in libraries were vetted before
-// they were built in, and a tree that was found clean is not vetted again.
+// they were built in.
 func (p *Project) Load() (*source.Tree, error) {
 	if p.BuiltIn {
 		return p.Read()
 	}
+	return p.Describe()
+}
+
+// Describe reads and vets every library, also built-in ones: that finds the Redis commands that each function may run. A tree that was
+// found clean is not vetted again.
+func (p *Project) Describe() (*source.Tree, error) {
 	return p.load(func(fsys fs.FS, root string, o source.Options) (*source.Tree, diag.List) {
 		cache := vettedOf(fsys)
 		if tree, found := source.Load(fsys, root, o); len(found) == 0 && cache.fill(tree) {

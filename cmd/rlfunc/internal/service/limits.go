@@ -63,7 +63,10 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 	}
 	s.eachLimit(func(name string, l policy.Limit) {
 		if wanted(name, l.By) {
-			rows = append(rows, ratelimit.Limit{Name: name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window})
+			window, period := inspect.Period(l)
+			rows = append(rows, ratelimit.Limit{
+				Name: name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: window, Previous: period.Previous, Start: period.Start, After: period.After,
+			})
 		}
 	})
 	if s.Cost != nil {
