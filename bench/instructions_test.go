@@ -27,6 +27,9 @@ const (
 // No row takes more instructions inside the server than when its count was written down. callgrind counts, so that other work on the
 // machine does not matter. `go test ./bench -run Instructions -update` rewrites them.
 func TestInstructions_areNoMoreThanWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: servers are not started with -short")
+	}
 	missing := t.Skipf
 	if os.Getenv("CI") != "" {
 		missing = t.Fatalf

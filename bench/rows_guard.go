@@ -75,6 +75,9 @@ func guardWorkloads() []workload {
 		taken := []guard.RefundTaken{{Left: 24 * time.Hour}, {Left: 36 * time.Second}}
 		return guard.RefundParams{Bucket: s, Receipt: receipt, Limits: counters.Limits, Taken: taken}
 	})
+	batch := of(guard.New, (*guard.Client).Take, func(s fcall.Subject) guard.TakeParams {
+		return guard.TakeParams{Bucket: s, Limits: one, Most: 10}
+	})
 	look := of(guard.New, (*guard.Client).Peek, func(s fcall.Subject) guard.PeekParams {
 		return guard.PeekParams{Bucket: s, Limits: []guard.PeekLimits{{Name: "minute"}, {Name: "hour"}}}
 	})
@@ -93,6 +96,7 @@ func guardWorkloads() []workload {
 		{name: "guard.admit logs + budget + challenge, duplicate receipt", prepare: held(issued, admit(received)), call: admit(received), expect: duplicate},
 		{name: "guard.admit refused: blocked", prepare: after(blocked), call: admit(all), expect: heldBack},
 		{name: "guard.refund window + bucket + receipt", prepare: after(admit(counters)), call: back, expect: "{Refunded:true"},
+		{name: "guard.take 10 of gcra 100/h, all there", rival: "gcra_at_most 10 of 100/h, all there", call: batch, expect: "{Allowed:true Taken:10 "},
 		{name: "guard.peek at 200 admissions", prepare: held(), call: look, expect: "{Now:"},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
@@ -53,10 +54,13 @@ func TestLimiters_pageMatchesExamples(t *testing.T) {
 	}
 }
 
+// now is the server's time in the examples.
+var now = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
+
 // run runs an example with a client of a library on an embedded server.
 func run[C any](library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error), example func(context.Context, C) error) {
 	ctx := context.Background()
-	clock := embedded.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC))
+	clock := embedded.NewManualClock(now)
 	server := embedded.New(embedded.Options{Clock: clock})
 	defer server.Close()
 	rdb := server.Client()
@@ -116,6 +120,26 @@ func Example_fixedWindow() {
 	})
 	// Output:
 	// true 4997 24h0m0s
+}
+
+func Example_quota() {
+	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
+		month, err := calendar.New(calendar.Period{Every: calendar.Month, Zone: "Europe/Berlin"})
+		if err != nil {
+			return err
+		}
+		b := month.Around(now) // in a service, time.Now()
+		answer, err := limits.Quota(ctx, ratelimit.QuotaParams{
+			Bucket: "tenant7", Limit: 100_000, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After, Cost: new(int64(3)),
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(answer.Allowed, answer.Remaining) // true 99997
+		return nil
+	})
+	// Output:
+	// true 99997
 }
 
 func Example_gcra() {
