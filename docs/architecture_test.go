@@ -47,6 +47,7 @@ func rooms() []*room {
 		{name: "internal/codegen", purpose: "Lua to library and client"},
 		{name: "guard/identity", purpose: "clients of requests"},
 		{name: "embedded", purpose: "Redis in the process"},
+		{name: "calendar", purpose: "periods in time zones"},
 		{name: "fcall", purpose: "calls, keys, errors"},
 		{name: "functions", purpose: "the annotated Lua"},
 		{name: "codegen/spec", purpose: "contracts as JSON"},
