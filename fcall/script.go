@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // scripts are a client's functions as scripts, each generated on its first call.
@@ -54,13 +55,32 @@ type block struct {
 	wanted      bool
 }
 
-// uses reports whether a text needs the block of that name. The author's files declare their blocks in a header; generated code
-// calls its own.
-func uses(text, name string) bool {
-	if strings.HasPrefix(name, "rlfunc_") {
-		return regexp.MustCompile(`\b` + name + `\b`).MatchString(text)
+// generated are the names of blocks of generated code.
+var generated = regexp.MustCompile(`rlfunc_\w+`)
+
+// packed is the lib file that packs an argument.
+var packed = regexp.MustCompile(`packed\((\w+)\)`)
+
+// addNeeds adds the names of the blocks that these lines of a block call. The author's files declare theirs in a header; generated
+// code calls its own.
+func addNeeds(names map[string]bool, lines []string) {
+	inUse := false
+	for _, line := range lines {
+		for _, name := range generated.FindAllString(line, -1) {
+			names[name] = true
+		}
+		inUse = strings.HasPrefix(line, "--- @use") || inUse && strings.HasPrefix(line, "---    ")
+		if inUse {
+			for name := range strings.FieldsFuncSeq(line, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+				names[name] = true
+			}
+		}
+		if strings.HasPrefix(line, "--- @arg") {
+			for _, m := range packed.FindAllStringSubmatch(line, -1) {
+				names[m[1]] = true
+			}
+		}
 	}
-	return regexp.MustCompile(`(?m)^--- @use\b.*(?:\n---    .*)*\b` + name + `\b|^--- @arg\b.*\bpacked\(` + name + `\)`).MatchString(text)
 }
 
 // dropUnused empties the blocks that fn does not need. It does not change a bundle that rlfunc did not generate.
@@ -89,15 +109,14 @@ func dropUnused(lines []string, fn *Function) {
 		blocks = append(blocks, b)
 	}
 	// A lib file uses only lib files above it.
-	used := ""
+	used := map[string]bool{}
 	for i := len(blocks) - 1; i >= 0; i-- {
 		b := blocks[i]
 		if b.name != "" {
-			b.wanted = uses(used, b.name)
+			b.wanted = used[b.name]
 		}
-		text := strings.Join(lines[b.first:b.last+1], "")
 		if b.wanted {
-			used += text
+			addNeeds(used, lines[b.first:b.last+1])
 			continue
 		}
 		for j := b.first; j <= b.last; j++ {
