@@ -15,12 +15,17 @@ import (
 type bounds struct {
 	found *problems
 	given func(path string) bool
+	// quotas are the names of limits that are quotas, whose plans have a quota's bounds
+	quotas map[string]bool
 
 	tooMany bool // a list or mapping has too many entries
 }
 
-func (b *bounds) section(path string, v reflect.Value) {
+func (b *bounds) section(path string, v reflect.Value, quota bool) {
 	for _, f := range fieldsOf(v.Type()) {
+		if quota {
+			f = f.ofQuota()
+		}
 		at := join(path, f.key)
 		value := v.Field(f.index)
 		if value.IsZero() && !b.given(at) {
@@ -36,7 +41,8 @@ func (b *bounds) section(path string, v reflect.Value) {
 func (b *bounds) value(at string, v reflect.Value, f *field) {
 	switch v.Kind() {
 	case reflect.Struct:
-		b.section(at, v)
+		l, _ := v.Interface().(Limit)
+		b.section(at, v, l.Kind == Quota)
 	case reflect.Pointer:
 		if !v.IsNil() {
 			b.value(at, v.Elem(), f)
@@ -58,7 +64,7 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 			name := entryPath(at, key.String(), v.Type())
 			b.text(name, key.String(), f)
 			if value := v.MapIndex(key); value.Kind() == reflect.Struct {
-				b.section(name, value)
+				b.section(name, value, b.quotas[key.String()])
 			} else {
 				b.number(name, value, f)
 			}

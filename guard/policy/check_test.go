@@ -27,8 +27,10 @@ timeout: must be 1ms to 1m, got 1h
 on_failure: must be open, closed or local, got "opne"; did you mean open?
 share: must be above 0 and at most 1, got 1.5
 limits[0].name: must be 1 to 32 of the characters A-Z a-z 0-9 _ -, got "a/b"
+limits[0].limit: must be 1 to 1000000, got 1000001
 limits[1].name: is required
 limits[1].limit: is required
+limits[1].window: is required
 cost.budgets[0].budget: must be 0.000001 to 1000000000, got 2000000000
 abuse.tiers: is required
 abuse.escalation[0]: must be 1ms to 3650d, got 0s
@@ -40,8 +42,6 @@ endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.1/8"
 overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
-limits[0].limit: must be 1 to 1000000 unless kind is quota, got 1000001
-limits[1].window: is required
 `)
 }
 

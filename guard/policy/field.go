@@ -19,6 +19,8 @@ type field struct {
 	items    *span  // of the number of elements
 	format   string // key of formats, for text: the value, each element, or each key of a map
 	not      string // value of the enum that this field does not allow
+	quota    *span  // of the value, if the section is about a quota and that differs
+	noQuota  bool   // not required of a quota
 }
 
 // A span is a closed interval, as text and as numbers.
@@ -84,10 +86,23 @@ func (f *field) read(tag string) {
 			f.format = value
 		case "not":
 			f.not = value
+		case "quota":
+			if f.noQuota = value == "none"; !f.noQuota {
+				f.quota = readSpan(value, scalarOf(f.typ))
+			}
 		default:
 			f.bounds = readSpan(rule, scalarOf(f.typ))
 		}
 	}
+}
+
+// ofQuota returns the field as it is in a section about a quota.
+func (f field) ofQuota() field {
+	if f.quota != nil {
+		f.bounds = f.quota
+	}
+	f.required = f.required && !f.noQuota
+	return f
 }
 
 // scalarOf returns the element type of a pointer, a list or a map, and any other type itself.

@@ -45,12 +45,12 @@ func TestPage_hasEachKey(t *testing.T) {
 			t.Errorf("%s has no row", key)
 			continue
 		}
-		for _, s := range []*span{f.bounds, f.items} {
+		for _, s := range []*span{f.bounds, f.quota, f.items} {
 			if s != nil && !strings.Contains(row, s.maxText) {
 				t.Errorf("the row of %s does not say %s: %s", key, s, row)
 			}
 		}
-		if strings.HasSuffix(row, "| required |") != f.required {
+		if strings.HasSuffix(row, "| required |") != (f.required && !f.noQuota) {
 			t.Errorf("required is %v in the model: %s", f.required, row)
 		}
 	}

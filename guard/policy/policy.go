@@ -69,10 +69,10 @@ type Limit struct {
 	// Kind is the algorithm. Defaults to sliding_log.
 	Kind Kind `yaml:"kind"`
 	// Limit is the capacity of a window, 1 to 1000000, for a quota to 16777216; for a gcra the tokens that one window refills. Required.
-	Limit int64 `yaml:"limit" policy:"required,1..16777216"`
+	Limit int64 `yaml:"limit" policy:"required,1..1000000,quota=1..16777216"`
 	// Window is the length of the window, 1us to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills Limit tokens.
 	// Required unless the limit is a quota, which has none.
-	Window time.Duration `yaml:"window" policy:"1us..3650d"`
+	Window time.Duration `yaml:"window" policy:"required,1us..3650d,quota=none"`
 	// Every is the length of a quota's period. Required for a quota.
 	Every Every `yaml:"every"`
 	// Zone is the time zone of a quota, a name of the IANA zone database such as Europe/Berlin. Defaults to UTC.

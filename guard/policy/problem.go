@@ -57,11 +57,6 @@ func (ps *problems) add(path, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// has reports whether there is a problem of a path.
-func (ps *problems) has(path string) bool {
-	return slices.ContainsFunc(*ps, func(p Problem) bool { return p.Path == path })
-}
-
 func (ps problems) err() error {
 	if len(ps) == 0 {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/rlfunc/rlfunc/calendar"
-	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Calendar returns the calendar of a quota, or nil for another kind. It returns a *calendar.Error if the policy was not checked.
@@ -15,15 +14,9 @@ func (l *Limit) Calendar() (*calendar.Calendar, error) {
 	return calendar.New(calendar.Period{Every: calendar.Every(l.Every), Zone: l.Zone, Starts: string(l.Starts)})
 }
 
-// checkPeriod checks that a quota has a period, and that any other limit has a window.
+// checkPeriod checks that a quota has a period and no window, and that any other limit has no period.
 func (l *Limit) checkPeriod(at string, found *problems) {
 	if l.Kind != Quota {
-		if l.Window == 0 && !found.has(at+".window") {
-			found.add(at+".window", "is required")
-		}
-		if l.Limit > wire.MaxLimit && l.Limit <= wire.MaxQuota {
-			found.add(at+".limit", "must be 1 to %d unless kind is quota, got %d", wire.MaxLimit, l.Limit)
-		}
 		for _, only := range []struct{ key, value string }{{"every", string(l.Every)}, {"zone", l.Zone}, {"starts", string(l.Starts)}} {
 			if only.value != "" {
 				found.add(at+"."+only.key, "applies only to kind quota, not to %s", l.kind())

@@ -18,7 +18,17 @@ func makeSchema(docs map[string]string) map[string]any {
 
 func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 	properties, required := map[string]any{}, []any{}
+	windowed, windowedRequired := map[string]any{}, []any{} // what holds unless the limit is a quota
 	for _, f := range fieldsOf(t) {
+		wide := f.ofQuota()
+		if wide.bounds != f.bounds {
+			windowed[f.key] = map[string]any{"maximum": f.bounds.max}
+		}
+		if wide.required != f.required {
+			windowed[f.key] = map[string]any{"not": map[string]any{"type": "null"}}
+			windowedRequired = append(windowedRequired, f.key)
+		}
+		f = wide
 		p := f.schema(f.typ, docs)
 		p["description"] = docs[t.Name()+"."+t.Field(f.index).Name]
 		if f.required {
@@ -31,6 +41,14 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
 		s["required"] = required
+	}
+	if len(windowedRequired) > 0 {
+		s["if"] = map[string]any{"properties": map[string]any{"kind": map[string]any{"const": string(Quota)}}, "required": []any{"kind"}}
+		s["then"] = map[string]any{
+			"properties": map[string]any{"every": map[string]any{"type": "string"}, "window": map[string]any{"type": "null"}},
+			"required":   []any{"every"},
+		}
+		s["else"] = map[string]any{"properties": windowed, "required": windowedRequired}
 	}
 	return s
 }

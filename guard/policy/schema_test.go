@@ -113,7 +113,12 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"limits: [{name: a, by: IP, limit: 1, window: 1m}]", "limits: [{name: a, by: 5, limit: 1, window: 1m}]",
 		"limits: [{name: a, by: [a, b, c, d, e], limit: 1, window: 1m}]", "abuse: {by: [ip, client], tiers: [{threshold: 5, window: 1m, block: 5m}]}",
 		"limits: [{name: a, limit: 1, window: 1m}]", "limits: [{limit: 1, window: 1m}]", "limits: [{name: a/b, limit: 1, window: 1m}]",
-		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 16777217, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
+		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 1000001, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
+		"limits: [{name: a, limit: 1}]", "limits: [{name: a, limit: 1, window:}]", "limits: [{name: a, limit: 1, every: day}]",
+		"limits: [{name: a, kind: quota, limit: 1}]", "limits: [{name: a, kind: quota, limit: 1, every:}]", "limits: [{name: a, kind: quota, limit: 1, every: day}]",
+		"limits: [{name: a, kind: quota, limit: 16777216, every: day}]", "limits: [{name: a, kind: quota, limit: 16777217, every: day}]",
+		"limits: [{name: a, kind: quota, limit: 1, every: day, window:}]", "limits: [{name: a, kind: quota, limit: 1, every: day, window: 1d}]",
+		"limits: [{name: a, kind: quota, limit: 1, every: month, starts: 15}]", "limits: [{name: a, kind: quota, limit: 1, every: fortnight}]",
 		"limits: [{name: a, limit: 1, window: 1d}]", "limits: [{name: a, limit: 1, window: 1h30m}]", "limits: [{name: a, limit: 1, window: 60}]",
 		"limits: [{name: a, limit: 1, window: 1m, kind: gcra, burst: 5}]", "limits: [{name: a, limit: 1, window: 1m, kind: leaky}]",
 		"limits: [{name: a, limit: 1, window: 1m, shadow: 'yes'}]", "limits: [{name: a, limit: 1, window: 1m, windows: 1m}]",
@@ -130,6 +135,7 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {window: 1m}}}}}", orgPlans + "plans: {by: org, named: {pro: {limits: {a/b/c: {limit: 5}}}}}",
 		orgPlans + "plans: {by: org, named: {a plan: {limits: {hour: {limit: 5}}}}}", orgPlans + "plans: {by: org, named: {pro: {budgets: {day: '50.00'}}}}",
 		orgPlans + "plans: {by: org, named: {pro: {budgets: {day: 0}}}}",
+		strings.Replace(orgPlans, "window: 1h", "kind: quota, every: day", 1) + "plans: {by: org, named: {pro: {limits: {hour: {limit: 16777216}}}}}",
 		"overrides: {multiply: {ip=10.0.0.1: 2}}", "overrides: {multiply: {ip=10.0.0.1: 0}}", "overrides: {multiply: {ip=10.0.0.1: two}}", "overrides: {allow: ['']}", "overrides: {deny: [ip=10.0.0.1]}",
 	}
 	fine, wrong := 0, 0
