@@ -224,6 +224,23 @@ func Example_cost() {
 	// settled 0.120000
 }
 
+func Example_costAtMost() {
+	run(cost.Library, cost.New, func(ctx context.Context, budgets *cost.Client) error {
+		// A long answer, cut at what the hour has left: at most 5 dollars, and not worth starting for less than 10 cents.
+		reserved, err := budgets.ReserveAtMost(ctx, cost.ReserveAtMostParams{
+			Bucket: "tenant7", Receipt: "completion-56", Most: 5_000_000, Least: 100_000,
+			Limits: []cost.ReserveAtMostLimits{{Budget: 2_000_000, Window: time.Hour}},
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(reserved.Charged) // 2.000000
+		return nil
+	})
+	// Output:
+	// 2.000000
+}
+
 func Example_abuse() {
 	run(abuse.Library, abuse.New, func(ctx context.Context, logins *abuse.Client) error {
 		// The 5th attempt in 10 minutes without a success blocks; each further block of the month is longer.

@@ -4,7 +4,7 @@
 --- different holds at a time are exact. While eight are open, a further one lasts as long as the next longer of them, or has no
 --- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
---- @use clock cost_reservation charge_store budget_fit
+--- @use cost_reservation
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
@@ -28,31 +28,5 @@
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us)
-  local state, rows, retry_us, reason, charge, windows = cost_reservation.check(bucket, receipt, estimate_micros, limits, clock.now_us())
-  if not state then
-    return nil, rows
-  end
-  local longest = budget_fit.longest(windows, limits)
-  local reset_us, unreadable = 0, nil
-  -- A charge without a hold is the last to leave.
-  if reason ~= 'none' or hold_us or estimate_micros == 0 then
-    reset_us, unreadable = budget_fit.reset_us(bucket, state, longest)
-    if not reset_us then
-      return nil, unreadable
-    end
-  end
-  if reason == 'counted' then
-    return true, true, 'none', charge.charged_micros, 0, reset_us, rows
-  end
-  if reason ~= 'none' then
-    return false, false, reason, 0, retry_us, reset_us, rows
-  end
-  local failure, end_us = cost_reservation.create(bucket, receipt, estimate_micros, state, rows, charge, hold_us, penalty_us)
-  if failure then
-    return nil, failure
-  end
-  if longest and estimate_micros > 0 then
-    reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
-  end
-  return true, false, 'none', estimate_micros, 0, reset_us, rows
+  return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
 end

@@ -1422,7 +1422,7 @@ end
 return spent_search
 end)()
 
-local budget_fit = (function() -- rlfunc: lines=90 file=functions/lib/cost/budget_fit.lua
+local budget_fit = (function() -- rlfunc: lines=98 file=functions/lib/cost/budget_fit.lua
 --- Whether an amount fits the budgets of a subject, and when it will.
 --- @use charge_log spent_search
 --- @lib budget_fit
@@ -1467,6 +1467,14 @@ local function row_of(window, budget_micros)
     left_micros = 0
   end
   return {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
+end
+
+-- Returns the least that a row has left, at most most_micros.
+function budget_fit.least_left(rows, most_micros)
+  for i = 1, #rows do
+    most_micros = math.min(most_micros, rows[i].remaining_micros)
+  end
+  return most_micros
 end
 
 -- Returns one row per limit.
@@ -1515,9 +1523,9 @@ end
 return budget_fit
 end)()
 
-local cost_reservation = (function() -- rlfunc: lines=68 file=functions/lib/cost/cost_reservation.lua
+local cost_reservation = (function() -- rlfunc: lines=104 file=functions/lib/cost/cost_reservation.lua
 --- Checks, creates and cancels reservations.
---- @use spent_windows charge_store budget_fit
+--- @use clock spent_windows charge_store budget_fit
 --- @lib cost_reservation
 local cost_reservation = {}
 
@@ -1557,6 +1565,42 @@ function cost_reservation.create(bucket, receipt, estimate_micros, state, rows, 
     row.remaining_micros = row.remaining_micros - estimate_micros
   end
   return nil, end_us
+end
+
+-- Reserves as much as every budget has left, at least least_micros and at most most_micros. Returns allowed, duplicate, reason, what is
+-- charged, the two waits and the rows; or nil and a refusal.
+function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
+  local state, rows, retry_us, reason, charge, windows = cost_reservation.check(bucket, receipt, least_micros, limits, clock.now_us())
+  if not state then
+    return nil, rows
+  end
+  local longest = budget_fit.longest(windows, limits)
+  local reset_us, unreadable = 0, nil
+  -- A charge without a hold is the last to leave.
+  if reason ~= 'none' or hold_us or most_micros == 0 then
+    reset_us, unreadable = budget_fit.reset_us(bucket, state, longest)
+    if not reset_us then
+      return nil, unreadable
+    end
+  end
+  if reason == 'counted' then
+    return true, true, 'none', charge.charged_micros, 0, reset_us, rows
+  end
+  if reason ~= 'none' then
+    return false, false, reason, 0, retry_us, reset_us, rows
+  end
+  local micros = least_micros
+  if most_micros > least_micros then
+    micros = budget_fit.least_left(rows, most_micros)
+  end
+  local failure, end_us = cost_reservation.create(bucket, receipt, micros, state, rows, charge, hold_us, penalty_us)
+  if failure then
+    return nil, failure
+  end
+  if longest and micros > 0 then
+    reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
+  end
+  return true, false, 'none', micros, 0, reset_us, rows
 end
 
 -- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,
@@ -1951,14 +1995,14 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=58 file=functions/cost/reserve.lua
+do -- rlfunc: lines=32 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget: all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, but for at most hold until it is settled. Eight
 --- different holds at a time are exact. While eight are open, a further one lasts as long as the next longer of them, or has no
 --- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
---- @use clock cost_reservation charge_store budget_fit
+--- @use cost_reservation
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
@@ -1982,33 +2026,7 @@ do -- rlfunc: lines=58 file=functions/cost/reserve.lua
 --- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
 --- @error  RLSTATE                         a key holds data that this library did not write
 local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us)
-  local state, rows, retry_us, reason, charge, windows = cost_reservation.check(bucket, receipt, estimate_micros, limits, clock.now_us())
-  if not state then
-    return nil, rows
-  end
-  local longest = budget_fit.longest(windows, limits)
-  local reset_us, unreadable = 0, nil
-  -- A charge without a hold is the last to leave.
-  if reason ~= 'none' or hold_us or estimate_micros == 0 then
-    reset_us, unreadable = budget_fit.reset_us(bucket, state, longest)
-    if not reset_us then
-      return nil, unreadable
-    end
-  end
-  if reason == 'counted' then
-    return true, true, 'none', charge.charged_micros, 0, reset_us, rows
-  end
-  if reason ~= 'none' then
-    return false, false, reason, 0, retry_us, reset_us, rows
-  end
-  local failure, end_us = cost_reservation.create(bucket, receipt, estimate_micros, state, rows, charge, hold_us, penalty_us)
-  if failure then
-    return nil, failure
-  end
-  if longest and estimate_micros > 0 then
-    reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
-  end
-  return true, false, 'none', estimate_micros, 0, reset_us, rows
+  return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
 end
 local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
 
@@ -2262,6 +2280,302 @@ local function cost_v1_reserve(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
+end
+
+do -- rlfunc: lines=33 file=functions/cost/reserve_at_most.lua
+--- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
+---
+--- It is reserve with the estimate that fits. Settle the receipt with what was used.
+--- @use cost_reservation refusal
+--- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
+--- @arg    receipt     text[256]           the request's own ID
+--- @arg    most        micros[1..1000000000000000] most to reserve
+--- @arg    limits      group[1..16]        budgets that are decided together
+--- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
+--- @arg    limits.window duration[1us..3650d] length of the window
+--- @arg    least       micros[1..1000000000000000]=1 least that is of use: less than that is refused
+--- @arg    hold        duration[1us..3650d]? how long an unsettled reservation counts; each window's length when omitted
+--- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
+--- @result allowed     bool                whether anything is reserved, by this call or by the receipt's first call
+--- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
+--- @result reason      enum(none,budget,penalty,too_large) why it is refused; too_large: least alone exceeds a budget
+--- @result charged     micros              what the receipt costs now: what was reserved, or the settled amount; 0 when refused
+--- @result retry_after duration            wait until least fits, exact to the microsecond; 0 when it does, and when it never will
+--- @result reset_after duration            wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
+---     does
+--- @result limits      group               one row per limit
+--- @result limits.allowed bool             whether least fits this budget, or the receipt is already part of it
+--- @result limits.spent micros             what is spent in the window after the call: 300000 of a budget of 1000000
+--- @result limits.remaining micros         what is left of the budget: 700000; 0 when it is exceeded
+--- @result limits.retry_after duration     wait until least fits this budget; 0 when it does, and when it never will
+--- @error  RLARG                           least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
+--- @error  RLSTATE                         a key holds data that this library did not write
+local function reserve_at_most(bucket, receipt, most_micros, limits, least_micros, hold_us, penalty_us)
+  if least_micros > most_micros then
+    return nil, refusal.argument('least must be at most most')
+  end
+  return cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
+end
+local rlfunc_places_reason = {['none'] = 0, ['budget'] = 1, ['penalty'] = 2, ['too_large'] = 3}
+
+-- Joins reserve_at_most to Redis.
+local function cost_v1_reserve_at_most(keys, args)
+  local rlfunc_args = #args
+  if #keys < 1 or rlfunc_args < 3 then
+    return {err = 'RLARG reserve_at_most must be called with at least 1 key and 3 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG bucket must not be empty'}
+  end
+  local receipt = args[1]
+  if #receipt < 1 or #receipt > 256 then
+    return {err = 'RLARG receipt must be 1 to 256 bytes'}
+  end
+  local most_micros = rlfunc_whole(args[2])
+  if not most_micros or most_micros < 1 or most_micros > 1000000000000000 then
+    return {err = 'RLARG most must be from 1 to 1000000000000000 micros'}
+  end
+  local rlfunc_key, rlfunc_arg = 1, 2
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 1 or rlfunc_rows > 16 then
+    return {err = 'RLARG limits must have 1 to 16 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 2 or #keys < rlfunc_key + rlfunc_rows * 0 then
+    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_budget_micros = rlfunc_recent[args[rlfunc_arg + 1]] or rlfunc_parse(args[rlfunc_arg + 1])
+    if not in_budget_micros or in_budget_micros < 0 or in_budget_micros > 1000000000000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'budget must be from 0 to 1000000000000000 micros')}
+    end
+    local in_window_us = rlfunc_recent[args[rlfunc_arg + 2]] or rlfunc_parse(args[rlfunc_arg + 2])
+    if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+      return {err = string.format('RLARG limits.%d.%s', rlfunc_row - 1, 'window must be from 1 to 315360000000000 microseconds')}
+    end
+    limits[rlfunc_row] = {budget_micros = in_budget_micros, window_us = in_window_us}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 0, rlfunc_arg + 2
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local least_micros = 1
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    least_micros = rlfunc_whole(args[rlfunc_arg])
+    if not least_micros or least_micros < 1 or least_micros > 1000000000000000 then
+      return {err = 'RLARG least must be from 1 to 1000000000000000 micros'}
+    end
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local hold_us
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    hold_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+    if not hold_us or hold_us < 1 or hold_us > 315360000000000 then
+      return {err = 'RLARG hold must be from 1 to 315360000000000 microseconds'}
+    end
+  end
+  rlfunc_arg = rlfunc_arg + 1
+  local penalty_us
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    penalty_us = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+    if not penalty_us or penalty_us < 1 or penalty_us > 315360000000000 then
+      return {err = 'RLARG penalty must be from 1 to 315360000000000 microseconds'}
+    end
+  end
+  if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG reserve_at_most must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_charged_micros, out_retry_after_us, out_reset_after_us, out_limits = pcall(reserve_at_most, keys[1], receipt, most_micros, limits, least_micros, hold_us, penalty_us)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_duplicate
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if out_duplicate then
+      rlfunc_head = rlfunc_head + 2
+    end
+    if out_reason ~= 'none' then
+      local out_place_reason = rlfunc_places_reason[out_reason]
+      if not out_place_reason then
+        rlfunc_wrong, out_place_reason = 'result reason must be one of none, budget, penalty, too_large', 0
+      end
+      rlfunc_head = rlfunc_head + out_place_reason * 4
+    end
+    if out_charged_micros ~= 0 then
+      if not (out_charged_micros >= 0 and out_charged_micros <= 9007199254740992 and out_charged_micros % 1 == 0) then
+        rlfunc_wrong = 'result charged must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_retry_after_us ~= 0 then
+      if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then
+        rlfunc_wrong = 'result retry_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if out_reset_after_us ~= 0 then
+      if not (out_reset_after_us >= 0 and out_reset_after_us <= 9007199254740992 and out_reset_after_us % 1 == 0) then
+        rlfunc_wrong = 'result reset_after must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      if #out_limits == 1 then
+        local row = out_limits[1]
+        local row_allowed = row.allowed
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if not rlfunc_wrong then
+          if out_reset_after_us ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us, out_reset_after_us}
+          end
+          if out_retry_after_us ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros, out_retry_after_us}
+          end
+          if out_charged_micros ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us, out_charged_micros}
+          end
+          if row_retry_after_us ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros, row_retry_after_us}
+          end
+          if row_remaining_micros ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros, row_remaining_micros}
+          end
+          if row_spent_micros ~= 0 then
+            if rlfunc_head == 1 and row_spent_micros % 1000 == 0 then
+              local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
+              if rlfunc_one < 9007199254740992 then
+                return -1 - rlfunc_one
+              end
+            end
+            return {rlfunc_head + 16, rlfunc_word, row_spent_micros}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head + 16, rlfunc_word}
+          end
+          return rlfunc_head + 16
+        end
+      end
+      if rlfunc_head == 1 and #out_limits > 1 and out_charged_micros == 0 and out_retry_after_us == 0 and out_reset_after_us == 0 then
+        local rlfunc_rows = {-1, nil, nil}
+        for i = 1, #out_limits do
+          local row = out_limits[i]
+          local row_allowed = row.allowed
+          local row_spent_micros = row.spent_micros
+          local row_remaining_micros = row.remaining_micros
+          local row_retry_after_us = row.retry_after_us
+          local rlfunc_word = 0
+          if row_allowed then
+            rlfunc_word = rlfunc_word + 1
+          end
+          if row_spent_micros ~= 0 then
+            if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+              rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_remaining_micros ~= 0 then
+            if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+              rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          if row_retry_after_us ~= 0 then
+            if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+              rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+            end
+          end
+          local rlfunc_one = rlfunc_word + row_spent_micros / 1000 * 2
+          if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_spent_micros % 1000 ~= 0 or row_remaining_micros ~= 0 or row_retry_after_us ~= 0 then
+            rlfunc_rows = nil
+            break
+          end
+          rlfunc_rows[i + 1] = rlfunc_one
+        end
+        if rlfunc_rows then
+          return rlfunc_rows
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_limits * 16, nil, nil, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_limits = #out_limits
+      if rlfunc_limits > 65536 then
+        rlfunc_wrong, rlfunc_limits = 'result limits must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_limits do
+        local row = out_limits[i]
+        local row_allowed = row.allowed
+        local row_spent_micros = row.spent_micros
+        local row_remaining_micros = row.remaining_micros
+        local row_retry_after_us = row.retry_after_us
+        local rlfunc_word = 0
+        if row_allowed then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if row_spent_micros ~= 0 then
+          if not (row_spent_micros >= 0 and row_spent_micros <= 9007199254740992 and row_spent_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.spent must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if row_remaining_micros ~= 0 then
+          if not (row_remaining_micros >= 0 and row_remaining_micros <= 9007199254740992 and row_remaining_micros % 1 == 0) then
+            rlfunc_wrong = 'result limits.remaining must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        if row_retry_after_us ~= 0 then
+          if not (row_retry_after_us >= 0 and row_retry_after_us <= 9007199254740992 and row_retry_after_us % 1 == 0) then
+            rlfunc_wrong = 'result limits.retry_after must be a whole number from 0 to 9007199254740992'
+          end
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_limits] = row_spent_micros
+        reply[rlfunc_at + i + rlfunc_limits * 2] = row_remaining_micros
+        reply[rlfunc_at + i + rlfunc_limits * 3] = row_retry_after_us
+      end
+      rlfunc_at = rlfunc_at + rlfunc_limits * 4
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_charged_micros
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_retry_after_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_reset_after_us
+      while rlfunc_at > 1 and reply[rlfunc_at] == 0 do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'hash'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'cost_v1_reserve_at_most', callback = cost_v1_reserve_at_most, description = 'Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.'}
 end
 
 do -- rlfunc: lines=8 file=functions/cost/reset.lua

@@ -3490,7 +3490,7 @@ end
 return spent_search
 end)()
 
-local budget_fit = (function() -- rlfunc: lines=90 file=functions/lib/cost/budget_fit.lua
+local budget_fit = (function() -- rlfunc: lines=98 file=functions/lib/cost/budget_fit.lua
 --- Whether an amount fits the budgets of a subject, and when it will.
 --- @use charge_log spent_search
 --- @lib budget_fit
@@ -3535,6 +3535,14 @@ local function row_of(window, budget_micros)
     left_micros = 0
   end
   return {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
+end
+
+-- Returns the least that a row has left, at most most_micros.
+function budget_fit.least_left(rows, most_micros)
+  for i = 1, #rows do
+    most_micros = math.min(most_micros, rows[i].remaining_micros)
+  end
+  return most_micros
 end
 
 -- Returns one row per limit.
@@ -3583,9 +3591,9 @@ end
 return budget_fit
 end)()
 
-local cost_reservation = (function() -- rlfunc: lines=68 file=functions/lib/cost/cost_reservation.lua
+local cost_reservation = (function() -- rlfunc: lines=104 file=functions/lib/cost/cost_reservation.lua
 --- Checks, creates and cancels reservations.
---- @use spent_windows charge_store budget_fit
+--- @use clock spent_windows charge_store budget_fit
 --- @lib cost_reservation
 local cost_reservation = {}
 
@@ -3625,6 +3633,42 @@ function cost_reservation.create(bucket, receipt, estimate_micros, state, rows, 
     row.remaining_micros = row.remaining_micros - estimate_micros
   end
   return nil, end_us
+end
+
+-- Reserves as much as every budget has left, at least least_micros and at most most_micros. Returns allowed, duplicate, reason, what is
+-- charged, the two waits and the rows; or nil and a refusal.
+function cost_reservation.reserve(bucket, receipt, least_micros, most_micros, limits, hold_us, penalty_us)
+  local state, rows, retry_us, reason, charge, windows = cost_reservation.check(bucket, receipt, least_micros, limits, clock.now_us())
+  if not state then
+    return nil, rows
+  end
+  local longest = budget_fit.longest(windows, limits)
+  local reset_us, unreadable = 0, nil
+  -- A charge without a hold is the last to leave.
+  if reason ~= 'none' or hold_us or most_micros == 0 then
+    reset_us, unreadable = budget_fit.reset_us(bucket, state, longest)
+    if not reset_us then
+      return nil, unreadable
+    end
+  end
+  if reason == 'counted' then
+    return true, true, 'none', charge.charged_micros, 0, reset_us, rows
+  end
+  if reason ~= 'none' then
+    return false, false, reason, 0, retry_us, reset_us, rows
+  end
+  local micros = least_micros
+  if most_micros > least_micros then
+    micros = budget_fit.least_left(rows, most_micros)
+  end
+  local failure, end_us = cost_reservation.create(bucket, receipt, micros, state, rows, charge, hold_us, penalty_us)
+  if failure then
+    return nil, failure
+  end
+  if longest and micros > 0 then
+    reset_us = math.max(reset_us, charge_store.leaves_us(longest, state.now_us, end_us) - state.clock_us)
+  end
+  return true, false, 'none', micros, 0, reset_us, rows
 end
 
 -- Refunds what a receipt reserved. Returns cancelled, settled, lapsed or unknown, and the refunded amount; or nil and a refusal,

@@ -42,6 +42,7 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 	receipts := []string{"r1", "r1", "r2", "r2", "r3", "r4", "r5", "r6", "state", "1", "\x00\xff\r\n"}
 	subjects := []string{"u1", "u1", "u1", "u2"}
 	amounts := []int64{0, 1, 2, 3, 3, 5, 6, 10, 11}
+	mosts := []int64{0, 0, 0, 1, 2, 4, 20, 1_000_000_000_000_000}
 
 	return plan[*budget.Client, *model.Cost]{spans: spans, call: func(t *rapid.T) costCall {
 		subject := rapid.SampledFrom(subjects).Draw(t, "subject")
@@ -52,7 +53,12 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 		default:
 			hold := rapid.SampledFrom(longer).Draw(t, "hold")
 			penalty := rapid.SampledFrom(longer).Draw(t, "penalty")
-			return callReserve(subject, model.CostReserve{Receipt: receipt, Estimate: amount, Limits: limits, Hold: hold, Penalty: penalty})
+			c := model.CostReserve{Receipt: receipt, Estimate: amount, Limits: limits, Hold: hold, Penalty: penalty}
+			if most := rapid.SampledFrom(mosts).Draw(t, "most"); amount > 0 && most >= amount {
+				c.Most = most
+				return callReserveAtMost(subject, c)
+			}
+			return callReserve(subject, c)
 		case 11, 12, 13, 14:
 			return callSettle(subject, receipt, amount, limits)
 		case 15:
@@ -90,6 +96,31 @@ func callReserve(subject string, c model.CostReserve) costCall {
 				reply: want, changed: changed,
 				refused: !r.Allowed && r.Reason != "too_large", retry: r.RetryAfter, tick: time.Microsecond,
 				passes: func(reply any) bool { return reply.(budget.ReserveResult).Allowed },
+			}
+		},
+	}
+}
+
+func callReserveAtMost(subject string, c model.CostReserve) costCall {
+	p := budget.ReserveAtMostParams{Bucket: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
+	for _, l := range c.Limits {
+		p.Limits = append(p.Limits, budget.ReserveAtMostLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
+	}
+	return costCall{
+		function: "reserve_at_most", subject: subject, params: p, queue: queued((*budget.Client).QueueReserveAtMost, p),
+		answer: func(m *model.Cost) answer {
+			r, changed := m.Reserve(subject, c)
+			want := budget.ReserveAtMostResult{
+				Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: budget.ReserveAtMostReason(r.Reason), Charged: fcall.Micros(r.Charged),
+				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
+			}
+			for _, row := range r.Limits {
+				want.Limits = append(want.Limits, budget.ReserveAtMostLimitsResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+			}
+			return answer{
+				reply: want, changed: changed,
+				refused: !r.Allowed && r.Reason != "too_large", retry: r.RetryAfter, tick: time.Microsecond,
+				passes: func(reply any) bool { return reply.(budget.ReserveAtMostResult).Allowed },
 			}
 		},
 	}

@@ -44,6 +44,14 @@ local function row_of(window, budget_micros)
   return {allowed = true, spent_micros = spent_micros, remaining_micros = left_micros, retry_after_us = 0}
 end
 
+-- Returns the least that a row has left, at most most_micros.
+function budget_fit.least_left(rows, most_micros)
+  for i = 1, #rows do
+    most_micros = math.min(most_micros, rows[i].remaining_micros)
+  end
+  return most_micros
+end
+
 -- Returns one row per limit.
 function budget_fit.rows(windows, limits)
   local rows = {}

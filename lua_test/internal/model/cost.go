@@ -48,10 +48,11 @@ type CostRow struct {
 	RetryAfter time.Duration
 }
 
-// CostReserve has the arguments of reserve; a zero Hold or Penalty is absent.
+// CostReserve has the arguments of reserve and of reserve_at_most; a zero Hold or Penalty is absent.
 type CostReserve struct {
 	Receipt  string
-	Estimate int64
+	Estimate int64 // of reserve_at_most the least
+	Most     int64 // of reserve_at_most
 	Limits   []CostLimit
 	Hold     time.Duration
 	Penalty  time.Duration
@@ -91,7 +92,7 @@ type CostPeekResult struct {
 // NewCost returns a model that knows no subject.
 func NewCost() *Cost { return &Cost{subjects: map[string]costSubject{}} }
 
-// Reserve answers reserve.
+// Reserve answers reserve and reserve_at_most.
 func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, changed bool) {
 	s, now := m.open(subject, c.Limits)
 	if i, status := s.find(c.Receipt, now); status == "reserved" || status == "settled" {
@@ -105,18 +106,22 @@ func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, chan
 	if reason != "none" {
 		return CostReserveResult{Reason: reason, RetryAfter: retry, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false
 	}
-	made := charge{receipt: c.Receipt, at: now, amount: c.Estimate}
-	if hold := s.counted(microseconds(c.Hold), c.Estimate, now); hold > 0 {
+	amount := max(c.Estimate, c.Most)
+	for _, row := range rows {
+		amount = min(amount, row.Remaining)
+	}
+	made := charge{receipt: c.Receipt, at: now, amount: amount}
+	if hold := s.counted(microseconds(c.Hold), amount, now); hold > 0 {
 		made.end = now + hold
 	}
 	s.penalty = microseconds(c.Penalty)
 	s = s.without(c.Receipt).with(made)
 	m.store(subject, s, now)
 	for i := range rows {
-		rows[i].Spent += c.Estimate
-		rows[i].Remaining -= c.Estimate
+		rows[i].Spent += amount
+		rows[i].Remaining -= amount
 	}
-	return CostReserveResult{Allowed: true, Reason: "none", Charged: c.Estimate, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, true
+	return CostReserveResult{Allowed: true, Reason: "none", Charged: amount, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, true
 }
 
 // Settle answers settle.
