@@ -2,7 +2,7 @@
 ---
 --- A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a caller that
 --- retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
---- @use clock receipt_set limit limit_rows cost_reservation challenge_record refusal
+--- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record refusal
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @key    charges        hash[charges]?reservation.of the subject's charges
@@ -33,9 +33,19 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   if expires_us and clock_us >= expires_us then
     return false
   end
-  local rows, no_limits = limit_rows.check(limits, limits_state, weight, false, false, clock_us)
+  -- A quota whose periods do not contain the clock's time has nothing to refund.
+  local counting, states, lefts = {}, {}, {}
+  for i = 1, #limits do
+    if limits[i].kind ~= 'quota' or kind_quota.covers(limits[i], clock_us) then
+      local place = #counting + 1
+      counting[place] = limits[i]
+      states[place] = limits_state[i]
+      lefts[place] = taken[i].left_us
+    end
+  end
+  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us)
   if not rows then
-    return nil, no_limits
+    return nil, no_limits -- rlfunc:ignore result-nil check returns rows or a refusal
   end
   local outcome, record
   if challenge and challenges then
@@ -50,10 +60,10 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
       return nil, failure
     end
   end
-  for i = 1, #limits do
-    local row = limits[i]
-    if taken[i].left_us > 0 and row.cost > 0 then
-      row.refund(row, limits_state[i], limit_rows.cost_of(row, weight), taken[i].left_us, age_us, at_us or 0, clock_us)
+  for i = 1, #counting do
+    local row = counting[i]
+    if lefts[i] > 0 and row.cost > 0 then
+      row.refund(row, states[i], limit_rows.cost_of(row, weight), lefts[i], age_us, at_us or 0, clock_us)
     end
   end
   if outcome == 'replayed' then

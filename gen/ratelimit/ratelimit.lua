@@ -1818,7 +1818,7 @@ end
 return quota_count
 end)()
 
-local kind_quota = (function() -- rlfunc: lines=48 file=functions/lib/limit/kind_quota.lua
+local kind_quota = (function() -- rlfunc: lines=53 file=functions/lib/limit/kind_quota.lua
 --- A quota as a kind of limit.
 --- @use refusal quota_count
 --- @lib kind_quota
@@ -1836,6 +1836,11 @@ function kind_quota.prepare(row)
   row.needs_clock = true
   row.weighted = true
   return row
+end
+
+-- Reports whether a time is in one of the row's periods.
+function kind_quota.covers(row, at_us)
+  return row.boundaries[1] <= at_us and at_us < row.boundaries[4] -- rlfunc:ignore maybe-nil prepare sets them
 end
 
 function kind_quota.check(row, key, cost, clock_us, answer)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
@@ -29,11 +30,25 @@ var checkFamily = family[*ratelimit.Client, *model.Check]{
 var (
 	checkKinds = []ratelimit.LimitKind{ratelimit.LimitKindSlidingLog, ratelimit.LimitKindSlidingCounter, ratelimit.LimitKindFixedWindow, ratelimit.LimitKindGCRA}
 	checkNames = []string{"a", "b", "c", "minute"}
+	// drawnKinds has fewer quotas: a call outside of its periods is refused whole.
+	drawnKinds = append(slices.Repeat(checkKinds, 2), ratelimit.LimitKindQuota)
 )
+
+// A quotaPeriod is the middle one of three of one length.
+type quotaPeriod struct{ previous, start, after time.Time }
+
+func drawQuotaPeriod(t *rapid.T, length time.Duration) quotaPeriod {
+	offset := time.Duration(rapid.Int64Range(0, int64(length/time.Microsecond)-1).Draw(t, "offset")) * time.Microsecond
+	periods := rapid.SampledFrom([]time.Duration{0, 0, 0, 0, 0, 1, 1, 2, -1}).Draw(t, "periods")
+	start := luatest.Start.Truncate(time.Second).Add(-offset + periods*length)
+	return quotaPeriod{start.Add(-length), start, start.Add(2 * length)}
+}
+
+var quotaLengths = rapid.SampledFrom([]time.Duration{time.Minute, day, day, 365 * day})
 
 func checkKeys() []storedKey {
 	keys := []storedKey{{"checked", "zset"}}
-	for _, kind := range checkKinds {
+	for _, kind := range drawnKinds[len(checkKinds):] {
 		for _, name := range checkNames {
 			stored := "string"
 			if kind == ratelimit.LimitKindSlidingLog {
@@ -51,12 +66,15 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 	windows := []time.Duration{time.Microsecond, 3 * time.Microsecond, time.Millisecond, 1500 * time.Microsecond, time.Second, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, 90 * day}
 	limit := rapid.Custom(func(t *rapid.T) checkLimit {
 		l := checkLimit{
-			Kind: rapid.SampledFrom(checkKinds).Draw(t, "kind"), Name: rapid.SampledFrom(checkNames).Draw(t, "name"),
+			Kind: rapid.SampledFrom(drawnKinds).Draw(t, "kind"), Name: rapid.SampledFrom(checkNames).Draw(t, "name"),
 			Limit: rapid.SampledFrom([]int64{1, 2, 3, 3, 5, 7, 9, 1_000_000}).Draw(t, "limit"), Window: rapid.SampledFrom(windows).Draw(t, "window"),
 			Shadow: rapid.IntRange(0, 9).Draw(t, "shadow") == 9, Global: rapid.IntRange(0, 4).Draw(t, "global") == 4,
 		}
 		if l.Kind == ratelimit.LimitKindGCRA || rapid.IntRange(0, 99).Draw(t, "misplaced burst") == 99 {
 			l.Burst = rapid.SampledFrom([]int64{0, 0, 1, 2, 10, 1_000_000}).Draw(t, "burst")
+		}
+		if l.Kind == ratelimit.LimitKindQuota {
+			l.Window = quotaLengths.Draw(t, "length")
 		}
 		return l
 	})
@@ -79,12 +97,13 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 		p := checkParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))}
 		p.Limits = slices.Clone(rapid.SampledFrom(sets).Draw(t, "limits"))
 		which := rapid.IntRange(0, 19).Draw(t, "function")
-		if which == 19 {
-			return resetCheck(p)
-		}
 		p.Weight = rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 2, 3}).Draw(t, "weight")
 		for i := range p.Limits {
 			l := &p.Limits[i]
+			if l.Kind == ratelimit.LimitKindQuota {
+				q := drawQuotaPeriod(t, l.Window)
+				l.Previous, l.Start, l.After = q.previous, q.start, q.after
+			}
 			costs := []*int64{nil, nil, nil, nil, cost(0), cost(1)}
 			if l.Kind != ratelimit.LimitKindSlidingLog {
 				most := l.Limit
@@ -104,6 +123,9 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 		if p.Receipt != "" {
 			p.Dedup = rapid.SampledFrom(dedups).Draw(t, "dedup")
 		}
+		if which == 19 {
+			return resetCheck(p)
+		}
 		if which > 14 {
 			return peekAtCheck(p)
 		}
@@ -116,6 +138,7 @@ func modelCheck(p checkParams) model.CheckCall {
 	for _, l := range p.Limits {
 		c.Limits = append(c.Limits, model.CheckLimit{
 			Name: l.Name, Kind: string(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: modelCost(l.Cost), Shadow: l.Shadow, Global: l.Global,
+			Previous: l.Previous, Start: l.Start, After: l.After,
 		})
 	}
 	return c
@@ -137,6 +160,9 @@ func checkTick(c model.CheckCall, r model.CheckResult) time.Duration {
 func mayReturn(m *model.Check, subject string, c model.CheckCall, r model.CheckResult) bool {
 	ends := m.Expiries(subject)
 	for i, row := range r.Limits {
+		if c.Limits[i].Kind == "quota" && !m.Now().Add(r.RetryAfter).Before(c.Limits[i].After) {
+			return true // by then the call's periods are over
+		}
 		if row.ResetAfter == 0 && ends[c.Limits[i].Kind+":"+c.Limits[i].Name] > m.Now().UnixMilli() {
 			return true
 		}

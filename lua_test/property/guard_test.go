@@ -36,7 +36,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	windows := []time.Duration{1500 * time.Microsecond, time.Second, time.Second, 10 * time.Second, time.Minute + time.Nanosecond}
 	span := rapid.SampledFrom(windows)
 	limit := rapid.Custom(func(t *rapid.T) model.CheckLimit {
-		kind := string(rapid.SampledFrom(checkKinds).Draw(t, "kind"))
+		kind := string(rapid.SampledFrom(drawnKinds).Draw(t, "kind"))
 		l := model.CheckLimit{
 			Kind: kind, Name: rapid.SampledFrom(checkNames[:2]).Draw(t, "name"),
 			Limit: rapid.SampledFrom([]int64{1, 2, 3, 7}).Draw(t, "limit"), Window: span.Draw(t, "window"), Cost: rapid.SampledFrom([]int64{1, 1, 1, 1, 0}).Draw(t, "cost"),
@@ -44,6 +44,11 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 		}
 		if kind == "gcra" {
 			l.Burst = rapid.SampledFrom([]int64{0, 0, 2, 10}).Draw(t, "burst")
+		}
+		if kind == "quota" {
+			l.Window = quotaLengths.Draw(t, "length")
+			q := drawQuotaPeriod(t, l.Window)
+			l.Previous, l.Start, l.After = q.previous, q.start, q.after
 		}
 		if kind != "sliding_log" && l.Cost == 1 {
 			l.Cost = min(l.Limit, rapid.SampledFrom([]int64{1, 1, 2}).Draw(t, "cost"))
@@ -139,6 +144,7 @@ func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
 	for _, l := range limits {
 		all = append(all, admitLimit{
 			Name: l.Name, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: cost(l.Cost), Shadow: l.Shadow, Global: l.Global,
+			Previous: l.Previous, Start: l.Start, After: l.After,
 		})
 	}
 	return all
@@ -180,7 +186,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 					return slices.Contains([]string{"block", "attempts", "attempt_pages"}, suffix)
 				}
 			}
-			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: c.Limits}, model.CheckResult{Limits: r.Limits}) {
+			if waits(c, r) && !remembered && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: c.Limits}, model.CheckResult{RetryAfter: r.RetryAfter, Limits: r.Limits}) {
 				a.refused, a.tick = true, admitTick(c, r)
 			}
 			return a
@@ -219,7 +225,7 @@ func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
 			}
 			a := answer{reply: guard.TakeResult(r), changed: changed, retry: r.RetryAfter, tick: l.Tick(), passes: func(reply any) bool { return reply.(guard.TakeResult).Allowed }}
 			row := model.CheckRow{Allowed: r.Allowed, Remaining: r.Remaining, ResetAfter: r.ResetAfter, RetryAfter: r.RetryAfter}
-			a.refused = !r.Allowed && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: []model.CheckLimit{l}}, model.CheckResult{Limits: []model.CheckRow{row}})
+			a.refused = !r.Allowed && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: []model.CheckLimit{l}}, model.CheckResult{RetryAfter: r.RetryAfter, Limits: []model.CheckRow{row}})
 			return a
 		},
 	}

@@ -17,6 +17,11 @@ function kind_quota.prepare(row)
   return row
 end
 
+-- Reports whether a time is in one of the row's periods.
+function kind_quota.covers(row, at_us)
+  return row.boundaries[1] <= at_us and at_us < row.boundaries[4] -- rlfunc:ignore maybe-nil prepare sets them
+end
+
 function kind_quota.check(row, key, cost, clock_us, answer)
   -- rlfunc:ignore maybe-nil prepare sets them
   local allowed, left, wait_us, left_us, place, used, periods = quota_count.check(key, row.limit, row.boundaries, cost, clock_us)

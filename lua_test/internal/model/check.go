@@ -14,10 +14,11 @@ type Check struct {
 	counters *SlidingCounter
 	windows  *FixedWindow
 	buckets  *GCRA
+	quotas   *Quota
 	receipts map[string]receipts
 }
 
-// A CheckLimit is a limit of a kind: sliding_log, sliding_counter, fixed_window or gcra. A Burst of zero is absent.
+// A CheckLimit is a limit of a kind: sliding_log, sliding_counter, fixed_window, gcra or quota. A Burst of zero is absent.
 type CheckLimit struct {
 	Name   string
 	Kind   string
@@ -27,6 +28,8 @@ type CheckLimit struct {
 	Cost   int64
 	Shadow bool
 	Global bool
+
+	Previous, Start, After time.Time // of a quota; its next period starts a Window after Start
 }
 
 // CheckCall has the arguments of check; a zero Weight, Receipt or Dedup is absent.
@@ -56,7 +59,7 @@ type CheckResult struct {
 
 // NewCheck returns a model that knows no subject.
 func NewCheck() *Check {
-	return &Check{logs: NewSlidingLog(), counters: NewSlidingCounter(), windows: NewFixedWindow(), buckets: NewGCRA(), receipts: map[string]receipts{}}
+	return &Check{logs: NewSlidingLog(), counters: NewSlidingCounter(), windows: NewFixedWindow(), buckets: NewGCRA(), quotas: NewQuota(), receipts: map[string]receipts{}}
 }
 
 // Check answers check.
@@ -138,6 +141,8 @@ func (m *Check) Reset(subject string, limits []CheckLimit) (existed bool, err er
 			existed = m.windows.Reset(its) || existed
 		case "gcra":
 			existed = m.buckets.Reset(its) || existed
+		case "quota":
+			existed = m.quotas.Reset(its) || existed
 		}
 	}
 	return existed, nil
@@ -190,10 +195,14 @@ func (l CheckLimit) window() WindowCall { return WindowCall{l.Limit, l.Window, l
 
 func (l CheckLimit) bucket() GCRACall { return GCRACall{l.Limit, l.Window, l.Burst, l.Cost} }
 
+func (l CheckLimit) quota() QuotaCall {
+	return QuotaCall{l.Limit, l.Previous, l.Start, l.Start.Add(l.Window), l.After, l.Cost}
+}
+
 // Tick is the precision of a limit's times.
 func (l CheckLimit) Tick() time.Duration {
 	switch l.Kind {
-	case "sliding_log":
+	case "sliding_log", "quota":
 		return time.Microsecond
 	case "gcra":
 		return l.bucket().Tick()
@@ -216,6 +225,9 @@ func (m *Check) look(subject string, l CheckLimit) (row CheckRow, err error) {
 	case "fixed_window":
 		r, err := m.windows.Peek(l.of(subject), l.window())
 		return CheckRow(r), err
+	case "quota":
+		r, err := m.quotas.Peek(l.of(subject), l.quota())
+		return CheckRow(r), err
 	}
 	r, err := m.buckets.Peek(l.of(subject), l.bucket())
 	return CheckRow(r), err
@@ -233,6 +245,9 @@ func (m *Check) take(subject string, l CheckLimit) CheckRow {
 	case "fixed_window":
 		r, _, _ := m.windows.Take(l.of(subject), l.window())
 		return CheckRow(r)
+	case "quota":
+		r, _, _ := m.quotas.Take(l.of(subject), l.quota())
+		return CheckRow(r)
 	}
 	r, _, _ := m.buckets.Take(l.of(subject), l.bucket())
 	return CheckRow(r)
@@ -248,12 +263,13 @@ func (m *Check) Move(to time.Time) {
 	m.counters.Move(to)
 	m.windows.Move(to)
 	m.buckets.Move(to)
+	m.quotas.Move(to)
 	maps.DeleteFunc(m.receipts, func(_ string, r receipts) bool { return expired(m.clock, r.endMS) })
 }
 
 // Clone copies the model.
 func (m *Check) Clone() *Check {
-	return &Check{m.clock, m.logs.Clone(), m.counters.Clone(), m.windows.Clone(), m.buckets.Clone(), maps.Clone(m.receipts)}
+	return &Check{m.clock, m.logs.Clone(), m.counters.Clone(), m.windows.Clone(), m.buckets.Clone(), m.quotas.Clone(), maps.Clone(m.receipts)}
 }
 
 // Expiries lists the keys of a subject, by suffix: checked, and <kind>:<name> of each limit.
@@ -281,6 +297,11 @@ func (m *Check) Expiries(subject string) map[string]int64 {
 	for its, b := range m.buckets.buckets {
 		if n, ok := name(its); ok {
 			ends["gcra:"+n] = b.endMS
+		}
+	}
+	for its, p := range m.quotas.subjects {
+		if n, ok := name(its); ok {
+			ends["quota:"+n] = p.endMS
 		}
 	}
 	return ends

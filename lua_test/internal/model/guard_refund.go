@@ -31,7 +31,9 @@ func (m *Guard) Refund(subject string, c RefundCall) (refunded, changed bool, er
 		return false, false, nil
 	}
 	limits := CheckCall{Limits: c.Limits, Weight: c.Weight}
-	if _, err := m.limits.judge(subject, limits, false); err != nil {
+	judged := limits // of a quota, what was charged in another period is forgotten, and that is no mistake
+	judged.Limits = slices.DeleteFunc(slices.Clone(c.Limits), func(l CheckLimit) bool { return l.Kind == "quota" })
+	if _, err := m.limits.judge(subject, judged, false); err != nil {
 		return false, false, err
 	}
 	if c.Reservation != "" {
@@ -67,6 +69,8 @@ func (m *Guard) refundLimit(subject string, l CheckLimit, left, age time.Duratio
 		_, changed = m.limits.counters.refund(its, l.window(), age >= left-window)
 	case "fixed_window":
 		_, changed = m.limits.windows.Refund(its, l.window(), time.Time{})
+	case "quota":
+		_, changed, _ = m.limits.quotas.Refund(its, l.quota(), time.Time{})
 	case "gcra":
 		_, changed, _ = m.limits.buckets.Refund(its, l.bucket(), time.Time{})
 	}
