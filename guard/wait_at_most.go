@@ -5,13 +5,14 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // WaitAtMost decides for a batch: it admits as many of r.Weight requests as there is room for, and returns how many. While there is
 // room for none, it waits for one, like Wait. It is for consumers that take work in batches. A limit of kind sliding_log counts a batch
 // once. If others take the room meanwhile, it may admit fewer than were free.
 func (g *Guard) WaitAtMost(ctx context.Context, r Request) (*Decision, int64, error) {
-	most, err := g.largestWeight(&r)
+	most, costs, err := g.largestWeight(&r)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -24,7 +25,7 @@ func (g *Guard) WaitAtMost(ctx context.Context, r Request) (*Decision, int64, er
 		if d.Allowed {
 			return d, most, nil
 		}
-		most = min(most-1, d.room())
+		most = min(most-1, d.room(costs))
 	}
 	r.Weight = 1
 	d, err := g.Wait(ctx, r)
@@ -34,17 +35,18 @@ func (g *Guard) WaitAtMost(ctx context.Context, r Request) (*Decision, int64, er
 	return d, 1, nil
 }
 
-// largestWeight returns the request's weight, or the largest one that its limits could ever admit if that is less.
-func (g *Guard) largestWeight(r *Request) (int64, error) {
+// largestWeight returns the request's weight, or the largest one that its limits could ever admit if that is less, and what each limit
+// costs, by wire name.
+func (g *Guard) largestWeight(r *Request) (most int64, costs map[string]int64, err error) {
 	request := (*plan.Request)(r)
 	pl, err := g.plans.Load().ForSubjects(r.Subjects).PlanFor(request)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := request.Check(); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	most := r.Weight
+	most, costs = r.Weight, map[string]int64{}
 	for i := range pl.Rows {
 		l := &pl.Rows[i].Limit
 		if policy.Kind(l.Kind) == policy.SlidingLog || l.Cost == nil || *l.Cost == 0 {
@@ -55,16 +57,18 @@ func (g *Guard) largestWeight(r *Request) (int64, error) {
 			capacity = l.Burst
 		}
 		most = min(most, capacity / *l.Cost)
+		costs[l.Name] = *l.Cost
 	}
-	return most, nil
+	return most, costs, nil
 }
 
-// room returns the least remaining part of the limits that refused.
-func (d *Decision) room() int64 {
+// room returns the largest weight that fits what the limits that refused had left; 0 if none does.
+func (d *Decision) room(costs map[string]int64) int64 {
 	var room int64
 	for i := range d.Limits {
-		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && (room == 0 || l.Remaining < room) {
-			room = l.Remaining
+		l := &d.Limits[i]
+		if cost := costs[wire.LimitName(l.Endpoint, l.Name)]; !l.Allowed && !l.Shadow && cost > 0 && (room == 0 || l.Remaining/cost < room) {
+			room = l.Remaining / cost
 		}
 	}
 	return room

@@ -44,6 +44,18 @@ func TestWaitAtMost_admitsWhatThereIsRoomFor(t *testing.T) {
 	}
 }
 
+func TestWaitAtMost_ofLimitsThatCostMore(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "tokens", Kind: policy.FixedWindow, Limit: 100, Window: time.Hour, Cost: 7}), guard.Options{})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: 10}
+	for _, want := range []int64{10, 4} { // of 14
+		d, n, err := g.WaitAtMost(t.Context(), r)
+		if err != nil || !d.Allowed || n != want {
+			t.Errorf("admitted %d, want %d: %+v, %v", n, want, d, err)
+		}
+	}
+}
+
 func TestWaitAtMost_rejects(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Kind: policy.FixedWindow, Limit: 1, Window: time.Minute}), guard.Options{MaxWait: time.Second})
