@@ -61,6 +61,32 @@ func TestRefund_leavesWhatHasBegunSince(t *testing.T) {
 	)
 }
 
+// A call that ran for longer than its quota's periods is refunded too: what it reserved, and not what others charged since.
+func TestRefund_afterTheQuotasPeriods(t *testing.T) {
+	quota := func(after time.Duration) []admitLimit {
+		start := luatest.Start.Truncate(time.Hour).Add(after)
+		return []admitLimit{{
+			Name: "hour", Kind: guard.LimitKindQuota, Limit: 5, Previous: start.Add(-time.Hour), Start: start, Window: time.Hour, After: start.Add(2 * time.Hour),
+		}}
+	}
+	begun := luatest.Start.Sub(luatest.Start.Truncate(time.Hour))
+	counted := guard.LimitResult{Allowed: true, Remaining: 4, ResetAfter: time.Hour - begun}
+	take := admit(admitParams{Reservation: "i", Limits: quota(0), Budgets: []guard.AdmitBudgets{{Budget: 100, Window: day}}, Estimate: 70})
+	late := refund(suites.RefundParams{
+		Limits: quota(0), Left: suites.TakenOf([]guard.LimitResult{counted}), At: luatest.Start, Age: 3 * time.Hour, Reservation: "i",
+	})
+	taken := passes(counted)
+	taken.Reservation, taken.Budgets = "i", []admitBudget{{Allowed: true, Spent: 70, Remaining: 30}}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: take, Writes: true, Want: taken},
+		guardStep{Advance: 3 * time.Hour, Call: admit(admitParams{Limits: quota(3 * time.Hour)}), Writes: true, Want: passesAt(3*time.Hour, counted)},
+		guardStep{Call: late, Writes: true, Want: given},
+		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Bucket: "u1", Receipt: "i"}), Want: cancelResult{Outcome: "unknown"}},
+		guardStep{Name: "the other's charge is still there", Call: admit(admitParams{Limits: quota(3 * time.Hour)}), Writes: true, Want: passesAt(3*time.Hour, guard.LimitResult{Allowed: true, Remaining: 3, ResetAfter: time.Hour - begun})},
+	)
+}
+
 // A sliding counter's share of the previous window is refunded there, where it counts for less.
 func TestRefund_counterOfTheWindowBefore(t *testing.T) {
 	limits := suites.GuardLimits(4)[1:2]
