@@ -55,7 +55,7 @@ func costWorkloads() []workload {
 		{name: "cost.reserve allowed, 2 budgets", prepare: after(charged(two)...), call: reserve(two), expect: admitted, most: reserveGoal},
 		{name: "cost.reserve allowed, with a hold", prepare: after(charged(held)...), call: reserve(held), expect: admitted},
 		{name: "cost.reserve refused by budget", prepare: after(ten...), call: reserve(refused), expect: overBudget, most: reserveGoal},
-		{name: "cost.reserve_at_most what is left", prepare: after(ten...), call: atMost, expect: "{Allowed:true Duplicate:false Reason:none Charged:0.0005 "},
+		{name: "cost.reserve_at_most what is left", prepare: after(ten...), call: atMost, expect: "{Allowed:true Duplicate:false Reason:none Charged:0.000500 "},
 		{name: "cost.reserve duplicate receipt", prepare: after(reserved...), call: reserve(one), expect: duplicate},
 		{name: "cost.settle", prepare: after(reserved...), call: settle, expect: "{Outcome:settled "},
 		{name: "cost.settle repeated", prepare: after(append(reserved[:10:10], settle)...), call: settle, expect: "{Outcome:repeated "},

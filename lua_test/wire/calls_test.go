@@ -64,7 +64,7 @@ var wireCalls = []wireCall{
 	onWire(ratelimit.New, (*ratelimit.Client).CheckPeek, checkParams{Bucket: "u1", Limits: suites.CheckLimits(5), Weight: 2, Receipt: "r1", Dedup: 2 * time.Second}.Peek()),
 	onWire(ratelimit.New, (*ratelimit.Client).CheckReset, checkParams{Bucket: "u1", Limits: suites.CheckLimits(5)}.Reset()),
 
-	onWire(budget.New, (*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Bucket: "u1", Receipt: "r1", Most: 5, Limits: []budget.ReserveAtMostLimits{{Budget: 1000, Window: 10 * time.Minute}}, Hold: time.Minute}),
+	onWire(budget.New, (*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Bucket: "u1", Receipt: "r1", Most: 1_000_000_000_000_000, Limits: []budget.ReserveAtMostLimits{{Budget: 1000, Window: 10 * time.Minute}}, Hold: time.Minute}),
 	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Bucket: "u1", Receipt: "r1", Estimate: 5, Limits: []budget.ReserveLimits{{Budget: 1000, Window: 10 * time.Minute}, {Budget: 5000, Window: time.Hour}}, Hold: time.Minute, Penalty: time.Second}),
 	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Bucket: "u1", Receipt: "r1", Actual: 5, Limits: []budget.SettleLimits{{Budget: 1000, Window: time.Minute}}}),
 	onWire(budget.New, (*budget.Client).Cancel, budget.CancelParams{Bucket: "u1", Receipt: "r1"}),
