@@ -3,9 +3,11 @@ package guard_test
 import (
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
@@ -17,8 +19,12 @@ func alone(t *testing.T, p *policy.Policy, bytes int64) *guard.Guard {
 	t.Helper()
 	o := guard.Options{BreakAfter: 1, BreakFor: time.Hour, LocalBytes: bytes}
 	g := newGuard(t, client(t, closedPort(t)), p, o.WithLocalClock(embedded.NewManualClock(moment)))
+	t.Cleanup(func() { ended = append(ended, weak.Make(g)) })
 	return g
 }
+
+// ended are the guards that earlier tests had alone.
+var ended []weak.Pointer[guard.Guard]
 
 func localPolicies() map[string]*policy.Policy {
 	limit := func(kind policy.Kind) *policy.Policy {
@@ -83,12 +89,12 @@ func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
 	const bytes, engine = 6 << 20, 5 << 20
 	for name, p := range localPolicies() {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
+			before := heap(t)
 			g := alone(t, p, bytes)
 			for i := range 25_000 {
 				decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=2001:db8::" + strconv.Itoa(i)}})
 			}
-			if took := heap() - before; took > bytes+engine || took < bytes {
+			if took := heap(t) - before; took > bytes+engine || took < bytes {
 				t.Errorf("%d KiB of heap with %d KiB for subjects", took>>10, bytes>>10)
 			}
 			runtime.KeepAlive(g)
@@ -96,8 +102,17 @@ func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
 	}
 }
 
-// heap returns the live bytes, once they shrink no more: guards of earlier tests end a moment after them.
-func heap() int64 {
+// heap returns the live bytes, once the guards of earlier tests are freed and the bytes shrink no more.
+func heap(t *testing.T) int64 {
+	t.Helper()
+	start := time.Now()
+	for freed := func(g weak.Pointer[guard.Guard]) bool { return g.Value() == nil }; len(ended) > 0; ended = slices.DeleteFunc(ended, freed) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("%d guards are still in memory", len(ended))
+		}
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
 	least, same := int64(math.MaxInt64), 0
 	for same < 5 {
 		runtime.GC()
