@@ -31,7 +31,7 @@ func (m *Guard) Refund(subject string, c RefundCall) (refunded, changed bool, er
 		return false, false, nil
 	}
 	limits := CheckCall{Limits: c.Limits, Weight: c.Weight}
-	judged := limits // of a quota, what was charged in another period is forgotten, and that is no mistake
+	judged := limits // but for quotas: they forget what was charged in another period
 	judged.Limits = slices.DeleteFunc(slices.Clone(c.Limits), func(l CheckLimit) bool { return l.Kind == "quota" })
 	if _, err := m.limits.judge(subject, judged, false); err != nil {
 		return false, false, err
