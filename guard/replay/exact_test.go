@@ -79,6 +79,10 @@ cost: {budgets: [{name: small, budget: "0.50", window: 1m}, {name: large, budget
 overrides: {allow: ["ip=192.0.2.1"], deny: ["ip=192.0.2.2", "ip=2001:db8::/48"], multiply: {"ip=192.0.2.3": 3}}`,
 		`cost: {estimate: "0.1"}`, `limits: [{name: strict, limit: 2, window: 1m}]`,
 	},
+	{"quotas", `
+limits: # at 06:15 and 06:30 UTC new periods start
+  - {name: hour, kind: quota, limit: 80, every: hour, zone: Asia/Kolkata}
+  - {name: day, kind: quota, limit: 150, every: day, zone: Asia/Kolkata, starts: "11:45"}`, "", ""},
 }
 
 func policyOf(t testing.TB, n int) *policy.Policy {
