@@ -62,3 +62,19 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 		t.Error("the receiver was changed")
 	}
 }
+
+func TestComplete_leavesThePolicyAsItIs(t *testing.T) {
+	parse := func() *Policy {
+		p, err := Parse("p.yaml", []byte(everything))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Limits = append(p.Limits, Limit{Name: "hot", By: By{ByAll}, Kind: GCRA, Limit: 10, Window: time.Second, Prefetch: &Prefetch{Most: 5}})
+		return p
+	}
+	p := parse()
+	p.Complete()
+	if diff := cmp.Diff(parse(), p); diff != "" {
+		t.Errorf("Complete changed its policy (-before +after):\n%s", diff)
+	}
+}
