@@ -21,10 +21,11 @@ type engine struct {
 	sequential bool // one call for each decision, to test the shortcuts
 	reserved   int64
 	asked      int64 // number of calls
+	quotas     map[*plan]*quotas
 }
 
 func newEngine(namespace string) (*engine, error) {
-	e := &engine{clock: embedded.NewManualClock(time.UnixMicro(0))}
+	e := &engine{clock: embedded.NewManualClock(time.UnixMicro(0)), quotas: map[*plan]*quotas{}}
 	e.server = embedded.New(embedded.Options{Clock: e.clock})
 	ctx := context.Background()
 	if err := e.server.Process(ctx, redis.NewStringCmd(ctx, "function", "load", guard.Library.Code)); err != nil {
@@ -47,8 +48,8 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	ctx = context.WithoutCancel(ctx) // a context that can end costs a goroutine for each call
 	e.asked++
 	e.clock.Set(time.UnixMicro(at))
-	p.moveTo(at)
 	params := p.params
+	params.Limits = e.limits(p, at)
 	params.Bucket = fcall.Subject(t.name)
 	if id != "" && p.dedup > 0 {
 		params.Receipt, params.Dedup, params.Repeats = id, p.dedup, p.repeats
@@ -91,7 +92,7 @@ func (e *engine) flush(ctx context.Context, t *tracked, now int64) error {
 func (e *engine) refund(ctx context.Context, t *tracked, p *plan, id string, took *guard.AdmitResult) error {
 	e.asked++
 	back := guard.RefundParams{
-		Bucket: fcall.Subject(t.name), Limits: p.params.Limits, Taken: make([]guard.RefundTaken, len(p.limits)), At: took.At,
+		Bucket: fcall.Subject(t.name), Limits: e.limits(p, took.At.UnixMicro()), Taken: make([]guard.RefundTaken, len(p.limits)), At: took.At,
 		Reservation: took.Reservation,
 	}
 	if id != "" && p.dedup > 0 {

@@ -10,13 +10,14 @@ import (
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
-// A plan is the call for a request of an endpoint, by its subject or by a global limit.
+// A plan is the call for a request of an endpoint, by its subject or by a global limit. Engines share it and only read it.
 type plan struct {
 	params guard.AdmitParams // without bucket, receipt and reservation
 	rules  []rule            // limits, then budgets, then tiers
 	// limits, budgets, tiers and escalation are the unpacked rows of params.
 	limits     []guard.Limit
 	calendars  []*calendar.Calendar // of limits that are quotas
+	hasQuota   bool
 	budgets    []guard.AdmitBudgets
 	tiers      []guard.AdmitTiers
 	escalation []guard.AdmitEscalation
@@ -169,27 +170,10 @@ func (pl *plan) limit(ps *plans, endpoint string, l *policy.Limit, key planKey) 
 func (pl *plan) addLimit(row guard.Limit, l *policy.Limit) {
 	c, _ := l.Calendar() // the policy is valid
 	if c != nil {
-		setPeriod(&row, c.Around(time.Unix(1e9, 0))) // moveTo moves it before the first call
+		pl.hasQuota = true
+		setPeriod(&row, c.Around(time.Unix(1e9, 0))) // an engine sets that of a call
 	}
 	pl.limits, pl.calendars = append(pl.limits, row), append(pl.calendars, c)
-}
-
-func setPeriod(l *guard.Limit, b calendar.Boundaries) {
-	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
-}
-
-// moveTo packs the limits again if a quota is in another period at that time, in microseconds.
-func (pl *plan) moveTo(at int64) {
-	now, moved := time.UnixMicro(at), false
-	for i, c := range pl.calendars {
-		if l := &pl.limits[i]; c != nil && (now.Before(l.Start) || !now.Before(l.Start.Add(l.Window))) {
-			setPeriod(l, c.Around(now))
-			moved = true
-		}
-	}
-	if moved {
-		pl.params.Limits = guard.MustPackLimit(pl.limits...)
-	}
 }
 
 func limitRow(endpoint string, l *policy.Limit, times int64) (guard.Limit, rule) {
