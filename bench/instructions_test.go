@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 var update = flag.Bool("update", false, "rewrite the counts that the test holds the rows to")
@@ -30,15 +32,8 @@ func TestInstructions_areNoMoreThanWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: servers are not started with -short")
 	}
-	missing := t.Skipf
-	if os.Getenv("CI") != "" {
-		missing = t.Fatalf
-	}
 	for _, program := range []string{"valgrind", "callgrind_control", "redis-server"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing("SKIPPED: %s is not on PATH; no instruction was onServer", program)
-			return
-		}
+		onpath.Program(t, program)
 	}
 	dir := t.TempDir()
 	options := &redis.Options{}
@@ -60,8 +55,7 @@ func TestInstructions_areNoMoreThanWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if srv.version != "Redis "+onServer {
-		missing("SKIPPED: redis-server is %s, and the counts are those of %s", srv.version, onServer)
-		return
+		onpath.Lacking(t, "redis-server is %s, and the counts are those of %s", srv.version, onServer)
 	}
 	info, err := srv.client.Info(t.Context(), "server").Result()
 	if err != nil {

@@ -1,25 +1,19 @@
 package main
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // realServer starts a server that runs scripts, which the embedded engine does not.
 func realServer(t *testing.T) *server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skipf("SKIPPED: redis-server is not on PATH; no other limiter was called")
-	}
 	options := &redis.Options{}
-	stop, err := launch("redis-server", t.TempDir(), options)
+	stop, err := launch(onpath.Program(t, "redis-server"), t.TempDir(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

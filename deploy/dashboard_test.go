@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 type dashboard struct {
@@ -85,7 +87,7 @@ var (
 // All queries of the dashboard and the alerts find data of a guard with traffic, in a real Prometheus. A wrong metric or label finds
 // nothing.
 func TestPrometheus_hasDataForDashboardAndAlerts(t *testing.T) {
-	program(t, "prometheus")
+	onpath.Program(t, "prometheus")
 	p := startPrometheus(t, serveTraffic(t))
 	p.eventually(t, "prometheus answers", func() error {
 		var any struct{}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // A prometheus is a server that a test starts.
@@ -24,7 +25,7 @@ type prometheus struct {
 // startPrometheus starts a Prometheus with the alert rules, which scrapes a page every second.
 func startPrometheus(t *testing.T, page string) *prometheus {
 	t.Helper()
-	command := program(t, "prometheus")
+	command := onpath.Program(t, "prometheus")
 	target, err := url.Parse(page)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 type rules struct {
@@ -30,21 +32,8 @@ func readRules(t *testing.T) rules {
 	return r
 }
 
-// program returns the path of a program of Debian's package prometheus.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("%s is not on PATH, and CI is set", name)
-		}
-		t.Skipf("SKIPPED: %s is not on PATH; nothing of this test ran", name)
-	}
-	return path
-}
-
 func TestRules_fireAsTested(t *testing.T) {
-	promtool := program(t, "promtool")
+	promtool := onpath.Program(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "rules_test.yml"}} {
 		cmd := exec.CommandContext(t.Context(), promtool, args...)
 		cmd.Dir = "prometheus"

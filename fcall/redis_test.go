@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // countLibrary counts the calls that ran, even if their replies are lost: each hit is one INCR.
@@ -66,13 +66,7 @@ func startRedis(t testing.TB, args ...string) string {
 	if testing.Short() {
 		t.Skip("SKIPPED: servers are not started with -short")
 	}
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("redis-server is not on PATH, and CI is set")
-		}
-		t.Skip("SKIPPED: redis-server is not on PATH; nothing of this test ran")
-	}
+	bin := onpath.Program(t, "redis-server")
 	addr := freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	dir := t.TempDir()

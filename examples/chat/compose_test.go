@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // A composed is a container of compose.yaml.
@@ -115,25 +116,16 @@ func TestCompose_addressesAgree(t *testing.T) {
 
 // Runs the tools that are installed.
 func TestCompose_toolsAcceptIt(t *testing.T) {
-	ran := 0
 	for _, command := range [][]string{
 		{"docker-compose", "-f", "compose.yaml", "config", "-q"},
 		{"promtool", "check", "config", "--syntax-only", "prometheus.yml"},
 	} {
-		if _, err := exec.LookPath(command[0]); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Errorf("%s is not installed", command[0])
+		t.Run(command[0], func(t *testing.T) {
+			program := onpath.Program(t, command[0])
+			if out, err := exec.CommandContext(t.Context(), program, command[1:]...).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", strings.Join(command, " "), err, out)
 			}
-			t.Logf("SKIPPED: %s is not installed", command[0])
-			continue
-		}
-		ran++
-		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", strings.Join(command, " "), err, out)
-		}
-	}
-	if ran == 0 {
-		t.Skip("SKIPPED: neither docker-compose nor promtool is installed")
+		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // realServer is a connection to a redis-server that the test started.
@@ -27,17 +27,10 @@ type realServer struct {
 // startRedis starts the redis-server on PATH, if it is of the wanted version.
 func startRedis(t *testing.T, version string) *realServer {
 	t.Helper()
-	missing := t.Skipf
-	if os.Getenv("CI") != "" {
-		missing = t.Fatalf
-	}
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		missing("NOT COMPARED WITH REDIS: no redis-server on PATH")
-	}
+	path := onpath.Program(t, "redis-server")
 	out, err := exec.Command(path, "--version").Output()
 	if err != nil || !strings.Contains(string(out), "v="+version) {
-		missing("NOT COMPARED WITH REDIS: want version %s, have %s (%v)", version, bytes.TrimSpace(out), err)
+		onpath.Lacking(t, "want redis-server version %s, have %s (%v)", version, bytes.TrimSpace(out), err)
 	}
 	socket := filepath.Join(t.TempDir(), "redis.sock")
 	cmd := exec.Command(path, "--unixsocket", socket, "--port", "0", "--save", "", "--appendonly", "no")
