@@ -114,15 +114,15 @@ func (r *run) learn(s *state, e ast.Expr, narrow func(value) value) (ok, changed
 	if n.kinds == v.kinds && len(n.enum) == len(v.enum) {
 		return true, false
 	}
-	s.paths[r.pathOf(e)] = n
-	if id, isVar := e.(*ast.IdentExpr); isVar {
+	if id, isVar := e.(*ast.IdentExpr); isVar && !r.here().refs[id].top() {
 		variable := r.here().refs[id]
-		if variable.top() {
-			return true, true
+		if _, narrowed := s.paths[variable.mark]; narrowed {
+			delete(s.own(paths).paths, variable.mark)
 		}
-		delete(s.paths, r.pathOf(e))
-		s.env[variable] = n
+		s.own(env).env[variable] = &n
+		return true, true
 	}
+	s.own(paths).paths[r.pathOf(e)] = n
 	return true, true
 }
 
@@ -137,7 +137,7 @@ func (r *run) refine(s *state, e ast.Expr, truth bool) (ok, changed bool) {
 		return r.refineRelation(s, e, truth)
 	case *ast.FuncCallExpr:
 		if id, isID := e.Func.(*ast.IdentExpr); isID && id.Value == "next" && len(e.Args) == 1 {
-			s.facts["#"+r.pathOf(e.Args[0])] = true
+			s.note("#" + r.pathOf(e.Args[0]))
 		}
 		return true, false
 	}
@@ -175,7 +175,7 @@ func (r *run) refineLogical(s *state, e *ast.LogicalOpExpr, truth bool) (ok, cha
 func (r *run) refineRelation(s *state, e *ast.RelationalOpExpr, truth bool) (ok, changed bool) {
 	for _, side := range []ast.Expr{e.Lhs, e.Rhs} {
 		if length, isLen := side.(*ast.UnaryLenOpExpr); isLen {
-			s.facts["#"+r.pathOf(length.Expr)] = true
+			s.note("#" + r.pathOf(length.Expr))
 		}
 	}
 	if e.Operator != "==" && e.Operator != "~=" {
@@ -218,14 +218,14 @@ func (r *run) refineNumber(s *state, e ast.Expr, n *ast.NumberExpr, equal bool) 
 				return r.learn(s, op.Lhs, wholeNumber)
 			}
 			if text := r.remainder(e); text != "" {
-				s.facts[text+"==0"] = true
+				s.note(text + "==0")
 				return true, true
 			}
 		}
 		if path := r.pathOf(e); path != "" {
 			for fact := range s.facts {
 				if len(fact) > len(path) && fact[:len(path)+1] == path+"=" {
-					s.facts[fact[len(path)+1:]+"==0"] = true
+					s.note(fact[len(path)+1:] + "==0")
 					return true, true
 				}
 			}

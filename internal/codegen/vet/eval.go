@@ -42,6 +42,13 @@ func numberLiteral(s string) value {
 func (r *run) evalList(s *state, exprs []ast.Expr) []outcome {
 	states := []outcome{{s: s}}
 	for i, e := range exprs {
+		if isPlain(e) {
+			for j := range states {
+				o := &states[j]
+				o.vals = append(o.vals, r.plain(o.s, e))
+			}
+			continue
+		}
 		var next []outcome
 		for _, o := range states {
 			if i == len(exprs)-1 {
@@ -94,20 +101,45 @@ func (r *run) eval(s *state, e ast.Expr) []result {
 	return out
 }
 
-func (r *run) evalOne(s *state, e ast.Expr) []result {
+// isPlain reports whether an expression has one value on a path: it is a literal, a variable, or a field or element below one.
+func isPlain(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.NumberExpr, *ast.StringExpr, *ast.IdentExpr:
+		return true
+	case *ast.AttrGetExpr:
+		return isPlain(e.Object) && isPlain(e.Key)
+	}
+	return false
+}
+
+// plain evaluates a plain expression.
+func (r *run) plain(s *state, e ast.Expr) value {
 	switch e := e.(type) {
 	case *ast.TrueExpr:
-		return one(s, of(isTrue))
+		return of(isTrue)
 	case *ast.FalseExpr:
-		return one(s, of(isFalse))
-	case *ast.NilExpr:
-		return one(s, of(isNil))
+		return of(isFalse)
 	case *ast.NumberExpr:
-		return one(s, numberLiteral(e.Value))
+		return numberLiteral(e.Value)
 	case *ast.StringExpr:
-		return one(s, text(e.Value))
+		return text(e.Value)
 	case *ast.IdentExpr:
-		return one(s, r.ident(s, e))
+		return r.ident(s, e)
+	case *ast.AttrGetExpr:
+		object := r.plain(s, e.Object)
+		if key, ok := e.Key.(*ast.StringExpr); ok {
+			return r.field(s, e, object, key.Value)
+		}
+		return r.element(s, e, object, r.plain(s, e.Key))
+	}
+	return of(isNil)
+}
+
+func (r *run) evalOne(s *state, e ast.Expr) []result {
+	if isPlain(e) {
+		return one(s, r.plain(s, e))
+	}
+	switch e := e.(type) {
 	case *ast.AttrGetExpr:
 		return r.attr(s, e)
 	case *ast.TableExpr:
@@ -150,6 +182,10 @@ func (r *run) unary(s *state, e ast.Expr, f func(*state, value) value) []result 
 }
 
 func (r *run) binary(s *state, lhs, rhs ast.Expr, f func(st *state, a, b value) value) []result {
+	if isPlain(lhs) && isPlain(rhs) {
+		a := r.plain(s, lhs)
+		return one(s, f(s, a, r.plain(s, rhs)))
+	}
 	var out []result
 	for _, a := range r.eval(s, lhs) {
 		for _, b := range r.eval(a.s, rhs) {
@@ -258,7 +294,7 @@ func (r *run) ident(s *state, e *ast.IdentExpr) value {
 		return val
 	}
 	if val, ok := s.env[v]; ok {
-		return val
+		return *val
 	}
 	return anything()
 }

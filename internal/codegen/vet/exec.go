@@ -30,7 +30,7 @@ func (r *run) block(states []*state, stmts []ast.Stmt) flow {
 			f := r.stmt(s, stmt)
 			for _, v := range r.here().over[stmt] {
 				for _, st := range f.next {
-					delete(st.env, v)
+					st.drop(v)
 					st.forget(v)
 				}
 			}
@@ -88,7 +88,7 @@ func (r *run) set(s *state, v *variable, val value) {
 		r.rewritten++
 		return
 	}
-	s.env[v] = val
+	s.own(env).env[v] = &val
 }
 
 func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
@@ -126,7 +126,7 @@ func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
 // noteRemainder records that a variable is `a % b`, so if it is 0, b divides a.
 func (r *run) noteRemainder(s *state, v *variable, e ast.Expr) {
 	if text := r.remainder(e); text != "" {
-		s.facts[fmt.Sprintf("<%d>=%s", v.id, text)] = true
+		s.note(fmt.Sprintf("<%d>=%s", v.id, text))
 	}
 }
 
@@ -249,7 +249,7 @@ func settleByReply(about []string, with, without []*state) {
 			continue
 		}
 		for _, s := range without {
-			s.ttl[key] = ttl{settled: true}
+			s.own(ttls).ttl[key] = ttl{settled: true}
 		}
 	}
 }
@@ -287,7 +287,7 @@ func (r *run) follow(s *state, fn *function, args []value, call ast.Expr, exprs 
 			val = args[i]
 		}
 		s.forget(p)
-		s.env[p] = val
+		s.own(env).env[p] = &val
 	}
 	r.frames = append(r.frames, &frame{fn: fn, call: call, args: exprs})
 	out := r.block([]*state{s}, fn.expr.Stmts)

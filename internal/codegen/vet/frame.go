@@ -35,6 +35,7 @@ type view struct {
 	state *state
 	seen  map[int]bool
 	vars  map[*variable]bool
+	sum   print // of the hashes of its tables and variables, so their order does not matter
 }
 
 func newView(s *state) *view {
@@ -58,30 +59,29 @@ func (w *view) see(h print, v value) print {
 	for _, c := range v.fns {
 		h = h.word(c.builtin)
 		if c.fn != nil {
-			h = w.function(h, c.fn)
+			h = h.number(c.fn.file.id).number(c.fn.id)
+			w.function(c.fn)
 		}
 	}
 	h = h.number(len(v.objects))
 	for _, id := range v.objects {
-		h = w.table(h.number(id), id)
+		h = h.number(id)
+		w.table(id)
 	}
 	return h
 }
 
-// function adds a function to the view, with its upvalues.
-func (w *view) function(h print, fn *function) print {
-	h = h.number(fn.file.id).number(fn.id)
+// function adds the upvalues of a function to the view.
+func (w *view) function(fn *function) {
 	for _, v := range fn.outside {
 		if w.vars[v] {
 			continue
 		}
 		w.vars[v] = true
-		h = h.number(v.id)
 		if val, ok := w.state.env[v]; ok {
-			h = w.see(h, val)
+			w.sum += w.see(printBegin.number(v.id), *val)
 		}
 	}
-	return h
 }
 
 // shares reports whether the view has a variable of a path or fact.
@@ -95,37 +95,35 @@ func (w *view) shares(text string) bool {
 }
 
 // table adds a table to the view, once.
-func (w *view) table(h print, id int) print {
-	if w.seen[id] {
-		return h
-	}
+func (w *view) table(id int) {
 	o := w.state.get(id)
-	if o == nil {
-		return h
+	if o == nil || w.seen[id] {
+		return
 	}
 	w.seen[id] = true
 	if w.state.base[id] == o {
-		return h // as the library was loaded
+		return // as the library was loaded
 	}
-	h = h.number(len(o.fields))
-	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		h = w.see(h.word(name), o.fields[name])
+	var fields print
+	for name, v := range o.fields {
+		fields += w.see(printBegin.word(name), v)
 	}
-	h = h.number(len(o.items))
+	h := fields.number(id).number(len(o.fields)).number(len(o.items))
 	for _, item := range o.items {
 		h = w.see(h, item)
 	}
 	if o.elem != nil {
 		h = w.see(h.number(1), *o.elem)
 	}
-	return h.word(o.top).number(o.atLeast).flag(o.open)
+	w.sum += h.word(o.top).number(o.atLeast).flag(o.open)
 }
 
 // viewOf returns the view of fn for a call with args, and its hash.
 func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	w := newView(s)
-	h := w.function(printBegin, fn)
-	for _, n := range [...]int{r.place, r.rewritten, s.times, len(args)} {
+	w.function(fn)
+	h := printBegin
+	for _, n := range [...]int{fn.file.id, fn.id, r.place, r.rewritten, s.times, len(args)} {
 		h = h.number(n)
 	}
 	for _, f := range r.frames {
@@ -134,31 +132,31 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	for _, v := range args {
 		h = w.see(h, v)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.heap)) {
+	for id := range s.heap {
 		if s.base[id] != nil {
-			h = w.table(h, id) // the library's, changed
+			w.table(id) // the library's, changed
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.ttl)) {
-		t := s.ttl[key]
-		h = h.word(key).flag(t.settled).number(len(t.pending))
+	for key, t := range s.ttl {
+		p := printBegin.word(key).flag(t.settled).number(len(t.pending))
 		for _, at := range t.pending {
-			h = h.number(at.file.id).number(at.at.line).number(at.at.col)
+			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}
+		w.sum += p
 	}
 	if len(w.vars) > 0 {
-		for _, path := range slices.Sorted(maps.Keys(s.paths)) {
+		for path, v := range s.paths {
 			if w.shares(path) {
-				h = w.see(h.word(path), s.paths[path])
+				w.sum += w.see(printBegin.word(path), v)
 			}
 		}
-		for _, fact := range slices.Sorted(maps.Keys(s.facts)) {
+		for fact := range s.facts {
 			if w.shares(fact) {
-				h = h.word(fact)
+				w.sum += printBegin.word(fact)
 			}
 		}
 	}
-	return w, h
+	return w, h.number(int(w.sum))
 }
 
 // A summary is one outcome of a call, as its caller sees it.
@@ -229,19 +227,26 @@ func (w *view) prune(o outcome) {
 	}
 	for v := range w.vars {
 		if val, ok := o.s.env[v]; ok {
-			held.see(0, val)
+			held.see(0, *val)
 		}
 	}
 	for id := range w.seen {
-		held.table(0, id)
+		held.table(id)
 	}
-	maps.DeleteFunc(o.s.heap, func(id int, _ *object) bool { return !held.seen[id] && o.s.base[id] == nil })
+	for id := range o.s.heap {
+		if !held.seen[id] && o.s.base[id] == nil {
+			delete(o.s.own(heap).heap, id)
+		}
+	}
 }
 
 // apply changes a path of the caller as the call did.
 func (w *view) apply(s, end *state) {
-	maps.Copy(s.heap, end.heap)
-	s.ttl = maps.Clone(end.ttl)
+	if len(end.heap) > 0 {
+		maps.Copy(s.own(heap).heap, end.heap)
+	}
+	s.ttl = end.ttl
+	s.owned &^= ttls
 	s.times = end.times
 	for name := range end.forgot {
 		s.forgetField(name)
@@ -249,6 +254,7 @@ func (w *view) apply(s, end *state) {
 	if len(w.vars) == 0 {
 		return
 	}
+	s.own(env | paths | facts)
 	for v := range w.vars {
 		delete(s.env, v)
 		if val, ok := end.env[v]; ok {

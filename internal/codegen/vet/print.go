@@ -47,7 +47,7 @@ const finest = 1
 func (s *state) print(extra []value, depth int) print {
 	var sum print
 	for v, val := range s.env {
-		sum += s.printValue(printBegin.number(v.id), val, depth)
+		sum += s.printValue(printBegin.number(v.id), *val, depth)
 	}
 	for path, val := range s.paths {
 		sum += s.printValue(printBegin.word(path), val, max(depth-1, 0))

@@ -115,7 +115,7 @@ func (r *run) newObject(s *state, node any, o *object) value {
 	if o.fields == nil {
 		o.fields = map[string]value{}
 	}
-	s.heap[id] = o
+	s.own(heap).heap[id] = o
 	return value{kinds: isTable, objects: []int{id}}
 }
 
@@ -214,7 +214,8 @@ func (r *run) alone(fn *function, uses []string) {
 	}
 	for outer := fn.parent; outer != nil && outer.parent != nil; outer = outer.parent {
 		for _, v := range outer.vars {
-			s.env[v] = anything()
+			val := anything()
+			s.own(env).env[v] = &val
 		}
 	}
 	r.invoke(s, &closure{fn: fn}, args, nil, nil)

@@ -22,9 +22,11 @@ type ttl struct {
 	pending []site // writes that no expiry followed
 }
 
-// A state is one path's knowledge. Its holder owns it; clone it to keep a second one.
+// A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the maps until one of the two
+// changes them, so all changes begin with own.
 type state struct {
-	env    map[*variable]value
+	owned  part
+	env    map[*variable]*value // to values that nobody changes, so clones stay small
 	heap   map[int]*object
 	base   map[int]*object // the library's tables, as they were when it was loaded; never written
 	ttl    map[string]ttl
@@ -34,16 +36,56 @@ type state struct {
 	forgot map[string]bool  // fields that were written in this frame
 }
 
+// A part is a set of a state's maps.
+type part uint8
+
+const (
+	env part = 1 << iota
+	heap
+	ttls
+	paths
+	facts
+	forgot
+
+	allParts = env | heap | ttls | paths | facts | forgot
+)
+
 func newState() *state {
-	return &state{env: map[*variable]value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
+	return &state{owned: allParts, env: map[*variable]*value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
 }
 
 func (s *state) clone() *state {
-	return &state{
-		env: maps.Clone(s.env), heap: maps.Clone(s.heap), ttl: maps.Clone(s.ttl),
-		paths: maps.Clone(s.paths), facts: maps.Clone(s.facts), times: s.times,
-		base: s.base, forgot: maps.Clone(s.forgot),
+	s.owned = 0
+	c := *s
+	return &c
+}
+
+// own makes maps the state's own, before a change.
+func (s *state) own(p part) *state {
+	p &^= s.owned
+	if p == 0 {
+		return s
 	}
+	s.owned |= p
+	if p&env != 0 {
+		s.env = maps.Clone(s.env)
+	}
+	if p&heap != 0 {
+		s.heap = maps.Clone(s.heap)
+	}
+	if p&ttls != 0 {
+		s.ttl = maps.Clone(s.ttl)
+	}
+	if p&paths != 0 {
+		s.paths = maps.Clone(s.paths)
+	}
+	if p&facts != 0 {
+		s.facts = maps.Clone(s.facts)
+	}
+	if p&forgot != 0 {
+		s.forgot = maps.Clone(s.forgot)
+	}
+	return s
 }
 
 // get returns a table for reading, or nil.
@@ -65,44 +107,69 @@ func (s *state) object(id int) *object {
 	if o.fields == nil {
 		o.fields = map[string]value{}
 	}
-	s.heap[id] = &o
+	s.own(heap).heap[id] = &o
 	return &o
+}
+
+// note adds a fact.
+func (s *state) note(fact string) {
+	if !s.facts[fact] {
+		s.own(facts).facts[fact] = true
+	}
 }
 
 // forget drops the paths and facts with the variable.
 func (s *state) forget(v *variable) {
-	if len(s.paths) == 0 && len(s.facts) == 0 {
-		return
+	for k := range s.paths {
+		if strings.Contains(k, v.mark) {
+			delete(s.own(paths).paths, k)
+		}
 	}
-	maps.DeleteFunc(s.paths, func(k string, _ value) bool { return strings.Contains(k, v.mark) })
-	maps.DeleteFunc(s.facts, func(k string, _ bool) bool { return strings.Contains(k, v.mark) })
+	for k := range s.facts {
+		if strings.Contains(k, v.mark) {
+			delete(s.own(facts).facts, k)
+		}
+	}
 }
 
 // forgetField drops the paths and facts with a field of that name, or, for "", with any element.
 func (s *state) forgetField(name string) {
-	s.forgot[name] = true
-	maps.DeleteFunc(s.paths, func(k string, _ value) bool {
-		return name == "" || strings.HasSuffix(k, "."+name) || strings.Contains(k, "."+name+".") || strings.Contains(k, "."+name+"[")
-	})
+	if !s.forgot[name] {
+		s.own(forgot).forgot[name] = true
+	}
+	for k := range s.paths {
+		if name == "" || strings.HasSuffix(k, "."+name) || strings.Contains(k, "."+name+".") || strings.Contains(k, "."+name+"[") {
+			delete(s.own(paths).paths, k)
+		}
+	}
+}
+
+// drop drops a variable.
+func (s *state) drop(v *variable) {
+	if _, ok := s.env[v]; ok {
+		delete(s.own(env).env, v)
+	}
 }
 
 // leave drops the locals of a function.
 func (s *state) leave(fn *function) {
 	for _, v := range fn.vars {
-		delete(s.env, v)
+		s.drop(v)
 		s.forget(v)
 	}
 	for _, v := range fn.params {
-		delete(s.env, v)
+		s.drop(v)
 	}
 }
 
 // merge joins two states.
 func merge(a, b *state) *state {
-	out := a.clone()
+	out := a.clone().own(allParts)
 	for v, bv := range b.env {
 		if av, ok := a.env[v]; ok {
-			out.env[v] = join(av, bv)
+			if both := join(*av, *bv); av != bv {
+				out.env[v] = &both
+			}
 		}
 	}
 	for v := range a.env {
@@ -151,7 +218,7 @@ func mergeSites(a, b []site) []site {
 }
 
 func mergeObjects(a, b *object) *object {
-	out := &object{fields: map[string]value{}, open: a.open || b.open, top: a.top}
+	out := &object{fields: make(map[string]value, len(a.fields)), open: a.open || b.open, top: a.top}
 	for k, av := range a.fields {
 		if bv, ok := b.fields[k]; ok {
 			out.fields[k] = join(av, bv)

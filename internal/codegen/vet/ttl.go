@@ -81,16 +81,16 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 		if onlyExisting && !now.settled && len(now.pending) == 0 {
 			return // before the first write the key may be missing
 		}
-		s.ttl[key] = ttl{settled: true}
+		s.own(ttls).ttl[key] = ttl{settled: true}
 	case growsKey:
 		// An ignore comment at the write counts, because the report at the end of the call no longer has the path to it.
 		if !now.settled && !r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
-			s.ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
+			s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
 		}
 	case dropsTTL, dropsOnly:
-		s.ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
+		s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
 	case deletes:
-		delete(s.ttl, key)
+		delete(s.own(ttls).ttl, key)
 	}
 }
 
