@@ -33,7 +33,7 @@ func (g *Guard) Prefetches() []Prefetch {
 
 // startBatches returns what starts a limit's batches. Their calls have the deadline of a decision, and circuit breakers.
 func (g *Guard) startBatches(timeout time.Duration) plan.StartBatches {
-	return func(subject fcall.Subject, l genguard.Limit, p *policy.Prefetch) *prefetch.Limiter {
+	return func(subject fcall.Subject, limit func() genguard.Limit, p *policy.Prefetch) *prefetch.Limiter {
 		around := func(ctx context.Context, call func(context.Context) error) error {
 			node := ""
 			if g.split.Load() {
@@ -55,8 +55,7 @@ func (g *Guard) startBatches(timeout time.Duration) plan.StartBatches {
 			permit.Done(err)
 			return err
 		}
-		l.Cost = nil
-		tokens, err := prefetch.Guarded(g.sender.Client, subject, l, prefetch.Options{Most: p.Most, For: p.For, Around: around})
+		tokens, err := prefetch.Guarded(g.sender.Client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around})
 		if err != nil {
 			panic(err) // the policy was checked
 		}

@@ -88,19 +88,27 @@ func TestPrefetch_decidesFromMemory(t *testing.T) {
 
 // Guards with and without prefetch share one count. Close refunds what was not used.
 func TestPrefetch_countsTogetherWithOthers(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := hot(1000)
-	with, without := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, plain(p), guard.Options{CacheSize: -1})
-	n := admitted(t, with, 300, anyRequest) + admitted(t, without, 100, anyRequest) + admitted(t, with, 100, anyRequest)
-	with.Close()
-	if n != 500 {
-		t.Errorf("%d of 500 passed", n)
-	}
-	if n := admitted(t, with, 100, anyRequest); n != 100 {
-		t.Errorf("%d of 100 passed after Close, when Redis decides", n)
-	}
-	if n := admitted(t, without, 500, anyRequest); n != 400 {
-		t.Errorf("then %d passed, want 400", n)
+	for _, l := range []policy.Limit{{Kind: policy.FixedWindow, Window: time.Hour}, {Kind: policy.Quota, Every: policy.Year}} {
+		t.Run(string(l.Kind), func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			p := hot(1000)
+			p.Limits[0].Kind, p.Limits[0].Window, p.Limits[0].Every = l.Kind, l.Window, l.Every
+			with, without := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, plain(p), guard.Options{CacheSize: -1})
+			n := admitted(t, with, 300, anyRequest) + admitted(t, without, 100, anyRequest) + admitted(t, with, 100, anyRequest)
+			if s := with.Prefetches(); len(s) != 1 || s[0].Calls > 50 {
+				t.Errorf("%+v", s)
+			}
+			with.Close()
+			if n != 500 {
+				t.Errorf("%d of 500 passed", n)
+			}
+			if n := admitted(t, with, 100, anyRequest); n != 100 {
+				t.Errorf("%d of 100 passed after Close, when Redis decides", n)
+			}
+			if n := admitted(t, without, 500, anyRequest); n != 400 {
+				t.Errorf("then %d passed, want 400", n)
+			}
+		})
 	}
 }
 

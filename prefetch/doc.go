@@ -6,7 +6,7 @@
 //
 // These bounds hold for all processes together, also when processes crash and calls fail:
 //
-//   - [FixedWindow] is exact: no window admits more than its limit, because tokens end with their window.
+//   - [FixedWindow] and [Quota] are exact: no window or period admits more than its limit, because tokens end with it.
 //   - [GCRA] admits at most burst + rate x (T + Options.For) in any time T. Tokens are used within two fifths of Options.For, and a
 //     refund counts within three fifths.
 //   - A process that dies, or whose call or refund fails, loses at most Options.Most tokens.

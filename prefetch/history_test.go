@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
@@ -147,7 +148,7 @@ func (h *history) step(t *testing.T) {
 
 // ofGuard makes the limit one of guard, which other clients call through Admit.
 func (h *history) ofGuard(l guard.Limit, o Options) {
-	h.limit = func() (*Limiter, error) { return Guarded(h.guard, "all", l, o) }
+	h.limit = func() (*Limiter, error) { return Guarded(h.guard, "all", func() guard.Limit { return l }, o) }
 	h.direct = func(ctx context.Context) (bool, error) {
 		r, err := h.guard.Admit(ctx, guard.AdmitParams{Bucket: "all", Limits: guard.MustPackLimit(l)})
 		if l.Kind == guard.LimitKindFixedWindow && r.Allowed {
@@ -275,6 +276,59 @@ func TestFixedWindow_isExact(t *testing.T) {
 		worst = max(worst, float64(fullest)/float64(p.Limit))
 	})
 	t.Logf("the fullest window admitted %.1f %% of its limit", 100*worst)
+}
+
+// No process, crash, loss, delay or wrong clock of a caller has a period admit more than its limit.
+func TestQuota_isExact(t *testing.T) {
+	hours, err := calendar.New(calendar.Period{Every: calendar.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst, periods := 0.0, 0
+	eachHistory(t, func(seed uint64, h *history) {
+		limit := 1 + h.random.Int64N(60)
+		o := Options{Most: 1 + h.random.Int64N(limit), For: time.Duration(1+h.random.IntN(100)) * 100 * time.Millisecond, now: h.now}
+		h.longest = []time.Duration{time.Millisecond, time.Second, 10 * time.Minute, 2 * time.Hour}[h.random.IntN(4)]
+		h.clock.Set(start.Truncate(time.Hour).Add(time.Hour - time.Duration(h.random.Int64N(int64(4*h.longest)))).Truncate(time.Microsecond))
+		around := func(slow time.Duration) calendar.Boundaries { return hours.Around(h.clock.Now().Add(-slow)) }
+		params := func(slow time.Duration) ratelimit.QuotaParams {
+			b := around(slow)
+			return ratelimit.QuotaParams{Bucket: "all", Limit: limit, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After}
+		}
+		row := func(slow time.Duration) guard.Limit {
+			b := around(slow)
+			return guard.Limit{Name: "all", Kind: guard.LimitKindQuota, Limit: limit, Window: b.Next.Sub(b.Start), Previous: b.Previous, Start: b.Start, After: b.After}
+		}
+		wrong := func() time.Duration { return time.Duration(h.random.Int64N(int64(2*time.Hour))) - time.Hour }
+		guarded := h.random.IntN(2) == 0
+		h.limit = func() (*Limiter, error) {
+			slow := wrong()
+			if guarded {
+				return Guarded(h.guard, "all", func() guard.Limit { return row(slow) }, o)
+			}
+			return Quota(h.client, func() ratelimit.QuotaParams { return params(slow) }, o)
+		}
+		h.direct = func(ctx context.Context) (bool, error) {
+			if guarded {
+				r, err := h.guard.Admit(ctx, guard.AdmitParams{Bucket: "all", Limits: guard.MustPackLimit(row(wrong()))})
+				return r.Allowed, err
+			}
+			r, err := h.client.Quota(ctx, params(wrong()))
+			return r.Allowed, err
+		}
+		h.run(t, 1+h.random.IntN(8), 80)
+		admitted := map[time.Time]int64{} // by period
+		for _, at := range h.admitted {
+			hour := at.Truncate(time.Hour)
+			admitted[hour]++
+			worst = max(worst, float64(admitted[hour])/float64(limit))
+			if admitted[hour] > limit {
+				t.Fatalf("seed %d: the hour of %v admitted %d, want %d at most: %+v", seed, at, admitted[hour], limit, o)
+			}
+		}
+		periods += len(admitted)
+	})
+	t.Logf("the fullest of %d periods admitted %.1f %% of its limit", periods, 100*worst)
 }
 
 // fullest counts each admission in the server's window of its time.

@@ -55,6 +55,9 @@ func TestNew_rejectsOptions(t *testing.T) {
 	if _, err := FixedWindow(client, ratelimit.FixedWindowParams{Bucket: "all", Limit: 5, Window: time.Second, Cost: new(int64(2))}, o); !errors.Is(err, errCost) {
 		t.Error(err)
 	}
+	if _, err := Quota(client, func() ratelimit.QuotaParams { return ratelimit.QuotaParams{Limit: 5, Cost: new(int64(2))} }, o); !errors.Is(err, errCost) {
+		t.Error(err)
+	}
 }
 
 // A process that is quiet takes one token a request. One that is not takes as many as it uses in Options.For.
@@ -98,6 +101,14 @@ func TestTake_usesTheLimit(t *testing.T) {
 		"fixed_window": func() (*Limiter, error) {
 			return FixedWindow(client, ratelimit.FixedWindowParams{Bucket: "all", Limit: 50_000, Window: time.Hour}, Options{Most: 1000, For: time.Second})
 		},
+		"quota": func() (*Limiter, error) {
+			now := time.Now()
+			p := ratelimit.QuotaParams{
+				Bucket: "quota", Limit: 50_000,
+				Previous: now.Add(-2 * time.Hour), Start: now.Add(-time.Hour), Next: now.Add(time.Hour), After: now.Add(2 * time.Hour),
+			}
+			return Quota(client, func() ratelimit.QuotaParams { return p }, Options{Most: 1000, For: time.Second})
+		},
 	} {
 		l, err := start()
 		if err != nil {
@@ -129,7 +140,7 @@ func TestTake_usesTheLimit(t *testing.T) {
 			s = l.Stats()
 		}
 		t.Logf("%s: %d of 50,000, %+v", name, allowed.Load(), s)
-		if n := allowed.Load(); n < 49_500 || name == "fixed_window" && n > 50_000 || s.Taken-s.Refunded != n {
+		if n := allowed.Load(); n < 49_500 || name != "gcra" && n > 50_000 || s.Taken-s.Refunded != n {
 			t.Errorf("%s: %d of 50,000 were allowed, %+v", name, n, s)
 		}
 		if s.Calls > 5000 {

@@ -75,3 +75,34 @@ func (w *window) refund(ctx context.Context, tokens int64, expires time.Time) (i
 	r, err := w.client.FixedWindowRefund(ctx, ratelimit.FixedWindowRefundParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Cost: tokens, Expires: expires})
 	return r.Refunded, err
 }
+
+// Quota returns a limiter that shares a quota with calls of quota. params returns their bucket, limit and boundaries around now, and no
+// cost.
+func Quota(client *ratelimit.Client, params func() ratelimit.QuotaParams, o Options) (*Limiter, error) {
+	p := params()
+	if p.Cost != nil {
+		return nil, errCost
+	}
+	return newLimiter(&quota{client, params}, p.Limit, o)
+}
+
+type quota struct {
+	client *ratelimit.Client
+	params func() ratelimit.QuotaParams
+}
+
+func (q *quota) take(ctx context.Context, most int64) (batch.Grant, error) {
+	p := q.params()
+	r, err := q.client.QuotaAtMost(ctx, ratelimit.QuotaAtMostParams{
+		Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: most,
+	})
+	return batch.Grant{Taken: r.Taken, Remaining: r.Remaining, Reset: r.ResetAfter, Retry: r.RetryAfter, Expires: r.Expires}.OfWindow(), err
+}
+
+func (q *quota) refund(ctx context.Context, tokens int64, expires time.Time) (int64, error) {
+	p := q.params()
+	r, err := q.client.QuotaRefund(ctx, ratelimit.QuotaRefundParams{
+		Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: tokens, Expires: expires,
+	})
+	return r.Refunded, err
+}

@@ -21,7 +21,8 @@ func TestCheck_prefetch(t *testing.T) {
 		{"most: 100", "for: 1s", "limits[0].prefetch.most: is required"},
 		{"most: 100", "most: 100, for: 11s", "limits[0].prefetch.for: must be 1ms to 10s, got 11s"},
 		{"by: all, ", "", "limits[0].prefetch: applies only to a global limit, by: all"},
-		{"kind: gcra, limit: 5000, window: 1s, burst: 100", "limit: 5000, window: 1s", "limits[0].prefetch: applies only to kind gcra and fixed_window, not to sliding_log"},
+		{"kind: gcra, limit: 5000, window: 1s, burst: 100", "limit: 5000, window: 1s", "limits[0].prefetch: applies only to kind gcra, fixed_window and quota, not to sliding_log"},
+		{"kind: gcra, limit: 5000, window: 1s, burst: 100", "kind: quota, every: day, limit: 99", "limits[0].prefetch.most: must be at most what the limit admits at once, 99, got 100"},
 		{"burst: 100", "burst: 100, cost: 2", "limits[0].prefetch: applies only with cost 1, got 2"},
 		{"burst: 100", "burst: 100, count: {status: [401]}", "limits[0].prefetch: must not be combined with count"},
 	} {

@@ -85,7 +85,7 @@ type Responses struct {
 	Code []StatusCode `yaml:"code" policy:"items=0..17"`
 }
 
-// Prefetch takes several tokens of a gcra or fixed_window by all in one call, and hands them out in the process.
+// Prefetch takes several tokens of a gcra, fixed_window or quota by all in one call, and hands them out in the process.
 type Prefetch struct {
 	// Most is the number of tokens that one call takes at most, 2 to 10000, and no more than the limit admits at once. Required.
 	Most int64 `yaml:"most" policy:"required,2..10000"`

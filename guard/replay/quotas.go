@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	guardplan "github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
 // quotas are the limits of a plan, with the periods that its quotas are in.
@@ -27,7 +27,7 @@ func (e *engine) limits(p *plan, at int64) guard.LimitPack {
 	now, moved := time.UnixMicro(at), false
 	for i, c := range p.calendars {
 		if l := &q.limits[i]; c != nil && (now.Before(l.Start) || !now.Before(l.Start.Add(l.Window))) {
-			setPeriod(l, c.Around(now))
+			guardplan.SetPeriod(l, c.Around(now))
 			moved = true
 		}
 	}
@@ -35,8 +35,4 @@ func (e *engine) limits(p *plan, at int64) guard.LimitPack {
 		q.packed = guard.MustPackLimit(q.limits...)
 	}
 	return q.packed
-}
-
-func setPeriod(l *guard.Limit, b calendar.Boundaries) {
-	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"sync"
+	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
@@ -10,7 +11,7 @@ import (
 )
 
 // StartBatches returns what hands out the tokens of a global limit in this process.
-type StartBatches func(subject fcall.Subject, l guard.Limit, p *policy.Prefetch) *prefetch.Limiter
+type StartBatches func(subject fcall.Subject, limit func() guard.Limit, p *policy.Prefetch) *prefetch.Limiter
 
 // Batches are the batches of a policy's limits. A limit has the same ones in each plan.
 type Batches struct {
@@ -19,11 +20,18 @@ type Batches struct {
 	byName map[string]*prefetch.Limiter
 }
 
-func (b *Batches) of(r *Row, p *policy.Prefetch) *prefetch.Limiter {
+func (b *Batches) of(r Row, p *policy.Prefetch, clock func() time.Time) *prefetch.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byName[r.Limit.Name] == nil {
-		b.byName[r.Limit.Name] = b.start(r.grouping.global, r.Limit, p)
+		limit := func() guard.Limit {
+			l := r.Limit
+			if r.calendar != nil {
+				SetPeriod(&l, r.calendar.Around(clock()))
+			}
+			return l
+		}
+		b.byName[r.Limit.Name] = b.start(r.grouping.global, limit, p)
 	}
 	return b.byName[r.Limit.Name]
 }

@@ -70,9 +70,14 @@ func (p *Limits) current(clock func() time.Time) bool {
 	return !now.Before(p.from) && now.Before(p.until)
 }
 
-// setPeriod sets the boundaries of a quota.
-func (p *Limits) setPeriod(l *guard.Limit, b calendar.Boundaries) {
+// SetPeriod sets the boundaries of a quota.
+func SetPeriod(l *guard.Limit, b calendar.Boundaries) {
 	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
+}
+
+// setPeriod sets the boundaries of one of the quotas.
+func (p *Limits) setPeriod(l *guard.Limit, b calendar.Boundaries) {
+	SetPeriod(l, b)
 	if p.until.IsZero() || b.Next.Before(p.until) {
 		p.until = b.Next
 	}

@@ -176,11 +176,11 @@ func (pl *Plan) add(ps *Plans, endpoint string, l *policy.Limit, global bool) {
 		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count,
 		grouping: newGrouping(ps.Policy, l.By, limitName), share: l.Share,
 	}
+	r.calendar, _ = l.Calendar() // the policy was checked
 	if l.Prefetch != nil {
-		r.Tokens = ps.batches.of(&r, l.Prefetch)
+		r.Tokens = ps.batches.of(r, l.Prefetch, pl.clock)
 		pl.Prefetched |= 1 << len(pl.Rows)
 	}
-	r.calendar, _ = l.Calendar() // the policy was checked
 	pl.Counting = pl.Counting || l.Count != nil
 	if l.Shadow {
 		r.OnFailure = policy.Open
