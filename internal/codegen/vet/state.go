@@ -26,7 +26,7 @@ type ttl struct {
 // changes them, so all changes begin with own.
 type state struct {
 	owned  part
-	env    map[*variable]*value // to values that nobody changes, so clones stay small
+	env    map[*variable]*value // the values never change, so clones stay small
 	heap   map[int]*object
 	base   map[int]*object // the library's tables, as they were when it was loaded; never written
 	ttl    map[string]ttl
