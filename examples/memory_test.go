@@ -14,23 +14,37 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/concurrency"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-// libraries holds clients of all four libraries on one server.
+// libraries holds clients of libraries on one server.
 type libraries struct {
 	limits     *ratelimit.Client
 	budgets    *cost.Client
 	doors      *abuse.Client
 	challenges *challenge.Client
+	places     *concurrency.Client
 }
 
 // subjects are the rows of the page's table, by its first column.
 var subjects = map[string]func(context.Context, libraries, int) error{
 	"fixed_window, 10 taken": func(ctx context.Context, l libraries, _ int) error {
 		_, err := l.limits.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
+		return err
+	},
+	"quota, 10 taken": func(ctx context.Context, l libraries, _ int) error {
+		hour := time.Now().Truncate(time.Hour)
+		_, err := l.limits.Quota(ctx, ratelimit.QuotaParams{
+			Bucket: "user42", Limit: 1000,
+			Previous: hour.Add(-24 * time.Hour), Start: hour, Next: hour.Add(24 * time.Hour), After: hour.Add(48 * time.Hour),
+		})
+		return err
+	},
+	"concurrency, 10 in use": func(ctx context.Context, l libraries, i int) error {
+		_, err := l.places.Acquire(ctx, concurrency.AcquireParams{Bucket: "user42", Holder: receipt(i), Limit: 10, Lease: time.Hour})
 		return err
 	},
 	"sliding_counter, 10 taken": func(ctx context.Context, l libraries, _ int) error {
@@ -141,16 +155,17 @@ func measure(t *testing.T, rdb *redis.Client, call func(i int) error) (bytes int
 
 func load(t *testing.T, rdb *redis.Client) (l libraries) {
 	t.Helper()
-	for _, library := range []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library} {
+	for _, library := range []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, concurrency.Library} {
 		if err := rdb.FunctionLoad(t.Context(), library.Code).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var errs [4]error
+	var errs [5]error
 	l.limits, errs[0] = ratelimit.New(rdb, fcall.Options{})
 	l.budgets, errs[1] = cost.New(rdb, fcall.Options{})
 	l.doors, errs[2] = abuse.New(rdb, fcall.Options{})
 	l.challenges, errs[3] = challenge.New(rdb, fcall.Options{})
+	l.places, errs[4] = concurrency.New(rdb, fcall.Options{})
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)
