@@ -16,6 +16,8 @@ type Hooks struct {
 	Breaker func(node string, open bool)
 	// Refunded runs after guard refunded a charge. If err is not nil, the charge stays counted until its window ends.
 	Refunded func(ctx context.Context, subject string, err error)
+	// Prefetched runs after a call for tokens of a prefetched limit, or a refund of some, with what it adds to Prefetches.
+	Prefetched func(added Prefetch)
 	// Settled runs after a reservation was settled or cancelled.
 	Settled func(ctx context.Context, s Settlement, err error)
 	// Shadowed runs after the shadow policy decided a request. live is the decision of the live policy.
@@ -81,6 +83,14 @@ func (hs hooks) refunded(ctx context.Context, subject string, err error) {
 	for i := range hs {
 		if hs[i].Refunded != nil {
 			hs[i].Refunded(ctx, subject, err)
+		}
+	}
+}
+
+func (hs hooks) prefetched(added Prefetch) {
+	for i := range hs {
+		if hs[i].Prefetched != nil {
+			hs[i].Prefetched(added)
 		}
 	}
 }

@@ -55,7 +55,9 @@ func (g *Guard) startBatches(timeout time.Duration) plan.StartBatches {
 			permit.Done(err)
 			return err
 		}
-		tokens, err := prefetch.Guarded(g.sender.Client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around})
+		name := limit().Name
+		observe := func(added prefetch.Stats) { g.hooks.prefetched(Prefetch{name, added}) }
+		tokens, err := prefetch.Guarded(g.sender.Client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around, Observe: observe})
 		if err != nil {
 			panic(err) // the policy was checked
 		}

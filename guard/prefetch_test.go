@@ -48,12 +48,22 @@ var anyRequest = guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 
 func TestPrefetch_decidesFromMemory(t *testing.T) {
 	rdb, _ := inProcess(t)
-	var called atomic.Int64
-	g := newGuard(t, rdb, hot(2000), guard.Options{Hooks: []guard.Hooks{{Decided: func(_ context.Context, e guard.Event) {
-		if e.Function != "" {
-			called.Add(1)
-		}
-	}}}})
+	var called, taken, refunded, calls atomic.Int64
+	g := newGuard(t, rdb, hot(2000), guard.Options{Hooks: []guard.Hooks{{
+		Decided: func(_ context.Context, e guard.Event) {
+			if e.Function != "" {
+				called.Add(1)
+			}
+		},
+		Prefetched: func(added guard.Prefetch) {
+			if added.Limit != "all" {
+				t.Errorf("%+v", added)
+			}
+			taken.Add(added.Taken)
+			refunded.Add(added.Refunded)
+			calls.Add(added.Calls)
+		},
+	}}})
 	var passed atomic.Int64
 	var group sync.WaitGroup
 	for range 8 {
@@ -83,6 +93,9 @@ func TestPrefetch_decidesFromMemory(t *testing.T) {
 	s := g.Prefetches()
 	if len(s) != 1 || s[0].Limit != "all" || s[0].Taken-s[0].Refunded != 2000 || s[0].Calls > 400 || called.Load() != 0 {
 		t.Errorf("%+v, and %d decisions called Redis", s, called.Load())
+	}
+	if s[0].Taken != taken.Load() || s[0].Refunded != refunded.Load() || s[0].Calls != calls.Load() {
+		t.Errorf("%+v, and the hook counted %d calls, %d taken, %d refunded", s, calls.Load(), taken.Load(), refunded.Load())
 	}
 }
 

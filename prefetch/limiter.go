@@ -25,6 +25,8 @@ type Options struct {
 	For time.Duration
 	// Around runs each call to Redis. It may give it a deadline, or not make it and return an error. Defaults to the call alone.
 	Around func(ctx context.Context, call func(context.Context) error) error
+	// Observe runs after each call to Redis, with what it adds to the limiter's Stats. It must not block. Defaults to nothing.
+	Observe func(added Stats)
 
 	now func() time.Duration // of tests, which end batches themselves; nil is the monotonic clock
 }
@@ -91,6 +93,9 @@ func newLimiter(s source, limit int64, o Options) (*Limiter, error) {
 	l := &Limiter{source: s, options: o, demand: batch.Demand{Most: o.Most, For: o.For}}
 	if o.Around == nil {
 		l.options.Around = func(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
+	}
+	if o.Observe == nil {
+		l.options.Observe = func(Stats) {}
 	}
 	l.batch.Store(batch.Empty(limit))
 	return l, nil
@@ -203,14 +208,11 @@ func (l *Limiter) take(ctx context.Context, want int64, began time.Duration) (*b
 		g, err = l.source.take(ctx, want)
 		return err
 	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.Calls++
 	if err != nil {
-		l.stats.Failed++
+		l.count(Stats{Calls: 1, Failed: 1})
 		return batch.Empty(want), err
 	}
-	l.stats.Taken += g.Taken
+	l.count(Stats{Calls: 1, Taken: g.Taken})
 	return batch.New(g, want, began, l.now(), l.options.For), nil
 }
 
@@ -234,10 +236,18 @@ func (l *Limiter) refund(ctx context.Context, b *batch.Batch, unused int64) {
 		refunded, err = l.source.refund(ctx, unused, b.Expires)
 		return err
 	})
+	l.count(Stats{Refunded: refunded, Lost: unused - refunded})
+}
+
+func (l *Limiter) count(added Stats) {
 	l.mu.Lock()
-	l.stats.Refunded += refunded
-	l.stats.Lost += unused - refunded
+	l.stats.Calls += added.Calls
+	l.stats.Failed += added.Failed
+	l.stats.Taken += added.Taken
+	l.stats.Refunded += added.Refunded
+	l.stats.Lost += added.Lost
 	l.mu.Unlock()
+	l.options.Observe(added)
 }
 
 // Close refunds unused tokens. Take then returns ErrClosed.

@@ -39,6 +39,7 @@ type instruments struct {
 	decisions, cacheHits            metric.Int64ObservableCounter
 	errors, fallbacks, duplicates   metric.Int64Counter
 	refunds, settlements, reloads   metric.Int64Counter
+	prefetchCalls, prefetchTokens   metric.Int64Counter
 	shadowRefusals, shadowDecisions metric.Int64Counter
 	breakers                        metric.Int64UpDownCounter
 	decisionDuration, redisDuration metric.Float64Histogram
@@ -72,6 +73,8 @@ func (in *instruments) make(m metric.Meter) error {
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")
 	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled and cancelled reservations, by outcome.")
 	counter(&in.reloads, "rlfunc.guard.policy.reloads", "{reload}", "Policy reloads, with those that failed.")
+	counter(&in.prefetchCalls, "rlfunc.guard.prefetch.calls", "{call}", "Calls for tokens of prefetched limits.")
+	counter(&in.prefetchTokens, "rlfunc.guard.prefetch.tokens", "{token}", "Tokens of prefetched limits; lost ones count until their window ends.")
 	counter(&in.shadowRefusals, "rlfunc.guard.shadow.refusals", "{decision}", "Requests that a shadow limit would have refused.")
 	counter(&in.shadowDecisions, "rlfunc.guard.shadow.decisions", "{decision}", "Requests that a shadow policy decided, too, by both decisions.")
 	b, err := m.Int64UpDownCounter("rlfunc.guard.breaker.open", metric.WithUnit("{breaker}"),

@@ -87,12 +87,13 @@ func New(o Options) (*Telemetry, error) {
 // Hooks returns the hooks for guard.Options.
 func (t *Telemetry) Hooks() guard.Hooks {
 	h := guard.Hooks{
-		Decided:  t.decided,
-		Breaker:  t.breaker,
-		Refunded: t.refunded,
-		Settled:  t.settled,
-		Shadowed: t.shadowed,
-		Reloaded: t.reloaded,
+		Decided:    t.decided,
+		Breaker:    t.breaker,
+		Refunded:   t.refunded,
+		Prefetched: t.prefetched,
+		Settled:    t.settled,
+		Shadowed:   t.shadowed,
+		Reloaded:   t.reloaded,
 	}
 	if t.tracer != nil {
 		h.Deciding = t.deciding
@@ -117,6 +118,19 @@ func (t *Telemetry) breaker(node string, open bool) {
 func (t *Telemetry) refunded(ctx context.Context, subject string, err error) {
 	t.count(ctx, t.instruments.refunds, outcomeKey, choose(err, failed, "refunded"))
 	t.logRefunded(ctx, subject, err)
+}
+
+func (t *Telemetry) prefetched(added guard.Prefetch) {
+	add := func(c metric.Int64Counter, n int64, outcome string) {
+		if n > 0 {
+			c.Add(context.Background(), n, metric.WithAttributes(limitKey.String(added.Limit), outcomeKey.String(outcome)))
+		}
+	}
+	add(t.instruments.prefetchCalls, added.Calls-added.Failed, "answered")
+	add(t.instruments.prefetchCalls, added.Failed, failed)
+	add(t.instruments.prefetchTokens, added.Taken, "taken")
+	add(t.instruments.prefetchTokens, added.Refunded, "refunded")
+	add(t.instruments.prefetchTokens, added.Lost, "lost")
 }
 
 func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
+	"github.com/rlfunc/rlfunc/prefetch"
 )
 
 // The subjects of the traffic. No output may contain one in full.
@@ -146,6 +147,8 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 		t.Error(err)
 	}
 	watch.Shadow = nil
+
+	exported.Hooks().Prefetched(guard.Prefetch{Limit: "total", Stats: prefetch.Stats{Calls: 4, Failed: 1, Taken: 9, Refunded: 3, Lost: 2}})
 
 	dead := redis.NewClient(&redis.Options{Addr: unusedAddr(t), MaxRetries: -1, DialerRetries: 1})
 	defer dead.Close()
