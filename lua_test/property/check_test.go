@@ -163,6 +163,9 @@ func mayReturn(m *model.Check, subject string, c model.CheckCall, r model.CheckR
 		if c.Limits[i].Kind == "quota" && !m.Now().Add(r.RetryAfter).Before(c.Limits[i].After) {
 			return true // by then the call's periods are over
 		}
+		if c.Limits[i].Kind == "quota" && row.RetryAfter < r.RetryAfter && m.Estimates(subject, c.Limits[i]) {
+			return true // by then its use may have grown
+		}
 		if row.ResetAfter == 0 && ends[c.Limits[i].Kind+":"+c.Limits[i].Name] > m.Now().UnixMilli() {
 			return true
 		}

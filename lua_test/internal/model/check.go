@@ -210,6 +210,14 @@ func (l CheckLimit) Tick() time.Duration {
 	return time.Millisecond
 }
 
+// Estimates reports whether a quota's use may be estimated from charges of callers with other periods. The estimate grows with time.
+func (m *Check) Estimates(subject string, l CheckLimit) bool {
+	own, _, _, err := m.quotas.own(l.of(subject), l.quota())
+	return err == nil && slices.ContainsFunc(m.quotas.subjects[l.of(subject)].all, func(p quotaPeriod) bool {
+		return p.end > m.clock && (p.start != own.start || p.end != own.end)
+	})
+}
+
 // look says how one limit stands, as its kind's peek does.
 func (m *Check) look(subject string, l CheckLimit) (row CheckRow, err error) {
 	if err := l.alone(); err != nil {
