@@ -67,25 +67,21 @@ func (s *state) own(p part) *state {
 		return s
 	}
 	s.owned |= p
-	if p&env != 0 {
-		s.env = maps.Clone(s.env)
-	}
-	if p&heap != 0 {
-		s.heap = maps.Clone(s.heap)
-	}
-	if p&ttls != 0 {
-		s.ttl = maps.Clone(s.ttl)
-	}
-	if p&paths != 0 {
-		s.paths = maps.Clone(s.paths)
-	}
-	if p&facts != 0 {
-		s.facts = maps.Clone(s.facts)
-	}
-	if p&forgot != 0 {
-		s.forgot = maps.Clone(s.forgot)
-	}
+	s.env = copied(p&env, s.env)
+	s.heap = copied(p&heap, s.heap)
+	s.ttl = copied(p&ttls, s.ttl)
+	s.paths = copied(p&paths, s.paths)
+	s.facts = copied(p&facts, s.facts)
+	s.forgot = copied(p&forgot, s.forgot)
 	return s
+}
+
+// copied returns a copy of a map if it is in the set.
+func copied[K comparable, V any](in part, m map[K]V) map[K]V {
+	if in == 0 {
+		return m
+	}
+	return maps.Clone(m)
 }
 
 // get returns a table for reading, or nil.
