@@ -29,6 +29,9 @@ type libraries struct {
 	places     *concurrency.Client
 }
 
+// today is one time for all calls, so that they are in one period.
+var today = time.Now()
+
 // subjects are the rows of the page's table, by its first column.
 var subjects = map[string]func(context.Context, libraries, int) error{
 	"fixed_window, 10 taken": func(ctx context.Context, l libraries, _ int) error {
@@ -36,10 +39,9 @@ var subjects = map[string]func(context.Context, libraries, int) error{
 		return err
 	},
 	"quota, 10 taken": func(ctx context.Context, l libraries, _ int) error {
-		hour := time.Now().Truncate(time.Hour)
 		_, err := l.limits.Quota(ctx, ratelimit.QuotaParams{
 			Bucket: "user42", Limit: 1000,
-			Previous: hour.Add(-24 * time.Hour), Start: hour, Next: hour.Add(24 * time.Hour), After: hour.Add(48 * time.Hour),
+			Previous: today.Add(-48 * time.Hour), Start: today.Add(-24 * time.Hour), Next: today.Add(24 * time.Hour), After: today.Add(48 * time.Hour),
 		})
 		return err
 	},
