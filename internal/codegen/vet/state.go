@@ -162,10 +162,9 @@ func (s *state) leave(fn *function) {
 func merge(a, b *state) *state {
 	out := a.clone().own(allParts)
 	for v, bv := range b.env {
-		if av, ok := a.env[v]; ok {
-			if both := join(*av, *bv); av != bv {
-				out.env[v] = &both
-			}
+		if av, ok := a.env[v]; ok && av != bv {
+			both := join(*av, *bv)
+			out.env[v] = &both
 		}
 	}
 	for v := range a.env {
