@@ -147,7 +147,7 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 	}
 	gcra := func(c *ratelimit.Client) func(context.Context, int) error {
 		return func(ctx context.Context, i int) error {
-			_, err := c.GCRA(ctx, ratelimit.GCRAParams{Bucket: subject(i), Limit: 100, Period: time.Hour})
+			_, err := c.GCRA(ctx, ratelimit.GCRAParams{Subject: subject(i), Limit: 100, Period: time.Hour})
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func ways(rdb *redis.Client) (all []way, done func(), err error) {
 		{name: "gcra 100/h", call: gcra(client), rates: map[string]float64{rateRival: 2.5, emptyRival: 0.6}, delay: map[string]float64{rateRival: 1}},
 		{name: "gcra 100/h, no sharing", call: gcra(unshared)},
 		{name: "sliding_log 100/h", call: func(ctx context.Context, i int) error {
-			_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: subject(i), Limit: 100, Window: time.Hour})
+			_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: subject(i), Limit: 100, Window: time.Hour})
 			return err
 		}},
 		{name: "guard, gcra 100/h", call: byGuard("chat")},

@@ -48,12 +48,12 @@ func embeddedRows(ctx context.Context, s settings) ([]Row, error) {
 		{"gcra through Process", func(i int) error { return server.Process(ctx, redis.NewCmd(ctx, raw[i]...)) }, embeddedGoal},
 		{"gcra through the generated client", func(i int) error {
 			p := hour
-			p.Bucket = names[i]
+			p.Subject = names[i]
 			_, err := client.GCRA(ctx, p)
 			return err
 		}, 0},
 		{"sliding_log through the generated client", func(i int) error {
-			_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: names[i], Limit: 1000, Window: time.Hour})
+			_, err := client.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: names[i], Limit: 1000, Window: time.Hour})
 			return err
 		}, 0},
 	}

@@ -37,7 +37,7 @@ func withGCRA(ctx context.Context, rdb *redis.Client) error {
 		return err
 	}
 	res, err := limits.GCRA(ctx, ratelimit.GCRAParams{
-		Bucket: "user42", Limit: 60, Period: time.Minute, Burst: 60, Cost: new(int64(40)),
+		Subject: "user42", Limit: 60, Period: time.Minute, Burst: 60, Cost: new(int64(40)),
 	})
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func withFixedWindow(ctx context.Context, rdb *redis.Client) error {
 		return err
 	}
 	state, err := limits.FixedWindow(ctx, ratelimit.FixedWindowParams{
-		Bucket: "user42", Limit: 2, Window: time.Hour,
+		Subject: "user42", Limit: 2, Window: time.Hour,
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ const blockedOne = "{Allowed:false Reason:blocked "
 
 func attempt(p abuse.AttemptParams) command {
 	return of(abuse.New, (*abuse.Client).Attempt, func(s fcall.Subject) abuse.AttemptParams {
-		p.Bucket = s
+		p.Subject = s
 		return p
 	})
 }
@@ -48,7 +48,7 @@ func nearThreshold(name string, threshold, subjects, room int) []workload {
 	tiers := []abuse.AttemptTiers{{Threshold: int64(threshold), Window: time.Hour, Block: time.Hour}}
 	call := attempt(abuse.AttemptParams{Tiers: tiers})
 	status := of(abuse.New, (*abuse.Client).Status, func(s fcall.Subject) abuse.StatusParams {
-		return abuse.StatusParams{Bucket: s, Tiers: []abuse.StatusTiers{{Threshold: int64(threshold), Window: time.Hour}}}
+		return abuse.StatusParams{Subject: s, Tiers: []abuse.StatusTiers{{Threshold: int64(threshold), Window: time.Hour}}}
 	})
 	filled := func(attempts int, then ...command) func(fcall.Subject, time.Time) [][]any {
 		return func(s fcall.Subject, now time.Time) [][]any {
@@ -75,12 +75,12 @@ func abuseWorkloads() []workload {
 	one, two := attempt(abuse.AttemptParams{Tiers: minute}), attempt(abuse.AttemptParams{Tiers: both})
 	escalated := attempt(abuse.AttemptParams{Tiers: both, Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: time.Hour}}})
 	block := of(abuse.New, (*abuse.Client).Block, func(s fcall.Subject) abuse.BlockParams {
-		return abuse.BlockParams{Bucket: s, Duration: time.Hour}
+		return abuse.BlockParams{Subject: s, Duration: time.Hour}
 	})
-	unblock := of(abuse.New, (*abuse.Client).Unblock, func(s fcall.Subject) abuse.UnblockParams { return abuse.UnblockParams{Bucket: s} })
-	forgive := of(abuse.New, (*abuse.Client).Forgive, func(s fcall.Subject) abuse.ForgiveParams { return abuse.ForgiveParams{Bucket: s} })
+	unblock := of(abuse.New, (*abuse.Client).Unblock, func(s fcall.Subject) abuse.UnblockParams { return abuse.UnblockParams{Subject: s} })
+	forgive := of(abuse.New, (*abuse.Client).Forgive, func(s fcall.Subject) abuse.ForgiveParams { return abuse.ForgiveParams{Subject: s} })
 	status := of(abuse.New, (*abuse.Client).Status, func(s fcall.Subject) abuse.StatusParams {
-		return abuse.StatusParams{Bucket: s, Tiers: []abuse.StatusTiers{{Threshold: 5, Window: time.Minute}, {Threshold: 50, Window: 24 * time.Hour}}}
+		return abuse.StatusParams{Subject: s, Tiers: []abuse.StatusTiers{{Threshold: 5, Window: time.Minute}, {Threshold: 50, Window: 24 * time.Hour}}}
 	})
 	const startsOne = "{Allowed:false Reason:tier Tier:1 "
 	near := slices.Concat(nearThreshold("10", 10, 0, 2), nearThreshold("1,000", 1000, 500, 200), nearThreshold("10,000", 10_000, 200, 400))

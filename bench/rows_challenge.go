@@ -18,14 +18,14 @@ const (
 
 func issue(p challenge.IssueParams) command {
 	return of(challenge.New, (*challenge.Client).Issue, func(s fcall.Subject) challenge.IssueParams {
-		p.Bucket, p.TTL = s, 5*time.Minute
+		p.Subject, p.TTL = s, 5*time.Minute
 		return p
 	})
 }
 
 func consume(token, payload string) command {
 	return of(challenge.New, (*challenge.Client).Consume, func(s fcall.Subject) challenge.ConsumeParams {
-		return challenge.ConsumeParams{Bucket: s, Token: token, Payload: payload}
+		return challenge.ConsumeParams{Subject: s, Token: token, Payload: payload}
 	})
 }
 
@@ -35,7 +35,7 @@ func challengeWorkloads() []workload {
 	bound := issue(challenge.IssueParams{Token: token, Payload: payload})
 	again := issue(challenge.IssueParams{Token: otherToken, ReuseWithin: time.Minute})
 	peek := of(challenge.New, (*challenge.Client).Peek, func(s fcall.Subject) challenge.PeekParams {
-		return challenge.PeekParams{Bucket: s, Token: token}
+		return challenge.PeekParams{Subject: s, Token: token}
 	})
 	const (
 		consumed = "{Outcome:consumed"

@@ -11,7 +11,7 @@ const checkGoal = 1.75 // of what one sliding_log costs
 
 func check(p ratelimit.CheckParams) command {
 	return of(ratelimit.New, (*ratelimit.Client).Check, func(s fcall.Subject) ratelimit.CheckParams {
-		p.Bucket = s
+		p.Subject = s
 		return p
 	})
 }
@@ -46,10 +46,10 @@ func checkWorkloads() []workload {
 	withReceipt := check(ratelimit.CheckParams{Limits: both, Receipt: receipt})
 	withOther := check(ratelimit.CheckParams{Limits: both, Receipt: otherReceipt})
 	peek := of(ratelimit.New, (*ratelimit.Client).CheckPeek, func(s fcall.Subject) ratelimit.CheckPeekParams {
-		return ratelimit.CheckPeekParams{Bucket: s, Limits: both}
+		return ratelimit.CheckPeekParams{Subject: s, Limits: both}
 	})
 	reset := of(ratelimit.New, (*ratelimit.Client).CheckReset, func(s fcall.Subject) ratelimit.CheckResetParams {
-		return ratelimit.CheckResetParams{Bucket: s, Limits: both}
+		return ratelimit.CheckResetParams{Subject: s, Limits: both}
 	})
 	const refusedOne = "{Allowed:false Duplicate:false Refused:1 "
 	return []workload{

@@ -27,7 +27,7 @@ func holderName(i int) string { return fmt.Sprintf("q3h5rT0cXkW1nYvZb7J%03d", i)
 
 func acquire(p concurrency.AcquireParams) command {
 	return of(concurrency.New, (*concurrency.Client).Acquire, func(s fcall.Subject) concurrency.AcquireParams {
-		p.Bucket = s
+		p.Subject = s
 		if p.Lease == 0 {
 			p.Lease = 10 * time.Minute
 		}
@@ -49,16 +49,16 @@ func concurrencyWorkloads() []workload {
 	}
 	again := acquire(concurrency.AcquireParams{Holder: holderName(0), Limit: 10, Lease: time.Hour})
 	renew := of(concurrency.New, (*concurrency.Client).Renew, func(s fcall.Subject) concurrency.RenewParams {
-		return concurrency.RenewParams{Bucket: s, Holder: holderName(0), Lease: time.Hour}
+		return concurrency.RenewParams{Subject: s, Holder: holderName(0), Lease: time.Hour}
 	})
 	release := of(concurrency.New, (*concurrency.Client).Release, func(s fcall.Subject) concurrency.ReleaseParams {
-		return concurrency.ReleaseParams{Bucket: s, Holder: holderName(0)}
+		return concurrency.ReleaseParams{Subject: s, Holder: holderName(0)}
 	})
 	evict := of(concurrency.New, (*concurrency.Client).Evict, func(s fcall.Subject) concurrency.EvictParams {
-		return concurrency.EvictParams{Bucket: s, Holder: holderName(0)}
+		return concurrency.EvictParams{Subject: s, Holder: holderName(0)}
 	})
 	peek := of(concurrency.New, (*concurrency.Client).Peek, func(s fcall.Subject) concurrency.PeekParams {
-		return concurrency.PeekParams{Bucket: s}
+		return concurrency.PeekParams{Subject: s}
 	})
 	two, ten := acquired(2, 10, 0), acquired(10, 10, 0)
 	return []workload{

@@ -12,7 +12,7 @@ const reserveGoal = 16
 
 func reserve(p cost.ReserveParams) command {
 	return of(cost.New, (*cost.Client).Reserve, func(s fcall.Subject) cost.ReserveParams {
-		p.Bucket = s
+		p.Subject = s
 		return p
 	})
 }
@@ -36,17 +36,17 @@ func costWorkloads() []workload {
 	ten := charged(one)
 	reserved := append(ten[:9:9], reserve(one))
 	settle := of(cost.New, (*cost.Client).Settle, func(s fcall.Subject) cost.SettleParams {
-		return cost.SettleParams{Bucket: s, Receipt: receipt, Actual: 8000}
+		return cost.SettleParams{Subject: s, Receipt: receipt, Actual: 8000}
 	})
 	cancel := of(cost.New, (*cost.Client).Cancel, func(s fcall.Subject) cost.CancelParams {
-		return cost.CancelParams{Bucket: s, Receipt: receipt}
+		return cost.CancelParams{Subject: s, Receipt: receipt}
 	})
 	peek := of(cost.New, (*cost.Client).Peek, func(s fcall.Subject) cost.PeekParams {
-		return cost.PeekParams{Bucket: s, Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: time.Hour}}, Receipt: receipt}
+		return cost.PeekParams{Subject: s, Limits: []cost.PeekLimits{{Budget: 1_000_000, Window: time.Hour}}, Receipt: receipt}
 	})
-	reset := of(cost.New, (*cost.Client).Reset, func(s fcall.Subject) cost.ResetParams { return cost.ResetParams{Bucket: s} })
+	reset := of(cost.New, (*cost.Client).Reset, func(s fcall.Subject) cost.ResetParams { return cost.ResetParams{Subject: s} })
 	atMost := of(cost.New, (*cost.Client).ReserveAtMost, func(s fcall.Subject) cost.ReserveAtMostParams {
-		return cost.ReserveAtMostParams{Bucket: s, Receipt: receipt, Most: 10_000, Limits: []cost.ReserveAtMostLimits{{Budget: tight[0].Budget, Window: time.Hour}}}
+		return cost.ReserveAtMostParams{Subject: s, Receipt: receipt, Most: 10_000, Limits: []cost.ReserveAtMostLimits{{Budget: tight[0].Budget, Window: time.Hour}}}
 	})
 	const overBudget = "{Allowed:false Duplicate:false Reason:budget "
 	return append([]workload{

@@ -23,7 +23,7 @@ const (
 // gcra takes cost where it is not 0, else the default of 1.
 func gcra(p ratelimit.GCRAParams, cost int64) command {
 	return of(ratelimit.New, (*ratelimit.Client).GCRA, func(s fcall.Subject) ratelimit.GCRAParams {
-		p.Bucket = s
+		p.Subject = s
 		if cost > 0 {
 			p.Cost = &cost
 		}
@@ -38,16 +38,16 @@ func gcraWorkloads() []workload {
 		seven   = ratelimit.GCRAParams{Limit: 7, Period: time.Minute, Burst: 100}
 	)
 	peek := of(ratelimit.New, (*ratelimit.Client).GCRAPeek, func(s fcall.Subject) ratelimit.GCRAPeekParams {
-		return ratelimit.GCRAPeekParams{Bucket: s, Limit: 100, Period: time.Hour}
+		return ratelimit.GCRAPeekParams{Subject: s, Limit: 100, Period: time.Hour}
 	})
 	refund := of(ratelimit.New, (*ratelimit.Client).GCRARefund, func(s fcall.Subject) ratelimit.GCRARefundParams {
-		return ratelimit.GCRARefundParams{Bucket: s, Limit: 100, Period: time.Hour, Cost: 1}
+		return ratelimit.GCRARefundParams{Subject: s, Limit: 100, Period: time.Hour, Cost: 1}
 	})
 	reset := of(ratelimit.New, (*ratelimit.Client).GCRAReset, func(s fcall.Subject) ratelimit.GCRAResetParams {
-		return ratelimit.GCRAResetParams{Bucket: s}
+		return ratelimit.GCRAResetParams{Subject: s}
 	})
 	atMost := of(ratelimit.New, (*ratelimit.Client).GCRAAtMost, func(s fcall.Subject) ratelimit.GCRAAtMostParams {
-		return ratelimit.GCRAAtMostParams{Bucket: s, Limit: 100, Period: time.Hour, Most: 10}
+		return ratelimit.GCRAAtMostParams{Subject: s, Limit: 100, Period: time.Hour, Most: 10}
 	})
 	used := after(gcra(hundred, spent))
 	return []workload{

@@ -11,7 +11,7 @@ import (
 
 func admit(p guard.AdmitParams) command {
 	return of(guard.New, (*guard.Client).Admit, func(s fcall.Subject) guard.AdmitParams {
-		p.Bucket = s
+		p.Subject = s
 		return p
 	})
 }
@@ -19,7 +19,7 @@ func admit(p guard.AdmitParams) command {
 // admitOfTwo asks about limits of two subjects: the call's, and one that is made of it.
 func admitOfTwo(limits guard.LimitPack) command {
 	return of(guard.New, (*guard.Client).Admit, func(s fcall.Subject) guard.AdmitParams {
-		return guard.AdmitParams{Bucket: s, Limits: limits, LimitsOf: []fcall.Subject{s, s + "-address"}}
+		return guard.AdmitParams{Subject: s, Limits: limits, LimitsOf: []fcall.Subject{s, s + "-address"}}
 	})
 }
 
@@ -62,10 +62,10 @@ func guardWorkloads() []workload {
 		Limits: both, Tiers: guard.MustPackAdmitTiers(guard.AdmitTiers{Threshold: 50, Window: time.Minute, Block: 10 * time.Minute}),
 	}
 	issued := of(onGuarded(challenge.New), (*challenge.Client).Issue, func(s fcall.Subject) challenge.IssueParams {
-		return challenge.IssueParams{Bucket: s, Token: token, TTL: 5 * time.Minute}
+		return challenge.IssueParams{Subject: s, Token: token, TTL: 5 * time.Minute}
 	})
 	blocked := of(onGuarded(abuse.New), (*abuse.Client).Block, func(s fcall.Subject) abuse.BlockParams {
-		return abuse.BlockParams{Bucket: s, Duration: time.Hour}
+		return abuse.BlockParams{Subject: s, Duration: time.Hour}
 	})
 	counters := guard.AdmitParams{Receipt: receipt, Limits: guard.MustPackLimit(
 		guard.Limit{Name: "day", Kind: guard.LimitKindFixedWindow, Limit: 1000, Window: 24 * time.Hour},
@@ -73,13 +73,13 @@ func guardWorkloads() []workload {
 	)}
 	back := of(guard.New, (*guard.Client).Refund, func(s fcall.Subject) guard.RefundParams {
 		taken := []guard.RefundTaken{{Left: 24 * time.Hour}, {Left: 36 * time.Second}}
-		return guard.RefundParams{Bucket: s, Receipt: receipt, Limits: counters.Limits, Taken: taken}
+		return guard.RefundParams{Subject: s, Receipt: receipt, Limits: counters.Limits, Taken: taken}
 	})
 	batch := of(guard.New, (*guard.Client).Take, func(s fcall.Subject) guard.TakeParams {
-		return guard.TakeParams{Bucket: s, Limits: one, Most: 10}
+		return guard.TakeParams{Subject: s, Limits: one, Most: 10}
 	})
 	look := of(guard.New, (*guard.Client).Peek, func(s fcall.Subject) guard.PeekParams {
-		return guard.PeekParams{Bucket: s, Limits: []guard.PeekLimits{{Name: "minute"}, {Name: "hour"}}}
+		return guard.PeekParams{Subject: s, Limits: []guard.PeekLimits{{Name: "minute"}, {Name: "hour"}}}
 	})
 	const (
 		refusedLogs = "{Allowed:false Duplicate:false Reason:limit "

@@ -35,7 +35,7 @@ const (
 
 func slidingLog(p ratelimit.SlidingLogParams) command {
 	return of(ratelimit.New, (*ratelimit.Client).SlidingLog, func(s fcall.Subject) ratelimit.SlidingLogParams {
-		p.Bucket = s
+		p.Subject = s
 		return p
 	})
 }
@@ -67,13 +67,13 @@ func logWorkloads() []workload {
 	withReceipt := slidingLog(ratelimit.SlidingLogParams{Limit: 20_000, Window: window, Receipt: receipt})
 	withOther := slidingLog(ratelimit.SlidingLogParams{Limit: 20_000, Window: window, Receipt: otherReceipt})
 	peek := of(ratelimit.New, (*ratelimit.Client).SlidingLogPeek, func(s fcall.Subject) ratelimit.SlidingLogPeekParams {
-		return ratelimit.SlidingLogPeekParams{Bucket: s, Limit: 20_000, Window: window}
+		return ratelimit.SlidingLogPeekParams{Subject: s, Limit: 20_000, Window: window}
 	})
 	refund := of(ratelimit.New, (*ratelimit.Client).SlidingLogRefund, func(s fcall.Subject) ratelimit.SlidingLogRefundParams {
-		return ratelimit.SlidingLogRefundParams{Bucket: s, Receipt: receipt}
+		return ratelimit.SlidingLogRefundParams{Subject: s, Receipt: receipt}
 	})
 	reset := of(ratelimit.New, (*ratelimit.Client).SlidingLogReset, func(s fcall.Subject) ratelimit.SlidingLogResetParams {
-		return ratelimit.SlidingLogResetParams{Bucket: s}
+		return ratelimit.SlidingLogResetParams{Subject: s}
 	})
 	return []workload{
 		{name: slidingLogFirst, call: wide, expect: admitted, most: slidingLogGoal},

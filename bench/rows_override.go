@@ -10,19 +10,19 @@ import (
 func overrideWorkloads() []workload {
 	set := func(subject string) command {
 		return of(override.New, (*override.Client).Set, func(s fcall.Subject) override.SetParams {
-			return override.SetParams{Bucket: s, Subject: subject, Effect: override.SetEffectAllow, Duration: time.Hour, By: "ann@host", Reason: "ticket 811"}
+			return override.SetParams{Subject: s, Target: subject, Effect: override.SetEffectAllow, Duration: time.Hour, By: "ann@host", Reason: "ticket 811"}
 		})
 	}
 	list := func(known *int64) command {
 		return of(override.New, (*override.Client).List, func(s fcall.Subject) override.ListParams {
-			return override.ListParams{Bucket: s, Known: known}
+			return override.ListParams{Subject: s, Known: known}
 		})
 	}
 	clear := of(override.New, (*override.Client).Clear, func(s fcall.Subject) override.ClearParams {
-		return override.ClearParams{Bucket: s, Subject: "user=1"}
+		return override.ClearParams{Subject: s, Target: "user=1"}
 	})
 	clearAll := of(override.New, (*override.Client).ClearAll, func(s fcall.Subject) override.ClearAllParams {
-		return override.ClearAllParams{Bucket: s}
+		return override.ClearAllParams{Subject: s}
 	})
 	two := after(set("user=1"), set("user=2"))
 	return []workload{

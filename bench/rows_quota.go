@@ -10,7 +10,7 @@ import (
 // quotaParams are a call in a period that lasts for as long as the benchmark may run.
 func quotaParams(s fcall.Subject) ratelimit.QuotaParams {
 	year := func(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
-	return ratelimit.QuotaParams{Bucket: s, Limit: 100, Previous: year(2024), Start: year(2025), Next: year(2032), After: year(2033)}
+	return ratelimit.QuotaParams{Subject: s, Limit: 100, Previous: year(2024), Start: year(2025), Next: year(2032), After: year(2033)}
 }
 
 func quota(cost int64) command {
@@ -26,15 +26,15 @@ func quota(cost int64) command {
 func quotaWorkloads() []workload {
 	atMost := of(ratelimit.New, (*ratelimit.Client).QuotaAtMost, func(s fcall.Subject) ratelimit.QuotaAtMostParams {
 		p := quotaParams(s)
-		return ratelimit.QuotaAtMostParams{Bucket: s, Limit: 100, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: 10}
+		return ratelimit.QuotaAtMostParams{Subject: s, Limit: 100, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: 10}
 	})
 	peek := of(ratelimit.New, (*ratelimit.Client).QuotaPeek, func(s fcall.Subject) ratelimit.QuotaPeekParams { return ratelimit.QuotaPeekParams(quotaParams(s)) })
 	refund := of(ratelimit.New, (*ratelimit.Client).QuotaRefund, func(s fcall.Subject) ratelimit.QuotaRefundParams {
 		p := quotaParams(s)
-		return ratelimit.QuotaRefundParams{Bucket: s, Limit: 100, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: 1}
+		return ratelimit.QuotaRefundParams{Subject: s, Limit: 100, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: 1}
 	})
 	reset := of(ratelimit.New, (*ratelimit.Client).QuotaReset, func(s fcall.Subject) ratelimit.QuotaResetParams {
-		return ratelimit.QuotaResetParams{Bucket: s}
+		return ratelimit.QuotaResetParams{Subject: s}
 	})
 	return []workload{
 		{name: "quota allowed", prepare: after(quota(1)), call: quota(1), expect: nextOf100},

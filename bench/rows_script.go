@@ -19,13 +19,13 @@ func scriptWorkloads(ctx context.Context, c *redis.Client, t tap) ([]workload, e
 		return nil, fmt.Errorf("make a client of scripts: %w", err)
 	}
 	for range 2 { // the first one brings the text
-		if _, err := client.GCRA(ctx, ratelimit.GCRAParams{Bucket: "u", Limit: 100, Period: time.Hour}); err != nil {
+		if _, err := client.GCRA(ctx, ratelimit.GCRAParams{Subject: "u", Limit: 100, Period: time.Hour}); err != nil {
 			return nil, fmt.Errorf("call gcra as a script: %w", err)
 		}
 	}
 	take := t.script("u", "ratelimit_v1_gcra")
 	for range 2 {
-		if _, err := client.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "u", Limit: 100, Window: time.Hour}); err != nil {
+		if _, err := client.FixedWindow(ctx, ratelimit.FixedWindowParams{Subject: "u", Limit: 100, Window: time.Hour}); err != nil {
 			return nil, fmt.Errorf("call fixed_window as a script: %w", err)
 		}
 	}

@@ -24,7 +24,7 @@ const (
 
 func fixedWindow(cost int64) command {
 	return of(ratelimit.New, (*ratelimit.Client).FixedWindow, func(s fcall.Subject) ratelimit.FixedWindowParams {
-		p := ratelimit.FixedWindowParams{Bucket: s, Limit: 100, Window: time.Hour}
+		p := ratelimit.FixedWindowParams{Subject: s, Limit: 100, Window: time.Hour}
 		if cost != 1 {
 			p.Cost = &cost
 		}
@@ -34,7 +34,7 @@ func fixedWindow(cost int64) command {
 
 func slidingCounter(cost int64) command {
 	return of(ratelimit.New, (*ratelimit.Client).SlidingCounter, func(s fcall.Subject) ratelimit.SlidingCounterParams {
-		p := ratelimit.SlidingCounterParams{Bucket: s, Limit: 100, Window: time.Hour}
+		p := ratelimit.SlidingCounterParams{Subject: s, Limit: 100, Window: time.Hour}
 		if cost != 1 {
 			p.Cost = &cost
 		}
@@ -55,25 +55,25 @@ func counted(before, current int, gone time.Duration) func(fcall.Subject, time.T
 func windowWorkloads() []workload {
 	window, counter := fixedWindow(1), slidingCounter(1)
 	windowAtMost := of(ratelimit.New, (*ratelimit.Client).FixedWindowAtMost, func(s fcall.Subject) ratelimit.FixedWindowAtMostParams {
-		return ratelimit.FixedWindowAtMostParams{Bucket: s, Limit: 100, Window: time.Hour, Most: 10}
+		return ratelimit.FixedWindowAtMostParams{Subject: s, Limit: 100, Window: time.Hour, Most: 10}
 	})
 	windowPeek := of(ratelimit.New, (*ratelimit.Client).FixedWindowPeek, func(s fcall.Subject) ratelimit.FixedWindowPeekParams {
-		return ratelimit.FixedWindowPeekParams{Bucket: s, Limit: 100, Window: time.Hour}
+		return ratelimit.FixedWindowPeekParams{Subject: s, Limit: 100, Window: time.Hour}
 	})
 	windowRefund := of(ratelimit.New, (*ratelimit.Client).FixedWindowRefund, func(s fcall.Subject) ratelimit.FixedWindowRefundParams {
-		return ratelimit.FixedWindowRefundParams{Bucket: s, Limit: 100, Window: time.Hour, Cost: 1}
+		return ratelimit.FixedWindowRefundParams{Subject: s, Limit: 100, Window: time.Hour, Cost: 1}
 	})
 	windowReset := of(ratelimit.New, (*ratelimit.Client).FixedWindowReset, func(s fcall.Subject) ratelimit.FixedWindowResetParams {
-		return ratelimit.FixedWindowResetParams{Bucket: s}
+		return ratelimit.FixedWindowResetParams{Subject: s}
 	})
 	counterPeek := of(ratelimit.New, (*ratelimit.Client).SlidingCounterPeek, func(s fcall.Subject) ratelimit.SlidingCounterPeekParams {
-		return ratelimit.SlidingCounterPeekParams{Bucket: s, Limit: 100, Window: time.Hour}
+		return ratelimit.SlidingCounterPeekParams{Subject: s, Limit: 100, Window: time.Hour}
 	})
 	counterRefund := of(ratelimit.New, (*ratelimit.Client).SlidingCounterRefund, func(s fcall.Subject) ratelimit.SlidingCounterRefundParams {
-		return ratelimit.SlidingCounterRefundParams{Bucket: s, Limit: 100, Window: time.Hour, Cost: 1}
+		return ratelimit.SlidingCounterRefundParams{Subject: s, Limit: 100, Window: time.Hour, Cost: 1}
 	})
 	counterReset := of(ratelimit.New, (*ratelimit.Client).SlidingCounterReset, func(s fcall.Subject) ratelimit.SlidingCounterResetParams {
-		return ratelimit.SlidingCounterResetParams{Bucket: s}
+		return ratelimit.SlidingCounterResetParams{Subject: s}
 	})
 	half := 30 * time.Minute
 	return []workload{

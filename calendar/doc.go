@@ -6,7 +6,7 @@
 //	...
 //	b := month.Around(time.Now())
 //	r, err := client.Quota(ctx, ratelimit.QuotaParams{
-//		Bucket: "user=42", Limit: 100_000, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After,
+//		Subject: "user=42", Limit: 100_000, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After,
 //	})
 //
 // A day, week, month or year starts at the first instant at which the local clock shows its start or later. A start that the clock

@@ -72,7 +72,7 @@ func ExampleServer_generatedClient() {
 	}
 	ctx := context.Background()
 	for range 3 {
-		r, err := limits.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "user42", Limit: 2, Window: time.Minute})
+		r, err := limits.FixedWindow(ctx, ratelimit.FixedWindowParams{Subject: "user42", Limit: 2, Window: time.Minute})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -24,23 +24,23 @@ func TestConcurrency_pageMatchesExamples(t *testing.T) {
 
 // logIn gives a session one of the account's three places. If there is none, it returns the account's sessions.
 func logIn(ctx context.Context, places *concurrency.Client, account fcall.Subject, session string) (full []concurrency.PeekHoldersResult, err error) {
-	r, err := places.Acquire(ctx, concurrency.AcquireParams{Bucket: account, Holder: session, Limit: 3, Lease: 30 * time.Minute})
+	r, err := places.Acquire(ctx, concurrency.AcquireParams{Subject: account, Holder: session, Limit: 3, Lease: 30 * time.Minute})
 	if err != nil || r.Allowed {
 		return nil, err
 	}
-	p, err := places.Peek(ctx, concurrency.PeekParams{Bucket: account})
+	p, err := places.Peek(ctx, concurrency.PeekParams{Subject: account})
 	return p.Holders, err
 }
 
 // active extends a session at each of its requests. It reports false if the session has ended.
 func active(ctx context.Context, places *concurrency.Client, account fcall.Subject, session string) (bool, error) {
-	r, err := places.Renew(ctx, concurrency.RenewParams{Bucket: account, Holder: session, Lease: 30 * time.Minute})
+	r, err := places.Renew(ctx, concurrency.RenewParams{Subject: account, Holder: session, Lease: 30 * time.Minute})
 	return r.Outcome == concurrency.RenewOutcomeRenewed, err
 }
 
 // logOut ends a session, of this device or of another.
 func logOut(ctx context.Context, places *concurrency.Client, account fcall.Subject, session string) error {
-	_, err := places.Release(ctx, concurrency.ReleaseParams{Bucket: account, Holder: session})
+	_, err := places.Release(ctx, concurrency.ReleaseParams{Subject: account, Holder: session})
 	return err
 }
 
@@ -75,9 +75,9 @@ func Example_logIn() {
 
 // runJob runs a tenant's job if fewer than four of it run. Otherwise it returns when to try again.
 func runJob(ctx context.Context, places *concurrency.Client, tenant fcall.Subject, job func(context.Context) error) (again time.Duration, err error) {
-	place := concurrency.RenewParams{Bucket: tenant, Holder: fcall.NewToken(), Lease: 30 * time.Second}
+	place := concurrency.RenewParams{Subject: tenant, Holder: fcall.NewToken(), Lease: 30 * time.Second}
 	began := time.Now()
-	r, err := places.Acquire(ctx, concurrency.AcquireParams{Bucket: place.Bucket, Holder: place.Holder, Limit: 4, Lease: place.Lease})
+	r, err := places.Acquire(ctx, concurrency.AcquireParams{Subject: place.Subject, Holder: place.Holder, Limit: 4, Lease: place.Lease})
 	if err != nil || !r.Allowed {
 		return r.RetryAfter, err
 	}
@@ -85,7 +85,7 @@ func runJob(ctx context.Context, places *concurrency.Client, tenant fcall.Subjec
 	defer stop()
 	go keep(ctx, places, place, began.Add(place.Lease), stop) // of docs/locks.md: stops the job if its place is lost
 	err = job(ctx)
-	_, released := places.Release(context.WithoutCancel(ctx), concurrency.ReleaseParams{Bucket: place.Bucket, Holder: place.Holder})
+	_, released := places.Release(context.WithoutCancel(ctx), concurrency.ReleaseParams{Subject: place.Subject, Holder: place.Holder})
 	return 0, errors.Join(err, released)
 }
 

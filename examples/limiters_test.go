@@ -80,7 +80,7 @@ func run[C any](library *fcall.Library, client func(fcall.Caller, fcall.Options)
 func Example_slidingLog() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
 		answer, err := limits.SlidingLog(ctx, ratelimit.SlidingLogParams{
-			Bucket: "user42", Limit: 10, Window: time.Minute, Receipt: "request-7f3a",
+			Subject: "user42", Limit: 10, Window: time.Minute, Receipt: "request-7f3a",
 		})
 		if err != nil {
 			return err // no decision: a refusal is not an error
@@ -95,7 +95,7 @@ func Example_slidingLog() {
 func Example_slidingCounter() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
 		answer, err := limits.SlidingCounter(ctx, ratelimit.SlidingCounterParams{
-			Bucket: "2001:db8::7", Limit: 100_000, Window: time.Hour,
+			Subject: "2001:db8::7", Limit: 100_000, Window: time.Hour,
 		})
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func Example_slidingCounter() {
 func Example_fixedWindow() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
 		answer, err := limits.FixedWindow(ctx, ratelimit.FixedWindowParams{
-			Bucket: "tenant7", Limit: 5000, Window: 24 * time.Hour, Cost: new(int64(3)),
+			Subject: "tenant7", Limit: 5000, Window: 24 * time.Hour, Cost: new(int64(3)),
 		})
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func Example_quota() {
 		}
 		b := month.Around(now) // in a service, time.Now()
 		answer, err := limits.Quota(ctx, ratelimit.QuotaParams{
-			Bucket: "tenant7", Limit: 100_000, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After, Cost: new(int64(3)),
+			Subject: "tenant7", Limit: 100_000, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After, Cost: new(int64(3)),
 		})
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func Example_quota() {
 func Example_gcra() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
 		// 100 a minute, one each 600 ms, and up to 20 at once. This request takes 15 of them.
-		take := ratelimit.GCRAParams{Bucket: "key-9c1", Limit: 100, Period: time.Minute, Burst: 20, Cost: new(int64(15))}
+		take := ratelimit.GCRAParams{Subject: "key-9c1", Limit: 100, Period: time.Minute, Burst: 20, Cost: new(int64(15))}
 		for range 2 {
 			answer, err := limits.GCRA(ctx, take)
 			if err != nil {
@@ -163,7 +163,7 @@ func Example_gcra() {
 func Example_gcraAtMost() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
 		// A sender may send 30 messages a second, and has 50 in its queue.
-		batch := ratelimit.GCRAAtMostParams{Bucket: "smtp", Limit: 30, Period: time.Second, Most: 50}
+		batch := ratelimit.GCRAAtMostParams{Subject: "smtp", Limit: 30, Period: time.Second, Most: 50}
 		for range 2 {
 			answer, err := limits.GCRAAtMost(ctx, batch)
 			if err != nil {
@@ -186,7 +186,7 @@ func Example_check() {
 			ratelimit.Limit{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 100, Window: time.Hour},
 			ratelimit.Limit{Name: "day", Kind: ratelimit.LimitKindSlidingCounter, Limit: 1000, Window: 24 * time.Hour},
 		)
-		answer, err := limits.Check(ctx, ratelimit.CheckParams{Bucket: "user42", Receipt: "request-7f3a", Limits: perUser})
+		answer, err := limits.Check(ctx, ratelimit.CheckParams{Subject: "user42", Receipt: "request-7f3a", Limits: perUser})
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func Example_cost() {
 	run(cost.Library, cost.New, func(ctx context.Context, budgets *cost.Client) error {
 		// $2 an hour and $20 a day, in micros. The estimate is 30 cents; the model's answer has cost 12.
 		reserved, err := budgets.Reserve(ctx, cost.ReserveParams{
-			Bucket: "tenant7", Receipt: "completion-55", Estimate: 300_000, Hold: 5 * time.Minute,
+			Subject: "tenant7", Receipt: "completion-55", Estimate: 300_000, Hold: 5 * time.Minute,
 			Limits: []cost.ReserveLimits{
 				{Budget: 2_000_000, Window: time.Hour},
 				{Budget: 20_000_000, Window: 24 * time.Hour},
@@ -212,7 +212,7 @@ func Example_cost() {
 		}
 		fmt.Println(reserved.Limits[0].Remaining) // 1.700000
 
-		settled, err := budgets.Settle(ctx, cost.SettleParams{Bucket: "tenant7", Receipt: "completion-55", Actual: 120_000})
+		settled, err := budgets.Settle(ctx, cost.SettleParams{Subject: "tenant7", Receipt: "completion-55", Actual: 120_000})
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func Example_costAtMost() {
 	run(cost.Library, cost.New, func(ctx context.Context, budgets *cost.Client) error {
 		// A long answer, cut at what the hour has left: at most 5 dollars, and not worth starting for less than 10 cents.
 		reserved, err := budgets.ReserveAtMost(ctx, cost.ReserveAtMostParams{
-			Bucket: "tenant7", Receipt: "completion-56", Most: 5_000_000, Least: 100_000,
+			Subject: "tenant7", Receipt: "completion-56", Most: 5_000_000, Least: 100_000,
 			Limits: []cost.ReserveAtMostLimits{{Budget: 2_000_000, Window: time.Hour}},
 		})
 		if err != nil {
@@ -245,7 +245,7 @@ func Example_abuse() {
 	run(abuse.Library, abuse.New, func(ctx context.Context, logins *abuse.Client) error {
 		// The 5th attempt in 10 minutes without a success blocks; each further block of the month is longer.
 		answer, err := logins.Attempt(ctx, abuse.AttemptParams{
-			Bucket:     "user42",
+			Subject:    "user42",
 			Tiers:      []abuse.AttemptTiers{{Threshold: 5, Window: 10 * time.Minute, Block: time.Minute}},
 			Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: 15 * time.Minute}, {Block: 24 * time.Hour}},
 		})
@@ -255,7 +255,7 @@ func Example_abuse() {
 		fmt.Println(answer.Tiers[0].Remaining) // 3
 
 		// The password was right: what was tried before is not held against the user.
-		_, err = logins.Forgive(ctx, abuse.ForgiveParams{Bucket: "user42"})
+		_, err = logins.Forgive(ctx, abuse.ForgiveParams{Subject: "user42"})
 		return err
 	})
 	// Output:
@@ -265,13 +265,13 @@ func Example_abuse() {
 func Example_challenge() {
 	run(challenge.Library, challenge.New, func(ctx context.Context, links *challenge.Client) error {
 		issued, err := links.Issue(ctx, challenge.IssueParams{
-			Bucket: "user42", Token: fcall.NewToken(), TTL: 15 * time.Minute, Payload: "login", ReuseWithin: time.Minute,
+			Subject: "user42", Token: fcall.NewToken(), TTL: 15 * time.Minute, Payload: "login", ReuseWithin: time.Minute,
 		})
 		if err != nil {
 			return err
 		}
 		for range 2 { // of two clicks one logs in
-			answer, err := links.Consume(ctx, challenge.ConsumeParams{Bucket: "user42", Token: issued.Token, Payload: "login"})
+			answer, err := links.Consume(ctx, challenge.ConsumeParams{Subject: "user42", Token: issued.Token, Payload: "login"})
 			if err != nil {
 				return err
 			}
@@ -286,7 +286,7 @@ func Example_challenge() {
 
 func Example_concurrency() {
 	run(concurrency.Library, concurrency.New, func(ctx context.Context, places *concurrency.Client) error {
-		take := concurrency.AcquireParams{Bucket: "tenant7", Holder: "job-1", Limit: 2, Lease: 30 * time.Second}
+		take := concurrency.AcquireParams{Subject: "tenant7", Holder: "job-1", Limit: 2, Lease: 30 * time.Second}
 		for _, take.Holder = range []string{"job-1", "job-2", "job-3"} {
 			answer, err := places.Acquire(ctx, take)
 			if err != nil {
@@ -294,7 +294,7 @@ func Example_concurrency() {
 			}
 			fmt.Println(answer.Allowed, answer.Remaining, answer.RetryAfter) // true 1 0s, then true 0 0s, then false 0 30s
 		}
-		_, err := places.Release(ctx, concurrency.ReleaseParams{Bucket: "tenant7", Holder: "job-1"})
+		_, err := places.Release(ctx, concurrency.ReleaseParams{Subject: "tenant7", Holder: "job-1"})
 		return err
 	})
 	// Output:

@@ -59,17 +59,17 @@ func Example_lock() {
 	run(concurrency.Library, concurrency.New, func(ctx context.Context, locks *concurrency.Client) error {
 		holder := fcall.NewToken() // one for each acquisition
 		lock, err := locks.Acquire(ctx, concurrency.AcquireParams{
-			Bucket: "report=7", Holder: holder, Limit: 1, Lease: 30 * time.Second,
+			Subject: "report=7", Holder: holder, Limit: 1, Lease: 30 * time.Second,
 		})
 		if err != nil || !lock.Allowed {
 			return err // lock.RetryAfter is what the other holder's lease has left
 		}
 
 		// An operator ends the lease of a holder that does not answer, and another acquires the lock.
-		if _, err := locks.Evict(ctx, concurrency.EvictParams{Bucket: "report=7", Holder: holder}); err != nil {
+		if _, err := locks.Evict(ctx, concurrency.EvictParams{Subject: "report=7", Holder: holder}); err != nil {
 			return err
 		}
-		next, err := locks.Acquire(ctx, concurrency.AcquireParams{Bucket: "report=7", Holder: fcall.NewToken(), Limit: 1, Lease: 30 * time.Second})
+		next, err := locks.Acquire(ctx, concurrency.AcquireParams{Subject: "report=7", Holder: fcall.NewToken(), Limit: 1, Lease: 30 * time.Second})
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func Example_lock() {
 		fmt.Println(resource.write(next.Fence, "new"))
 		fmt.Println(resource.write(lock.Fence, "stale") != nil, resource.text)
 
-		released, err := locks.Release(ctx, concurrency.ReleaseParams{Bucket: "report=7", Holder: holder, Fence: lock.Fence})
+		released, err := locks.Release(ctx, concurrency.ReleaseParams{Subject: "report=7", Holder: holder, Fence: lock.Fence})
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func TestKeep_endsTheWorkOfALostLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lease = 30 * time.Millisecond
-	lock, err := locks.Acquire(t.Context(), concurrency.AcquireParams{Bucket: "report=7", Holder: "a", Limit: 1, Lease: lease})
+	lock, err := locks.Acquire(t.Context(), concurrency.AcquireParams{Subject: "report=7", Holder: "a", Limit: 1, Lease: lease})
 	if err != nil || !lock.Allowed {
 		t.Fatal(lock, err)
 	}
@@ -107,9 +107,9 @@ func TestKeep_endsTheWorkOfALostLock(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		keep(ctx, locks, concurrency.RenewParams{Bucket: "report=7", Holder: "a", Lease: lease, Fence: lock.Fence}, time.Now().Add(lease), lost)
+		keep(ctx, locks, concurrency.RenewParams{Subject: "report=7", Holder: "a", Lease: lease, Fence: lock.Fence}, time.Now().Add(lease), lost)
 	}()
-	if _, err := locks.Evict(t.Context(), concurrency.EvictParams{Bucket: "report=7", Holder: "a"}); err != nil {
+	if _, err := locks.Evict(t.Context(), concurrency.EvictParams{Subject: "report=7", Holder: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	<-done

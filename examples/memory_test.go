@@ -35,42 +35,42 @@ var today = time.Now()
 // subjects are the rows of the page's table, by its first column.
 var subjects = map[string]func(context.Context, libraries, int) error{
 	"fixed_window, 10 taken": func(ctx context.Context, l libraries, _ int) error {
-		_, err := l.limits.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
+		_, err := l.limits.FixedWindow(ctx, ratelimit.FixedWindowParams{Subject: "user42", Limit: 1000, Window: time.Hour})
 		return err
 	},
 	"quota, 10 taken": func(ctx context.Context, l libraries, _ int) error {
 		_, err := l.limits.Quota(ctx, ratelimit.QuotaParams{
-			Bucket: "user42", Limit: 1000,
+			Subject: "user42", Limit: 1000,
 			Previous: today.Add(-48 * time.Hour), Start: today.Add(-24 * time.Hour), Next: today.Add(24 * time.Hour), After: today.Add(48 * time.Hour),
 		})
 		return err
 	},
 	"concurrency, 10 in use": func(ctx context.Context, l libraries, i int) error {
-		_, err := l.places.Acquire(ctx, concurrency.AcquireParams{Bucket: "user42", Holder: receipt(i), Limit: 10, Lease: time.Hour})
+		_, err := l.places.Acquire(ctx, concurrency.AcquireParams{Subject: "user42", Holder: receipt(i), Limit: 10, Lease: time.Hour})
 		return err
 	},
 	"sliding_counter, 10 taken": func(ctx context.Context, l libraries, _ int) error {
-		_, err := l.limits.SlidingCounter(ctx, ratelimit.SlidingCounterParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
+		_, err := l.limits.SlidingCounter(ctx, ratelimit.SlidingCounterParams{Subject: "user42", Limit: 1000, Window: time.Hour})
 		return err
 	},
 	"gcra, 100 per minute, 10 taken": func(ctx context.Context, l libraries, _ int) error {
-		_, err := l.limits.GCRA(ctx, ratelimit.GCRAParams{Bucket: "user42", Limit: 100, Period: time.Minute})
+		_, err := l.limits.GCRA(ctx, ratelimit.GCRAParams{Subject: "user42", Limit: 100, Period: time.Minute})
 		return err
 	},
 	"gcra, 700 per minute, 10 taken": func(ctx context.Context, l libraries, _ int) error {
-		_, err := l.limits.GCRA(ctx, ratelimit.GCRAParams{Bucket: "user42", Limit: 700, Period: time.Minute})
+		_, err := l.limits.GCRA(ctx, ratelimit.GCRAParams{Subject: "user42", Limit: 700, Period: time.Minute})
 		return err
 	},
 	"sliding_log, 10 admissions": func(ctx context.Context, l libraries, _ int) error {
-		_, err := l.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: "user42", Limit: 1000, Window: time.Hour})
+		_, err := l.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: "user42", Limit: 1000, Window: time.Hour})
 		return err
 	},
 	"sliding_log, 10 admissions with receipts": func(ctx context.Context, l libraries, i int) error {
-		_, err := l.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: "user42", Limit: 1000, Window: time.Hour, Receipt: receipt(i)})
+		_, err := l.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: "user42", Limit: 1000, Window: time.Hour, Receipt: receipt(i)})
 		return err
 	},
 	"check of a sliding_log and a gcra, 10 requests with receipts": func(ctx context.Context, l libraries, i int) error {
-		_, err := l.limits.Check(ctx, ratelimit.CheckParams{Bucket: "user42", Receipt: receipt(i), Limits: ratelimit.MustPackLimit(
+		_, err := l.limits.Check(ctx, ratelimit.CheckParams{Subject: "user42", Receipt: receipt(i), Limits: ratelimit.MustPackLimit(
 			ratelimit.Limit{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 1000, Window: time.Hour},
 			ratelimit.Limit{Name: "burst", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Minute},
 		)})
@@ -78,24 +78,24 @@ var subjects = map[string]func(context.Context, libraries, int) error{
 	},
 	"cost, 10 reservations": func(ctx context.Context, l libraries, i int) error {
 		_, err := l.budgets.Reserve(ctx, cost.ReserveParams{
-			Bucket: "user42", Receipt: receipt(i), Estimate: 300_000, Limits: []cost.ReserveLimits{{Budget: 100_000_000, Window: time.Hour}},
+			Subject: "user42", Receipt: receipt(i), Estimate: 300_000, Limits: []cost.ReserveLimits{{Budget: 100_000_000, Window: time.Hour}},
 		})
 		return err
 	},
 	"abuse, 10 attempts": func(ctx context.Context, l libraries, _ int) error {
 		_, err := l.doors.Attempt(ctx, abuse.AttemptParams{
-			Bucket: "user42", Tiers: []abuse.AttemptTiers{{Threshold: 100, Window: time.Hour, Block: time.Hour}},
+			Subject: "user42", Tiers: []abuse.AttemptTiers{{Threshold: 100, Window: time.Hour, Block: time.Hour}},
 		})
 		return err
 	},
 	"abuse, blocked by the 10th attempt": func(ctx context.Context, l libraries, _ int) error {
 		_, err := l.doors.Attempt(ctx, abuse.AttemptParams{
-			Bucket: "user42", Tiers: []abuse.AttemptTiers{{Threshold: 10, Window: time.Hour, Block: time.Hour}},
+			Subject: "user42", Tiers: []abuse.AttemptTiers{{Threshold: 10, Window: time.Hour, Block: time.Hour}},
 		})
 		return err
 	},
 	"challenge, 10 outstanding": func(ctx context.Context, l libraries, _ int) error {
-		_, err := l.challenges.Issue(ctx, challenge.IssueParams{Bucket: "user42", Token: fcall.NewToken(), TTL: time.Hour})
+		_, err := l.challenges.Issue(ctx, challenge.IssueParams{Subject: "user42", Token: fcall.NewToken(), TTL: time.Hour})
 		return err
 	},
 }

@@ -67,7 +67,7 @@ func TestChannel_rejectsNames(t *testing.T) {
 func TestChannel_runsBesideTheLibraryOnTheSameKeys(t *testing.T) {
 	server := embedded.New(embedded.Options{})
 	defer server.Close()
-	limit := ratelimit.FixedWindowParams{Bucket: "u1", Limit: 2, Window: time.Hour}
+	limit := ratelimit.FixedWindowParams{Subject: "u1", Limit: 2, Window: time.Hour}
 	var left []int64
 	for _, channel := range []string{"", "canary", "canary"} {
 		c, err := ratelimit.New(server, fcall.Options{Channel: channel})

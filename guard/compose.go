@@ -58,7 +58,7 @@ func (d *Decision) addCall(q *plan.Query, c *plan.Call, a *genguard.AdmitResult)
 		case d.Reason == ReasonBudget || d.Reason == ReasonPenalty || d.Reason == ReasonTooLarge:
 			d.Refused = q.Account
 		default:
-			d.Refused = string(c.Params.Bucket)
+			d.Refused = string(c.Params.Subject)
 		}
 		if a.Reason == genguard.AdmitReasonBlocked {
 			d.block, d.Tier = a.RetryAfter, int(a.Tier)

@@ -46,7 +46,7 @@ func newOperator(t *testing.T, rdb fcall.Caller) operator {
 
 func (o operator) set(subject string, effect override.SetEffect, factor int64, holds time.Duration) {
 	o.t.Helper()
-	p := override.SetParams{Bucket: wire.OverridesBucket, Subject: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann", Reason: "test"}
+	p := override.SetParams{Subject: wire.OverridesSubject, Target: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann", Reason: "test"}
 	if _, err := o.client.Set(context.Background(), p); err != nil {
 		o.t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (o operator) set(subject string, effect override.SetEffect, factor int64, h
 
 func (o operator) clear(subject string) {
 	o.t.Helper()
-	if r, err := o.client.Clear(context.Background(), override.ClearParams{Bucket: wire.OverridesBucket, Subject: subject}); err != nil || !r.Existed {
+	if r, err := o.client.Clear(context.Background(), override.ClearParams{Subject: wire.OverridesSubject, Target: subject}); err != nil || !r.Existed {
 		o.t.Fatalf("%s: %+v, %v", subject, r, err)
 	}
 }

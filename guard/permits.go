@@ -20,7 +20,7 @@ func (g *Guard) permits(ctx context.Context, room []fallback.Permit, q *plan.Que
 	permits = make([]fallback.Permit, len(q.Calls))
 	any := false
 	for i := range q.Calls {
-		permit, ok := g.breakers.Allow(g.sender.Client.Fcall().Node(ctx, q.Calls[i].Params.Bucket))
+		permit, ok := g.breakers.Allow(g.sender.Client.Fcall().Node(ctx, q.Calls[i].Params.Subject))
 		if ok {
 			permits[i], any = permit, true
 			continue

@@ -86,7 +86,7 @@ func (g *Guard) Settle(ctx context.Context, subject, reservation string, actual 
 
 func (g *Guard) settle(ctx context.Context, s Settlement, budgets []cost.SettleLimits) error {
 	result, err := g.costs.Settle(ctx, cost.SettleParams{
-		Bucket: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: budgets,
+		Subject: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: budgets,
 	})
 	g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
 	s.Outcome = string(result.Outcome)
@@ -97,7 +97,7 @@ func (g *Guard) settle(ctx context.Context, s Settlement, budgets []cost.SettleL
 // Cancel cancels a subject's reservation by its name; see [Decision.Cancel].
 func (g *Guard) Cancel(ctx context.Context, subject, reservation string) error {
 	s := Settlement{Subject: subject, Reservation: reservation}
-	result, err := g.costs.Cancel(ctx, cost.CancelParams{Bucket: fcall.Subject(subject), Receipt: reservation})
+	result, err := g.costs.Cancel(ctx, cost.CancelParams{Subject: fcall.Subject(subject), Receipt: reservation})
 	g.refusals.Invalidate(subject)
 	s.Outcome, s.Estimate = string(result.Outcome), result.Refunded
 	g.hooks.settled(ctx, s, err)

@@ -76,7 +76,7 @@ func TestDecide_blockOfAnyIdentityRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, subject := range []fcall.Subject{"team=bad", "user=mallory", "ip=6.6.6.6"} {
-			if _, err := blocks.Block(t.Context(), abuse.BlockParams{Bucket: subject, Duration: time.Hour}); err != nil {
+			if _, err := blocks.Block(t.Context(), abuse.BlockParams{Subject: subject, Duration: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 		}

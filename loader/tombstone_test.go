@@ -49,7 +49,7 @@ func TestRetire_staysRetiredUntilADeploy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = service.GCRA(t.Context(), ratelimit.GCRAParams{Bucket: "ann", Limit: 1, Period: 1e9})
+			_, err = service.GCRA(t.Context(), ratelimit.GCRAParams{Subject: "ann", Limit: 1, Period: 1e9})
 			var missing *fcall.NotLoadedError
 			if !errors.As(err, &missing) || missing.Cause == nil || !strings.Contains(missing.Cause.Error(), "it was retired at 20") {
 				t.Errorf("error of a call is %v", err)

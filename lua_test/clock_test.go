@@ -78,7 +78,7 @@ func TestClock_textsAreTheTime(t *testing.T) {
 		want := []string{"3600000000 10"}
 		for _, at := range []time.Duration{0, 123 * time.Millisecond, time.Second + 99_999*time.Microsecond, 2*time.Second + 7*time.Microsecond, 3 * time.Second} {
 			s.Set(t, luatest.Start.Truncate(time.Second).Add(time.Minute+at))
-			if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: 10, Window: time.Hour}); err != nil {
+			if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Subject: "u1", Limit: 10, Window: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 			want = append(want, strconv.FormatInt(s.Now().UnixMicro(), 10))
@@ -100,7 +100,7 @@ func TestClock_expiriesAreOfTheirWindow(t *testing.T) {
 			window := time.Duration(n%300+1)*time.Minute + time.Microsecond
 			s.Do(t, "DEL", "ratelimit:{u1}:log")
 			s.CheckTTLs(t, map[string]time.Duration{"ratelimit:{u1}:log": window.Truncate(time.Millisecond) + time.Millisecond}, func() {
-				if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: 10, Window: window}); err != nil {
+				if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Subject: "u1", Limit: 10, Window: window}); err != nil {
 					t.Fatal(err)
 				}
 			})

@@ -15,7 +15,7 @@
 //	}
 //
 //	func TestGCRA_oneMore(t *testing.T) {
-//		take := luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{Bucket: "u1", Limit: 1, Period: time.Second})
+//		take := luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{Subject: "u1", Limit: 1, Period: time.Second})
 //		suite.Run(t,
 //			step{Call: take, Writes: true, Want: ratelimit.GCRAResult{Allowed: true, ResetAfter: time.Second}},
 //			step{Call: take, Want: ratelimit.GCRAResult{RetryAfter: time.Second, ResetAfter: time.Second}},

@@ -19,7 +19,7 @@ import (
 func TestEngines_areEmbeddedAndRedisURL(t *testing.T) {
 	suite := suites.Limiters
 	suite.Engines = nil
-	take := luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{Bucket: "u1", Limit: 1, Period: time.Second})
+	take := luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{Subject: "u1", Limit: 1, Period: time.Second})
 	steps := []luatest.Step[*ratelimit.Client]{
 		{Call: take, Writes: true, Want: ratelimit.GCRAResult{Allowed: true, ResetAfter: time.Second}},
 		{Call: take, Want: ratelimit.GCRAResult{RetryAfter: time.Second, ResetAfter: time.Second}},

@@ -20,7 +20,7 @@ func ExampleSuite_Run() {
 	type step = luatest.Step[*ratelimit.Client]
 
 	_ = func(t *testing.T) { // func TestFixedWindow_refusesUntilTheWindowEnds(t *testing.T)
-		take := luatest.Call((*ratelimit.Client).FixedWindow, ratelimit.FixedWindowParams{Bucket: "user42", Limit: 1, Window: time.Second})
+		take := luatest.Call((*ratelimit.Client).FixedWindow, ratelimit.FixedWindowParams{Subject: "user42", Limit: 1, Window: time.Second})
 		suite.Run(
 			t,
 			step{Call: take, Writes: true, Want: ratelimit.FixedWindowResult{Allowed: true, ResetAfter: time.Second}},

@@ -18,7 +18,7 @@ func TestScripts_runTheTables(t *testing.T) {
 		stats := func(t testing.TB, s *luatest.Server) string {
 			return s.Redis.Info(t.Context(), "commandstats").Val()
 		}
-		take := luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{Bucket: "u1", Limit: 1, Period: time.Second})
+		take := luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{Subject: "u1", Limit: 1, Period: time.Second})
 		suite.Run(
 			t,
 			luatest.Step[*ratelimit.Client]{Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "CONFIG", "RESETSTAT") }},

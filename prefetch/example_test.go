@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	all, err := prefetch.GCRA(limits, ratelimit.GCRAParams{Bucket: "all", Limit: 5000, Period: time.Second}, prefetch.Options{
+	all, err := prefetch.GCRA(limits, ratelimit.GCRAParams{Subject: "all", Limit: 5000, Period: time.Second}, prefetch.Options{
 		Most: 100, For: 100 * time.Millisecond,
 	})
 	if err != nil {

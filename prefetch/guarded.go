@@ -42,7 +42,7 @@ func (s *guarded) take(ctx context.Context, most int64) (batch.Grant, error) {
 	if err != nil {
 		return batch.Grant{}, err
 	}
-	r, err := s.client.Take(ctx, guard.TakeParams{Bucket: s.subject, Limits: pack, Most: most})
+	r, err := s.client.Take(ctx, guard.TakeParams{Subject: s.subject, Limits: pack, Most: most})
 	g := batch.Grant{Taken: r.Taken, Remaining: r.Remaining, Reset: r.ResetAfter, Retry: r.RetryAfter, Expires: r.Expires}
 	if l.Kind == guard.LimitKindGCRA {
 		return g.OfBucket(l.Window/time.Duration(l.Limit), s.bound), err
@@ -56,7 +56,7 @@ func (s *guarded) refund(ctx context.Context, tokens int64, expires time.Time) (
 		return 0, err
 	}
 	r, err := s.client.Refund(ctx, guard.RefundParams{
-		Bucket: s.subject, Limits: pack, Weight: tokens, Taken: []guard.RefundTaken{{Left: time.Microsecond}}, Expires: expires,
+		Subject: s.subject, Limits: pack, Weight: tokens, Taken: []guard.RefundTaken{{Left: time.Microsecond}}, Expires: expires,
 	})
 	if !r.Refunded {
 		return 0, err

@@ -150,7 +150,7 @@ func (h *history) step(t *testing.T) {
 func (h *history) ofGuard(l guard.Limit, o Options) {
 	h.limit = func() (*Limiter, error) { return Guarded(h.guard, "all", func() guard.Limit { return l }, o) }
 	h.direct = func(ctx context.Context) (bool, error) {
-		r, err := h.guard.Admit(ctx, guard.AdmitParams{Bucket: "all", Limits: guard.MustPackLimit(l)})
+		r, err := h.guard.Admit(ctx, guard.AdmitParams{Subject: "all", Limits: guard.MustPackLimit(l)})
 		if l.Kind == guard.LimitKindFixedWindow && r.Allowed {
 			h.windows[time.UnixMilli(h.clock.Now().UnixMilli()).Add(r.Limits[0].ResetAfter)] = true
 		}
@@ -215,7 +215,7 @@ const histories = 100
 func TestGCRA_staysWithinItsBound(t *testing.T) {
 	worst := 0.0
 	eachHistory(t, func(seed uint64, h *history) {
-		p := ratelimit.GCRAParams{Bucket: "all", Limit: 1 + h.random.Int64N([]int64{3, 10, 50}[h.random.IntN(3)]), Period: time.Duration(1+h.random.IntN(10)) * 100 * time.Millisecond}
+		p := ratelimit.GCRAParams{Subject: "all", Limit: 1 + h.random.Int64N([]int64{3, 10, 50}[h.random.IntN(3)]), Period: time.Duration(1+h.random.IntN(10)) * 100 * time.Millisecond}
 		if h.random.IntN(2) == 0 {
 			p.Burst = 1 + h.random.Int64N([]int64{4, 20, 60}[h.random.IntN(3)])
 		}
@@ -254,7 +254,7 @@ func TestGCRA_staysWithinItsBound(t *testing.T) {
 func TestFixedWindow_isExact(t *testing.T) {
 	worst := 0.0
 	eachHistory(t, func(seed uint64, h *history) {
-		p := ratelimit.FixedWindowParams{Bucket: "all", Limit: 1 + h.random.Int64N(60), Window: time.Duration(1+h.random.IntN(20)) * 50 * time.Millisecond}
+		p := ratelimit.FixedWindowParams{Subject: "all", Limit: 1 + h.random.Int64N(60), Window: time.Duration(1+h.random.IntN(20)) * 50 * time.Millisecond}
 		o := Options{Most: 1 + h.random.Int64N(p.Limit), For: time.Duration(1+h.random.IntN(40)) * 10 * time.Millisecond, now: h.now}
 		h.longest = []time.Duration{time.Millisecond, 10 * time.Millisecond, p.Window / 2, 2 * p.Window}[h.random.IntN(4)]
 		h.limit = func() (*Limiter, error) { return FixedWindow(h.client, p, o) }
@@ -293,7 +293,7 @@ func TestQuota_isExact(t *testing.T) {
 		around := func(slow time.Duration) calendar.Boundaries { return hours.Around(h.clock.Now().Add(-slow)) }
 		params := func(slow time.Duration) ratelimit.QuotaParams {
 			b := around(slow)
-			return ratelimit.QuotaParams{Bucket: "all", Limit: limit, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After}
+			return ratelimit.QuotaParams{Subject: "all", Limit: limit, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After}
 		}
 		row := func(slow time.Duration) guard.Limit {
 			b := around(slow)
@@ -310,7 +310,7 @@ func TestQuota_isExact(t *testing.T) {
 		}
 		h.direct = func(ctx context.Context) (bool, error) {
 			if guarded {
-				r, err := h.guard.Admit(ctx, guard.AdmitParams{Bucket: "all", Limits: guard.MustPackLimit(row(wrong()))})
+				r, err := h.guard.Admit(ctx, guard.AdmitParams{Subject: "all", Limits: guard.MustPackLimit(row(wrong()))})
 				return r.Allowed, err
 			}
 			r, err := h.client.Quota(ctx, params(wrong()))

@@ -40,19 +40,19 @@ func TestNew_rejectsOptions(t *testing.T) {
 		"For must be more than 0 and at most 10s, got 0s":                  {Most: 1},
 		"For must be more than 0 and at most 10s, got 11s":                 {Most: 1, For: 11 * time.Second},
 	} {
-		_, err := GCRA(client, ratelimit.GCRAParams{Bucket: "all", Limit: 5000, Period: time.Second, Burst: 100}, o)
+		_, err := GCRA(client, ratelimit.GCRAParams{Subject: "all", Limit: 5000, Period: time.Second, Burst: 100}, o)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", o, err, want)
 		}
-		if _, err := FixedWindow(client, ratelimit.FixedWindowParams{Bucket: "all", Limit: 100, Window: time.Second}, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := FixedWindow(client, ratelimit.FixedWindowParams{Subject: "all", Limit: 100, Window: time.Second}, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", o, err, want)
 		}
 	}
 	o := Options{Most: 1, For: time.Second}
-	if _, err := GCRA(client, ratelimit.GCRAParams{Bucket: "all", Limit: 5, Period: time.Second, Cost: new(int64(2))}, o); !errors.Is(err, errCost) {
+	if _, err := GCRA(client, ratelimit.GCRAParams{Subject: "all", Limit: 5, Period: time.Second, Cost: new(int64(2))}, o); !errors.Is(err, errCost) {
 		t.Error(err)
 	}
-	if _, err := FixedWindow(client, ratelimit.FixedWindowParams{Bucket: "all", Limit: 5, Window: time.Second, Cost: new(int64(2))}, o); !errors.Is(err, errCost) {
+	if _, err := FixedWindow(client, ratelimit.FixedWindowParams{Subject: "all", Limit: 5, Window: time.Second, Cost: new(int64(2))}, o); !errors.Is(err, errCost) {
 		t.Error(err)
 	}
 	if _, err := Quota(client, func() ratelimit.QuotaParams { return ratelimit.QuotaParams{Limit: 5, Cost: new(int64(2))} }, o); !errors.Is(err, errCost) {
@@ -63,7 +63,7 @@ func TestNew_rejectsOptions(t *testing.T) {
 // A process that is quiet takes one token a request. One that is not takes as many as it uses in Options.For.
 func TestTake_followsDemand(t *testing.T) {
 	var now time.Duration
-	l, err := GCRA(limits(t), ratelimit.GCRAParams{Bucket: "all", Limit: 1000, Period: time.Hour}, Options{Most: 100, For: 100 * time.Millisecond, now: func() time.Duration { return now }})
+	l, err := GCRA(limits(t), ratelimit.GCRAParams{Subject: "all", Limit: 1000, Period: time.Hour}, Options{Most: 100, For: 100 * time.Millisecond, now: func() time.Duration { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,15 +96,15 @@ func TestTake_usesTheLimit(t *testing.T) {
 	client := limits(t)
 	for name, start := range map[string]func() (*Limiter, error){
 		"gcra": func() (*Limiter, error) {
-			return GCRA(client, ratelimit.GCRAParams{Bucket: "all", Limit: 50_000, Period: time.Hour}, Options{Most: 1000, For: time.Second})
+			return GCRA(client, ratelimit.GCRAParams{Subject: "all", Limit: 50_000, Period: time.Hour}, Options{Most: 1000, For: time.Second})
 		},
 		"fixed_window": func() (*Limiter, error) {
-			return FixedWindow(client, ratelimit.FixedWindowParams{Bucket: "all", Limit: 50_000, Window: time.Hour}, Options{Most: 1000, For: time.Second})
+			return FixedWindow(client, ratelimit.FixedWindowParams{Subject: "all", Limit: 50_000, Window: time.Hour}, Options{Most: 1000, For: time.Second})
 		},
 		"quota": func() (*Limiter, error) {
 			now := time.Now()
 			p := ratelimit.QuotaParams{
-				Bucket: "quota", Limit: 50_000,
+				Subject: "quota", Limit: 50_000,
 				Previous: now.Add(-2 * time.Hour), Start: now.Add(-time.Hour), Next: now.Add(time.Hour), After: now.Add(2 * time.Hour),
 			}
 			return Quota(client, func() ratelimit.QuotaParams { return p }, Options{Most: 1000, For: time.Second})
@@ -279,7 +279,7 @@ func TestTake_refundsWhatItDidNotUse(t *testing.T) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	l, err := GCRA(limits(b), ratelimit.GCRAParams{Bucket: "all", Limit: 1_000_000, Period: time.Millisecond, Burst: 1_000_000}, Options{Most: 10_000, For: time.Second})
+	l, err := GCRA(limits(b), ratelimit.GCRAParams{Subject: "all", Limit: 1_000_000, Period: time.Millisecond, Burst: 1_000_000}, Options{Most: 10_000, For: time.Second})
 	if err != nil {
 		b.Fatal(err)
 	}

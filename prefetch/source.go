@@ -38,13 +38,13 @@ type bucket struct {
 
 func (b *bucket) take(ctx context.Context, most int64) (batch.Grant, error) {
 	p := b.params
-	r, err := b.client.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Period: p.Period, Burst: p.Burst, Most: most})
+	r, err := b.client.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Subject: p.Subject, Limit: p.Limit, Period: p.Period, Burst: p.Burst, Most: most})
 	return batch.Grant{Taken: r.Taken, Remaining: r.Remaining, Reset: r.ResetAfter, Retry: r.RetryAfter, Expires: r.Expires}.OfBucket(p.Period/time.Duration(p.Limit), b.bound), err
 }
 
 func (b *bucket) refund(ctx context.Context, tokens int64, expires time.Time) (int64, error) {
 	p := b.params
-	r, err := b.client.GCRARefund(ctx, ratelimit.GCRARefundParams{Bucket: p.Bucket, Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: tokens, Expires: expires})
+	r, err := b.client.GCRARefund(ctx, ratelimit.GCRARefundParams{Subject: p.Subject, Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: tokens, Expires: expires})
 	if !r.Refunded {
 		return 0, err
 	}
@@ -66,13 +66,13 @@ type window struct {
 
 func (w *window) take(ctx context.Context, most int64) (batch.Grant, error) {
 	p := w.params
-	r, err := w.client.FixedWindowAtMost(ctx, ratelimit.FixedWindowAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Most: most})
+	r, err := w.client.FixedWindowAtMost(ctx, ratelimit.FixedWindowAtMostParams{Subject: p.Subject, Limit: p.Limit, Window: p.Window, Most: most})
 	return batch.Grant{Taken: r.Taken, Remaining: r.Remaining, Reset: r.ResetAfter, Retry: r.RetryAfter, Expires: r.Expires}.OfWindow(), err
 }
 
 func (w *window) refund(ctx context.Context, tokens int64, expires time.Time) (int64, error) {
 	p := w.params
-	r, err := w.client.FixedWindowRefund(ctx, ratelimit.FixedWindowRefundParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Cost: tokens, Expires: expires})
+	r, err := w.client.FixedWindowRefund(ctx, ratelimit.FixedWindowRefundParams{Subject: p.Subject, Limit: p.Limit, Window: p.Window, Cost: tokens, Expires: expires})
 	return r.Refunded, err
 }
 
@@ -94,7 +94,7 @@ type quota struct {
 func (q *quota) take(ctx context.Context, most int64) (batch.Grant, error) {
 	p := q.params()
 	r, err := q.client.QuotaAtMost(ctx, ratelimit.QuotaAtMostParams{
-		Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: most,
+		Subject: p.Subject, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: most,
 	})
 	return batch.Grant{Taken: r.Taken, Remaining: r.Remaining, Reset: r.ResetAfter, Retry: r.RetryAfter, Expires: r.Expires}.OfWindow(), err
 }
@@ -102,7 +102,7 @@ func (q *quota) take(ctx context.Context, most int64) (batch.Grant, error) {
 func (q *quota) refund(ctx context.Context, tokens int64, expires time.Time) (int64, error) {
 	p := q.params()
 	r, err := q.client.QuotaRefund(ctx, ratelimit.QuotaRefundParams{
-		Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: tokens, Expires: expires,
+		Subject: p.Subject, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: tokens, Expires: expires,
 	})
 	return r.Refunded, err
 }

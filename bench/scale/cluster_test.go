@@ -83,7 +83,7 @@ func bucketOf(subject uint64) string { return "user=" + strconv.FormatUint(subje
 
 // play makes the requests of a scene one after the other, as package guard does on a cluster.
 func play(ctx context.Context, s scene, limits *ratelimit.Client) (admitted int64, err error) {
-	global := ratelimit.FixedWindowParams{Bucket: "all", Limit: s.limit, Window: s.window}
+	global := ratelimit.FixedWindowParams{Subject: "all", Limit: s.limit, Window: s.window}
 	tokens, refused := make([]*prefetch.Limiter, s.processes), make([]bool, s.processes)
 	for i := range tokens {
 		if s.most > 0 {
@@ -95,7 +95,7 @@ func play(ctx context.Context, s scene, limits *ratelimit.Client) (admitted int6
 	draw := s.draws(rand.New(rand.NewPCG(s.seed, 1)))
 	for range s.lasts / s.every {
 		process, subject := draw()
-		own := ratelimit.FixedWindowParams{Bucket: fcall.Subject(bucketOf(subject)), Limit: 1_000_000, Window: s.window}
+		own := ratelimit.FixedWindowParams{Subject: fcall.Subject(bucketOf(subject)), Limit: 1_000_000, Window: s.window}
 		if s.most > 0 {
 			d, err := tokens[process].Take(ctx)
 			if err != nil {
@@ -117,7 +117,7 @@ func play(ctx context.Context, s scene, limits *ratelimit.Client) (admitted int6
 			return 0, err
 		}
 		if refused[process] {
-			if _, err := limits.FixedWindowRefund(ctx, ratelimit.FixedWindowRefundParams{Bucket: own.Bucket, Limit: own.Limit, Window: own.Window}); err != nil {
+			if _, err := limits.FixedWindowRefund(ctx, ratelimit.FixedWindowRefundParams{Subject: own.Subject, Limit: own.Limit, Window: own.Window}); err != nil {
 				return 0, err
 			}
 			continue

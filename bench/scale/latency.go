@@ -69,7 +69,7 @@ func measure(ctx context.Context, w io.Writer, url string) error {
 	if err != nil {
 		return err
 	}
-	take := guard.TakeParams{Bucket: "scale", Most: 10, Limits: guard.MustPackLimit(guard.Limit{Name: "all", Kind: guard.LimitKindFixedWindow, Limit: 1_000_000, Window: time.Second})}
+	take := guard.TakeParams{Subject: "scale", Most: 10, Limits: guard.MustPackLimit(guard.Limit{Name: "all", Kind: guard.LimitKindFixedWindow, Limit: 1_000_000, Window: time.Second})}
 	var all latencies
 	for range samples {
 		began := time.Now()

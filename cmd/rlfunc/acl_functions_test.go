@@ -22,7 +22,7 @@ import (
 
 // legal is a call of a function with small legal arguments.
 func legal(fn *spec.Function) []string {
-	words := []string{fn.Keys()[0].Name + "=u1"}
+	words := []string{spec.Subject + "=u1"}
 	times := 0
 	var add func(prefix string, fields []spec.Field)
 	add = func(prefix string, fields []spec.Field) {

@@ -86,21 +86,21 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 			does(operator, exitcode.OK, "status")
 			does(operator, exitcode.OK, "verify")
 			calls := [][]string{
-				{"call", "ratelimit.sliding_log", "bucket=u1", "limit=10", "window=1m", "receipt=r1"},
-				{"call", "ratelimit.gcra", "bucket=u1", "limit=7", "period=1m"},
-				{"call", "cost.reserve", "bucket=u1", "receipt=a", "estimate=10", "limits.0.budget=100", "limits.0.window=1m", "hold=1s"},
-				{"call", "abuse.attempt", "bucket=u1", "tiers.0.threshold=3", "tiers.0.window=1m", "tiers.0.block=1m"},
-				{"call", "abuse.unblock", "bucket=u1"},
+				{"call", "ratelimit.sliding_log", "subject=u1", "limit=10", "window=1m", "receipt=r1"},
+				{"call", "ratelimit.gcra", "subject=u1", "limit=7", "period=1m"},
+				{"call", "cost.reserve", "subject=u1", "receipt=a", "estimate=10", "limits.0.budget=100", "limits.0.window=1m", "hold=1s"},
+				{"call", "abuse.attempt", "subject=u1", "tiers.0.threshold=3", "tiers.0.window=1m", "tiers.0.block=1m"},
+				{"call", "abuse.unblock", "subject=u1"},
 				{
-					"call", "guard.admit", "bucket=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
+					"call", "guard.admit", "subject=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
 					"budgets.0.budget=100", "budgets.0.window=1m", "estimate=10", "hold=1s", "tiers.0.threshold=9", "tiers.0.window=1m", "tiers.0.block=1m",
 				},
 				{
-					"call", "guard.refund", "bucket=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
+					"call", "guard.refund", "subject=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
 					"taken.0.left=1m", "reservation=a@1",
 				},
-				{"call", "guard.peek", "bucket=u1", "limits.0.name=all"},
-				{"call", "challenge.issue", "bucket=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},
+				{"call", "guard.peek", "subject=u1", "limits.0.name=all"},
+				{"call", "challenge.issue", "subject=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},
 			}
 			for _, call := range calls {
 				does(service, exitcode.OK, call...)

@@ -30,8 +30,8 @@ latency here, the time of a call on the server, and the memory per subject.
 
 The keys are in a namespace of their own, which the command deletes at the end. The time on the server covers all function calls meanwhile,
 also those of other clients. The command loads the server: do not run it in production without need.`,
-		Example: `  rlfunc bench ratelimit.gcra --redis redis://127.0.0.1:6379 bucket=user limit=100 period=1h
-  rlfunc bench ratelimit.sliding_log --redis redis://127.0.0.1:6379 bucket=user limit=1000 window=1m --subjects 10 --for 10s`,
+		Example: `  rlfunc bench ratelimit.gcra --redis redis://127.0.0.1:6379 subject=user limit=100 period=1h
+  rlfunc bench ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=user limit=1000 window=1m --subjects 10 --for 10s`,
 		Args:              needFunction,
 		ValidArgsFunction: a.callArguments,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.bench(cmd.Context(), args, f) },

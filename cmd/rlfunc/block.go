@@ -42,7 +42,7 @@ the subject has a block that ends later, the command changes nothing and exits 2
 				if err != nil {
 					return "", err
 				}
-				r, err := client.Block(ctx, abuse.BlockParams{Bucket: fcall.Subject(subject), Duration: span, Reason: c.reason})
+				r, err := client.Block(ctx, abuse.BlockParams{Subject: fcall.Subject(subject), Duration: span, Reason: c.reason})
 				if err != nil {
 					return "", err
 				}

@@ -30,9 +30,9 @@ rlfunc rejects wrong, missing and repeated arguments before it sends anything.
 Results have the header's names; with --json they are one object, with durations in seconds. The exit code is 2 if the
 function refused the call (by its @refused result, or a bool named allowed). With -n rlfunc makes many calls and counts them
 by outcome.`,
-		Example: `  rlfunc call ratelimit.sliding_log --redis embedded bucket=user42 limit=10 window=1m
-  rlfunc call ratelimit.gcra --redis redis://127.0.0.1:6379 bucket=user42 limit=100 period=1m cost=3 --json
-  rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 bucket=u1 limit=10 window=1m -n 50 -c 50`,
+		Example: `  rlfunc call ratelimit.sliding_log --redis embedded subject=user42 limit=10 window=1m
+  rlfunc call ratelimit.gcra --redis redis://127.0.0.1:6379 subject=user42 limit=100 period=1m cost=3 --json
+  rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=u1 limit=10 window=1m -n 50 -c 50`,
 		Args:              needFunction,
 		ValidArgsFunction: a.callArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +74,7 @@ func (a *app) call(ctx context.Context, args []string, f callFlags) error {
 // needFunction accepts a function's name and its arguments.
 func needFunction(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.Contains(args[0], "=") {
-		return usage.Errorf("needs LIBRARY.FUNCTION first, such as ratelimit.gcra bucket=user42 limit=100 period=1m")
+		return usage.Errorf("needs LIBRARY.FUNCTION first, such as ratelimit.gcra subject=user42 limit=100 period=1m")
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 			return err
 		}
 	}
-	a.note("next:\n  cd %s\n  go test ./...\n  rlfunc call quota.take --redis embedded bucket=user42 limit=10 period=1m", o.Dir)
+	a.note("next:\n  cd %s\n  go test ./...\n  rlfunc call quota.take --redis embedded subject=user42 limit=10 period=1m", o.Dir)
 	return nil
 }
 

@@ -192,7 +192,7 @@ func TestCall_reportsAMissingLibraryOrFunction(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
 			for _, want := range []string{"ratelimit_v1 is not loaded on this server", "the server holds ratelimit_v1 0.9.0, which lacks the function"} {
-				code, said := rlfunc("call", "ratelimit.gcra", "--redis", e.URL, "bucket=u1", "limit=1", "period=1m")
+				code, said := rlfunc("call", "ratelimit.gcra", "--redis", e.URL, "subject=u1", "limit=1", "period=1m")
 				if code != exitcode.Error || !strings.Contains(said, want) {
 					t.Errorf("exit %d: %s, want %s", code, said, want)
 				}

@@ -67,7 +67,7 @@ func visit(t *testing.T, rdb *redis.Client, g *guard.Guard) {
 	}
 	challenges, err := challenge.New(rdb, fcall.Options{Namespace: "shop"})
 	if err == nil {
-		_, err = challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "ip=203.0.113.7", Token: "0123456789abcdef0123456789abcdef", TTL: 5 * time.Minute, Payload: "/v1/chat"})
+		_, err = challenges.Issue(t.Context(), challenge.IssueParams{Subject: "ip=203.0.113.7", Token: "0123456789abcdef0123456789abcdef", TTL: 5 * time.Minute, Payload: "/v1/chat"})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ With --allow and --multiply the identity must be verified. With --namespace alon
 				if err != nil {
 					return "", err
 				}
-				p.Bucket, p.Subject, p.By, p.Reason = wire.OverridesBucket, subject, c.by, c.reason
+				p.Subject, p.Target, p.By, p.Reason = wire.OverridesSubject, subject, c.by, c.reason
 				r, err := client.Set(ctx, p)
 				switch {
 				case err != nil:

@@ -60,7 +60,7 @@ func clearOverride(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subj
 	if err != nil {
 		return "", err
 	}
-	r, err := client.Clear(ctx, override.ClearParams{Bucket: wire.OverridesBucket, Subject: subject})
+	r, err := client.Clear(ctx, override.ClearParams{Subject: wire.OverridesSubject, Target: subject})
 	if err != nil || !r.Existed {
 		return "there was no override", err
 	}
@@ -72,7 +72,7 @@ func clearOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy, _ s
 	if err != nil {
 		return "", err
 	}
-	r, err := client.ClearAll(ctx, override.ClearAllParams{Bucket: wire.OverridesBucket})
+	r, err := client.ClearAll(ctx, override.ClearAllParams{Subject: wire.OverridesSubject})
 	if err != nil || !r.Existed {
 		return "there was no override", err
 	}

@@ -109,7 +109,7 @@ func readOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy) ([]o
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.List(ctx, override.ListParams{Bucket: wire.OverridesBucket})
+	r, err := client.List(ctx, override.ListParams{Subject: wire.OverridesSubject})
 	return r.Overrides, err
 }
 

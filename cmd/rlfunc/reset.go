@@ -69,14 +69,14 @@ func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subjec
 		if err != nil {
 			return "", err
 		}
-		r, err := limits.CheckReset(ctx, ratelimit.CheckResetParams{Bucket: subject, Limits: pack})
+		r, err := limits.CheckReset(ctx, ratelimit.CheckResetParams{Subject: subject, Limits: pack})
 		if err != nil {
 			return "", err
 		}
 		existed = existed || r.Existed
 	}
 	if budgets {
-		r, err := costs.Reset(ctx, cost.ResetParams{Bucket: subject})
+		r, err := costs.Reset(ctx, cost.ResetParams{Subject: subject})
 		if err != nil {
 			return "", err
 		}

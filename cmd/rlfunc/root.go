@@ -26,7 +26,7 @@ Outside a project, commands use the libraries that are built into rlfunc.`,
 		Example: `  rlfunc demo
   rlfunc init mylimits
   rlfunc deploy --redis redis://127.0.0.1:6379
-  rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 bucket=user42 limit=10 window=1m`,
+  rlfunc call ratelimit.sliding_log --redis redis://127.0.0.1:6379 subject=user42 limit=10 window=1m`,
 		Version:           version(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,

@@ -34,7 +34,7 @@ subject after that time.
 				if err != nil {
 					return "", err
 				}
-				r, err := client.Unblock(ctx, abuse.UnblockParams{Bucket: fcall.Subject(subject), Pardon: pardon})
+				r, err := client.Unblock(ctx, abuse.UnblockParams{Subject: fcall.Subject(subject), Pardon: pardon})
 				if err != nil || !r.Existed {
 					return "the subject had no block", err
 				}

@@ -35,6 +35,7 @@ type Function struct {
 	Line    int      `json:"line"`   // of `local function`
 	Summary string   `json:"summary"`
 	Doc     string   `json:"doc,omitempty"`     // paragraphs after the summary
+	Subject string   `json:"subject,omitempty"` // doc of the subject, where the header has one
 	Flags   []string `json:"flags"`             // Redis's own: no-writes, allow-oom, ...
 	Params  []Field  `json:"params"`            // the Lua function's parameters, in order
 	Results []Field  `json:"results"`           // the Lua function's results, in order
@@ -69,6 +70,9 @@ func (f *Function) Omissible() int {
 	}
 	return n
 }
+
+// Subject is how callers name the subject that the keys of a call are made of, whatever Lua calls the first key.
+const Subject = "subject"
 
 // Keys are the key parameters outside groups, in order. The first one's subject names the hash tag of all.
 func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }

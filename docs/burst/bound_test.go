@@ -21,23 +21,23 @@ func TestBounds_areReachedAndNotExceeded(t *testing.T) {
 		ask            func(context.Context, *ratelimit.Client, fcall.Subject) (bool, error)
 	}{
 		{"fixed_window", 2 * most, 2 * most, func(ctx context.Context, c *ratelimit.Client, u fcall.Subject) (bool, error) {
-			answer, err := c.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: u, Limit: most, Window: span})
+			answer, err := c.FixedWindow(ctx, ratelimit.FixedWindowParams{Subject: u, Limit: most, Window: span})
 			return answer.Allowed, err
 		}},
 		{"sliding_counter", 2 * most, 2*most - 2, func(ctx context.Context, c *ratelimit.Client, u fcall.Subject) (bool, error) {
-			answer, err := c.SlidingCounter(ctx, ratelimit.SlidingCounterParams{Bucket: u, Limit: most, Window: span})
+			answer, err := c.SlidingCounter(ctx, ratelimit.SlidingCounterParams{Subject: u, Limit: most, Window: span})
 			return answer.Allowed, err
 		}},
 		{"sliding_log", most, most, func(ctx context.Context, c *ratelimit.Client, u fcall.Subject) (bool, error) {
-			answer, err := c.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: u, Limit: most, Window: span})
+			answer, err := c.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: u, Limit: most, Window: span})
 			return answer.Allowed, err
 		}},
 		{"gcra", 2 + most, 2 + most, func(ctx context.Context, c *ratelimit.Client, u fcall.Subject) (bool, error) {
-			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Bucket: u, Limit: most, Period: span, Burst: 2})
+			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Subject: u, Limit: most, Period: span, Burst: 2})
 			return answer.Allowed, err
 		}},
 		{"gcra of microseconds", 2 + most, 2 + most - 1, func(ctx context.Context, c *ratelimit.Client, u fcall.Subject) (bool, error) {
-			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Bucket: u, Limit: most, Period: span - time.Microsecond, Burst: 2})
+			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Subject: u, Limit: most, Period: span - time.Microsecond, Burst: 2})
 			return answer.Allowed, err
 		}},
 	} {

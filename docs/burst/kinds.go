@@ -25,27 +25,27 @@ func limiters(c *ratelimit.Client) []kind {
 	)
 	return []kind{
 		{"fixed_window", "fixed_window", "10 a minute, which begins with the first request", func(ctx context.Context) (bool, error) {
-			answer, err := c.FixedWindow(ctx, ratelimit.FixedWindowParams{Bucket: "u1", Limit: limit, Window: window})
+			answer, err := c.FixedWindow(ctx, ratelimit.FixedWindowParams{Subject: "u1", Limit: limit, Window: window})
 			return answer.Allowed, err
 		}},
 		{"sliding_counter", "sliding_counter", "10 a minute", func(ctx context.Context) (bool, error) {
-			answer, err := c.SlidingCounter(ctx, ratelimit.SlidingCounterParams{Bucket: "u1", Limit: limit, Window: window})
+			answer, err := c.SlidingCounter(ctx, ratelimit.SlidingCounterParams{Subject: "u1", Limit: limit, Window: window})
 			return answer.Allowed, err
 		}},
 		{"sliding_log", "sliding_log", "10 a minute", func(ctx context.Context) (bool, error) {
-			answer, err := c.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: "u1", Limit: limit, Window: window})
+			answer, err := c.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: "u1", Limit: limit, Window: window})
 			return answer.Allowed, err
 		}},
 		{"gcra", "gcra", "10 a minute, burst 10", func(ctx context.Context) (bool, error) {
-			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Bucket: "u1", Limit: limit, Period: window})
+			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Subject: "u1", Limit: limit, Period: window})
 			return answer.Allowed, err
 		}},
 		{"gcra_burst_3", "gcra", "10 a minute, burst 3", func(ctx context.Context) (bool, error) {
-			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Bucket: "u2", Limit: limit, Period: window, Burst: 3})
+			answer, err := c.GCRA(ctx, ratelimit.GCRAParams{Subject: "u2", Limit: limit, Period: window, Burst: 3})
 			return answer.Allowed, err
 		}},
 		{"check", "check", "a sliding_log of 10 a minute and a gcra of 10 a minute, burst 3", func(ctx context.Context) (bool, error) {
-			answer, err := c.Check(ctx, ratelimit.CheckParams{Bucket: "u1", Limits: both})
+			answer, err := c.Check(ctx, ratelimit.CheckParams{Subject: "u1", Limits: both})
 			return answer.Allowed, err
 		}},
 	}
@@ -57,7 +57,7 @@ func budgets(c *cost.Client) []kind {
 	return []kind{{File: "reserve", ask: func(ctx context.Context) (bool, error) {
 		receipt++
 		answer, err := c.Reserve(ctx, cost.ReserveParams{
-			Bucket: "u1", Receipt: fmt.Sprint(receipt), Estimate: 1,
+			Subject: "u1", Receipt: fmt.Sprint(receipt), Estimate: 1,
 			Limits: []cost.ReserveLimits{{Budget: limit, Window: window}},
 		})
 		return answer.Allowed, err
@@ -67,7 +67,7 @@ func budgets(c *cost.Client) []kind {
 func blocks(c *abuse.Client) []kind {
 	return []kind{{"attempt", "attempt", "the 11th in a minute starts a block of a minute", func(ctx context.Context) (bool, error) {
 		answer, err := c.Attempt(ctx, abuse.AttemptParams{
-			Bucket: "u1", Tiers: []abuse.AttemptTiers{{Threshold: limit + 1, Window: window, Block: time.Minute}},
+			Subject: "u1", Tiers: []abuse.AttemptTiers{{Threshold: limit + 1, Window: window, Block: time.Minute}},
 		})
 		return answer.Allowed, err
 	}}}

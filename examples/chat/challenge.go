@@ -34,8 +34,8 @@ func (s *service) issue(w http.ResponseWriter, r *http.Request, hash string) {
 		return
 	}
 	issued, err := s.challenges.Issue(ctx, challenge.IssueParams{
-		Bucket: fcall.Subject(device + "=" + hash), // the subject that guard makes of the fingerprint
-		Token:  fcall.NewToken(), TTL: endpoint.Challenge.TTL,
+		Subject: fcall.Subject(device + "=" + hash), // the subject that guard makes of the fingerprint
+		Token:   fcall.NewToken(), TTL: endpoint.Challenge.TTL,
 	})
 	if err != nil {
 		slog.Error("issue a challenge", "err", err)

@@ -21,7 +21,7 @@ func limited(next http.Handler, limits *ratelimit.Client, s settings) http.Handl
 		ctx, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
 		defer cancel()
 		decision, err := limits.SlidingLog(ctx, ratelimit.SlidingLogParams{
-			Bucket: subject(r), Limit: s.limit, Window: s.window,
+			Subject: subject(r), Limit: s.limit, Window: s.window,
 			Receipt: r.Header.Get("Idempotency-Key"), // a retry of the same request is not counted again
 		})
 		switch {

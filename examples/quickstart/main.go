@@ -28,7 +28,7 @@ func main() {
 
 	// 10 a minute for each user. The receipt is the request's own ID, here a new one for each run: a retry that brings the same one costs nothing.
 	answer, err := limits.SlidingLog(ctx, ratelimit.SlidingLogParams{
-		Bucket: "user42", Limit: 10, Window: time.Minute, Receipt: fcall.NewToken(),
+		Subject: "user42", Limit: 10, Window: time.Minute, Receipt: fcall.NewToken(),
 	})
 	switch {
 	case err != nil:

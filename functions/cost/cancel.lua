@@ -3,6 +3,7 @@
 --- The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is recorded as unknown. A
 --- settled charge remains.
 --- @use clock cost_reservation
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @result outcome     enum(cancelled,settled,lapsed,unknown) cancelled: refunded. settled: already spent, and unchanged. lapsed: the

@@ -1,6 +1,7 @@
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
 --- @use clock spent_windows charge_store budget_fit
 --- @flags  no-writes
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @arg    limits      group[1..16]        budgets to report
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window

@@ -5,6 +5,7 @@
 --- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
 --- @use cost_reservation
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request

@@ -2,6 +2,7 @@
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
 --- @use cost_reservation refusal
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    most        micros[1..1000000000000000] most to reserve

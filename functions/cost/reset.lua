@@ -1,6 +1,7 @@
 --- Forgets everything that a subject has spent and reserved, and its penalty.
 ---
 --- A later settlement of an earlier reservation is recorded as unknown.
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @result existed     bool                whether there was anything to reset
 local function reset(bucket)

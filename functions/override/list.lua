@@ -4,6 +4,7 @@
 --- after left.
 --- @use clock override_set
 --- @flags  no-writes
+--- @subject                     one name for each namespace, under which its overrides are kept
 --- @key    bucket          hash[overrides]      overrides of a namespace, by subject
 --- @arg    known           count?               version that the caller has; omit it to always get the list
 --- @result changed         bool                 whether the version differs from known; otherwise nothing is listed

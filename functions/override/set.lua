@@ -3,8 +3,9 @@
 --- Expired overrides are deleted first. If 1,000 other subjects have an override, the call returns RLFULL and changes
 --- nothing.
 --- @use clock override_set
+--- @subject                     one name for each namespace, under which its overrides are kept
 --- @key    bucket          hash[overrides]      overrides of a namespace, by subject
---- @arg    subject         text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
+--- @arg    target          text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
 --- @arg    effect          enum(allow,deny,multiply) allow: never limited. deny: always refused. multiply: factor times each limit
 --- @arg    duration        duration[1ms..3650d] how long it lasts
 --- @arg    by              text[128]            operator that sets it
@@ -16,13 +17,13 @@
 --- @result overrides       count[0..1000]       active overrides after the call: 1 to 1000
 --- @error  RLFULL                               1,000 other subjects have an override
 --- @error  RLSTATE                              the key holds data that is not an override
-local function set(bucket, subject, effect, duration_us, by, reason, factor)
+local function set(bucket, target, effect, duration_us, by, reason, factor)
   local clock_us = clock.now_us()
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then
     return nil, unreadable
   end
-  local replaced = override_set.remove(overrides, subject)
+  local replaced = override_set.remove(overrides, target)
   if #overrides.rows >= override_set.max_overrides then
     return nil, {err = 'RLFULL a namespace has at max_overrides 1000 overrides: clear one first'}
   end
@@ -31,7 +32,7 @@ local function set(bucket, subject, effect, duration_us, by, reason, factor)
     times = factor
   end
   local row = {
-    subject = subject, effect = effect, factor = times, ends_us = clock_us + duration_us, set_us = clock_us,
+    subject = target, effect = effect, factor = times, ends_us = clock_us + duration_us, set_us = clock_us,
     left_us = duration_us, by = by, reason = reason,
   }
   overrides.rows[#overrides.rows + 1] = row

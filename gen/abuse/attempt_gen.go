@@ -29,8 +29,9 @@ var attemptFunction = &fcall.Function{
 
 // AttemptParams are the arguments of Attempt.
 type AttemptParams struct {
-	// Bucket: the block: active while the key exists.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Tiers: how many attempts are too many; a tier's number is its position, from 1. 1 to 8 of them.
 	Tiers []AttemptTiers
 	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 of
@@ -142,9 +143,9 @@ func (p PendingAttempt) Result() (AttemptResult, error) {
 
 func (c *Client) attemptArgs(p AttemptParams) *fcall.Args {
 	a := c.fcall.Args(attemptFunction, 3, 3+3*len(p.Tiers)+1*len(p.Escalation))
-	a.Key("bucket", p.Bucket, "block")
-	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("pages", p.Bucket, "attempt_pages")
+	a.Key("subject", p.Subject, "block")
+	a.Key("attempts", p.Subject, "attempts")
+	a.Key("pages", p.Subject, "attempt_pages")
 	a.Rows("tiers", len(p.Tiers), 1, 8)
 	for i, row := range p.Tiers {
 		a.Row(i)

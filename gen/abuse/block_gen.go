@@ -22,8 +22,9 @@ var blockFunction = &fcall.Function{
 
 // BlockParams are the arguments of Block.
 type BlockParams struct {
-	// Bucket: the block: active while the key exists.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Duration: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
 	// microsecond.
 	Duration time.Duration
@@ -73,7 +74,7 @@ func (p PendingBlock) Result() (BlockResult, error) {
 
 func (c *Client) blockArgs(p BlockParams) *fcall.Args {
 	a := c.fcall.Args(blockFunction, 1, 2)
-	a.Key("bucket", p.Bucket, "block")
+	a.Key("subject", p.Subject, "block")
 	a.Duration("duration", p.Duration, 1000, 315360000000000)
 	a.OptText("reason", p.Reason, 1, 256)
 	return a

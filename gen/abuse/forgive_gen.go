@@ -20,8 +20,9 @@ var forgiveFunction = &fcall.Function{
 
 // ForgiveParams are the arguments of Forgive.
 type ForgiveParams struct {
-	// Bucket: when attempts were made and blocks began.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 }
 
 // ForgiveResult is the result of Forgive.
@@ -63,8 +64,8 @@ func (p PendingForgive) Result() (ForgiveResult, error) {
 
 func (c *Client) forgiveArgs(p ForgiveParams) *fcall.Args {
 	a := c.fcall.Args(forgiveFunction, 2, 0)
-	a.Key("bucket", p.Bucket, "attempts")
-	a.Key("pages", p.Bucket, "attempt_pages")
+	a.Key("subject", p.Subject, "attempts")
+	a.Key("pages", p.Subject, "attempt_pages")
 	return a
 }
 

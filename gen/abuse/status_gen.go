@@ -30,8 +30,9 @@ var statusFunction = &fcall.Function{
 
 // StatusParams are the arguments of Status.
 type StatusParams struct {
-	// Bucket: the block: active while the key exists.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Tiers: tiers to count for, as in attempt. 0 to 8 of them.
 	Tiers []StatusTiers
 	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
@@ -103,9 +104,9 @@ func (p PendingStatus) Result() (StatusResult, error) {
 
 func (c *Client) statusArgs(p StatusParams) *fcall.Args {
 	a := c.fcall.Args(statusFunction, 3, 2+2*len(p.Tiers))
-	a.Key("bucket", p.Bucket, "block")
-	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("pages", p.Bucket, "attempt_pages")
+	a.Key("subject", p.Subject, "block")
+	a.Key("attempts", p.Subject, "attempts")
+	a.Key("pages", p.Subject, "attempt_pages")
 	a.Rows("tiers", len(p.Tiers), 0, 8)
 	for i, row := range p.Tiers {
 		a.Row(i)

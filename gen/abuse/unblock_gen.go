@@ -20,8 +20,9 @@ var unblockFunction = &fcall.Function{
 
 // UnblockParams are the arguments of Unblock.
 type UnblockParams struct {
-	// Bucket: the block: active while the key exists.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Pardon sets whether to forget attempts and strikes as well.
 	Pardon bool
 }
@@ -65,9 +66,9 @@ func (p PendingUnblock) Result() (UnblockResult, error) {
 
 func (c *Client) unblockArgs(p UnblockParams) *fcall.Args {
 	a := c.fcall.Args(unblockFunction, 3, 1)
-	a.Key("bucket", p.Bucket, "block")
-	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("pages", p.Bucket, "attempt_pages")
+	a.Key("subject", p.Subject, "block")
+	a.Key("attempts", p.Subject, "attempts")
+	a.Key("pages", p.Subject, "attempt_pages")
 	a.OptBool("pardon", p.Pardon)
 	return a
 }

@@ -21,8 +21,9 @@ var consumeFunction = &fcall.Function{
 
 // ConsumeParams are the arguments of Consume.
 type ConsumeParams struct {
-	// Bucket: the subject's challenges, by token.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Token: the challenge. 1 to 128 bytes.
 	Token string
 	// Payload: what it was issued for; omitted differs from every text. 1 to 1024 bytes. The zero value omits it.
@@ -82,7 +83,7 @@ func (p PendingConsume) Result() (ConsumeResult, error) {
 
 func (c *Client) consumeArgs(p ConsumeParams) *fcall.Args {
 	a := c.fcall.Args(consumeFunction, 1, 2)
-	a.Key("bucket", p.Bucket, "challenges")
+	a.Key("subject", p.Subject, "challenges")
 	a.Text("token", p.Token, 1, 128)
 	a.OptText("payload", p.Payload, 1, 1024)
 	return a

@@ -17,12 +17,12 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	issued, err := client.Issue(ctx, challenge.IssueParams{Bucket: "user=42", Token: fcall.NewToken(), TTL: 5 * time.Minute})
+	issued, err := client.Issue(ctx, challenge.IssueParams{Subject: "user=42", Token: fcall.NewToken(), TTL: 5 * time.Minute})
 	if err != nil {
 		panic(err)
 	}
 	for range 2 {
-		r, err := client.Consume(ctx, challenge.ConsumeParams{Bucket: "user=42", Token: issued.Token})
+		r, err := client.Consume(ctx, challenge.ConsumeParams{Subject: "user=42", Token: issued.Token})
 		if err != nil {
 			panic(err)
 		}

@@ -22,8 +22,9 @@ var issueFunction = &fcall.Function{
 
 // IssueParams are the arguments of Issue.
 type IssueParams struct {
-	// Bucket: the subject's challenges, by token.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Token: new challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
 	Token string
 	// TTL: how long it can be consumed. From 1µs to 3650 days, rounded up to a microsecond.
@@ -92,7 +93,7 @@ func (p PendingIssue) Result() (IssueResult, error) {
 
 func (c *Client) issueArgs(p IssueParams) *fcall.Args {
 	a := c.fcall.Args(issueFunction, 1, 5)
-	a.Key("bucket", p.Bucket, "challenges")
+	a.Key("subject", p.Subject, "challenges")
 	a.Text("token", p.Token, 1, 128)
 	a.Duration("ttl", p.TTL, 1, 315360000000000)
 	a.OptText("payload", p.Payload, 1, 1024)

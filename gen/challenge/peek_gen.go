@@ -22,8 +22,9 @@ var peekFunction = &fcall.Function{
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Bucket: the subject's challenges, by token.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Token: the challenge. 1 to 128 bytes.
 	Token string
 }
@@ -81,7 +82,7 @@ func (p PendingPeek) Result() (PeekResult, error) {
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a := c.fcall.Args(peekFunction, 1, 1)
-	a.Key("bucket", p.Bucket, "challenges")
+	a.Key("subject", p.Subject, "challenges")
 	a.Text("token", p.Token, 1, 128)
 	return a
 }

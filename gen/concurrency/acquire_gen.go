@@ -22,8 +22,9 @@ var acquireFunction = &fcall.Function{
 
 // AcquireParams are the arguments of Acquire.
 type AcquireParams struct {
-	// Bucket: the holders: a string, or a zset if there are many.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Holder: the holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
 	Holder string
 	// Limit: most places in use at a time. From 1 to 1000000.
@@ -90,7 +91,7 @@ func (p PendingAcquire) Result() (AcquireResult, error) {
 
 func (c *Client) acquireArgs(p AcquireParams) *fcall.Args {
 	a := c.fcall.Args(acquireFunction, 1, 4)
-	a.Key("bucket", p.Bucket, "holders")
+	a.Key("subject", p.Subject, "holders")
 	a.Text("holder", p.Holder, 1, 256)
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("lease", p.Lease, 1000, 86400000000)

@@ -20,8 +20,9 @@ var evictFunction = &fcall.Function{
 
 // EvictParams are the arguments of Evict.
 type EvictParams struct {
-	// Bucket: the holders: a string, or a zset if there are many.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Holder: the holder's name, as peek lists it. 1 to 256 bytes.
 	Holder string
 }
@@ -70,7 +71,7 @@ func (p PendingEvict) Result() (EvictResult, error) {
 
 func (c *Client) evictArgs(p EvictParams) *fcall.Args {
 	a := c.fcall.Args(evictFunction, 1, 1)
-	a.Key("bucket", p.Bucket, "holders")
+	a.Key("subject", p.Subject, "holders")
 	a.Text("holder", p.Holder, 1, 256)
 	return a
 }

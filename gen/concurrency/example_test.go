@@ -19,7 +19,7 @@ func Example() {
 		panic(err)
 	}
 	acquire := func(holder string) {
-		r, err := jobs.Acquire(ctx, concurrency.AcquireParams{Bucket: "exports", Holder: holder, Limit: 2, Lease: time.Minute})
+		r, err := jobs.Acquire(ctx, concurrency.AcquireParams{Subject: "exports", Holder: holder, Limit: 2, Lease: time.Minute})
 		if err != nil {
 			panic(err)
 		}
@@ -28,7 +28,7 @@ func Example() {
 	acquire("job-1")
 	acquire("job-2")
 	acquire("job-3")
-	released, err := jobs.Release(ctx, concurrency.ReleaseParams{Bucket: "exports", Holder: "job-1"})
+	released, err := jobs.Release(ctx, concurrency.ReleaseParams{Subject: "exports", Holder: "job-1"})
 	if err != nil {
 		panic(err)
 	}
@@ -63,7 +63,7 @@ func Example_lock() {
 		panic(err)
 	}
 	acquire := func() concurrency.AcquireResult {
-		r, err := locks.Acquire(ctx, concurrency.AcquireParams{Bucket: "account=7", Holder: fcall.NewToken(), Limit: 1, Lease: 10 * time.Second})
+		r, err := locks.Acquire(ctx, concurrency.AcquireParams{Subject: "account=7", Holder: fcall.NewToken(), Limit: 1, Lease: 10 * time.Second})
 		if err != nil {
 			panic(err)
 		}

@@ -26,8 +26,9 @@ var peekFunction = &fcall.Function{
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Bucket: the holders: a string, or a zset if there are many.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 }
 
 // PeekResult is the result of Peek.
@@ -85,7 +86,7 @@ func (p PendingPeek) Result() (PeekResult, error) {
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a := c.fcall.Args(peekFunction, 1, 0)
-	a.Key("bucket", p.Bucket, "holders")
+	a.Key("subject", p.Subject, "holders")
 	return a
 }
 

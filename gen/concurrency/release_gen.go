@@ -21,8 +21,9 @@ var releaseFunction = &fcall.Function{
 
 // ReleaseParams are the arguments of Release.
 type ReleaseParams struct {
-	// Bucket: the holders: a string, or a zset if there are many.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Holder: the holder's name. 1 to 256 bytes.
 	Holder string
 	// Fence: the fence of the acquisition to release; any when 0. From 0 to 9007199254740992. Defaults to 0.
@@ -79,7 +80,7 @@ func (p PendingRelease) Result() (ReleaseResult, error) {
 
 func (c *Client) releaseArgs(p ReleaseParams) *fcall.Args {
 	a := c.fcall.Args(releaseFunction, 1, 2)
-	a.Key("bucket", p.Bucket, "holders")
+	a.Key("subject", p.Subject, "holders")
 	a.Text("holder", p.Holder, 1, 256)
 	a.OptInt("fence", p.Fence, 0, 9007199254740992)
 	return a

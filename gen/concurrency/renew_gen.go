@@ -22,8 +22,9 @@ var renewFunction = &fcall.Function{
 
 // RenewParams are the arguments of Renew.
 type RenewParams struct {
-	// Bucket: the holders: a string, or a zset if there are many.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Holder: the holder's name. 1 to 256 bytes.
 	Holder string
 	// Lease: how long the place is kept from now on. From 1ms to 1 days, rounded up to a microsecond.
@@ -84,7 +85,7 @@ func (p PendingRenew) Result() (RenewResult, error) {
 
 func (c *Client) renewArgs(p RenewParams) *fcall.Args {
 	a := c.fcall.Args(renewFunction, 1, 3)
-	a.Key("bucket", p.Bucket, "holders")
+	a.Key("subject", p.Subject, "holders")
 	a.Text("holder", p.Holder, 1, 256)
 	a.Duration("lease", p.Lease, 1000, 86400000000)
 	a.OptInt("fence", p.Fence, 0, 9007199254740992)

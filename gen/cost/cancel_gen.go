@@ -20,8 +20,9 @@ var cancelFunction = &fcall.Function{
 
 // CancelParams are the arguments of Cancel.
 type CancelParams struct {
-	// Bucket: the subject's charges.
-	Bucket fcall.Subject
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
+	// not be empty.
+	Subject fcall.Subject
 	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
 }
@@ -83,7 +84,7 @@ func (p PendingCancel) Result() (CancelResult, error) {
 
 func (c *Client) cancelArgs(p CancelParams) *fcall.Args {
 	a := c.fcall.Args(cancelFunction, 1, 1)
-	a.Key("bucket", p.Bucket, "charges")
+	a.Key("subject", p.Subject, "charges")
 	a.Text("receipt", p.Receipt, 1, 256)
 	return a
 }

@@ -18,13 +18,13 @@ func Example() {
 		panic(err)
 	}
 	reserved, err := client.Reserve(ctx, cost.ReserveParams{
-		Bucket: "tenant=7", Receipt: "request-1", Estimate: 300_000,
+		Subject: "tenant=7", Receipt: "request-1", Estimate: 300_000,
 		Limits: []cost.ReserveLimits{{Budget: 1_000_000, Window: time.Hour}},
 	})
 	if err != nil {
 		panic(err)
 	}
-	settled, err := client.Settle(ctx, cost.SettleParams{Bucket: "tenant=7", Receipt: "request-1", Actual: 120_000})
+	settled, err := client.Settle(ctx, cost.SettleParams{Subject: "tenant=7", Receipt: "request-1", Actual: 120_000})
 	if err != nil {
 		panic(err)
 	}

@@ -31,8 +31,9 @@ var peekFunction = &fcall.Function{
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Bucket: the subject's charges.
-	Bucket fcall.Subject
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
+	// not be empty.
+	Subject fcall.Subject
 	// Limits: budgets to report. 1 to 16 of them.
 	Limits []PeekLimits
 	// Estimate: what would be reserved. From 0 to 1000000000000000. Defaults to 0.
@@ -136,7 +137,7 @@ func (p PendingPeek) Result() (PeekResult, error) {
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a := c.fcall.Args(peekFunction, 1, 3+2*len(p.Limits))
-	a.Key("bucket", p.Bucket, "charges")
+	a.Key("subject", p.Subject, "charges")
 	a.Rows("limits", len(p.Limits), 1, 16)
 	for i, row := range p.Limits {
 		a.Row(i)

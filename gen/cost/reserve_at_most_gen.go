@@ -30,8 +30,9 @@ var reserveAtMostFunction = &fcall.Function{
 
 // ReserveAtMostParams are the arguments of ReserveAtMost.
 type ReserveAtMostParams struct {
-	// Bucket: the subject's charges: whose money it is, never a session.
-	Bucket fcall.Subject
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
+	// not be empty.
+	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
 	// Most: most to reserve. From 1 to 1000000000000000.
@@ -135,7 +136,7 @@ func (p PendingReserveAtMost) Result() (ReserveAtMostResult, error) {
 
 func (c *Client) reserveAtMostArgs(p ReserveAtMostParams) *fcall.Args {
 	a := c.fcall.Args(reserveAtMostFunction, 1, 6+2*len(p.Limits))
-	a.Key("bucket", p.Bucket, "charges")
+	a.Key("subject", p.Subject, "charges")
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Micros("most", p.Most, 1, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 1, 16)

@@ -30,8 +30,9 @@ var reserveFunction = &fcall.Function{
 
 // ReserveParams are the arguments of Reserve.
 type ReserveParams struct {
-	// Bucket: the subject's charges: whose money it is, never a session.
-	Bucket fcall.Subject
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
+	// not be empty.
+	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
 	// Estimate: expected cost of the request. From 0 to 1000000000000000.
@@ -136,7 +137,7 @@ func (p PendingReserve) Result() (ReserveResult, error) {
 
 func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
 	a := c.fcall.Args(reserveFunction, 1, 5+2*len(p.Limits))
-	a.Key("bucket", p.Bucket, "charges")
+	a.Key("subject", p.Subject, "charges")
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Micros("estimate", p.Estimate, 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 1, 16)

@@ -19,8 +19,9 @@ var resetFunction = &fcall.Function{
 
 // ResetParams are the arguments of Reset.
 type ResetParams struct {
-	// Bucket: the subject's charges.
-	Bucket fcall.Subject
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
+	// not be empty.
+	Subject fcall.Subject
 }
 
 // ResetResult is the result of Reset.
@@ -61,7 +62,7 @@ func (p PendingReset) Result() (ResetResult, error) {
 
 func (c *Client) resetArgs(p ResetParams) *fcall.Args {
 	a := c.fcall.Args(resetFunction, 1, 0)
-	a.Key("bucket", p.Bucket, "charges")
+	a.Key("subject", p.Subject, "charges")
 	return a
 }
 

@@ -27,8 +27,9 @@ var settleFunction = &fcall.Function{
 
 // SettleParams are the arguments of Settle.
 type SettleParams struct {
-	// Bucket: the subject's charges.
-	Bucket fcall.Subject
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
+	// not be empty.
+	Subject fcall.Subject
 	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
 	// Actual: actual cost. From 0 to 1000000000000000.
@@ -118,7 +119,7 @@ func (p PendingSettle) Result() (SettleResult, error) {
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
 	a := c.fcall.Args(settleFunction, 1, 3+2*len(p.Limits))
-	a.Key("bucket", p.Bucket, "charges")
+	a.Key("subject", p.Subject, "charges")
 	a.Text("receipt", p.Receipt, 1, 256)
 	a.Micros("actual", p.Actual, 0, 1000000000000000)
 	a.Rows("limits", len(p.Limits), 0, 16)

@@ -37,8 +37,9 @@ var admitFunction = &fcall.Function{
 
 // AdmitParams are the arguments of Admit.
 type AdmitParams struct {
-	// Bucket: the subject's block: active while the key exists.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Blocks: blocks of the request's other subjects. At most 16, each a subject.
 	Blocks []fcall.Subject
 	// Limits: limits, each optionally of its own subject. 0 to 16 of them.
@@ -334,21 +335,21 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys(), 17)
-	a.Key("bucket", p.Bucket, "block")
+	a.Key("subject", p.Subject, "block")
 	if p.Receipt != "" {
-		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Bucket), "checked")
+		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Subject), "checked")
 	}
 	if p.Tiers.Len() > 0 {
-		a.Key("attempts", p.Bucket, "attempts")
-		a.Key("pages", p.Bucket, "attempt_pages")
+		a.Key("attempts", p.Subject, "attempts")
+		a.Key("pages", p.Subject, "attempt_pages")
 	}
 	if p.Challenge != "" {
-		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Bucket), "challenges")
+		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Subject), "challenges")
 	}
 	if p.Budgets.Len() > 0 {
-		a.Key("charges", cmp.Or(p.BudgetsOf, p.Bucket), "charges")
+		a.Key("charges", cmp.Or(p.BudgetsOf, p.Subject), "charges")
 	}
-	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Keys("blocks", p.Blocks, "block", 16)
 	a.Pack("limits", p.Limits.pack, 0, 16)
 	a.OptInt("weight", p.Weight, 1, 1000000)

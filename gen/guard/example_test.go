@@ -19,7 +19,7 @@ func Example() {
 	}
 	limits := guard.MustPackLimit(guard.Limit{Name: "minute", Kind: guard.LimitKindSlidingLog, Limit: 2, Window: time.Minute})
 	for range 3 {
-		r, err := client.Admit(ctx, guard.AdmitParams{Bucket: "user=42", Limits: limits})
+		r, err := client.Admit(ctx, guard.AdmitParams{Subject: "user=42", Limits: limits})
 		if err != nil {
 			panic(err)
 		}

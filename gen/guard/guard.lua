@@ -4974,7 +4974,7 @@ local function guard_v1_admit(keys, args)
     return {err = 'RLARG admit must be called with at least 1 key and at most 17 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local receipts, attempts, pages, challenges, charges
@@ -5499,7 +5499,7 @@ local function guard_v1_peek(keys, args)
     return {err = 'RLARG peek must be called with at least 4 keys and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 4, 0
   rlfunc_arg = rlfunc_arg + 1
@@ -5955,7 +5955,7 @@ local function guard_v1_refund(keys, args)
     return {err = 'RLARG refund must be called with at least 1 key and 9 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local challenges, charges
@@ -6246,7 +6246,7 @@ local function guard_v1_take(keys, args)
     return {err = 'RLARG take must be called with at least 1 key and 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]

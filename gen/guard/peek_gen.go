@@ -29,8 +29,9 @@ var peekFunction = &fcall.Function{
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Bucket: the subject's charges.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limits: limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 of them.
 	Limits []PeekLimits
 }
@@ -160,12 +161,12 @@ func (p PendingPeek) Result() (PeekResult, error) {
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a := c.fcall.Args(peekFunction, 4+1*len(p.Limits), 1+1*len(p.Limits))
-	a.Key("bucket", p.Bucket, "charges")
-	a.Key("challenges", p.Bucket, "challenges")
-	a.Key("attempts", p.Bucket, "attempts")
-	a.Key("pages", p.Bucket, "attempt_pages")
+	a.Key("subject", p.Subject, "charges")
+	a.Key("challenges", p.Subject, "challenges")
+	a.Key("attempts", p.Subject, "attempts")
+	a.Key("pages", p.Subject, "attempt_pages")
 	for i := range p.Limits {
-		a.RowKey("state", p.Bucket, "sliding_log", p.Limits[i].Name)
+		a.RowKey("state", p.Subject, "sliding_log", p.Limits[i].Name)
 	}
 	a.Rows("limits", len(p.Limits), 0, 16)
 	for i, row := range p.Limits {

@@ -23,8 +23,9 @@ var refundFunction = &fcall.Function{
 
 // RefundParams are the arguments of Refund.
 type RefundParams struct {
-	// Bucket: receipts that were admitted, by time; each limit has its own key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limits: limits of the call. 0 to 16 of them.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
@@ -105,14 +106,14 @@ func (p PendingRefund) Result() (RefundResult, error) {
 
 func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 	a := c.fcall.Args(refundFunction, 3+p.Limits.pack.Keys(), 10+1*len(p.Taken))
-	a.Key("bucket", p.Bucket, "checked")
+	a.Key("subject", p.Subject, "checked")
 	if p.Challenge != "" {
-		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Bucket), "challenges")
+		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Subject), "challenges")
 	}
 	if p.Reservation != "" {
-		a.Key("charges", cmp.Or(p.ReservationOf, p.Bucket), "charges")
+		a.Key("charges", cmp.Or(p.ReservationOf, p.Subject), "charges")
 	}
-	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 0, 16)
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptTime("at", p.At, 0, 9007199254740992)

@@ -21,8 +21,9 @@ var takeFunction = &fcall.Function{
 
 // TakeParams are the arguments of Take.
 type TakeParams struct {
-	// Bucket: the limit's subject, which begins its key; a block of it does not matter.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limits: the limit: of cost 1, and not a sliding_log. 1 to 1 of them.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
@@ -85,8 +86,8 @@ func (p PendingTake) Result() (TakeResult, error) {
 
 func (c *Client) takeArgs(p TakeParams) *fcall.Args {
 	a := c.fcall.Args(takeFunction, 1+p.Limits.pack.Keys(), 2)
-	a.Key("bucket", p.Bucket, "block")
-	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Key("subject", p.Subject, "block")
+	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 1)
 	a.Int("most", p.Most, 1, 1000000)
 	return a

@@ -19,8 +19,9 @@ var clearAllFunction = &fcall.Function{
 
 // ClearAllParams are the arguments of ClearAll.
 type ClearAllParams struct {
-	// Bucket: overrides of a namespace, by subject.
-	Bucket fcall.Subject
+	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
+	// it. It must not be empty.
+	Subject fcall.Subject
 }
 
 // ClearAllResult is the result of ClearAll.
@@ -59,7 +60,7 @@ func (p PendingClearAll) Result() (ClearAllResult, error) {
 
 func (c *Client) clearAllArgs(p ClearAllParams) *fcall.Args {
 	a := c.fcall.Args(clearAllFunction, 1, 0)
-	a.Key("bucket", p.Bucket, "overrides")
+	a.Key("subject", p.Subject, "overrides")
 	return a
 }
 

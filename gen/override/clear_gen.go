@@ -20,10 +20,11 @@ var clearFunction = &fcall.Function{
 
 // ClearParams are the arguments of Clear.
 type ClearParams struct {
-	// Bucket: overrides of a namespace, by subject.
-	Bucket fcall.Subject
-	// Subject: the subject, as passed to set. 1 to 512 bytes.
-	Subject string
+	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
+	// it. It must not be empty.
+	Subject fcall.Subject
+	// Target: the subject whose override it is, as passed to set. 1 to 512 bytes.
+	Target string
 }
 
 // ClearResult is the result of Clear.
@@ -69,8 +70,8 @@ func (p PendingClear) Result() (ClearResult, error) {
 
 func (c *Client) clearArgs(p ClearParams) *fcall.Args {
 	a := c.fcall.Args(clearFunction, 1, 1)
-	a.Key("bucket", p.Bucket, "overrides")
-	a.Text("subject", p.Subject, 1, 512)
+	a.Key("subject", p.Subject, "overrides")
+	a.Text("target", p.Target, 1, 512)
 	return a
 }
 

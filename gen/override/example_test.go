@@ -18,12 +18,12 @@ func Example() {
 		panic(err)
 	}
 	_, err = client.Set(ctx, override.SetParams{
-		Bucket: "overrides", Subject: "user=42", Effect: override.SetEffectAllow, Duration: time.Hour, By: "ann", Reason: "load test",
+		Subject: "overrides", Target: "user=42", Effect: override.SetEffectAllow, Duration: time.Hour, By: "ann", Reason: "load test",
 	})
 	if err != nil {
 		panic(err)
 	}
-	list, err := client.List(ctx, override.ListParams{Bucket: "overrides"})
+	list, err := client.List(ctx, override.ListParams{Subject: "overrides"})
 	if err != nil {
 		panic(err)
 	}

@@ -27,8 +27,9 @@ var listFunction = &fcall.Function{
 
 // ListParams are the arguments of List.
 type ListParams struct {
-	// Bucket: overrides of a namespace, by subject.
-	Bucket fcall.Subject
+	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
+	// it. It must not be empty.
+	Subject fcall.Subject
 	// Known: version that the caller has; omit it to always get the list. From 0 to 9007199254740992. Nil omits
 	// it.
 	Known *int64
@@ -110,7 +111,7 @@ func (p PendingList) Result() (ListResult, error) {
 
 func (c *Client) listArgs(p ListParams) *fcall.Args {
 	a := c.fcall.Args(listFunction, 1, 1)
-	a.Key("bucket", p.Bucket, "overrides")
+	a.Key("subject", p.Subject, "overrides")
 	a.OptIntPtr("known", p.Known, 0, 9007199254740992)
 	return a
 }

@@ -22,10 +22,11 @@ var setFunction = &fcall.Function{
 
 // SetParams are the arguments of Set.
 type SetParams struct {
-	// Bucket: overrides of a namespace, by subject.
-	Bucket fcall.Subject
-	// Subject: a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
-	Subject string
+	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
+	// it. It must not be empty.
+	Subject fcall.Subject
+	// Target: a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
+	Target string
 	// Effect: allow: never limited. deny: always refused. multiply: factor times each limit.
 	Effect SetEffect
 	// Duration: how long it lasts. From 1ms to 3650 days, rounded up to a microsecond.
@@ -98,8 +99,8 @@ func (p PendingSet) Result() (SetResult, error) {
 
 func (c *Client) setArgs(p SetParams) *fcall.Args {
 	a := c.fcall.Args(setFunction, 1, 6)
-	a.Key("bucket", p.Bucket, "overrides")
-	a.Text("subject", p.Subject, 1, 512)
+	a.Key("subject", p.Subject, "overrides")
+	a.Text("target", p.Target, 1, 512)
 	a.Enum("effect", string(p.Effect), "allow", "deny", "multiply")
 	a.Duration("duration", p.Duration, 1000, 315360000000000)
 	a.Text("by", p.By, 1, 128)

@@ -28,8 +28,9 @@ var checkFunction = &fcall.Function{
 
 // CheckParams are the arguments of Check.
 type CheckParams struct {
-	// Bucket: receipts that were counted, by time; each limit has its own key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limits: limits that are decided together. 1 to 16 of them.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
@@ -100,8 +101,8 @@ func (p PendingCheck) Result() (CheckResult, error) {
 
 func (c *Client) checkArgs(p CheckParams) *fcall.Args {
 	a := c.fcall.Args(checkFunction, 1+p.Limits.pack.Keys(), 4)
-	a.Key("bucket", p.Bucket, "checked")
-	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Key("subject", p.Subject, "checked")
+	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 16)
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 256)

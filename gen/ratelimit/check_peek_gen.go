@@ -29,8 +29,9 @@ var checkPeekFunction = &fcall.Function{
 
 // CheckPeekParams are the arguments of CheckPeek.
 type CheckPeekParams struct {
-	// Bucket: receipts that were counted, by time; each limit has its own key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limits: limits that are decided together. 1 to 16 of them.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
@@ -92,8 +93,8 @@ func (p PendingCheckPeek) Result() (CheckPeekResult, error) {
 
 func (c *Client) checkPeekArgs(p CheckPeekParams) *fcall.Args {
 	a := c.fcall.Args(checkPeekFunction, 1+p.Limits.pack.Keys(), 4)
-	a.Key("bucket", p.Bucket, "checked")
-	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Key("subject", p.Subject, "checked")
+	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 16)
 	a.OptInt("weight", p.Weight, 1, 1000000)
 	a.OptText("receipt", p.Receipt, 1, 256)

@@ -19,8 +19,9 @@ var checkResetFunction = &fcall.Function{
 
 // CheckResetParams are the arguments of CheckReset.
 type CheckResetParams struct {
-	// Bucket: receipts that were counted.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limits: limits to reset, by kind and name. 1 to 16 of them.
 	Limits LimitPack
 	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
@@ -63,8 +64,8 @@ func (p PendingCheckReset) Result() (CheckResetResult, error) {
 
 func (c *Client) checkResetArgs(p CheckResetParams) *fcall.Args {
 	a := c.fcall.Args(checkResetFunction, 1+p.Limits.pack.Keys(), 1)
-	a.Key("bucket", p.Bucket, "checked")
-	a.PackKeys("limits", p.Limits.pack, p.Bucket, p.LimitsOf)
+	a.Key("subject", p.Subject, "checked")
+	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
 	a.Pack("limits", p.Limits.pack, 1, 16)
 	return a
 }

@@ -18,7 +18,7 @@ func Example() {
 		panic(err)
 	}
 	for range 3 {
-		r, err := limits.GCRA(ctx, ratelimit.GCRAParams{Bucket: "user=42", Limit: 2, Period: time.Minute})
+		r, err := limits.GCRA(ctx, ratelimit.GCRAParams{Subject: "user=42", Limit: 2, Period: time.Minute})
 		if err != nil {
 			panic(err)
 		}

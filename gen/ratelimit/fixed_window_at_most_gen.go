@@ -21,8 +21,9 @@ var fixedWindowAtMostFunction = &fcall.Function{
 
 // FixedWindowAtMostParams are the arguments of FixedWindowAtMost.
 type FixedWindowAtMostParams struct {
-	// Bucket: what the subject used in this window.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
@@ -84,7 +85,7 @@ func (p PendingFixedWindowAtMost) Result() (FixedWindowAtMostResult, error) {
 
 func (c *Client) fixedWindowAtMostArgs(p FixedWindowAtMostParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowAtMostFunction, 1, 3)
-	a.Key("bucket", p.Bucket, "window")
+	a.Key("subject", p.Subject, "window")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.Int("most", p.Most, 1, 1000000)

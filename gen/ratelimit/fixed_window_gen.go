@@ -22,8 +22,9 @@ var fixedWindowFunction = &fcall.Function{
 
 // FixedWindowParams are the arguments of FixedWindow.
 type FixedWindowParams struct {
-	// Bucket: what the subject used in this window.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
@@ -89,7 +90,7 @@ func (p PendingFixedWindow) Result() (FixedWindowResult, error) {
 
 func (c *Client) fixedWindowArgs(p FixedWindowParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowFunction, 1, 3)
-	a.Key("bucket", p.Bucket, "window")
+	a.Key("subject", p.Subject, "window")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)

@@ -23,8 +23,9 @@ var fixedWindowPeekFunction = &fcall.Function{
 
 // FixedWindowPeekParams are the arguments of FixedWindowPeek.
 type FixedWindowPeekParams struct {
-	// Bucket: what the subject used in this window.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
@@ -79,7 +80,7 @@ func (p PendingFixedWindowPeek) Result() (FixedWindowPeekResult, error) {
 
 func (c *Client) fixedWindowPeekArgs(p FixedWindowPeekParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowPeekFunction, 1, 3)
-	a.Key("bucket", p.Bucket, "window")
+	a.Key("subject", p.Subject, "window")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)

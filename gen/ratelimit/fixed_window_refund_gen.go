@@ -22,8 +22,9 @@ var fixedWindowRefundFunction = &fcall.Function{
 
 // FixedWindowRefundParams are the arguments of FixedWindowRefund.
 type FixedWindowRefundParams struct {
-	// Bucket: what the subject used in this window.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
@@ -83,7 +84,7 @@ func (p PendingFixedWindowRefund) Result() (FixedWindowRefundResult, error) {
 
 func (c *Client) fixedWindowRefundArgs(p FixedWindowRefundParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowRefundFunction, 1, 4)
-	a.Key("bucket", p.Bucket, "window")
+	a.Key("subject", p.Subject, "window")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)

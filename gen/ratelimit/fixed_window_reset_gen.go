@@ -19,8 +19,9 @@ var fixedWindowResetFunction = &fcall.Function{
 
 // FixedWindowResetParams are the arguments of FixedWindowReset.
 type FixedWindowResetParams struct {
-	// Bucket: what the subject used in this window.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 }
 
 // FixedWindowResetResult is the result of FixedWindowReset.
@@ -59,7 +60,7 @@ func (p PendingFixedWindowReset) Result() (FixedWindowResetResult, error) {
 
 func (c *Client) fixedWindowResetArgs(p FixedWindowResetParams) *fcall.Args {
 	a := c.fcall.Args(fixedWindowResetFunction, 1, 0)
-	a.Key("bucket", p.Bucket, "window")
+	a.Key("subject", p.Subject, "window")
 	return a
 }
 

@@ -23,8 +23,9 @@ var gcraPeekFunction = &fcall.Function{
 
 // GCRAPeekParams are the arguments of GCRAPeek.
 type GCRAPeekParams struct {
-	// Bucket: the subject's bucket: when it will be full.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: tokens gained per period. From 1 to 1000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
@@ -81,7 +82,7 @@ func (p PendingGCRAPeek) Result() (GCRAPeekResult, error) {
 
 func (c *Client) gcraPeekArgs(p GCRAPeekParams) *fcall.Args {
 	a := c.fcall.Args(gcraPeekFunction, 1, 4)
-	a.Key("bucket", p.Bucket, "gcra")
+	a.Key("subject", p.Subject, "gcra")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)

@@ -22,8 +22,9 @@ var gcraRefundFunction = &fcall.Function{
 
 // GCRARefundParams are the arguments of GCRARefund.
 type GCRARefundParams struct {
-	// Bucket: the subject's bucket: when it will be full.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: tokens gained per period. From 1 to 1000000.
 	Limit int64
 	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
@@ -83,7 +84,7 @@ func (p PendingGCRARefund) Result() (GCRARefundResult, error) {
 
 func (c *Client) gcraRefundArgs(p GCRARefundParams) *fcall.Args {
 	a := c.fcall.Args(gcraRefundFunction, 1, 5)
-	a.Key("bucket", p.Bucket, "gcra")
+	a.Key("subject", p.Subject, "gcra")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("period", p.Period, 1, 315360000000000)
 	a.OptInt("burst", p.Burst, 1, 1000000)

@@ -19,8 +19,9 @@ var gcraResetFunction = &fcall.Function{
 
 // GCRAResetParams are the arguments of GCRAReset.
 type GCRAResetParams struct {
-	// Bucket: the subject's bucket.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 }
 
 // GCRAResetResult is the result of GCRAReset.
@@ -59,7 +60,7 @@ func (p PendingGCRAReset) Result() (GCRAResetResult, error) {
 
 func (c *Client) gcraResetArgs(p GCRAResetParams) *fcall.Args {
 	a := c.fcall.Args(gcraResetFunction, 1, 0)
-	a.Key("bucket", p.Bucket, "gcra")
+	a.Key("subject", p.Subject, "gcra")
 	return a
 }
 

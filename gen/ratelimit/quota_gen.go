@@ -22,8 +22,9 @@ var quotaFunction = &fcall.Function{
 
 // QuotaParams are the arguments of Quota.
 type QuotaParams struct {
-	// Bucket: what the subject used in this period.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a period. From 1 to 16777216.
 	Limit int64
 	// Previous: when the period before starts. From 0 to 9007199254740992.
@@ -97,7 +98,7 @@ func (p PendingQuota) Result() (QuotaResult, error) {
 
 func (c *Client) quotaArgs(p QuotaParams) *fcall.Args {
 	a := c.fcall.Args(quotaFunction, 1, 6)
-	a.Key("bucket", p.Bucket, "quota")
+	a.Key("subject", p.Subject, "quota")
 	a.Int("limit", p.Limit, 1, 16777216)
 	a.Time("previous", p.Previous, 0, 9007199254740992)
 	a.Time("start", p.Start, 0, 9007199254740992)

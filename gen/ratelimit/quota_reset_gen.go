@@ -19,8 +19,9 @@ var quotaResetFunction = &fcall.Function{
 
 // QuotaResetParams are the arguments of QuotaReset.
 type QuotaResetParams struct {
-	// Bucket: what the subject used in this period.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 }
 
 // QuotaResetResult is the result of QuotaReset.
@@ -59,7 +60,7 @@ func (p PendingQuotaReset) Result() (QuotaResetResult, error) {
 
 func (c *Client) quotaResetArgs(p QuotaResetParams) *fcall.Args {
 	a := c.fcall.Args(quotaResetFunction, 1, 0)
-	a.Key("bucket", p.Bucket, "quota")
+	a.Key("subject", p.Subject, "quota")
 	return a
 }
 

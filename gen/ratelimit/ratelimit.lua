@@ -2375,7 +2375,7 @@ local function ratelimit_v1_check(keys, args)
     return {err = 'RLARG check must be called with at least 1 key and 1 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]
@@ -2740,7 +2740,7 @@ local function ratelimit_v1_check_peek(keys, args)
     return {err = 'RLARG check_peek must be called with at least 1 key and 1 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]
@@ -3085,7 +3085,7 @@ local function ratelimit_v1_check_reset(keys, args)
     return {err = 'RLARG check_reset must be called with at least 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]
@@ -3183,7 +3183,7 @@ local function ratelimit_v1_fixed_window(keys, args)
     return {err = 'RLARG fixed_window must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3288,7 +3288,7 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
     return {err = 'RLARG fixed_window_at_most must be called with 1 key and 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3400,7 +3400,7 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     return {err = 'RLARG fixed_window_peek must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3505,7 +3505,7 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     return {err = 'RLARG fixed_window_refund must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3591,7 +3591,7 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
     return {err = 'RLARG fixed_window_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(fixed_window_reset, keys[1])
   if rlfunc_ok then
@@ -3648,7 +3648,7 @@ local function ratelimit_v1_gcra(keys, args)
     return {err = 'RLARG gcra must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3766,7 +3766,7 @@ local function ratelimit_v1_gcra_at_most(keys, args)
     return {err = 'RLARG gcra_at_most must be called with 1 key and 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3886,7 +3886,7 @@ local function ratelimit_v1_gcra_peek(keys, args)
     return {err = 'RLARG gcra_peek must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3999,7 +3999,7 @@ local function ratelimit_v1_gcra_refund(keys, args)
     return {err = 'RLARG gcra_refund must be called with 1 key and 2 to 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4083,7 +4083,7 @@ local function ratelimit_v1_gcra_reset(keys, args)
     return {err = 'RLARG gcra_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(gcra_reset, keys[1])
   if rlfunc_ok then
@@ -4159,7 +4159,7 @@ local function ratelimit_v1_quota(keys, args)
     return {err = 'RLARG quota must be called with 1 key and 5 to 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4282,7 +4282,7 @@ local function ratelimit_v1_quota_at_most(keys, args)
     return {err = 'RLARG quota_at_most must be called with 1 key and 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4413,7 +4413,7 @@ local function ratelimit_v1_quota_peek(keys, args)
     return {err = 'RLARG quota_peek must be called with 1 key and 5 to 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4534,7 +4534,7 @@ local function ratelimit_v1_quota_refund(keys, args)
     return {err = 'RLARG quota_refund must be called with 1 key and 5 to 7 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4632,7 +4632,7 @@ local function ratelimit_v1_quota_reset(keys, args)
     return {err = 'RLARG quota_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(quota_reset, keys[1])
   if rlfunc_ok then
@@ -4701,7 +4701,7 @@ local function ratelimit_v1_sliding_counter(keys, args)
     return {err = 'RLARG sliding_counter must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4800,7 +4800,7 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     return {err = 'RLARG sliding_counter_peek must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4895,7 +4895,7 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     return {err = 'RLARG sliding_counter_refund must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4973,7 +4973,7 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
     return {err = 'RLARG sliding_counter_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_counter_reset, keys[1])
   if rlfunc_ok then
@@ -5070,7 +5070,7 @@ local function ratelimit_v1_sliding_log(keys, args)
     return {err = 'RLARG sliding_log must be called with 2 keys and 2 to 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -5201,7 +5201,7 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
     return {err = 'RLARG sliding_log_peek must be called with 1 key and 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -5295,7 +5295,7 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
     return {err = 'RLARG sliding_log_refund must be called with 2 keys and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then
@@ -5340,7 +5340,7 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
     return {err = 'RLARG sliding_log_reset must be called with 2 keys and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_log_reset, keys[1], keys[2])
   if rlfunc_ok then

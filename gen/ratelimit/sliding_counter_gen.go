@@ -22,8 +22,9 @@ var slidingCounterFunction = &fcall.Function{
 
 // SlidingCounterParams are the arguments of SlidingCounter.
 type SlidingCounterParams struct {
-	// Bucket: what was used in this window and in the previous one.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
@@ -90,7 +91,7 @@ func (p PendingSlidingCounter) Result() (SlidingCounterResult, error) {
 
 func (c *Client) slidingCounterArgs(p SlidingCounterParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterFunction, 1, 3)
-	a.Key("bucket", p.Bucket, "counter")
+	a.Key("subject", p.Subject, "counter")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)

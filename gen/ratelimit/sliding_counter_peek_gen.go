@@ -23,8 +23,9 @@ var slidingCounterPeekFunction = &fcall.Function{
 
 // SlidingCounterPeekParams are the arguments of SlidingCounterPeek.
 type SlidingCounterPeekParams struct {
-	// Bucket: what was used in this window and in the previous one.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
@@ -79,7 +80,7 @@ func (p PendingSlidingCounterPeek) Result() (SlidingCounterPeekResult, error) {
 
 func (c *Client) slidingCounterPeekArgs(p SlidingCounterPeekParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterPeekFunction, 1, 3)
-	a.Key("bucket", p.Bucket, "counter")
+	a.Key("subject", p.Subject, "counter")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptIntPtr("cost", p.Cost, 0, 1000000)

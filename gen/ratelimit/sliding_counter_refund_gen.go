@@ -22,8 +22,9 @@ var slidingCounterRefundFunction = &fcall.Function{
 
 // SlidingCounterRefundParams are the arguments of SlidingCounterRefund.
 type SlidingCounterRefundParams struct {
-	// Bucket: what was used in this window and in the previous one.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
@@ -78,7 +79,7 @@ func (p PendingSlidingCounterRefund) Result() (SlidingCounterRefundResult, error
 
 func (c *Client) slidingCounterRefundArgs(p SlidingCounterRefundParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterRefundFunction, 1, 3)
-	a.Key("bucket", p.Bucket, "counter")
+	a.Key("subject", p.Subject, "counter")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 7776000000000)
 	a.OptInt("cost", p.Cost, 1, 1000000)

@@ -19,8 +19,9 @@ var slidingCounterResetFunction = &fcall.Function{
 
 // SlidingCounterResetParams are the arguments of SlidingCounterReset.
 type SlidingCounterResetParams struct {
-	// Bucket: what was used in this window and in the previous one.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 }
 
 // SlidingCounterResetResult is the result of SlidingCounterReset.
@@ -59,7 +60,7 @@ func (p PendingSlidingCounterReset) Result() (SlidingCounterResetResult, error) 
 
 func (c *Client) slidingCounterResetArgs(p SlidingCounterResetParams) *fcall.Args {
 	a := c.fcall.Args(slidingCounterResetFunction, 1, 0)
-	a.Key("bucket", p.Bucket, "counter")
+	a.Key("subject", p.Subject, "counter")
 	return a
 }
 

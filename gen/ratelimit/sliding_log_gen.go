@@ -22,8 +22,9 @@ var slidingLogFunction = &fcall.Function{
 
 // SlidingLogParams are the arguments of SlidingLog.
 type SlidingLogParams struct {
-	// Bucket: the subject's admissions, oldest first.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most admissions in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
@@ -98,8 +99,8 @@ func (p PendingSlidingLog) Result() (SlidingLogResult, error) {
 
 func (c *Client) slidingLogArgs(p SlidingLogParams) *fcall.Args {
 	a := c.fcall.Args(slidingLogFunction, 2, 5)
-	a.Key("bucket", p.Bucket, "log")
-	a.Key("receipts", p.Bucket, "receipts")
+	a.Key("subject", p.Subject, "log")
+	a.Key("receipts", p.Subject, "receipts")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	a.OptText("receipt", p.Receipt, 1, 256)

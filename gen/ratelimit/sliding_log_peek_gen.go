@@ -22,8 +22,9 @@ var slidingLogPeekFunction = &fcall.Function{
 
 // SlidingLogPeekParams are the arguments of SlidingLogPeek.
 type SlidingLogPeekParams struct {
-	// Bucket: the subject's admissions, oldest first.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Limit: most admissions in a window. From 1 to 1000000.
 	Limit int64
 	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
@@ -77,7 +78,7 @@ func (p PendingSlidingLogPeek) Result() (SlidingLogPeekResult, error) {
 
 func (c *Client) slidingLogPeekArgs(p SlidingLogPeekParams) *fcall.Args {
 	a := c.fcall.Args(slidingLogPeekFunction, 1, 2)
-	a.Key("bucket", p.Bucket, "log")
+	a.Key("subject", p.Subject, "log")
 	a.Int("limit", p.Limit, 1, 1000000)
 	a.Duration("window", p.Window, 1, 315360000000000)
 	return a

@@ -19,8 +19,9 @@ var slidingLogRefundFunction = &fcall.Function{
 
 // SlidingLogRefundParams are the arguments of SlidingLogRefund.
 type SlidingLogRefundParams struct {
-	// Bucket: the subject's admissions, oldest first.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
 }
@@ -64,8 +65,8 @@ func (p PendingSlidingLogRefund) Result() (SlidingLogRefundResult, error) {
 
 func (c *Client) slidingLogRefundArgs(p SlidingLogRefundParams) *fcall.Args {
 	a := c.fcall.Args(slidingLogRefundFunction, 2, 1)
-	a.Key("bucket", p.Bucket, "log")
-	a.Key("receipts", p.Bucket, "receipts")
+	a.Key("subject", p.Subject, "log")
+	a.Key("receipts", p.Subject, "receipts")
 	a.Text("receipt", p.Receipt, 1, 256)
 	return a
 }

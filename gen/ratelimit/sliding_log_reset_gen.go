@@ -19,8 +19,9 @@ var slidingLogResetFunction = &fcall.Function{
 
 // SlidingLogResetParams are the arguments of SlidingLogReset.
 type SlidingLogResetParams struct {
-	// Bucket: the subject's admissions.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 }
 
 // SlidingLogResetResult is the result of SlidingLogReset.
@@ -59,8 +60,8 @@ func (p PendingSlidingLogReset) Result() (SlidingLogResetResult, error) {
 
 func (c *Client) slidingLogResetArgs(p SlidingLogResetParams) *fcall.Args {
 	a := c.fcall.Args(slidingLogResetFunction, 2, 0)
-	a.Key("bucket", p.Bucket, "log")
-	a.Key("receipts", p.Bucket, "receipts")
+	a.Key("subject", p.Subject, "log")
+	a.Key("receipts", p.Subject, "receipts")
 	return a
 }
 

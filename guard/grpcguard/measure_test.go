@@ -120,7 +120,7 @@ endpoints:
 			t.Fatal(err)
 		}
 		issue := func(payload string) string {
-			issued, err := challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "key=ada", Token: fcall.NewToken(), TTL: time.Minute, Payload: payload})
+			issued, err := challenges.Issue(t.Context(), challenge.IssueParams{Subject: "key=ada", Token: fcall.NewToken(), TTL: time.Minute, Payload: payload})
 			if err != nil {
 				t.Fatal(err)
 			}

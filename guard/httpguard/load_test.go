@@ -94,7 +94,7 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`), httpguar
 		}
 		began := time.Now()
 		eventually(t, "the window is over", func() bool { return time.Since(began) > 100*time.Millisecond })
-		r, err := attempts.Status(t.Context(), abuse.StatusParams{Bucket: "key=ada", Tiers: []abuse.StatusTiers{{Threshold: 3, Window: 50 * time.Millisecond}}})
+		r, err := attempts.Status(t.Context(), abuse.StatusParams{Subject: "key=ada", Tiers: []abuse.StatusTiers{{Threshold: 3, Window: 50 * time.Millisecond}}})
 		stands := r.RetryAfter == time.Hour // the embedded engine's clock
 		if err != nil || !r.Blocked || r.Strikes != 1 || r.Tiers[0].Count > 0 && !stands {
 			t.Errorf("after the window: %+v, %v", r, err)

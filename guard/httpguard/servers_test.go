@@ -62,7 +62,7 @@ func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, 
 		t.Fatal(err)
 	}
 	peek, err := limits.CheckPeek(t.Context(), ratelimit.CheckPeekParams{
-		Bucket: subject, Limits: ratelimit.MustPackLimit(ratelimit.Limit{Name: name, Kind: kind, Limit: limit, Window: time.Hour}),
+		Subject: subject, Limits: ratelimit.MustPackLimit(ratelimit.Limit{Name: name, Kind: kind, Limit: limit, Window: time.Hour}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, fo
 		}
 		issue := func(subject fcall.Subject, payload string) string {
 			t.Helper()
-			issued, err := challenges.Issue(t.Context(), challenge.IssueParams{Bucket: subject, Token: fcall.NewToken(), TTL: time.Minute, Payload: payload})
+			issued, err := challenges.Issue(t.Context(), challenge.IssueParams{Subject: subject, Token: fcall.NewToken(), TTL: time.Minute, Payload: payload})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +234,7 @@ endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, fo
 		// A refusal by the limit does not consume the challenge.
 		unused := 0
 		for _, token := range tokens {
-			peek, err := challenges.Peek(t.Context(), challenge.PeekParams{Bucket: "key=bob", Token: token})
+			peek, err := challenges.Peek(t.Context(), challenge.PeekParams{Subject: "key=bob", Token: token})
 			if err != nil {
 				t.Fatal(err)
 			}

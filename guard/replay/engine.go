@@ -50,7 +50,7 @@ func (e *engine) call(ctx context.Context, t *tracked, p *plan, at int64, id str
 	e.clock.Set(time.UnixMicro(at))
 	params := p.params
 	params.Limits = e.limits(p, at)
-	params.Bucket = fcall.Subject(t.name)
+	params.Subject = fcall.Subject(t.name)
 	if id != "" && p.dedup > 0 {
 		params.Receipt, params.Dedup, params.Repeats = id, p.dedup, p.repeats
 	} else if len(p.budgets) > 0 {
@@ -92,7 +92,7 @@ func (e *engine) flush(ctx context.Context, t *tracked, now int64) error {
 func (e *engine) refund(ctx context.Context, t *tracked, p *plan, id string, took *guard.AdmitResult) error {
 	e.asked++
 	back := guard.RefundParams{
-		Bucket: fcall.Subject(t.name), Limits: e.limits(p, took.At.UnixMicro()), Taken: make([]guard.RefundTaken, len(p.limits)), At: took.At,
+		Subject: fcall.Subject(t.name), Limits: e.limits(p, took.At.UnixMicro()), Taken: make([]guard.RefundTaken, len(p.limits)), At: took.At,
 		Reservation: took.Reservation,
 	}
 	if id != "" && p.dedup > 0 {

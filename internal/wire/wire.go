@@ -4,8 +4,8 @@ package wire
 const (
 	// GlobalPrefix begins the subjects of global limits, such as "global/all". No identity has such a subject.
 	GlobalPrefix = "global/"
-	// OverridesBucket is the bucket of library override for a namespace. No request has it as a subject.
-	OverridesBucket = "overrides"
+	// OverridesSubject is the bucket of library override for a namespace. No request has it as a subject.
+	OverridesSubject = "overrides"
 
 	// MaxLimit is the largest limit or burst.
 	MaxLimit = 1_000_000

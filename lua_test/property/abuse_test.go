@@ -54,22 +54,22 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 			from = rapid.SampledFrom(generations)
 		}
 		p := from.Draw(t, "generation")
-		p.Bucket = subject
+		p.Subject = subject
 		switch rapid.IntRange(0, 24).Draw(t, "function") {
 		default:
 			return tryOnce(p)
 		case 19, 20, 21:
-			status := abuse.StatusParams{Bucket: subject, StrikeMemory: p.StrikeMemory}
+			status := abuse.StatusParams{Subject: subject, StrikeMemory: p.StrikeMemory}
 			for _, tier := range p.Tiers[rapid.IntRange(0, len(p.Tiers)).Draw(t, "from"):] {
 				status.Tiers = append(status.Tiers, abuse.StatusTiers{Threshold: tier.Threshold, Window: tier.Window})
 			}
 			return lookAtStatus(status)
 		case 22:
-			return forgiveAttempts(abuse.ForgiveParams{Bucket: subject})
+			return forgiveAttempts(abuse.ForgiveParams{Subject: subject})
 		case 23:
-			return blockByHand(abuse.BlockParams{Bucket: subject, Duration: block.Draw(t, "duration"), Reason: rapid.SampledFrom([]string{"", "why", "tier 2"}).Draw(t, "reason")})
+			return blockByHand(abuse.BlockParams{Subject: subject, Duration: block.Draw(t, "duration"), Reason: rapid.SampledFrom([]string{"", "why", "tier 2"}).Draw(t, "reason")})
 		case 24:
-			return liftBlock(abuse.UnblockParams{Bucket: subject, Pardon: rapid.Bool().Draw(t, "pardon")})
+			return liftBlock(abuse.UnblockParams{Subject: subject, Pardon: rapid.Bool().Draw(t, "pardon")})
 		}
 	}}
 }
@@ -83,10 +83,10 @@ func tryOnce(p attemptParams) abuseCall {
 		c.Escalation = append(c.Escalation, e.Block)
 	}
 	return abuseCall{
-		function: "attempt", subject: string(p.Bucket), params: p,
+		function: "attempt", subject: string(p.Subject), params: p,
 		queue: queued((*abuse.Client).QueueAttempt, p),
 		answer: func(m *model.Abuse) answer {
-			r, changed := m.Attempt(string(p.Bucket), c)
+			r, changed := m.Attempt(string(p.Subject), c)
 			want := attemptResult{Allowed: r.Allowed, Reason: abuse.AttemptReason(r.Reason), Tier: r.Tier, RetryAfter: r.RetryAfter, Strikes: r.Strikes}
 			for i := range r.Count {
 				want.Tiers = append(want.Tiers, attemptRow{Count: r.Count[i], Remaining: r.Remaining[i]})
@@ -107,10 +107,10 @@ func lookAtStatus(p abuse.StatusParams) abuseCall {
 		tiers = append(tiers, model.AbuseTier{Threshold: tier.Threshold, Window: tier.Window})
 	}
 	return abuseCall{
-		function: "status", subject: string(p.Bucket), params: p,
+		function: "status", subject: string(p.Subject), params: p,
 		queue: queued((*abuse.Client).QueueStatus, p),
 		answer: func(m *model.Abuse) answer {
-			r := m.Status(string(p.Bucket), tiers, p.StrikeMemory)
+			r := m.Status(string(p.Subject), tiers, p.StrikeMemory)
 			return answer{reply: abuse.StatusResult{
 				Blocked: r.Blocked, Tier: r.Tier, Reason: r.Reason, RetryAfter: r.RetryAfter, Strikes: r.Strikes, Tiers: suites.AttemptCounts(r.Count...),
 			}}
@@ -120,10 +120,10 @@ func lookAtStatus(p abuse.StatusParams) abuseCall {
 
 func forgiveAttempts(p abuse.ForgiveParams) abuseCall {
 	return abuseCall{
-		function: "forgive", subject: string(p.Bucket), params: p,
+		function: "forgive", subject: string(p.Subject), params: p,
 		queue: queued((*abuse.Client).QueueForgive, p),
 		answer: func(m *model.Abuse) answer {
-			existed := m.Forgive(string(p.Bucket))
+			existed := m.Forgive(string(p.Subject))
 			return answer{reply: abuse.ForgiveResult{Existed: existed}, changed: existed}
 		},
 	}
@@ -131,10 +131,10 @@ func forgiveAttempts(p abuse.ForgiveParams) abuseCall {
 
 func blockByHand(p abuse.BlockParams) abuseCall {
 	return abuseCall{
-		function: "block", subject: string(p.Bucket), params: p,
+		function: "block", subject: string(p.Subject), params: p,
 		queue: queued((*abuse.Client).QueueBlock, p),
 		answer: func(m *model.Abuse) answer {
-			applied, retry := m.Block(string(p.Bucket), p.Duration, p.Reason)
+			applied, retry := m.Block(string(p.Subject), p.Duration, p.Reason)
 			return answer{reply: abuse.BlockResult{Applied: applied, RetryAfter: retry}, changed: applied}
 		},
 	}
@@ -142,10 +142,10 @@ func blockByHand(p abuse.BlockParams) abuseCall {
 
 func liftBlock(p abuse.UnblockParams) abuseCall {
 	return abuseCall{
-		function: "unblock", subject: string(p.Bucket), params: p,
+		function: "unblock", subject: string(p.Subject), params: p,
 		queue: queued((*abuse.Client).QueueUnblock, p),
 		answer: func(m *model.Abuse) answer {
-			existed := m.Unblock(string(p.Bucket), p.Pardon)
+			existed := m.Unblock(string(p.Subject), p.Pardon)
 			return answer{reply: abuse.UnblockResult{Existed: existed}, changed: existed}
 		},
 	}

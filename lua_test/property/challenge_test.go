@@ -34,23 +34,23 @@ func drawChallenge(t *rapid.T) plan[*challenge.Client, *model.Challenge] {
 		switch rapid.IntRange(0, 9).Draw(t, "function") {
 		default:
 			return issueOne(issueParams{
-				Bucket: subject, Token: token.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payload.Draw(t, "payload"),
+				Subject: subject, Token: token.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payload.Draw(t, "payload"),
 				ReuseWithin: rapid.SampledFrom(append([]time.Duration{0, 0, 0}, spans...)).Draw(t, "reuse_within"), MaxOutstanding: most.Draw(t, "max_outstanding"),
 			})
 		case 5, 6, 7:
-			return consumeOne(challenge.ConsumeParams{Bucket: subject, Token: token.Draw(t, "token"), Payload: payload.Draw(t, "payload")})
+			return consumeOne(challenge.ConsumeParams{Subject: subject, Token: token.Draw(t, "token"), Payload: payload.Draw(t, "payload")})
 		case 8, 9:
-			return peekAtOne(challenge.PeekParams{Bucket: subject, Token: token.Draw(t, "token")})
+			return peekAtOne(challenge.PeekParams{Subject: subject, Token: token.Draw(t, "token")})
 		}
 	}}
 }
 
 func issueOne(p issueParams) challengeCall {
 	return challengeCall{
-		function: "issue", subject: string(p.Bucket), params: p,
+		function: "issue", subject: string(p.Subject), params: p,
 		queue: queued((*challenge.Client).QueueIssue, p),
 		answer: func(m *model.Challenge) answer {
-			r, changed, err := m.Issue(string(p.Bucket), model.IssueCall{Token: p.Token, TTL: p.TTL, Payload: p.Payload, ReuseWithin: p.ReuseWithin, MaxOutstanding: p.MaxOutstanding})
+			r, changed, err := m.Issue(string(p.Subject), model.IssueCall{Token: p.Token, TTL: p.TTL, Payload: p.Payload, ReuseWithin: p.ReuseWithin, MaxOutstanding: p.MaxOutstanding})
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -61,10 +61,10 @@ func issueOne(p issueParams) challengeCall {
 
 func consumeOne(p challenge.ConsumeParams) challengeCall {
 	return challengeCall{
-		function: "consume", subject: string(p.Bucket), params: p,
+		function: "consume", subject: string(p.Subject), params: p,
 		queue: queued((*challenge.Client).QueueConsume, p),
 		answer: func(m *model.Challenge) answer {
-			became, changed := m.Consume(string(p.Bucket), p.Token, p.Payload)
+			became, changed := m.Consume(string(p.Subject), p.Token, p.Payload)
 			return answer{reply: challenge.ConsumeResult{Outcome: challenge.ConsumeOutcome(became)}, changed: changed}
 		},
 	}
@@ -72,10 +72,10 @@ func consumeOne(p challenge.ConsumeParams) challengeCall {
 
 func peekAtOne(p challenge.PeekParams) challengeCall {
 	return challengeCall{
-		function: "peek", subject: string(p.Bucket), params: p,
+		function: "peek", subject: string(p.Subject), params: p,
 		queue: queued((*challenge.Client).QueuePeek, p),
 		answer: func(m *model.Challenge) answer {
-			state, payload, expires := m.Peek(string(p.Bucket), p.Token)
+			state, payload, expires := m.Peek(string(p.Subject), p.Token)
 			return answer{reply: challenge.PeekResult{State: challenge.PeekState(state), Payload: payload, ExpiresAfter: expires}}
 		},
 	}

@@ -94,7 +94,7 @@ func drawCheck(t *rapid.T) plan[*ratelimit.Client, *model.Check] {
 	}
 	dedups := append([]time.Duration{0, 0, 0, 1, time.Microsecond, 2 * time.Second, 3650 * day}, spans...)
 	return plan[*ratelimit.Client, *model.Check]{spans: spans, steady: len(sets) == 1, call: func(t *rapid.T) checkCall {
-		p := checkParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))}
+		p := checkParams{Subject: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))}
 		p.Limits = slices.Clone(rapid.SampledFrom(sets).Draw(t, "limits"))
 		which := rapid.IntRange(0, 19).Draw(t, "function")
 		p.Weight = rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 2, 3}).Draw(t, "weight")
@@ -176,11 +176,11 @@ func mayReturn(m *model.Check, subject string, c model.CheckCall, r model.CheckR
 func takeFromCheck(p checkParams) checkCall {
 	c := modelCheck(p)
 	return checkCall{
-		function: "check", subject: string(p.Bucket), params: p,
+		function: "check", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueCheck, p.Packed()),
 		answer: func(m *model.Check) answer {
-			remembered := m.Remembers(string(p.Bucket), p.Receipt)
-			r, changed, err := m.Check(string(p.Bucket), c)
+			remembered := m.Remembers(string(p.Subject), p.Receipt)
+			r, changed, err := m.Check(string(p.Subject), c)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -190,7 +190,7 @@ func takeFromCheck(p checkParams) checkCall {
 			}
 			return answer{
 				reply: want, changed: changed,
-				refused: !r.Allowed && !remembered && !mayReturn(m, string(p.Bucket), c, r), retry: r.RetryAfter, tick: checkTick(c, r),
+				refused: !r.Allowed && !remembered && !mayReturn(m, string(p.Subject), c, r), retry: r.RetryAfter, tick: checkTick(c, r),
 				passes: func(reply any) bool { return reply.(checkResult).Allowed },
 			}
 		},
@@ -203,11 +203,11 @@ type peekParams checkParams
 func peekAtCheck(p checkParams) checkCall {
 	c := modelCheck(p)
 	return checkCall{
-		function: "check_peek", subject: string(p.Bucket), params: peekParams(p),
+		function: "check_peek", subject: string(p.Subject), params: peekParams(p),
 		queue: queued((*ratelimit.Client).QueueCheckPeek, p.Peek()),
 		answer: func(m *model.Check) answer {
-			remembered := m.Remembers(string(p.Bucket), p.Receipt)
-			r, err := m.Peek(string(p.Bucket), c)
+			remembered := m.Remembers(string(p.Subject), p.Receipt)
+			r, err := m.Peek(string(p.Subject), c)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -217,7 +217,7 @@ func peekAtCheck(p checkParams) checkCall {
 			}
 			return answer{
 				reply:   want,
-				refused: !r.Allowed && !remembered && !mayReturn(m, string(p.Bucket), c, r), retry: r.RetryAfter, tick: checkTick(c, r),
+				refused: !r.Allowed && !remembered && !mayReturn(m, string(p.Subject), c, r), retry: r.RetryAfter, tick: checkTick(c, r),
 				passes: func(reply any) bool { return reply.(ratelimit.CheckPeekResult).Allowed },
 			}
 		},
@@ -230,10 +230,10 @@ type resetParams checkParams
 func resetCheck(p checkParams) checkCall {
 	c := modelCheck(p)
 	return checkCall{
-		function: "check_reset", subject: string(p.Bucket), params: resetParams(p),
+		function: "check_reset", subject: string(p.Subject), params: resetParams(p),
 		queue: queued((*ratelimit.Client).QueueCheckReset, p.Reset()),
 		answer: func(m *model.Check) answer {
-			existed, err := m.Reset(string(p.Bucket), c.Limits)
+			existed, err := m.Reset(string(p.Subject), c.Limits)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}

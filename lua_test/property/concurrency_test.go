@@ -44,27 +44,27 @@ func drawConcurrency(t *rapid.T) plan[*concurrency.Client, *model.Concurrency] {
 		switch rapid.IntRange(0, 11).Draw(t, "function") {
 		default:
 			return acquireOne(concurrency.AcquireParams{
-				Bucket: subject, Holder: holder.Draw(t, "holder"), Limit: limit.Draw(t, "limit"), Lease: lease.Draw(t, "lease"),
+				Subject: subject, Holder: holder.Draw(t, "holder"), Limit: limit.Draw(t, "limit"), Lease: lease.Draw(t, "lease"),
 				Weight: rapid.SampledFrom(weights).Draw(t, "weight"),
 			})
 		case 7, 8:
-			return renewOne(concurrency.RenewParams{Bucket: subject, Holder: holder.Draw(t, "holder"), Lease: lease.Draw(t, "lease"), Fence: fence.Draw(t, "fence")})
+			return renewOne(concurrency.RenewParams{Subject: subject, Holder: holder.Draw(t, "holder"), Lease: lease.Draw(t, "lease"), Fence: fence.Draw(t, "fence")})
 		case 9:
-			return releaseOne(concurrency.ReleaseParams{Bucket: subject, Holder: holder.Draw(t, "holder"), Fence: fence.Draw(t, "fence")})
+			return releaseOne(concurrency.ReleaseParams{Subject: subject, Holder: holder.Draw(t, "holder"), Fence: fence.Draw(t, "fence")})
 		case 10:
-			return evictOne(concurrency.EvictParams{Bucket: subject, Holder: holder.Draw(t, "holder")})
+			return evictOne(concurrency.EvictParams{Subject: subject, Holder: holder.Draw(t, "holder")})
 		case 11:
-			return peekPlaces(concurrency.PeekParams{Bucket: subject})
+			return peekPlaces(concurrency.PeekParams{Subject: subject})
 		}
 	}}
 }
 
 func acquireOne(p concurrency.AcquireParams) concurrencyCall {
 	return concurrencyCall{
-		function: "acquire", subject: string(p.Bucket), params: p,
+		function: "acquire", subject: string(p.Subject), params: p,
 		queue: queued((*concurrency.Client).QueueAcquire, p),
 		answer: func(m *model.Concurrency) answer {
-			r, changed, err := m.Acquire(string(p.Bucket), model.AcquireCall{Holder: p.Holder, Limit: p.Limit, Lease: p.Lease, Weight: p.Weight})
+			r, changed, err := m.Acquire(string(p.Subject), model.AcquireCall{Holder: p.Holder, Limit: p.Limit, Lease: p.Lease, Weight: p.Weight})
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -79,10 +79,10 @@ func acquireOne(p concurrency.AcquireParams) concurrencyCall {
 
 func renewOne(p concurrency.RenewParams) concurrencyCall {
 	return concurrencyCall{
-		function: "renew", subject: string(p.Bucket), params: p,
+		function: "renew", subject: string(p.Subject), params: p,
 		queue: queued((*concurrency.Client).QueueRenew, p),
 		answer: func(m *model.Concurrency) answer {
-			outcome, left, changed := m.Renew(string(p.Bucket), p.Holder, p.Lease, p.Fence)
+			outcome, left, changed := m.Renew(string(p.Subject), p.Holder, p.Lease, p.Fence)
 			return answer{reply: concurrency.RenewResult{Outcome: concurrency.RenewOutcome(outcome), ExpiresAfter: left}, changed: changed}
 		},
 	}
@@ -90,10 +90,10 @@ func renewOne(p concurrency.RenewParams) concurrencyCall {
 
 func releaseOne(p concurrency.ReleaseParams) concurrencyCall {
 	return concurrencyCall{
-		function: "release", subject: string(p.Bucket), params: p,
+		function: "release", subject: string(p.Subject), params: p,
 		queue: queued((*concurrency.Client).QueueRelease, p),
 		answer: func(m *model.Concurrency) answer {
-			outcome, changed := m.Release(string(p.Bucket), p.Holder, p.Fence)
+			outcome, changed := m.Release(string(p.Subject), p.Holder, p.Fence)
 			return answer{reply: concurrency.ReleaseResult{Outcome: concurrency.ReleaseOutcome(outcome)}, changed: changed}
 		},
 	}
@@ -101,10 +101,10 @@ func releaseOne(p concurrency.ReleaseParams) concurrencyCall {
 
 func evictOne(p concurrency.EvictParams) concurrencyCall {
 	return concurrencyCall{
-		function: "evict", subject: string(p.Bucket), params: p,
+		function: "evict", subject: string(p.Subject), params: p,
 		queue: queued((*concurrency.Client).QueueEvict, p),
 		answer: func(m *model.Concurrency) answer {
-			evicted, fence := m.Evict(string(p.Bucket), p.Holder)
+			evicted, fence := m.Evict(string(p.Subject), p.Holder)
 			return answer{reply: concurrency.EvictResult{Evicted: evicted, Fence: fence}, changed: evicted}
 		},
 	}
@@ -112,10 +112,10 @@ func evictOne(p concurrency.EvictParams) concurrencyCall {
 
 func peekPlaces(p concurrency.PeekParams) concurrencyCall {
 	return concurrencyCall{
-		function: "peek", subject: string(p.Bucket), params: p,
+		function: "peek", subject: string(p.Subject), params: p,
 		queue: queued((*concurrency.Client).QueuePeek, p),
 		answer: func(m *model.Concurrency) answer {
-			inUse, fence, places := m.Peek(string(p.Bucket))
+			inUse, fence, places := m.Peek(string(p.Subject))
 			r := concurrency.PeekResult{InUse: inUse, Fence: fence, Holders: []concurrency.PeekHoldersResult{}}
 			for _, place := range places {
 				r.Holders = append(r.Holders, concurrency.PeekHoldersResult(place))

@@ -77,7 +77,7 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 }
 
 func callReserve(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveParams{Bucket: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
+	p := budget.ReserveParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
 	for _, l := range c.Limits {
 		p.Limits = append(p.Limits, budget.ReserveLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
 	}
@@ -102,7 +102,7 @@ func callReserve(subject string, c model.CostReserve) costCall {
 }
 
 func callReserveAtMost(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveAtMostParams{Bucket: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
+	p := budget.ReserveAtMostParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty}
 	for _, l := range c.Limits {
 		p.Limits = append(p.Limits, budget.ReserveAtMostLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
 	}
@@ -127,7 +127,7 @@ func callReserveAtMost(subject string, c model.CostReserve) costCall {
 }
 
 func callSettle(subject, receipt string, actual int64, limits []model.CostLimit) costCall {
-	p := budget.SettleParams{Bucket: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual)}
+	p := budget.SettleParams{Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual)}
 	for _, l := range limits {
 		p.Limits = append(p.Limits, budget.SettleLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
 	}
@@ -145,7 +145,7 @@ func callSettle(subject, receipt string, actual int64, limits []model.CostLimit)
 }
 
 func callCancel(subject, receipt string) costCall {
-	p := budget.CancelParams{Bucket: fcall.Subject(subject), Receipt: receipt}
+	p := budget.CancelParams{Subject: fcall.Subject(subject), Receipt: receipt}
 	return costCall{
 		function: "cancel", subject: subject, params: p, queue: queued((*budget.Client).QueueCancel, p),
 		answer: func(m *model.Cost) answer {
@@ -156,7 +156,7 @@ func callCancel(subject, receipt string) costCall {
 }
 
 func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit) costCall {
-	p := budget.PeekParams{Bucket: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate)}
+	p := budget.PeekParams{Subject: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate)}
 	for _, l := range limits {
 		p.Limits = append(p.Limits, budget.PeekLimits{Budget: fcall.Micros(l.Budget), Window: l.Window})
 	}
@@ -181,7 +181,7 @@ func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit)
 }
 
 func callCostReset(subject string) costCall {
-	p := budget.ResetParams{Bucket: fcall.Subject(subject)}
+	p := budget.ResetParams{Subject: fcall.Subject(subject)}
 	return costCall{
 		function: "reset", subject: subject, params: p, queue: queued((*budget.Client).QueueReset, p),
 		answer: func(m *model.Cost) answer {

@@ -35,19 +35,19 @@ func drawSlidingCounter(t *rapid.T) plan[*ratelimit.Client, *model.SlidingCounte
 		case 13, 14, 15:
 			return peekAtCounter(ratelimit.SlidingCounterPeekParams(p))
 		case 16, 17, 18:
-			return refundToCounter(ratelimit.SlidingCounterRefundParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Cost: refunded(p.Cost)})
+			return refundToCounter(ratelimit.SlidingCounterRefundParams{Subject: p.Subject, Limit: p.Limit, Window: p.Window, Cost: refunded(p.Cost)})
 		case 19:
-			return resetCounter(ratelimit.SlidingCounterResetParams{Bucket: p.Bucket})
+			return resetCounter(ratelimit.SlidingCounterResetParams{Subject: p.Subject})
 		}
 	}}
 }
 
 func takeFromCounter(p counterParams) counterCall {
 	return counterCall{
-		function: "sliding_counter", subject: string(p.Bucket), params: p,
+		function: "sliding_counter", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingCounter, p),
 		answer: func(m *model.SlidingCounter) answer {
-			r, changed, err := m.Take(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
+			r, changed, err := m.Take(string(p.Subject), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -62,10 +62,10 @@ func takeFromCounter(p counterParams) counterCall {
 
 func peekAtCounter(p ratelimit.SlidingCounterPeekParams) counterCall {
 	return counterCall{
-		function: "sliding_counter_peek", subject: string(p.Bucket), params: p,
+		function: "sliding_counter_peek", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingCounterPeek, p),
 		answer: func(m *model.SlidingCounter) answer {
-			r, err := m.Peek(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
+			r, err := m.Peek(string(p.Subject), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -80,10 +80,10 @@ func peekAtCounter(p ratelimit.SlidingCounterPeekParams) counterCall {
 
 func refundToCounter(p ratelimit.SlidingCounterRefundParams) counterCall {
 	return counterCall{
-		function: "sliding_counter_refund", subject: string(p.Bucket), params: p,
+		function: "sliding_counter_refund", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingCounterRefund, p),
 		answer: func(m *model.SlidingCounter) answer {
-			r, changed := m.Refund(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Cost})
+			r, changed := m.Refund(string(p.Subject), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Cost})
 			return answer{reply: ratelimit.SlidingCounterRefundResult(r), changed: changed}
 		},
 	}
@@ -91,10 +91,10 @@ func refundToCounter(p ratelimit.SlidingCounterRefundParams) counterCall {
 
 func resetCounter(p ratelimit.SlidingCounterResetParams) counterCall {
 	return counterCall{
-		function: "sliding_counter_reset", subject: string(p.Bucket), params: p,
+		function: "sliding_counter_reset", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingCounterReset, p),
 		answer: func(m *model.SlidingCounter) answer {
-			existed := m.Reset(string(p.Bucket))
+			existed := m.Reset(string(p.Subject))
 			return answer{reply: ratelimit.SlidingCounterResetResult{Existed: existed}, changed: existed}
 		},
 	}

@@ -17,13 +17,13 @@ import (
 func TestProperty_findsSmallMistakes(t *testing.T) {
 	for name, wrong := range map[string]func(logParams, *model.SlidingLog) (model.SlidingLogResult, bool){
 		"a window that is closed at both ends": func(p logParams, m *model.SlidingLog) (model.SlidingLogResult, bool) {
-			return m.Take(string(p.Bucket), model.SlidingLogCall{Limit: p.Limit, Window: p.Window + time.Microsecond, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: p.Refresh})
+			return m.Take(string(p.Subject), model.SlidingLogCall{Limit: p.Limit, Window: p.Window + time.Microsecond, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: p.Refresh})
 		},
 		"a duplicate that renews its receipt": func(p logParams, m *model.SlidingLog) (model.SlidingLogResult, bool) {
-			return m.Take(string(p.Bucket), model.SlidingLogCall{Limit: p.Limit, Window: p.Window, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: true})
+			return m.Take(string(p.Subject), model.SlidingLogCall{Limit: p.Limit, Window: p.Window, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: true})
 		},
 		"one admission too many": func(p logParams, m *model.SlidingLog) (model.SlidingLogResult, bool) {
-			return m.Take(string(p.Bucket), model.SlidingLogCall{Limit: p.Limit + 1, Window: p.Window, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: p.Refresh})
+			return m.Take(string(p.Subject), model.SlidingLogCall{Limit: p.Limit + 1, Window: p.Window, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: p.Refresh})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestProperty_invariantsNeedNoModel(t *testing.T) {
 }
 
 func TestLinearizable_findsWhatHasNoOrder(t *testing.T) {
-	one := takeFromLog(logParams{Bucket: "u1", Limit: 1, Window: time.Second})
+	one := takeFromLog(logParams{Subject: "u1", Limit: 1, Window: time.Second})
 	first := outcome{reply: logResult{Allowed: true, Count: 1, ResetAfter: time.Second}}
 	refused := outcome{reply: logResult{Count: 1, RetryAfter: time.Second, ResetAfter: time.Second}}
 	op := func(who int, call, end int64, o outcome) porcupine.Operation {

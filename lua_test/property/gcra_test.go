@@ -81,15 +81,15 @@ func drawGCRA(t *rapid.T) plan[*ratelimit.Client, *model.GCRA] {
 		l := rapid.SampledFrom(limits).Draw(t, "limits")
 		switch rapid.IntRange(0, 19).Draw(t, "function") {
 		default:
-			return takeTokens(gcraParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
+			return takeTokens(gcraParams{Subject: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
 		case 10, 11:
-			return takeTokensAtMost(ratelimit.GCRAAtMostParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Most: refunded(costs(t, l))})
+			return takeTokensAtMost(ratelimit.GCRAAtMostParams{Subject: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Most: refunded(costs(t, l))})
 		case 12, 13, 14:
-			return refundTokens(ratelimit.GCRARefundParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: refunded(costs(t, l)), Expires: refundExpires(t)})
+			return refundTokens(ratelimit.GCRARefundParams{Subject: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: refunded(costs(t, l)), Expires: refundExpires(t)})
 		case 15, 16, 17, 18:
-			return peekAtTokens(ratelimit.GCRAPeekParams{Bucket: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
+			return peekAtTokens(ratelimit.GCRAPeekParams{Subject: subject, Limit: l.limit, Period: l.period, Burst: l.burst, Cost: costs(t, l)})
 		case 19:
-			return resetTokens(ratelimit.GCRAResetParams{Bucket: subject})
+			return resetTokens(ratelimit.GCRAResetParams{Subject: subject})
 		}
 	}}
 }
@@ -104,10 +104,10 @@ func modelCost(cost *int64) int64 {
 func takeTokens(p gcraParams) gcraCall {
 	c := model.GCRACall{Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: modelCost(p.Cost)}
 	return gcraCall{
-		function: "gcra", subject: string(p.Bucket), params: p,
+		function: "gcra", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueGCRA, p),
 		answer: func(m *model.GCRA) answer {
-			r, changed, err := m.Take(string(p.Bucket), c)
+			r, changed, err := m.Take(string(p.Subject), c)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -123,10 +123,10 @@ func takeTokens(p gcraParams) gcraCall {
 func takeTokensAtMost(p ratelimit.GCRAAtMostParams) gcraCall {
 	c := model.GCRACall{Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: p.Most}
 	return gcraCall{
-		function: "gcra_at_most", subject: string(p.Bucket), params: p,
+		function: "gcra_at_most", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueGCRAAtMost, p),
 		answer: func(m *model.GCRA) answer {
-			r, changed, err := m.TakeAtMost(string(p.Bucket), c)
+			r, changed, err := m.TakeAtMost(string(p.Subject), c)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -142,10 +142,10 @@ func takeTokensAtMost(p ratelimit.GCRAAtMostParams) gcraCall {
 func peekAtTokens(p ratelimit.GCRAPeekParams) gcraCall {
 	c := model.GCRACall{Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: modelCost(p.Cost)}
 	return gcraCall{
-		function: "gcra_peek", subject: string(p.Bucket), params: p,
+		function: "gcra_peek", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueGCRAPeek, p),
 		answer: func(m *model.GCRA) answer {
-			r, err := m.Peek(string(p.Bucket), c)
+			r, err := m.Peek(string(p.Subject), c)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -161,10 +161,10 @@ func peekAtTokens(p ratelimit.GCRAPeekParams) gcraCall {
 func refundTokens(p ratelimit.GCRARefundParams) gcraCall {
 	c := model.GCRACall{Limit: p.Limit, Period: p.Period, Burst: p.Burst, Cost: p.Cost}
 	return gcraCall{
-		function: "gcra_refund", subject: string(p.Bucket), params: p,
+		function: "gcra_refund", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueGCRARefund, p),
 		answer: func(m *model.GCRA) answer {
-			r, changed, err := m.Refund(string(p.Bucket), c, p.Expires)
+			r, changed, err := m.Refund(string(p.Subject), c, p.Expires)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -175,10 +175,10 @@ func refundTokens(p ratelimit.GCRARefundParams) gcraCall {
 
 func resetTokens(p ratelimit.GCRAResetParams) gcraCall {
 	return gcraCall{
-		function: "gcra_reset", subject: string(p.Bucket), params: p,
+		function: "gcra_reset", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueGCRAReset, p),
 		answer: func(m *model.GCRA) answer {
-			existed := m.Reset(string(p.Bucket))
+			existed := m.Reset(string(p.Subject))
 			return answer{reply: ratelimit.GCRAResetResult{Existed: existed}, changed: existed}
 		},
 	}

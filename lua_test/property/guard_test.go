@@ -103,11 +103,11 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 		case 24:
 			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCancel(subject, reservations.Draw(t, "cancelled")))
 		case 25, 26, 27:
-			return beside(suites.ChallengesOf, (*model.Guard).ItsChallenges, issueOne(issueParams{Bucket: fcall.Subject(subject), Token: tokens.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payloads.Draw(t, "payload")}))
+			return beside(suites.ChallengesOf, (*model.Guard).ItsChallenges, issueOne(issueParams{Subject: fcall.Subject(subject), Token: tokens.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payloads.Draw(t, "payload")}))
 		case 28:
-			return beside(suites.AbuseOf, (*model.Guard).ItsAttempts, blockByHand(abuse.BlockParams{Bucket: fcall.Subject(subject), Duration: span.Draw(t, "duration")}))
+			return beside(suites.AbuseOf, (*model.Guard).ItsAttempts, blockByHand(abuse.BlockParams{Subject: fcall.Subject(subject), Duration: span.Draw(t, "duration")}))
 		case 29:
-			return beside(suites.AbuseOf, (*model.Guard).ItsAttempts, liftBlock(abuse.UnblockParams{Bucket: fcall.Subject(subject), Pardon: rapid.Bool().Draw(t, "pardon")}))
+			return beside(suites.AbuseOf, (*model.Guard).ItsAttempts, liftBlock(abuse.UnblockParams{Subject: fcall.Subject(subject), Pardon: rapid.Bool().Draw(t, "pardon")}))
 		}
 	}}
 }
@@ -125,7 +125,7 @@ func beside[C, M any](client func(guarded) C, part func(*model.Guard) M, c call[
 
 func admitOf(subject string, c model.AdmitCall) admitParams {
 	p := admitParams{
-		Bucket: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
+		Subject: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
 		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload,
 	}
 	for _, b := range c.Budgets {
@@ -212,7 +212,7 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 }
 
 func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
-	p := guard.TakeParams{Bucket: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf([]model.CheckLimit{l})...), Most: most}
+	p := guard.TakeParams{Subject: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf([]model.CheckLimit{l})...), Most: most}
 	return guardedCall{
 		function: "take", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
@@ -238,7 +238,7 @@ func callRefund(subject string, part int) guardedCall {
 		Limits: []model.CheckLimit{{Name: "a", Kind: "sliding_log", Limit: 3, Window: time.Second, Cost: 1}}, Left: []time.Duration{time.Second},
 		At: luatest.Start, Reservation: "i1",
 	}
-	p := &suites.RefundParams{Bucket: fcall.Subject(subject)}
+	p := &suites.RefundParams{Subject: fcall.Subject(subject)}
 	var due *model.RefundCall
 	decide := func(c model.RefundCall) {
 		switch part {
@@ -261,7 +261,7 @@ func callRefund(subject string, part int) guardedCall {
 		}
 		due = &c
 		*p = suites.RefundParams{
-			Bucket: p.Bucket, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
+			Subject: p.Subject, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
 			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload, Expires: c.Expires,
 		}
 	}

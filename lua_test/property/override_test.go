@@ -31,37 +31,37 @@ func drawOverride(t *rapid.T) plan[*override.Client, *model.Override] {
 		switch rapid.IntRange(0, 9).Draw(t, "function") {
 		default:
 			return setOne(override.SetParams{
-				Bucket: bucket, Subject: subject.Draw(t, "subject"), Effect: effect.Draw(t, "effect"), Duration: rapid.SampledFrom(spans).Draw(t, "duration"),
+				Subject: bucket, Target: subject.Draw(t, "subject"), Effect: effect.Draw(t, "effect"), Duration: rapid.SampledFrom(spans).Draw(t, "duration"),
 				By: text.Draw(t, "by"), Reason: text.Draw(t, "reason"), Factor: rapid.SampledFrom([]int64{0, 0, 1, 10, 1_000_000}).Draw(t, "factor"),
 			})
 		case 4, 5:
-			return clearOne(override.ClearParams{Bucket: bucket, Subject: subject.Draw(t, "subject")})
+			return clearOne(override.ClearParams{Subject: bucket, Target: subject.Draw(t, "subject")})
 		case 6:
-			return clearAll(override.ClearAllParams{Bucket: bucket})
+			return clearAll(override.ClearAllParams{Subject: bucket})
 		case 7, 8, 9:
 			known := rapid.SampledFrom([]*int64{nil, new(int64(0)), new(int64(1767323045678901))}).Draw(t, "known")
-			return listAll(override.ListParams{Bucket: bucket, Known: known})
+			return listAll(override.ListParams{Subject: bucket, Known: known})
 		}
 	}}
 }
 
 func setOne(p override.SetParams) overrideCall {
 	return overrideCall{
-		function: "set", subject: string(p.Bucket), params: p,
+		function: "set", subject: string(p.Subject), params: p,
 		queue: queued((*override.Client).QueueSet, p),
 		answer: func(m *model.Override) answer {
-			row := model.OverrideRow{Subject: p.Subject, Effect: string(p.Effect), By: p.By, Reason: p.Reason, Factor: p.Factor}
-			return answer{reply: override.SetResult(m.Set(string(p.Bucket), row, p.Duration)), changed: true}
+			row := model.OverrideRow{Subject: p.Target, Effect: string(p.Effect), By: p.By, Reason: p.Reason, Factor: p.Factor}
+			return answer{reply: override.SetResult(m.Set(string(p.Subject), row, p.Duration)), changed: true}
 		},
 	}
 }
 
 func clearOne(p override.ClearParams) overrideCall {
 	return overrideCall{
-		function: "clear", subject: string(p.Bucket), params: p,
+		function: "clear", subject: string(p.Subject), params: p,
 		queue: queued((*override.Client).QueueClear, p),
 		answer: func(m *model.Override) answer {
-			existed, left, changed := m.Clear(string(p.Bucket), p.Subject)
+			existed, left, changed := m.Clear(string(p.Subject), p.Target)
 			return answer{reply: override.ClearResult{Existed: existed, Overrides: left}, changed: changed}
 		},
 	}
@@ -69,10 +69,10 @@ func clearOne(p override.ClearParams) overrideCall {
 
 func clearAll(p override.ClearAllParams) overrideCall {
 	return overrideCall{
-		function: "clear_all", subject: string(p.Bucket), params: p,
+		function: "clear_all", subject: string(p.Subject), params: p,
 		queue: queued((*override.Client).QueueClearAll, p),
 		answer: func(m *model.Override) answer {
-			existed := m.ClearAll(string(p.Bucket))
+			existed := m.ClearAll(string(p.Subject))
 			return answer{reply: override.ClearAllResult{Existed: existed}, changed: existed}
 		},
 	}
@@ -80,12 +80,12 @@ func clearAll(p override.ClearAllParams) overrideCall {
 
 func listAll(p override.ListParams) overrideCall {
 	return overrideCall{
-		function: "list", subject: string(p.Bucket), params: p,
+		function: "list", subject: string(p.Subject), params: p,
 		queue: queued((*override.Client).QueueList, p),
 		answer: func(m *model.Override) answer {
 			r := override.ListResult{Overrides: []override.ListOverridesResult{}}
 			var rows []model.OverrideRow
-			r.Changed, r.Version, rows = m.List(string(p.Bucket), p.Known)
+			r.Changed, r.Version, rows = m.List(string(p.Subject), p.Known)
 			for _, row := range rows {
 				r.Overrides = append(r.Overrides, override.ListOverridesResult{
 					Subject: row.Subject, Effect: override.ListOverridesEffect(row.Effect), Factor: row.Factor, Left: m.Left(row), Ends: row.Ends(), Set: row.Set(),

@@ -57,7 +57,7 @@ func drawQuota(t *rapid.T) plan[*ratelimit.Client, *model.Quota] {
 	return plan[*ratelimit.Client, *model.Quota]{spans: spans, steady: len(grids) == 1, call: func(t *rapid.T) quotaCall {
 		g := rapid.SampledFrom(grids).Draw(t, "grid")
 		p := g.around(rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 1, 2, 3, -1}).Draw(t, "periods"))
-		p.Bucket = fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
+		p.Subject = fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
 		p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(min(p.Limit, 1_000_000)), cost(min(p.Limit+1, 1_000_000))}).Draw(t, "cost")
 		if rapid.IntRange(0, 99).Draw(t, "disorder") == 99 {
 			p.Next = p.Start
@@ -66,13 +66,13 @@ func drawQuota(t *rapid.T) plan[*ratelimit.Client, *model.Quota] {
 		default:
 			return takeFromQuota(p)
 		case 11, 12:
-			return takeFromQuotaAtMost(ratelimit.QuotaAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: refunded(p.Cost)})
+			return takeFromQuotaAtMost(ratelimit.QuotaAtMostParams{Subject: p.Subject, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: refunded(p.Cost)})
 		case 13, 14, 15:
 			return peekIntoQuota(ratelimit.QuotaPeekParams(p))
 		case 16, 17, 18:
-			return refundToQuota(ratelimit.QuotaRefundParams{Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: refunded(p.Cost), Expires: refundExpires(t)})
+			return refundToQuota(ratelimit.QuotaRefundParams{Subject: p.Subject, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: refunded(p.Cost), Expires: refundExpires(t)})
 		case 19:
-			return resetQuota(ratelimit.QuotaResetParams{Bucket: p.Bucket})
+			return resetQuota(ratelimit.QuotaResetParams{Subject: p.Subject})
 		}
 	}}
 }
@@ -83,10 +83,10 @@ func modelQuota(p quotaParams, cost int64) model.QuotaCall {
 
 func takeFromQuota(p quotaParams) quotaCall {
 	return quotaCall{
-		function: "quota", subject: string(p.Bucket), params: p,
+		function: "quota", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueQuota, p),
 		answer: func(m *model.Quota) answer {
-			r, changed, err := m.Take(string(p.Bucket), modelQuota(p, modelCost(p.Cost)))
+			r, changed, err := m.Take(string(p.Subject), modelQuota(p, modelCost(p.Cost)))
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -107,10 +107,10 @@ func refusedInside(m *model.Quota, allowed bool, retry time.Duration, after time
 func takeFromQuotaAtMost(p ratelimit.QuotaAtMostParams) quotaCall {
 	call := quotaParams{Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After}
 	return quotaCall{
-		function: "quota_at_most", subject: string(p.Bucket), params: p,
+		function: "quota_at_most", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueQuotaAtMost, p),
 		answer: func(m *model.Quota) answer {
-			r, changed, err := m.TakeAtMost(string(p.Bucket), modelQuota(call, p.Most))
+			r, changed, err := m.TakeAtMost(string(p.Subject), modelQuota(call, p.Most))
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -125,10 +125,10 @@ func takeFromQuotaAtMost(p ratelimit.QuotaAtMostParams) quotaCall {
 
 func peekIntoQuota(p ratelimit.QuotaPeekParams) quotaCall {
 	return quotaCall{
-		function: "quota_peek", subject: string(p.Bucket), params: p,
+		function: "quota_peek", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueQuotaPeek, p),
 		answer: func(m *model.Quota) answer {
-			r, err := m.Peek(string(p.Bucket), modelQuota(quotaParams(p), modelCost(p.Cost)))
+			r, err := m.Peek(string(p.Subject), modelQuota(quotaParams(p), modelCost(p.Cost)))
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -144,10 +144,10 @@ func peekIntoQuota(p ratelimit.QuotaPeekParams) quotaCall {
 func refundToQuota(p ratelimit.QuotaRefundParams) quotaCall {
 	call := quotaParams{Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After}
 	return quotaCall{
-		function: "quota_refund", subject: string(p.Bucket), params: p,
+		function: "quota_refund", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueQuotaRefund, p),
 		answer: func(m *model.Quota) answer {
-			r, changed, err := m.Refund(string(p.Bucket), modelQuota(call, p.Cost), p.Expires)
+			r, changed, err := m.Refund(string(p.Subject), modelQuota(call, p.Cost), p.Expires)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -158,10 +158,10 @@ func refundToQuota(p ratelimit.QuotaRefundParams) quotaCall {
 
 func resetQuota(p ratelimit.QuotaResetParams) quotaCall {
 	return quotaCall{
-		function: "quota_reset", subject: string(p.Bucket), params: p,
+		function: "quota_reset", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueQuotaReset, p),
 		answer: func(m *model.Quota) answer {
-			existed := m.Reset(string(p.Bucket))
+			existed := m.Reset(string(p.Subject))
 			return answer{reply: ratelimit.QuotaResetResult{Existed: existed}, changed: existed}
 		},
 	}

@@ -46,7 +46,7 @@ func drawSlidingLog(t *rapid.T) plan[*ratelimit.Client, *model.SlidingLog] {
 	dedups := append([]time.Duration{0, 0, 0, 1, time.Microsecond, 2 * time.Second, 3650 * day}, spans...)
 	take := rapid.Custom(func(t *rapid.T) logCall {
 		l := rapid.SampledFrom(limits).Draw(t, "limits")
-		p := logParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")), Limit: l.limit, Window: l.window}
+		p := logParams{Subject: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")), Limit: l.limit, Window: l.window}
 		p.Receipt = rapid.SampledFrom([]string{"", "", "", "", "r1", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
 		if p.Receipt != "" {
 			p.Dedup = rapid.SampledFrom(dedups).Draw(t, "dedup")
@@ -60,25 +60,25 @@ func drawSlidingLog(t *rapid.T) plan[*ratelimit.Client, *model.SlidingLog] {
 			return take.Draw(t, "take")
 		case 13, 14:
 			return refundToLog(ratelimit.SlidingLogRefundParams{
-				Bucket:  fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")),
+				Subject: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")),
 				Receipt: rapid.SampledFrom([]string{"r1", "r1", "r2", "\x00\xff"}).Draw(t, "receipt"),
 			})
 		case 15, 16, 17, 18:
 			l := rapid.SampledFrom(limits).Draw(t, "limits")
-			return peekIntoLog(ratelimit.SlidingLogPeekParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")), Limit: l.limit, Window: l.window})
+			return peekIntoLog(ratelimit.SlidingLogPeekParams{Subject: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject")), Limit: l.limit, Window: l.window})
 		case 19:
-			return resetLog(ratelimit.SlidingLogResetParams{Bucket: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))})
+			return resetLog(ratelimit.SlidingLogResetParams{Subject: fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))})
 		}
 	}}
 }
 
 func takeFromLog(p logParams) logCall {
 	return logCall{
-		function: "sliding_log", subject: string(p.Bucket), params: p,
+		function: "sliding_log", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingLog, p),
 		answer: func(m *model.SlidingLog) answer {
-			remembered := m.Remembers(string(p.Bucket), p.Receipt)
-			r, changed := m.Take(string(p.Bucket), model.SlidingLogCall{Limit: p.Limit, Window: p.Window, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: p.Refresh})
+			remembered := m.Remembers(string(p.Subject), p.Receipt)
+			r, changed := m.Take(string(p.Subject), model.SlidingLogCall{Limit: p.Limit, Window: p.Window, Receipt: p.Receipt, Dedup: p.Dedup, Refresh: p.Refresh})
 			return answer{
 				reply: logResult(r), changed: changed,
 				refused: !r.Allowed && !remembered, retry: r.RetryAfter, tick: time.Microsecond,
@@ -90,10 +90,10 @@ func takeFromLog(p logParams) logCall {
 
 func peekIntoLog(p ratelimit.SlidingLogPeekParams) logCall {
 	return logCall{
-		function: "sliding_log_peek", subject: string(p.Bucket), params: p,
+		function: "sliding_log_peek", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingLogPeek, p),
 		answer: func(m *model.SlidingLog) answer {
-			r := m.Peek(string(p.Bucket), p.Limit, p.Window)
+			r := m.Peek(string(p.Subject), p.Limit, p.Window)
 			return answer{
 				reply:   ratelimit.SlidingLogPeekResult(r),
 				refused: !r.Allowed, retry: r.RetryAfter, tick: time.Microsecond,
@@ -105,10 +105,10 @@ func peekIntoLog(p ratelimit.SlidingLogPeekParams) logCall {
 
 func refundToLog(p ratelimit.SlidingLogRefundParams) logCall {
 	return logCall{
-		function: "sliding_log_refund", subject: string(p.Bucket), params: p,
+		function: "sliding_log_refund", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingLogRefund, p),
 		answer: func(m *model.SlidingLog) answer {
-			refunded := m.Refund(string(p.Bucket), p.Receipt)
+			refunded := m.Refund(string(p.Subject), p.Receipt)
 			return answer{reply: ratelimit.SlidingLogRefundResult{Refunded: refunded}, changed: refunded}
 		},
 	}
@@ -116,10 +116,10 @@ func refundToLog(p ratelimit.SlidingLogRefundParams) logCall {
 
 func resetLog(p ratelimit.SlidingLogResetParams) logCall {
 	return logCall{
-		function: "sliding_log_reset", subject: string(p.Bucket), params: p,
+		function: "sliding_log_reset", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueSlidingLogReset, p),
 		answer: func(m *model.SlidingLog) answer {
-			existed := m.Reset(string(p.Bucket))
+			existed := m.Reset(string(p.Subject))
 			return answer{reply: ratelimit.SlidingLogResetResult{Existed: existed}, changed: existed}
 		},
 	}

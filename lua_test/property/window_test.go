@@ -53,7 +53,7 @@ func (d windowDraw) spans() (spans []time.Duration) {
 
 func (d windowDraw) params(t *rapid.T) windowParams {
 	p := rapid.SampledFrom(d.limits).Draw(t, "limits")
-	p.Bucket = fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
+	p.Subject = fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
 	p.Cost = rapid.SampledFrom([]*int64{nil, nil, nil, cost(0), cost(1), cost(2), cost(max(p.Limit/2, 1)), cost(p.Limit), cost(min(p.Limit+1, 1_000_000))}).Draw(t, "cost")
 	return p
 }
@@ -78,23 +78,23 @@ func drawFixedWindow(t *rapid.T) plan[*ratelimit.Client, *model.FixedWindow] {
 		default:
 			return takeFromWindow(p)
 		case 11, 12:
-			return takeFromWindowAtMost(ratelimit.FixedWindowAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Most: refunded(p.Cost)})
+			return takeFromWindowAtMost(ratelimit.FixedWindowAtMostParams{Subject: p.Subject, Limit: p.Limit, Window: p.Window, Most: refunded(p.Cost)})
 		case 13, 14, 15:
 			return peekIntoWindow(ratelimit.FixedWindowPeekParams(p))
 		case 16, 17, 18:
-			return refundToWindow(ratelimit.FixedWindowRefundParams{Bucket: p.Bucket, Limit: p.Limit, Window: p.Window, Cost: refunded(p.Cost), Expires: refundExpires(t)})
+			return refundToWindow(ratelimit.FixedWindowRefundParams{Subject: p.Subject, Limit: p.Limit, Window: p.Window, Cost: refunded(p.Cost), Expires: refundExpires(t)})
 		case 19:
-			return resetWindow(ratelimit.FixedWindowResetParams{Bucket: p.Bucket})
+			return resetWindow(ratelimit.FixedWindowResetParams{Subject: p.Subject})
 		}
 	}}
 }
 
 func takeFromWindow(p windowParams) windowCall {
 	return windowCall{
-		function: "fixed_window", subject: string(p.Bucket), params: p,
+		function: "fixed_window", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueFixedWindow, p),
 		answer: func(m *model.FixedWindow) answer {
-			r, changed, err := m.Take(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
+			r, changed, err := m.Take(string(p.Subject), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -109,10 +109,10 @@ func takeFromWindow(p windowParams) windowCall {
 
 func takeFromWindowAtMost(p ratelimit.FixedWindowAtMostParams) windowCall {
 	return windowCall{
-		function: "fixed_window_at_most", subject: string(p.Bucket), params: p,
+		function: "fixed_window_at_most", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueFixedWindowAtMost, p),
 		answer: func(m *model.FixedWindow) answer {
-			r, changed := m.TakeAtMost(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Most})
+			r, changed := m.TakeAtMost(string(p.Subject), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Most})
 			return answer{
 				reply: ratelimit.FixedWindowAtMostResult(r), changed: changed,
 				refused: !r.Allowed, retry: r.RetryAfter, tick: time.Millisecond,
@@ -124,10 +124,10 @@ func takeFromWindowAtMost(p ratelimit.FixedWindowAtMostParams) windowCall {
 
 func peekIntoWindow(p ratelimit.FixedWindowPeekParams) windowCall {
 	return windowCall{
-		function: "fixed_window_peek", subject: string(p.Bucket), params: p,
+		function: "fixed_window_peek", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueFixedWindowPeek, p),
 		answer: func(m *model.FixedWindow) answer {
-			r, err := m.Peek(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
+			r, err := m.Peek(string(p.Subject), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: modelCost(p.Cost)})
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
@@ -142,10 +142,10 @@ func peekIntoWindow(p ratelimit.FixedWindowPeekParams) windowCall {
 
 func refundToWindow(p ratelimit.FixedWindowRefundParams) windowCall {
 	return windowCall{
-		function: "fixed_window_refund", subject: string(p.Bucket), params: p,
+		function: "fixed_window_refund", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueFixedWindowRefund, p),
 		answer: func(m *model.FixedWindow) answer {
-			r, changed := m.Refund(string(p.Bucket), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Cost}, p.Expires)
+			r, changed := m.Refund(string(p.Subject), model.WindowCall{Limit: p.Limit, Window: p.Window, Cost: p.Cost}, p.Expires)
 			return answer{reply: ratelimit.FixedWindowRefundResult(r), changed: changed}
 		},
 	}
@@ -153,10 +153,10 @@ func refundToWindow(p ratelimit.FixedWindowRefundParams) windowCall {
 
 func resetWindow(p ratelimit.FixedWindowResetParams) windowCall {
 	return windowCall{
-		function: "fixed_window_reset", subject: string(p.Bucket), params: p,
+		function: "fixed_window_reset", subject: string(p.Subject), params: p,
 		queue: queued((*ratelimit.Client).QueueFixedWindowReset, p),
 		answer: func(m *model.FixedWindow) answer {
-			existed := m.Reset(string(p.Bucket))
+			existed := m.Reset(string(p.Subject))
 			return answer{reply: ratelimit.FixedWindowResetResult{Existed: existed}, changed: existed}
 		},
 	}
@@ -186,7 +186,7 @@ func (w *windowsTaken) at(now time.Time) {
 
 func (w *windowsTaken) took(subject string, rule windowParams, begins time.Time, cost int64) (problem string) {
 	length := wholeMillisecondsOf(rule.Window)
-	rule.Bucket, rule.Cost = "", nil
+	rule.Subject, rule.Cost = "", nil
 	one, known := w.last[subject]
 	switch {
 	case !known || one.rule != rule:

@@ -25,7 +25,7 @@ func attempt(p attemptParams) func(context.Context, *abuse.Client) (any, error) 
 
 // attempts is a call of u1 under these tiers.
 func attempts(tiers ...attemptTier) func(context.Context, *abuse.Client) (any, error) {
-	return attempt(attemptParams{Bucket: "u1", Tiers: tiers})
+	return attempt(attemptParams{Subject: "u1", Tiers: tiers})
 }
 
 func abuseKey(suffix string) string { return "abuse:{u1}:" + suffix }
@@ -122,7 +122,7 @@ func TestAttempt_severalTiersAtOnce(t *testing.T) {
 
 func TestAttempt_escalates(t *testing.T) {
 	p := attemptParams{
-		Bucket: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Second, Block: time.Hour}}, StrikeMemory: 10 * time.Minute,
+		Subject: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Second, Block: time.Hour}}, StrikeMemory: 10 * time.Minute,
 		Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: 2 * time.Minute}, {Block: 3 * time.Minute}},
 	}
 	try := attempt(p)
@@ -138,14 +138,14 @@ func TestAttempt_escalates(t *testing.T) {
 		after(time.Minute, blockFor(2*time.Minute, 2)),
 		after(2*time.Minute, blockFor(3*time.Minute, 3)),
 		after(3*time.Minute, blockFor(3*time.Minute, 4)),
-		abuseStep{Name: "the first strike, of 10 minutes ago, is forgotten", Advance: 4*time.Minute - time.Microsecond, Call: luatest.Call((*abuse.Client).Status, abuse.StatusParams{Bucket: "u1", StrikeMemory: 10 * time.Minute}), Want: abuse.StatusResult{Strikes: 4, Tiers: suites.AttemptCounts()}},
-		abuseStep{Advance: time.Microsecond, Call: luatest.Call((*abuse.Client).Status, abuse.StatusParams{Bucket: "u1", StrikeMemory: 10 * time.Minute}), Want: abuse.StatusResult{Strikes: 3, Tiers: suites.AttemptCounts()}},
+		abuseStep{Name: "the first strike, of 10 minutes ago, is forgotten", Advance: 4*time.Minute - time.Microsecond, Call: luatest.Call((*abuse.Client).Status, abuse.StatusParams{Subject: "u1", StrikeMemory: 10 * time.Minute}), Want: abuse.StatusResult{Strikes: 4, Tiers: suites.AttemptCounts()}},
+		abuseStep{Advance: time.Microsecond, Call: luatest.Call((*abuse.Client).Status, abuse.StatusParams{Subject: "u1", StrikeMemory: 10 * time.Minute}), Want: abuse.StatusResult{Strikes: 3, Tiers: suites.AttemptCounts()}},
 		after(20*time.Minute, blockFor(time.Minute, 1)),
 	)
 }
 
 func TestAttempt_escalationAlsoShortens(t *testing.T) {
-	p := attemptParams{Bucket: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Second, Block: time.Hour}}, Escalation: []abuse.AttemptEscalation{{Block: time.Millisecond}}}
+	p := attemptParams{Subject: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Second, Block: time.Hour}}, Escalation: []abuse.AttemptEscalation{{Block: time.Millisecond}}}
 	abusers.Run(
 		t,
 		abuseStep{Call: attempt(p), Writes: true, Want: starts(1, time.Millisecond, 1, row(1, 0))},
@@ -164,8 +164,8 @@ func TestAttempt_strikesAreBounded(t *testing.T) {
 
 func TestAttempt_smallestAndLargestArguments(t *testing.T) {
 	small := attempts(attemptTier{Threshold: 1, Window: time.Microsecond, Block: time.Millisecond})
-	odd := attempt(attemptParams{Bucket: "u2", Tiers: []attemptTier{{Threshold: 1, Window: 1, Block: time.Millisecond + 1}}})
-	large := attemptParams{Bucket: "u3", StrikeMemory: 3650 * day}
+	odd := attempt(attemptParams{Subject: "u2", Tiers: []attemptTier{{Threshold: 1, Window: 1, Block: time.Millisecond + 1}}})
+	large := attemptParams{Subject: "u3", StrikeMemory: 3650 * day}
 	var want []attemptRow
 	for range 8 {
 		large.Tiers = append(large.Tiers, attemptTier{Threshold: 10_000, Window: 3650 * day, Block: 3650 * day})
@@ -204,7 +204,7 @@ func TestAttempt_otherTiersInTheNextCall(t *testing.T) {
 // Two generations of a service: the older one's tier is held to what both have taken, whatever the younger one asks and blocks.
 func TestAttempt_twoGenerationsOnOneBucket(t *testing.T) {
 	call := func(memory time.Duration, tiers ...attemptTier) func(context.Context, *abuse.Client) (any, error) {
-		return attempt(attemptParams{Bucket: "u1", Tiers: tiers, StrikeMemory: memory, Escalation: []abuse.AttemptEscalation{{Block: time.Second}, {Block: time.Minute}}})
+		return attempt(attemptParams{Subject: "u1", Tiers: tiers, StrikeMemory: memory, Escalation: []abuse.AttemptEscalation{{Block: time.Second}, {Block: time.Minute}}})
 	}
 	older := call(0, attemptTier{Threshold: 5, Window: time.Hour, Block: time.Second})
 	younger := call(time.Second, attemptTier{Threshold: 2, Window: 10 * time.Second, Block: time.Second})

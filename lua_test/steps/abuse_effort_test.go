@@ -51,9 +51,9 @@ func attemptEfforts(t *testing.T, s *luatest.Server, c guarded, meter *effortMet
 		}
 	}
 	try := func() (abuse.AttemptResult, error) {
-		return c.Abuse.Attempt(ctx, attemptParams{Bucket: subject, Tiers: tiers})
+		return c.Abuse.Attempt(ctx, attemptParams{Subject: subject, Tiers: tiers})
 	}
-	fill := func(attempts int64) { tryOften(t, s, c, attemptParams{Bucket: subject, Tiers: tiers}, attempts) }
+	fill := func(attempts int64) { tryOften(t, s, c, attemptParams{Subject: subject, Tiers: tiers}, attempts) }
 	measure := func(path string, call func()) { efforts[path] = efforts[path].atMost(meter.of(t, call)) }
 	recorded := func(path string) {
 		measure(path, func() {
@@ -65,11 +65,11 @@ func attemptEfforts(t *testing.T, s *luatest.Server, c guarded, meter *effortMet
 	}
 	look := func(path string) {
 		measure("status"+path, func() {
-			_, err := c.Abuse.Status(ctx, abuse.StatusParams{Bucket: subject, Tiers: []abuse.StatusTiers{{Threshold: threshold, Window: time.Hour}}})
+			_, err := c.Abuse.Status(ctx, abuse.StatusParams{Subject: subject, Tiers: []abuse.StatusTiers{{Threshold: threshold, Window: time.Hour}}})
 			must(err)
 		})
 		measure("guard.peek"+path, func() {
-			_, err := c.Guard.Peek(ctx, guard.PeekParams{Bucket: subject})
+			_, err := c.Guard.Peek(ctx, guard.PeekParams{Subject: subject})
 			must(err)
 		})
 	}
@@ -97,9 +97,9 @@ func attemptEfforts(t *testing.T, s *luatest.Server, c guarded, meter *effortMet
 	for range min(threshold-1, 26) {
 		recorded("recorded after a block")
 	}
-	measure("forgiven, with a strike", func() { _, err := c.Abuse.Forgive(ctx, abuse.ForgiveParams{Bucket: subject}); must(err) })
+	measure("forgiven, with a strike", func() { _, err := c.Abuse.Forgive(ctx, abuse.ForgiveParams{Subject: subject}); must(err) })
 	measure("pardoned", func() {
-		_, err := c.Abuse.Unblock(ctx, abuse.UnblockParams{Bucket: subject, Pardon: true})
+		_, err := c.Abuse.Unblock(ctx, abuse.UnblockParams{Subject: subject, Pardon: true})
 		must(err)
 	})
 
@@ -121,13 +121,13 @@ func attemptEfforts(t *testing.T, s *luatest.Server, c guarded, meter *effortMet
 	fill(max(threshold-27, 0))
 	for range min(threshold-1, 26) {
 		measure("guard.admit", func() {
-			r, err := c.Guard.Admit(ctx, admitParams{Bucket: subject, Tiers: []guard.AdmitTiers{guard.AdmitTiers(tiers[0])}}.Packed())
+			r, err := c.Guard.Admit(ctx, admitParams{Subject: subject, Tiers: []guard.AdmitTiers{guard.AdmitTiers(tiers[0])}}.Packed())
 			if must(err); !r.Allowed {
 				t.Errorf("guard.admit: %+v", r)
 			}
 		})
 	}
-	measure("forgiven", func() { _, err := c.Abuse.Forgive(ctx, abuse.ForgiveParams{Bucket: subject}); must(err) })
+	measure("forgiven", func() { _, err := c.Abuse.Forgive(ctx, abuse.ForgiveParams{Subject: subject}); must(err) })
 	return efforts
 }
 

@@ -13,22 +13,22 @@ import (
 )
 
 func blockFor(d time.Duration, reason string) func(context.Context, *abuse.Client) (any, error) {
-	return luatest.Call((*abuse.Client).Block, abuse.BlockParams{Bucket: "u1", Duration: d, Reason: reason})
+	return luatest.Call((*abuse.Client).Block, abuse.BlockParams{Subject: "u1", Duration: d, Reason: reason})
 }
 
 func unblock(pardon bool) func(context.Context, *abuse.Client) (any, error) {
-	return luatest.Call((*abuse.Client).Unblock, abuse.UnblockParams{Bucket: "u1", Pardon: pardon})
+	return luatest.Call((*abuse.Client).Unblock, abuse.UnblockParams{Subject: "u1", Pardon: pardon})
 }
 
 func status(tiers ...attemptTier) func(context.Context, *abuse.Client) (any, error) {
-	p := abuse.StatusParams{Bucket: "u1"}
+	p := abuse.StatusParams{Subject: "u1"}
 	for _, tier := range tiers {
 		p.Tiers = append(p.Tiers, abuse.StatusTiers{Threshold: tier.Threshold, Window: tier.Window})
 	}
 	return luatest.Call((*abuse.Client).Status, p)
 }
 
-var forgive = luatest.Call((*abuse.Client).Forgive, abuse.ForgiveParams{Bucket: "u1"})
+var forgive = luatest.Call((*abuse.Client).Forgive, abuse.ForgiveParams{Subject: "u1"})
 
 var (
 	existed  = abuse.UnblockResult{Existed: true}

@@ -93,7 +93,7 @@ func TestMistake08_attemptsLiveAsLongAsTheLongestWindow(t *testing.T) {
 // Mistake 9: retry_after asked for after the decision. Here the refusal and the block's expiry are one call.
 func TestMistake09_retryAfterIsTheBlocksExpiry(t *testing.T) {
 	abusers.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
-		p := attemptParams{Bucket: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Minute, Block: time.Hour}}}
+		p := attemptParams{Subject: "u1", Tiers: []attemptTier{{Threshold: 1, Window: time.Minute, Block: time.Hour}}}
 		for range 5 {
 			r, err := c.Attempt(t.Context(), p)
 			if err != nil {
@@ -126,12 +126,12 @@ func TestMistake14_oneChallengeManyCallers(t *testing.T) {
 	challenges.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
 		for round := range 5 {
 			token := fcall.NewToken()
-			if _, err := c.Issue(t.Context(), issueParams{Bucket: "u1", Token: token, TTL: time.Hour}); err != nil {
+			if _, err := c.Issue(t.Context(), issueParams{Subject: "u1", Token: token, TTL: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 			var again atomic.Int64
 			once := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-				r, err := c.Consume(ctx, challenge.ConsumeParams{Bucket: "u1", Token: token})
+				r, err := c.Consume(ctx, challenge.ConsumeParams{Subject: "u1", Token: token})
 				if r == replayed {
 					again.Add(1)
 				}
@@ -156,7 +156,7 @@ func TestMistake15_noRandomNumbersInLua(t *testing.T) {
 func TestScenario_concurrentAttemptsStartOneBlock(t *testing.T) {
 	abusers.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *abuse.Client) {
 		p := attemptParams{
-			Bucket: "u1", Escalation: []abuse.AttemptEscalation{{Block: time.Hour}, {Block: 2 * time.Hour}},
+			Subject: "u1", Escalation: []abuse.AttemptEscalation{{Block: time.Hour}, {Block: 2 * time.Hour}},
 			Tiers: []attemptTier{{Threshold: 10, Window: time.Hour, Block: time.Hour}, {Threshold: 10, Window: 2 * time.Hour, Block: time.Minute}},
 		}
 		var started, blocked atomic.Int64
@@ -173,7 +173,7 @@ func TestScenario_concurrentAttemptsStartOneBlock(t *testing.T) {
 		if got := fmt.Sprint(allowed, started.Load(), blocked.Load()); got != "9 1 40" {
 			t.Errorf("allowed, started a block, blocked: %s, want 9 1 40", got)
 		}
-		r, err := c.Status(t.Context(), abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Threshold: 10, Window: time.Hour}}})
+		r, err := c.Status(t.Context(), abuse.StatusParams{Subject: "u1", Tiers: []abuse.StatusTiers{{Threshold: 10, Window: time.Hour}}})
 		if err != nil || r.Strikes != 1 || r.Tiers[0].Count != 10 || r.RetryAfter > time.Hour {
 			t.Errorf("%+v %v, want one strike, 10 attempts, and an hour at most", r, err)
 		}
@@ -183,7 +183,7 @@ func TestScenario_concurrentAttemptsStartOneBlock(t *testing.T) {
 func TestScenario_aDoubleClickIssuesOneChallenge(t *testing.T) {
 	challenges.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
 		fresh := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.Issue(ctx, issueParams{Bucket: "u1", Token: fcall.NewToken(), TTL: time.Hour, ReuseWithin: time.Minute})
+			r, err := c.Issue(ctx, issueParams{Subject: "u1", Token: fcall.NewToken(), TTL: time.Hour, ReuseWithin: time.Minute})
 			return !r.Reused, err
 		})
 		if fresh != 1 {

@@ -116,7 +116,7 @@ func TestAbuse_clockBackwards(t *testing.T) {
 }
 
 func TestAbuse_clockFarAheadIsForgotten(t *testing.T) {
-	try := attempt(attemptParams{Bucket: "u1", Tiers: []attemptTier{{Threshold: 2, Window: 10 * time.Second, Block: time.Second}}, StrikeMemory: time.Minute})
+	try := attempt(attemptParams{Subject: "u1", Tiers: []attemptTier{{Threshold: 2, Window: 10 * time.Second, Block: time.Second}}, StrikeMemory: time.Minute})
 	abusers.Run(
 		t,
 		abuseStep{Name: "a year ahead", Advance: 365 * day, Call: try, Writes: true, Want: may(0, row(1, 0))},
@@ -133,14 +133,14 @@ func TestAbuse_clockFarAheadIsForgotten(t *testing.T) {
 func TestAttempt_searchFindsTheFirstInTheWindow(t *testing.T) {
 	const most = 43
 	abusers.Each(t, func(t *testing.T, s *luatest.Server, c *abuse.Client) {
-		p := attemptParams{Bucket: "u1", Tiers: []attemptTier{{Threshold: 100, Window: time.Hour, Block: time.Second}}}
+		p := attemptParams{Subject: "u1", Tiers: []attemptTier{{Threshold: 100, Window: time.Hour, Block: time.Second}}}
 		for range most {
 			if _, err := c.Attempt(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
 			s.Advance(t, time.Second)
 		}
-		look := abuse.StatusParams{Bucket: "u1", Tiers: []abuse.StatusTiers{{Threshold: 100, Window: time.Hour}, {Threshold: 100}}}
+		look := abuse.StatusParams{Subject: "u1", Tiers: []abuse.StatusTiers{{Threshold: 100, Window: time.Hour}, {Threshold: 100}}}
 		for inside := range int64(most + 1) {
 			look.Tiers[1].Window = time.Duration(inside)*time.Second + time.Microsecond
 			r, err := c.Status(t.Context(), look)

@@ -17,7 +17,7 @@ func wholeMS(after time.Duration) time.Time {
 func TestGCRAAtMost_takesWhatIsThere(t *testing.T) {
 	type result = ratelimit.GCRAAtMostResult
 	most := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Most: n})
+		return luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Most: n})
 	}
 	bucket := func(d time.Duration) ttls { return ttls{key("u1", "gcra"): d} }
 	limiters.Run(
@@ -25,7 +25,7 @@ func TestGCRAAtMost_takesWhatIsThere(t *testing.T) {
 		step{Name: "all that it asks for", Call: most(3), Writes: true, TTLs: bucket(3 * time.Second), Want: result{Allowed: true, Taken: 3, Remaining: 7, ResetAfter: 3 * time.Second, Expires: wholeMS(3 * time.Second)}},
 		step{Name: "what is left", Call: most(20), Writes: true, TTLs: bucket(10 * time.Second), Want: result{Allowed: true, Taken: 7, ResetAfter: 10 * time.Second, Expires: wholeMS(10 * time.Second)}},
 		step{Name: "nothing", Call: most(20), Want: result{RetryAfter: time.Second, ResetAfter: 10 * time.Second}},
-		step{Name: "the same bucket as gcra", Call: gcra(gcraParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second}), Want: gcraResult{RetryAfter: time.Second, ResetAfter: 10 * time.Second}},
+		step{Name: "the same bucket as gcra", Call: gcra(gcraParams{Subject: "u1", Limit: 10, Period: 10 * time.Second}), Want: gcraResult{RetryAfter: time.Second, ResetAfter: 10 * time.Second}},
 		step{Name: "what has been gained", Advance: 2 * time.Second, Call: most(1_000_000), Writes: true, Want: result{Allowed: true, Taken: 2, ResetAfter: 10 * time.Second, Expires: wholeMS(12 * time.Second)}},
 		step{Name: "one by one", Advance: time.Second, Call: most(1), Writes: true, Want: result{Allowed: true, Taken: 1, ResetAfter: 10 * time.Second, Expires: wholeMS(13 * time.Second)}},
 	)
@@ -34,7 +34,7 @@ func TestGCRAAtMost_takesWhatIsThere(t *testing.T) {
 // Seven a minute are no whole milliseconds: the key's value has the fraction.
 func TestGCRAAtMost_keepsFractions(t *testing.T) {
 	type result = ratelimit.GCRAAtMostResult
-	most := luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 7, Period: time.Minute, Most: 50})
+	most := luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Subject: "u1", Limit: 7, Period: time.Minute, Most: 50})
 	steps := []step{{Call: most, Writes: true, Want: result{Allowed: true, Taken: 7, ResetAfter: time.Minute, Expires: wholeMS(time.Minute)}}}
 	for i := range 3 {
 		steps = append(steps, step{Name: "a minute later", Advance: time.Minute, Call: most, Writes: true, Want: result{Allowed: true, Taken: 7, ResetAfter: time.Minute, Expires: wholeMS(time.Duration(i+2) * time.Minute)}})
@@ -45,7 +45,7 @@ func TestGCRAAtMost_keepsFractions(t *testing.T) {
 func TestFixedWindowAtMost_chargesWhatIsLeft(t *testing.T) {
 	type result = ratelimit.FixedWindowAtMostResult
 	most := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).FixedWindowAtMost, ratelimit.FixedWindowAtMostParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Most: n})
+		return luatest.Call((*ratelimit.Client).FixedWindowAtMost, ratelimit.FixedWindowAtMostParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Most: n})
 	}
 	limiters.Run(
 		t,
@@ -58,10 +58,10 @@ func TestFixedWindowAtMost_chargesWhatIsLeft(t *testing.T) {
 
 // A refund returns tokens until they have been gained again. From then on others may have taken them.
 func TestRefund_ofABatchExpires(t *testing.T) {
-	take := luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Most: 4})
-	back := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Cost: 3, Expires: wholeMS(4 * time.Second)})
-	charge := luatest.Call((*ratelimit.Client).FixedWindowAtMost, ratelimit.FixedWindowAtMostParams{Bucket: "u2", Limit: 10, Window: 4 * time.Second, Most: 4})
-	uncharge := luatest.Call((*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Bucket: "u2", Limit: 10, Window: 4 * time.Second, Cost: 3, Expires: wholeMS(4 * time.Second)})
+	take := luatest.Call((*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Most: 4})
+	back := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: 3, Expires: wholeMS(4 * time.Second)})
+	charge := luatest.Call((*ratelimit.Client).FixedWindowAtMost, ratelimit.FixedWindowAtMostParams{Subject: "u2", Limit: 10, Window: 4 * time.Second, Most: 4})
+	uncharge := luatest.Call((*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Subject: "u2", Limit: 10, Window: 4 * time.Second, Cost: 3, Expires: wholeMS(4 * time.Second)})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, Want: ratelimit.GCRAAtMostResult{Allowed: true, Taken: 4, Remaining: 6, ResetAfter: 4 * time.Second, Expires: wholeMS(4 * time.Second)}},
@@ -80,11 +80,11 @@ func TestAtMost_exactlyTheLimitOfAnyNumberAtOnce(t *testing.T) {
 	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
 		for name, take := range map[string]func(context.Context) (int64, error){
 			"gcra_at_most": func(ctx context.Context) (int64, error) {
-				r, err := c.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Bucket: "u1", Limit: 10, Period: 100 * time.Hour, Most: 3})
+				r, err := c.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Subject: "u1", Limit: 10, Period: 100 * time.Hour, Most: 3})
 				return r.Taken, err
 			},
 			"fixed_window_at_most": func(ctx context.Context) (int64, error) {
-				r, err := c.FixedWindowAtMost(ctx, ratelimit.FixedWindowAtMostParams{Bucket: "u1", Limit: 10, Window: time.Hour, Most: 3})
+				r, err := c.FixedWindowAtMost(ctx, ratelimit.FixedWindowAtMostParams{Subject: "u1", Limit: 10, Window: time.Hour, Most: 3})
 				return r.Taken, err
 			},
 		} {

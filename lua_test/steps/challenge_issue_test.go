@@ -19,16 +19,16 @@ type (
 )
 
 func issue(p issueParams) func(context.Context, *challenge.Client) (any, error) {
-	p.Bucket = "u1"
+	p.Subject = "u1"
 	return luatest.Call((*challenge.Client).Issue, p)
 }
 
 func consume(token, payload string) func(context.Context, *challenge.Client) (any, error) {
-	return luatest.Call((*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: token, Payload: payload})
+	return luatest.Call((*challenge.Client).Consume, challenge.ConsumeParams{Subject: "u1", Token: token, Payload: payload})
 }
 
 func peekAt(token string) func(context.Context, *challenge.Client) (any, error) {
-	return luatest.Call((*challenge.Client).Peek, challenge.PeekParams{Bucket: "u1", Token: token})
+	return luatest.Call((*challenge.Client).Peek, challenge.PeekParams{Subject: "u1", Token: token})
 }
 
 func challengeKey(subject string) string { return "challenge:{" + subject + "}:challenges" }
@@ -132,7 +132,7 @@ func TestIssue_dropsNoChallengeOfACallerThatAllowsMore(t *testing.T) {
 	challenges.Each(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
 		issue := func(token string, most, outstanding int64) {
 			t.Helper()
-			r, err := c.Issue(t.Context(), issueParams{Bucket: "u1", Token: token, TTL: time.Hour, Payload: token, MaxOutstanding: most})
+			r, err := c.Issue(t.Context(), issueParams{Subject: "u1", Token: token, TTL: time.Hour, Payload: token, MaxOutstanding: most})
 			if want := (issueResult{Token: token, ExpiresAfter: time.Hour, Outstanding: outstanding}); err != nil || r != want {
 				t.Errorf("%s: %+v %v, want %+v", token, r, err, want)
 			}
@@ -142,7 +142,7 @@ func TestIssue_dropsNoChallengeOfACallerThatAllowsMore(t *testing.T) {
 		issue("c", 1, 3)
 		issue("d", 1, 3)
 		for token, want := range map[string]challenge.PeekState{"a": challenge.PeekStateUnused, "b": challenge.PeekStateUnused, "c": challenge.PeekStateExpiredOrUnknown, "d": challenge.PeekStateUnused} {
-			if r, err := c.Peek(t.Context(), challenge.PeekParams{Bucket: "u1", Token: token}); err != nil || r.State != want {
+			if r, err := c.Peek(t.Context(), challenge.PeekParams{Subject: "u1", Token: token}); err != nil || r.State != want {
 				t.Errorf("%s: %+v %v, want %s", token, r, err, want)
 			}
 		}
@@ -179,7 +179,7 @@ func TestIssue_stateIsBounded(t *testing.T) {
 			}
 		}
 		for i := range 100 {
-			r, err := c.Issue(t.Context(), issueParams{Bucket: "u1", Token: fmt.Sprintf("open-%d", i), TTL: time.Hour, Payload: fmt.Sprint(i)})
+			r, err := c.Issue(t.Context(), issueParams{Subject: "u1", Token: fmt.Sprintf("open-%d", i), TTL: time.Hour, Payload: fmt.Sprint(i)})
 			if want := int64(min(i+1, 64)); err != nil || r.Outstanding != want {
 				t.Fatalf("%d open: %+v %v, want %d outstanding", i+1, r, err, want)
 			}

@@ -22,25 +22,25 @@ func TestChangedLimits(t *testing.T) {
 		changes []change
 	}{
 		{"sliding_log", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
-			r, err := c.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Bucket: "u1", Limit: limit, Window: window})
+			r, err := c.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Subject: "u1", Limit: limit, Window: window})
 			return passed(t, r.Allowed, err)
 		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, time.Hour, 0}, {20, time.Second, 5}, {20, time.Hour, 0}}},
 
 		// A window of a new length counts what one that is going on and inside of it has taken.
 		{"fixed_window", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
-			r, err := c.FixedWindow(t.Context(), ratelimit.FixedWindowParams{Bucket: "u1", Limit: limit, Window: window})
+			r, err := c.FixedWindow(t.Context(), ratelimit.FixedWindowParams{Subject: "u1", Limit: limit, Window: window})
 			return passed(t, r.Allowed, err)
 		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, time.Hour, 0}, {15, time.Second, 0}, {20, time.Minute, 5}, {25, time.Hour, 5}}},
 
 		// Charges of a longer window count in full, those of a shorter one in proportion to the time that its key has left.
 		{"sliding_counter", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
-			r, err := c.SlidingCounter(t.Context(), ratelimit.SlidingCounterParams{Bucket: "u1", Limit: limit, Window: window})
+			r, err := c.SlidingCounter(t.Context(), ratelimit.SlidingCounterParams{Subject: "u1", Limit: limit, Window: window})
 			return passed(t, r.Allowed, err)
 		}, []change{{10, time.Minute, 10}, {15, time.Minute, 5}, {5, time.Minute, 0}, {15, 40 * time.Second, 0}, {15, time.Second, 0}, {20, time.Hour, 19}, {20, time.Second, 0}}},
 
 		// The key stores the time until the bucket is full: at a lower rate that is fewer tokens.
 		{"gcra", func(t *testing.T, c *ratelimit.Client, limit int64, window time.Duration) bool {
-			r, err := c.GCRA(t.Context(), ratelimit.GCRAParams{Bucket: "u1", Limit: limit, Period: window, Burst: 30})
+			r, err := c.GCRA(t.Context(), ratelimit.GCRAParams{Subject: "u1", Limit: limit, Period: window, Burst: 30})
 			return passed(t, r.Allowed, err)
 		}, []change{{30, time.Minute, 30}, {60, time.Minute, 0}, {15, time.Minute, 15}, {10, time.Minute, 10}, {30, time.Minute, 0}}},
 	} {
@@ -65,19 +65,19 @@ func TestChangedLimits_callersThatTakeTurnsAreBothHeld(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		bucket := func(limit int64, period time.Duration, burst int64) func(fcall.Subject) bool {
 			return func(subject fcall.Subject) bool {
-				r, err := c.GCRA(t.Context(), ratelimit.GCRAParams{Bucket: subject, Limit: limit, Period: period, Burst: burst})
+				r, err := c.GCRA(t.Context(), ratelimit.GCRAParams{Subject: subject, Limit: limit, Period: period, Burst: burst})
 				return passed(t, r.Allowed, err)
 			}
 		}
 		counter := func(limit int64, window time.Duration) func(fcall.Subject) bool {
 			return func(subject fcall.Subject) bool {
-				r, err := c.SlidingCounter(t.Context(), ratelimit.SlidingCounterParams{Bucket: subject, Limit: limit, Window: window})
+				r, err := c.SlidingCounter(t.Context(), ratelimit.SlidingCounterParams{Subject: subject, Limit: limit, Window: window})
 				return passed(t, r.Allowed, err)
 			}
 		}
 		checked := func(kind ratelimit.LimitKind, limit int64, window time.Duration) func(fcall.Subject) bool {
 			return func(subject fcall.Subject) bool {
-				r, err := c.Check(t.Context(), checkParams{Bucket: subject, Limits: []checkLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.Packed())
+				r, err := c.Check(t.Context(), checkParams{Subject: subject, Limits: []checkLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.Packed())
 				return passed(t, r.Allowed, err)
 			}
 		}

@@ -19,7 +19,7 @@ func TestMistake03_refusedChecksFillNoWindow(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		limits := suites.CheckLimits(1)
 		for i := range 41 {
-			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: limits}.Packed())
+			r, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: limits}.Packed())
 			// A sliding_counter of 1 has to forget the window before.
 			if want := i%20 == 0; err != nil || r.Allowed != want {
 				t.Errorf("check in second %d: %+v %v, want allowed %v", i, r, err, want)
@@ -35,25 +35,25 @@ func TestMistake05_identitiesSplitAtColonsInEveryLibrary(t *testing.T) {
 	ends := []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334"}
 	limiters.Each(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
 		for _, subject := range ends {
-			if r, err := c.Check(t.Context(), checkParams{Bucket: subject, Limits: suites.CheckLimits(1), Receipt: "r"}.Packed()); err != nil || !r.Allowed || r.Duplicate {
+			if r, err := c.Check(t.Context(), checkParams{Subject: subject, Limits: suites.CheckLimits(1), Receipt: "r"}.Packed()); err != nil || !r.Allowed || r.Duplicate {
 				t.Errorf("the first check of %s: %+v %v", subject, r, err)
 			}
 		}
 	})
 	abusers.Each(t, func(t *testing.T, _ *luatest.Server, c *abuse.Client) {
 		for _, subject := range ends {
-			r, err := c.Attempt(t.Context(), attemptParams{Bucket: subject, Tiers: []attemptTier{{Threshold: 2, Window: time.Minute, Block: time.Minute}}})
+			r, err := c.Attempt(t.Context(), attemptParams{Subject: subject, Tiers: []attemptTier{{Threshold: 2, Window: time.Minute, Block: time.Minute}}})
 			if err != nil || !r.Allowed {
 				t.Errorf("the first attempt of %s: %+v %v", subject, r, err)
 			}
 		}
 	})
 	challenges.Each(t, func(t *testing.T, _ *luatest.Server, c *challenge.Client) {
-		if _, err := c.Issue(t.Context(), issueParams{Bucket: ends[0], Token: "t", TTL: time.Minute}); err != nil {
+		if _, err := c.Issue(t.Context(), issueParams{Subject: ends[0], Token: "t", TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		for _, subject := range ends[1:] {
-			r, err := c.Consume(t.Context(), challenge.ConsumeParams{Bucket: subject, Token: "t"})
+			r, err := c.Consume(t.Context(), challenge.ConsumeParams{Subject: subject, Token: "t"})
 			if err != nil || r == consumed {
 				t.Errorf("%s consumes the challenge of %s: %+v %v", subject, ends[0], r, err)
 			}
@@ -73,7 +73,7 @@ func TestMistake09_retryAfterIsTheRefusals(t *testing.T) {
 			return nil
 		}
 		log := atOnce(t, 100, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.SlidingLog(ctx, logParams{Bucket: "u1", Limit: 10, Window: window})
+			r, err := c.SlidingLog(ctx, logParams{Subject: "u1", Limit: 10, Window: window})
 			if err == nil {
 				err = fits(r.Allowed, r.Remaining, r.RetryAfter)
 			}
@@ -81,7 +81,7 @@ func TestMistake09_retryAfterIsTheRefusals(t *testing.T) {
 		})
 		limit := checkLimit{Name: "hour", Kind: ratelimit.LimitKindFixedWindow, Limit: 10, Window: window}
 		checked := atOnce(t, 100, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: []checkLimit{limit, logLimit("hour", 10, window)}}.Packed())
+			r, err := c.Check(ctx, checkParams{Subject: "u1", Limits: []checkLimit{limit, logLimit("hour", 10, window)}}.Packed())
 			for i := 0; err == nil && i < len(r.Limits); i++ {
 				err = fits(r.Limits[i].Allowed, r.Limits[i].Remaining, r.Limits[i].RetryAfter)
 				if r.Allowed {
@@ -101,7 +101,7 @@ func TestMistake10_duplicateOfACheckRenewsItself(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		counted := 0
 		for range 60 {
-			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: []checkLimit{logLimit("a", 100, 10*time.Second)}, Receipt: "r1"}.Packed())
+			r, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: []checkLimit{logLimit("a", 100, 10*time.Second)}, Receipt: "r1"}.Packed())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,10 +123,10 @@ func TestMistake11_noLimitIsChargedWhenAnotherRefuses(t *testing.T) {
 			limits := []checkLimit{{Name: "minute", Kind: kind, Limit: 20, Window: 30 * day}, {Name: "hour", Kind: kind, Limit: 5, Window: 60 * day}}
 			bucket := fcall.Subject(kind)
 			admitted := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-				r, err := c.Check(ctx, checkParams{Bucket: bucket, Limits: limits}.Packed())
+				r, err := c.Check(ctx, checkParams{Subject: bucket, Limits: limits}.Packed())
 				return r.Allowed, err
 			})
-			r, err := c.CheckPeek(t.Context(), checkParams{Bucket: bucket, Limits: limits}.Peek())
+			r, err := c.CheckPeek(t.Context(), checkParams{Subject: bucket, Limits: limits}.Peek())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestScenario_globalLimitsCountEveryRequest(t *testing.T) {
 	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
 		global := checkLimit{Name: "all", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: 100 * time.Hour, Global: true}
 		both := checkParams{
-			Bucket: "u1", Limits: []checkLimit{logLimit("minute", 1, time.Hour), global}, Of: []fcall.Subject{"u1", "global/all"}, Receipt: "click",
+			Subject: "u1", Limits: []checkLimit{logLimit("minute", 1, time.Hour), global}, Of: []fcall.Subject{"u1", "global/all"}, Receipt: "click",
 		}.Packed()
 		once := atOnce(t, 20, func(ctx context.Context, _ int) (bool, error) {
 			r, err := c.Check(ctx, both)
@@ -151,7 +151,7 @@ func TestScenario_globalLimitsCountEveryRequest(t *testing.T) {
 			}
 			return !r.Duplicate, err
 		})
-		r, err := c.CheckPeek(t.Context(), checkParams{Bucket: "global/all", Limits: []checkLimit{global}}.Peek())
+		r, err := c.CheckPeek(t.Context(), checkParams{Subject: "global/all", Limits: []checkLimit{global}}.Peek())
 		if err != nil || once != 1 || r.Limits[0].Remaining != 80 {
 			t.Errorf("20 of one receipt cost the subject %d and left %+v %v of 100 of all subjects, want 1 and 80", once, r.Limits, err)
 		}
@@ -161,7 +161,7 @@ func TestScenario_globalLimitsCountEveryRequest(t *testing.T) {
 func TestScenario_doubleClickCostsEachLimitOnce(t *testing.T) {
 	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
 		counted := atOnce(t, 50, func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: suites.CheckLimits(3), Receipt: "fp:challenge-1:user", Dedup: time.Hour}.Packed())
+			r, err := c.Check(ctx, checkParams{Subject: "u1", Limits: suites.CheckLimits(3), Receipt: "fp:challenge-1:user", Dedup: time.Hour}.Packed())
 			if err == nil && !r.Allowed {
 				err = fmt.Errorf("refused: %+v", r)
 			}

@@ -25,7 +25,7 @@ func TestCheck_argumentsThatContradictEachOther(t *testing.T) {
 	}
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		for want, limits := range bad {
-			_, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: limits}.Packed())
+			_, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: limits}.Packed())
 			if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error is %v, want %s", err, want)
 			}
@@ -49,11 +49,11 @@ func TestCheck_unreadableStateNamesTheRowsKeyAndChargesNone(t *testing.T) {
 			}
 			for _, call := range []func() error{
 				func() error {
-					_, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: limits, Receipt: "r1"}.Packed())
+					_, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: limits, Receipt: "r1"}.Packed())
 					return err
 				},
 				func() error {
-					_, err := c.CheckPeek(t.Context(), checkParams{Bucket: "u1", Limits: limits, Receipt: "r1"}.Peek())
+					_, err := c.CheckPeek(t.Context(), checkParams{Subject: "u1", Limits: limits, Receipt: "r1"}.Peek())
 					return err
 				},
 			} {

@@ -34,7 +34,7 @@ func TestCheck_weight(t *testing.T) {
 			{Remaining: 4, RetryAfter: 10 * time.Second, ResetAfter: 10 * time.Second},
 			{Allowed: true, Remaining: 7, ResetAfter: 3 * time.Second},
 		}}},
-		step{Name: "a peek weighs, too", Call: luatest.Call((*ratelimit.Client).CheckPeek, checkParams{Bucket: "u1", Limits: limits[1:2], Weight: 8}.Peek()), Want: ratelimit.CheckPeekResult{
+		step{Name: "a peek weighs, too", Call: luatest.Call((*ratelimit.Client).CheckPeek, checkParams{Subject: "u1", Limits: limits[1:2], Weight: 8}.Peek()), Want: ratelimit.CheckPeekResult{
 			Refused: 1, RetryAfter: 13_334 * time.Millisecond, Limits: []checkRow{{Remaining: 7, RetryAfter: 13_334 * time.Millisecond, ResetAfter: 20 * time.Second}},
 		}},
 		step{Name: "above a limit", Call: of(11, limits[1]), WantErr: fcall.ErrArgument},
@@ -71,7 +71,7 @@ func TestCheck_globalLimitsCountDuplicates(t *testing.T) {
 func TestCheck_limitsOfSeveralSubjects(t *testing.T) {
 	limit := logLimit("a", 2, time.Minute)
 	of := func(subjects ...fcall.Subject) checkParams {
-		return checkParams{Bucket: "u1", Limits: []checkLimit{limit, limit}, Of: subjects}
+		return checkParams{Subject: "u1", Limits: []checkLimit{limit, limit}, Of: subjects}
 	}
 	one := checkRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute}
 	limiters.Run(

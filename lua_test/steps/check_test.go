@@ -31,7 +31,7 @@ func checkReceipt(receipt string, dedup time.Duration, limits ...checkLimit) fun
 
 // checks is a call of u1.
 func checks(p checkParams) func(context.Context, *ratelimit.Client) (any, error) {
-	p.Bucket = "u1"
+	p.Subject = "u1"
 	return luatest.Call((*ratelimit.Client).Check, p.Packed())
 }
 
@@ -249,7 +249,7 @@ func TestCheckPeek_returnsWhatACallWould(t *testing.T) {
 	)
 	limits := []checkLimit{logLimit("a", 2, 10*time.Second), {Name: "a", Kind: ratelimit.LimitKindGCRA, Limit: 2, Window: 10 * time.Second}}
 	peek := func(receipt string) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).CheckPeek, checkParams{Bucket: "u1", Limits: limits, Receipt: receipt}.Peek())
+		return luatest.Call((*ratelimit.Client).CheckPeek, checkParams{Subject: "u1", Limits: limits, Receipt: receipt}.Peek())
 	}
 	limiters.Run(
 		t,
@@ -264,7 +264,7 @@ func TestCheckPeek_returnsWhatACallWould(t *testing.T) {
 func TestCheckReset_forgetsTheLimitsThatItNames(t *testing.T) {
 	type result = ratelimit.CheckResetResult
 	limits := []checkLimit{logLimit("a", 1, 10*time.Second), logLimit("b", 1, 10*time.Second)}
-	reset := luatest.Call((*ratelimit.Client).CheckReset, checkParams{Bucket: "u1", Limits: limits[:1]}.Reset())
+	reset := luatest.Call((*ratelimit.Client).CheckReset, checkParams{Subject: "u1", Limits: limits[:1]}.Reset())
 	limiters.Run(
 		t,
 		step{Name: "nothing there", Call: reset, Want: result{}},

@@ -14,10 +14,10 @@ import (
 func TestConcurrency_exactlyTheLimitOfAnyNumberAtOnce(t *testing.T) {
 	const callers, limit = 50, 10
 	limiters.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		log := logParams{Bucket: "u1", Limit: limit, Window: time.Hour}
-		same := logParams{Bucket: "u2", Limit: limit, Window: time.Hour, Receipt: "click"}
-		tokens := gcraParams{Bucket: "u1", Limit: limit, Period: time.Hour}
-		odd := gcraParams{Bucket: "u2", Limit: limit, Period: time.Hour + time.Microsecond}
+		log := logParams{Subject: "u1", Limit: limit, Window: time.Hour}
+		same := logParams{Subject: "u2", Limit: limit, Window: time.Hour, Receipt: "click"}
+		tokens := gcraParams{Subject: "u1", Limit: limit, Period: time.Hour}
+		odd := gcraParams{Subject: "u2", Limit: limit, Period: time.Hour + time.Microsecond}
 		admitted := func(call func() (bool, error)) int64 {
 			var n atomic.Int64
 			var wg sync.WaitGroup
@@ -69,9 +69,9 @@ func TestExpiry_ofTheLibraryThatShips(t *testing.T) {
 			key("u1", "gcra"): 6 * time.Minute, key("u2", "gcra"): (time.Hour / 7).Truncate(time.Millisecond) + time.Millisecond,
 		}
 		s.CheckTTLs(t, want, func() {
-			must(c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: 2, Window: time.Hour, Receipt: "r", Dedup: 2 * time.Hour}))
-			must(c.GCRA(t.Context(), gcraParams{Bucket: "u1", Limit: 10, Period: time.Hour}))
-			must(c.GCRA(t.Context(), gcraParams{Bucket: "u2", Limit: 7, Period: time.Hour}))
+			must(c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 2, Window: time.Hour, Receipt: "r", Dedup: 2 * time.Hour}))
+			must(c.GCRA(t.Context(), gcraParams{Subject: "u1", Limit: 10, Period: time.Hour}))
+			must(c.GCRA(t.Context(), gcraParams{Subject: "u2", Limit: 7, Period: time.Hour}))
 		})
 	})
 }

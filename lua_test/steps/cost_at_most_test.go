@@ -16,7 +16,7 @@ func TestReserveAtMost_reservesWhatIsLeft(t *testing.T) {
 	hour := budget.ReserveAtMostLimits{Budget: 5000, Window: time.Hour}
 	most := func(receipt string, least, most fcall.Micros, more ...budget.ReserveAtMostLimits) func(context.Context, *budget.Client) (any, error) {
 		limits := append([]budget.ReserveAtMostLimits{{Budget: 1000, Window: window10}}, more...)
-		return luatest.Call((*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Bucket: "u1", Receipt: receipt, Most: most, Limits: limits, Least: least})
+		return luatest.Call((*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Subject: "u1", Receipt: receipt, Most: most, Limits: limits, Least: least})
 	}
 	full := rows{{Spent: 1000, RetryAfter: 9 * time.Minute}}
 	budgets.Run(
@@ -46,7 +46,7 @@ func TestReserveAtMost_exactlyTheBudgetOfAnyNumberAtOnce(t *testing.T) {
 		for i := range cap(taken) {
 			go func() {
 				r, err := c.ReserveAtMost(t.Context(), budget.ReserveAtMostParams{
-					Bucket: "u1", Receipt: string(rune('A' + i)), Most: 300, Limits: []budget.ReserveAtMostLimits{{Budget: 1000, Window: time.Hour}},
+					Subject: "u1", Receipt: string(rune('A' + i)), Most: 300, Limits: []budget.ReserveAtMostLimits{{Budget: 1000, Window: time.Hour}},
 				})
 				if err != nil {
 					t.Error(err)

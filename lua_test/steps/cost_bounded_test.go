@@ -141,6 +141,6 @@ func costWork(t *testing.T, s *luatest.Server, c *budget.Client, asked func() wo
 	for i := range 20 {
 		measure("reserve while it forgets", reserves(reserve(fmt.Sprint("f", i), 1, limits)))
 	}
-	measure("reset", luatest.Call((*budget.Client).Reset, budget.ResetParams{Bucket: "u1"}))
+	measure("reset", luatest.Call((*budget.Client).Reset, budget.ResetParams{Subject: "u1"}))
 	return dearest
 }

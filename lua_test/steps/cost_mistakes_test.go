@@ -87,7 +87,7 @@ func TestMistake12_moneyIsWholeMicros(t *testing.T) {
 	steps = append(
 		steps,
 		costStep{Call: reserves(reserve("x", 1, within(1_000_000))), Want: over(1_000_000, 1_000_000, window10, window10)},
-		costStep{Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Bucket: "u1"}), Writes: true, Want: budget.ResetResult{Existed: true}},
+		costStep{Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Subject: "u1"}), Writes: true, Want: budget.ResetResult{Existed: true}},
 		costStep{Call: reserves(reserve("a", most-1, within(most))), Writes: true, Want: granted(most-1, most-1, most, window10)},
 		costStep{Call: reserves(reserve("b", 2, within(most))), Want: over(most-1, most, window10, window10)},
 		costStep{Call: reserves(reserve("b", 1, within(most))), Writes: true, Want: granted(1, most, most, window10)},

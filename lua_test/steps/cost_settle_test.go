@@ -95,8 +95,8 @@ func TestSettle_penaltyRefusesOnceABudgetIsExceeded(t *testing.T) {
 		costStep{Name: "one tick sooner", Advance: 50*time.Minute - time.Microsecond, Call: reserves(strict("c", 1)), Want: barred(time.Microsecond, 0, 0)},
 		costStep{Name: "it ends", Advance: time.Microsecond, Call: reserves(strict("c", 1)), Writes: true, Want: granted(1, 1, 1000, window10)},
 		costStep{Name: "exceeded again", Call: settles("c", 2000), Writes: true, Want: exceeded(2000, time.Hour)},
-		costStep{Name: "reset lifts it", Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Bucket: "u1"}), Writes: true, Want: budget.ResetResult{Existed: true}},
-		costStep{Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Bucket: "u1"}), Want: budget.ResetResult{}},
+		costStep{Name: "reset lifts it", Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Subject: "u1"}), Writes: true, Want: budget.ResetResult{Existed: true}},
+		costStep{Call: luatest.Call((*budget.Client).Reset, budget.ResetParams{Subject: "u1"}), Want: budget.ResetResult{}},
 		costStep{Call: reserves(reserve("c", 1000, within(1000))), Writes: true, Want: granted(1000, 1000, 1000, window10)},
 		costStep{Name: "no penalty was asked for", Call: settles("c", 2000), Writes: true, Want: exceeded(2000, 0)},
 	)

@@ -139,7 +139,7 @@ func TestCost_subjectsNeverShare(t *testing.T) {
 	var steps []costStep
 	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "\xff"} {
 		p := reserve("r", 1000, within(1000))
-		p.Bucket = subject
+		p.Subject = subject
 		steps = append(steps, costStep{Name: string(subject), Call: reserves(p), Writes: true, Want: granted(1000, 1000, 1000, window10)})
 	}
 	budgets.Run(t, steps...)
@@ -164,7 +164,7 @@ func TestScenario_oneReceiptIsSettledOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		once := atOnce(t, 50, func(ctx context.Context, i int) (bool, error) {
-			r, err := c.Settle(ctx, budget.SettleParams{Bucket: "u1", Receipt: "r", Actual: fcall.Micros(i)})
+			r, err := c.Settle(ctx, budget.SettleParams{Subject: "u1", Receipt: "r", Actual: fcall.Micros(i)})
 			return r.Outcome == budget.SettleOutcomeSettled, err
 		})
 		if once != 1 {

@@ -27,7 +27,7 @@ func within(most fcall.Micros) []budget.ReserveLimits {
 
 // reserve is a reservation of u1's.
 func reserve(receipt string, estimate fcall.Micros, limits []budget.ReserveLimits) budget.ReserveParams {
-	return budget.ReserveParams{Bucket: "u1", Receipt: receipt, Estimate: estimate, Limits: limits}
+	return budget.ReserveParams{Subject: "u1", Receipt: receipt, Estimate: estimate, Limits: limits}
 }
 
 func reserves(p budget.ReserveParams) func(context.Context, *budget.Client) (any, error) {
@@ -35,18 +35,18 @@ func reserves(p budget.ReserveParams) func(context.Context, *budget.Client) (any
 }
 
 func settles(receipt string, actual fcall.Micros, limits ...budget.SettleLimits) func(context.Context, *budget.Client) (any, error) {
-	return luatest.Call((*budget.Client).Settle, budget.SettleParams{Bucket: "u1", Receipt: receipt, Actual: actual, Limits: limits})
+	return luatest.Call((*budget.Client).Settle, budget.SettleParams{Subject: "u1", Receipt: receipt, Actual: actual, Limits: limits})
 }
 
 func cancels(receipt string) func(context.Context, *budget.Client) (any, error) {
-	return luatest.Call((*budget.Client).Cancel, budget.CancelParams{Bucket: "u1", Receipt: receipt})
+	return luatest.Call((*budget.Client).Cancel, budget.CancelParams{Subject: "u1", Receipt: receipt})
 }
 
 // micros is what a table writes as a number.
 func micros(n int) fcall.Micros { return fcall.Micros(n) }
 
 func peeks(receipt string, estimate fcall.Micros, limits ...budget.PeekLimits) func(context.Context, *budget.Client) (any, error) {
-	return luatest.Call((*budget.Client).Peek, budget.PeekParams{Bucket: "u1", Limits: limits, Estimate: estimate, Receipt: receipt})
+	return luatest.Call((*budget.Client).Peek, budget.PeekParams{Subject: "u1", Limits: limits, Estimate: estimate, Receipt: receipt})
 }
 
 // granted is a reservation's answer under one limit.

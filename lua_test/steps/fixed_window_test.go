@@ -22,7 +22,7 @@ func fixedWindow(p windowParams) func(context.Context, *ratelimit.Client) (any, 
 func window(d time.Duration) ttls { return ttls{key("u1", "window"): d} }
 
 func TestFixedWindow_admitsTheLimitUntilTheWindowEnds(t *testing.T) {
-	take := fixedWindow(windowParams{Bucket: "u1", Limit: 3, Window: 10 * time.Second})
+	take := fixedWindow(windowParams{Subject: "u1", Limit: 3, Window: 10 * time.Second})
 	limiters.Run(
 		t,
 		step{Name: "first use", Call: take, Writes: true, TTLs: window(10 * time.Second), Want: windowResult{Allowed: true, Remaining: 2, ResetAfter: 10 * time.Second}},
@@ -37,8 +37,8 @@ func TestFixedWindow_admitsTheLimitUntilTheWindowEnds(t *testing.T) {
 
 // The header warns that a fixed window does not slide.
 func TestFixedWindow_twiceTheLimitPassesAroundTheEnd(t *testing.T) {
-	take := fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(5)})
-	one := fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(1)})
+	take := fixedWindow(windowParams{Subject: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(5)})
+	one := fixedWindow(windowParams{Subject: "u1", Limit: 5, Window: 10 * time.Second, Cost: cost(1)})
 	limiters.Run(
 		t,
 		step{Call: one, Writes: true, Want: windowResult{Allowed: true, Remaining: 4, ResetAfter: 10 * time.Second}},
@@ -49,7 +49,7 @@ func TestFixedWindow_twiceTheLimitPassesAroundTheEnd(t *testing.T) {
 
 func TestFixedWindow_cost(t *testing.T) {
 	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return fixedWindow(windowParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+		return fixedWindow(windowParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
 	}
 	limiters.Run(
 		t,
@@ -68,7 +68,7 @@ func TestFixedWindow_cost(t *testing.T) {
 
 func TestFixedWindow_anotherLimitOrWindow(t *testing.T) {
 	take := func(limit int64, window time.Duration, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return fixedWindow(windowParams{Bucket: "u1", Limit: limit, Window: window, Cost: cost(n)})
+		return fixedWindow(windowParams{Subject: "u1", Limit: limit, Window: window, Cost: cost(n)})
 	}
 	limiters.Run(
 		t,
@@ -87,7 +87,7 @@ func TestFixedWindow_anotherLimitOrWindow(t *testing.T) {
 }
 
 func TestFixedWindow_clockBackwardsStandsStillForTheKey(t *testing.T) {
-	take := fixedWindow(windowParams{Bucket: "u1", Limit: 2, Window: 10 * time.Second})
+	take := fixedWindow(windowParams{Subject: "u1", Limit: 2, Window: 10 * time.Second})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second}},
@@ -100,7 +100,7 @@ func TestFixedWindow_clockBackwardsStandsStillForTheKey(t *testing.T) {
 }
 
 func TestFixedWindow_clockFarAheadIsForgotten(t *testing.T) {
-	take := fixedWindow(windowParams{Bucket: "u1", Limit: 1, Window: 10 * time.Second})
+	take := fixedWindow(windowParams{Subject: "u1", Limit: 1, Window: 10 * time.Second})
 	first := windowResult{Allowed: true, ResetAfter: 10 * time.Second}
 	limiters.Run(
 		t,
@@ -112,9 +112,9 @@ func TestFixedWindow_clockFarAheadIsForgotten(t *testing.T) {
 }
 
 func TestFixedWindow_smallestAndLargestArguments(t *testing.T) {
-	smallest := fixedWindow(windowParams{Bucket: "small", Limit: 1, Window: time.Microsecond})
-	largest := fixedWindow(windowParams{Bucket: "large", Limit: 1_000_000, Window: 3650 * day, Cost: cost(999_999)})
-	one := fixedWindow(windowParams{Bucket: "large", Limit: 1_000_000, Window: 3650 * day})
+	smallest := fixedWindow(windowParams{Subject: "small", Limit: 1, Window: time.Microsecond})
+	largest := fixedWindow(windowParams{Subject: "large", Limit: 1_000_000, Window: 3650 * day, Cost: cost(999_999)})
+	one := fixedWindow(windowParams{Subject: "large", Limit: 1_000_000, Window: 3650 * day})
 	limiters.Run(
 		t,
 		step{Name: "a microsecond is rounded up", Call: smallest, Writes: true, TTLs: ttls{key("small", "window"): time.Millisecond}, Want: windowResult{Allowed: true, ResetAfter: time.Millisecond}},
@@ -146,9 +146,9 @@ func TestFixedWindow_argumentsOutOfBoundsAreNotSent(t *testing.T) {
 func TestFixedWindowPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.FixedWindowPeekResult
 	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+		return luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
 	}
-	take := fixedWindow(windowParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(7)})
+	take := fixedWindow(windowParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(7)})
 	limiters.Run(
 		t,
 		step{Name: "first use", Call: peek(1), Want: result{Allowed: true, Remaining: 10}},
@@ -164,14 +164,14 @@ func TestFixedWindowPeek_returnsWhatACallWould(t *testing.T) {
 
 func TestFixedWindowReset_endsTheWindow(t *testing.T) {
 	type result = ratelimit.FixedWindowResetResult
-	take := fixedWindow(windowParams{Bucket: "u1", Limit: 1, Window: time.Minute})
-	reset := luatest.Call((*ratelimit.Client).FixedWindowReset, ratelimit.FixedWindowResetParams{Bucket: "u1"})
+	take := fixedWindow(windowParams{Subject: "u1", Limit: 1, Window: time.Minute})
+	reset := luatest.Call((*ratelimit.Client).FixedWindowReset, ratelimit.FixedWindowResetParams{Subject: "u1"})
 	first := windowResult{Allowed: true, ResetAfter: time.Minute}
 	limiters.Run(
 		t,
 		step{Name: "nothing there", Call: reset, Want: result{}},
 		step{Call: take, Writes: true, Want: first},
-		step{Call: fixedWindow(windowParams{Bucket: "u2", Limit: 1, Window: time.Minute}), Writes: true, Want: first},
+		step{Call: fixedWindow(windowParams{Subject: "u2", Limit: 1, Window: time.Minute}), Writes: true, Want: first},
 		step{Call: reset, Writes: true, Want: result{Existed: true}, TTLs: ttls{key("u2", "window"): time.Minute}},
 		step{Call: reset, Want: result{}},
 		step{Call: take, Writes: true, Want: first},

@@ -13,10 +13,10 @@ import (
 // A bucket is the key's expiry, a time in its value, or a time with a fraction, as the limit has it. Each mode reads what
 // another one wrote.
 func TestGCRA_limitsChangeBetweenModes(t *testing.T) {
-	byTTL := gcraParams{Bucket: "u1", Limit: 3, Period: 60 * time.Second}                      // 20 s a token
-	byValue := gcraParams{Bucket: "u1", Limit: 3, Period: 60*time.Second + 3*time.Microsecond} // 20.000001 s
-	byFraction := gcraParams{Bucket: "u1", Limit: 7, Period: time.Minute}                      // 8.571428 4/7 s
-	ninths := gcraParams{Bucket: "u1", Limit: 9, Period: 70 * time.Second}                     // 7.777777 7/9 s
+	byTTL := gcraParams{Subject: "u1", Limit: 3, Period: 60 * time.Second}                      // 20 s a token
+	byValue := gcraParams{Subject: "u1", Limit: 3, Period: 60*time.Second + 3*time.Microsecond} // 20.000001 s
+	byFraction := gcraParams{Subject: "u1", Limit: 7, Period: time.Minute}                      // 8.571428 4/7 s
+	ninths := gcraParams{Subject: "u1", Limit: 9, Period: 70 * time.Second}                     // 7.777777 7/9 s
 	with := func(p gcraParams, n int64) func(context.Context, *ratelimit.Client) (any, error) {
 		p.Cost = cost(n)
 		return gcra(p)
@@ -33,18 +33,18 @@ func TestGCRA_limitsChangeBetweenModes(t *testing.T) {
 		step{Name: "fraction to value", Call: with(byValue, 1), Want: gcraResult{RetryAfter: 16_348_305 * time.Microsecond, ResetAfter: 56_348_307 * time.Microsecond}},
 		step{Name: "fraction to expiry", Advance: 30 * time.Second, Call: with(byTTL, 1), Writes: true, TTLs: bucket(46_349 * time.Millisecond), Want: gcraResult{Allowed: true, ResetAfter: 46_349 * time.Millisecond}},
 		step{Name: "expiry to fraction", Call: with(byFraction, 1), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 54_919_528 * time.Microsecond}},
-		step{Name: "a level above the new capacity waits until it is not", Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Want: gcraResult{RetryAfter: 54_920 * time.Millisecond, ResetAfter: 54_920 * time.Millisecond}},
-		step{Name: "by value too", Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second + time.Microsecond}, 0), Want: gcraResult{RetryAfter: 53_919_527 * time.Microsecond, ResetAfter: 54_919_528 * time.Microsecond}},
-		step{Name: "one tick sooner", Advance: 54_919 * time.Millisecond, Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Want: gcraResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
-		step{Name: "at retry_after", Advance: time.Millisecond, Call: with(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}, 1), Writes: true, TTLs: bucket(time.Second), Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
+		step{Name: "a level above the new capacity waits until it is not", Call: with(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}, 1), Want: gcraResult{RetryAfter: 54_920 * time.Millisecond, ResetAfter: 54_920 * time.Millisecond}},
+		step{Name: "by value too", Call: with(gcraParams{Subject: "u1", Limit: 1, Period: time.Second + time.Microsecond}, 0), Want: gcraResult{RetryAfter: 53_919_527 * time.Microsecond, ResetAfter: 54_919_528 * time.Microsecond}},
+		step{Name: "one tick sooner", Advance: 54_919 * time.Millisecond, Call: with(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}, 1), Want: gcraResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
+		step{Name: "at retry_after", Advance: time.Millisecond, Call: with(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}, 1), Writes: true, TTLs: bucket(time.Second), Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
 	)
 }
 
 // A call that waits by the microsecond for a bucket that was written by the millisecond: counted in whole milliseconds,
 // the wait of 998.5 ms was one of which only 998 had passed at its end.
 func TestGCRA_retryAfterIsExactAfterALimitByMilliseconds(t *testing.T) {
-	byTTL := gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 2 * time.Second, Cost: cost(2)})
-	byValue := gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 2_003 * time.Millisecond}) // 1.0015 s
+	byTTL := gcra(gcraParams{Subject: "u1", Limit: 2, Period: 2 * time.Second, Cost: cost(2)})
+	byValue := gcra(gcraParams{Subject: "u1", Limit: 2, Period: 2_003 * time.Millisecond}) // 1.0015 s
 	limiters.Run(
 		t,
 		step{Name: "at a whole millisecond", Advance: 99 * time.Microsecond, Call: byTTL, Writes: true, TTLs: bucket(2 * time.Second), Want: gcraResult{Allowed: true, ResetAfter: 2 * time.Second}},
@@ -55,8 +55,8 @@ func TestGCRA_retryAfterIsExactAfterALimitByMilliseconds(t *testing.T) {
 }
 
 func TestGCRA_burstApartFromLimit(t *testing.T) {
-	low := gcra(gcraParams{Bucket: "u1", Limit: 60, Period: time.Minute, Burst: 1})
-	high := gcra(gcraParams{Bucket: "u2", Limit: 1, Period: time.Second, Burst: 5, Cost: cost(5)})
+	low := gcra(gcraParams{Subject: "u1", Limit: 60, Period: time.Minute, Burst: 1})
+	high := gcra(gcraParams{Subject: "u2", Limit: 1, Period: time.Second, Burst: 5, Cost: cost(5)})
 	limiters.Run(
 		t,
 		step{Call: low, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Second}},
@@ -78,8 +78,8 @@ func TestGCRA_sevenAMinuteFor10000Minutes(t *testing.T) {
 		case suites.Slow:
 			periods = 1000
 		}
-		p := gcraParams{Bucket: "minutes", Limit: 7, Period: time.Minute}
-		greedy := gcraParams{Bucket: "greedy", Limit: 7, Period: time.Minute}
+		p := gcraParams{Subject: "minutes", Limit: 7, Period: time.Minute}
+		greedy := gcraParams{Subject: "greedy", Limit: 7, Period: time.Minute}
 		drain := func(p gcraParams) (n int, retry time.Duration) {
 			for {
 				r, err := c.GCRA(t.Context(), p)
@@ -120,10 +120,10 @@ func TestGCRA_sevenAMinuteFor10000Minutes(t *testing.T) {
 func TestGCRAPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.GCRAPeekResult
 	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
+		return luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
 	}
 	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return gcra(gcraParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
+		return gcra(gcraParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
 	}
 	limiters.Run(
 		t,
@@ -151,7 +151,7 @@ func TestGCRA_retryAfterIsExact(t *testing.T) {
 		{Limit: 3, Period: 10 * time.Microsecond, Burst: 100},
 		{Limit: 999_999, Period: 3650 * day, Burst: 10},
 	} {
-		p.Bucket = "u1"
+		p.Subject = "u1"
 		burst := max(p.Burst, 1)
 		if p.Burst == 0 {
 			burst = p.Limit

@@ -24,7 +24,7 @@ func cost(n int64) *int64 { return &n }
 func bucket(d time.Duration) ttls { return ttls{key("u1", "gcra"): d} }
 
 func TestGCRA_admitsTheBurstThenOneAnInterval(t *testing.T) {
-	take := gcra(gcraParams{Bucket: "u1", Limit: 3, Period: 6 * time.Second})
+	take := gcra(gcraParams{Subject: "u1", Limit: 3, Period: 6 * time.Second})
 	limiters.Run(
 		t,
 		step{Name: "first use", Call: take, Writes: true, TTLs: bucket(2 * time.Second), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 2 * time.Second}},
@@ -40,7 +40,7 @@ func TestGCRA_admitsTheBurstThenOneAnInterval(t *testing.T) {
 
 func TestGCRA_countsMicrosecondsWhereTheIntervalHasThem(t *testing.T) {
 	const interval = 1001 * time.Microsecond
-	take := gcra(gcraParams{Bucket: "u1", Limit: 3, Period: 3 * interval})
+	take := gcra(gcraParams{Subject: "u1", Limit: 3, Period: 3 * interval})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, TTLs: bucket(2 * time.Millisecond), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: interval}},
@@ -55,7 +55,7 @@ func TestGCRA_countsMicrosecondsWhereTheIntervalHasThem(t *testing.T) {
 
 func TestGCRA_keepsFractionsOfAMicrosecond(t *testing.T) {
 	// A token takes 8,571,428 4/7 microseconds.
-	take := gcra(gcraParams{Bucket: "u1", Limit: 7, Period: time.Minute, Burst: 2})
+	take := gcra(gcraParams{Subject: "u1", Limit: 7, Period: time.Minute, Burst: 2})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, TTLs: bucket(8572 * time.Millisecond), Want: gcraResult{Allowed: true, Remaining: 1, ResetAfter: 8_571_429 * time.Microsecond}},
@@ -70,7 +70,7 @@ func TestGCRA_keepsFractionsOfAMicrosecond(t *testing.T) {
 
 func TestGCRA_costsAreTakenWholeOrNotAtAll(t *testing.T) {
 	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return gcra(gcraParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
+		return gcra(gcraParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(n)})
 	}
 	limiters.Run(
 		t,
@@ -90,9 +90,9 @@ func TestGCRA_costsAreTakenWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestGCRA_clockBackwardsRefusesForAsMuchLonger(t *testing.T) {
-	take := gcra(gcraParams{Bucket: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(7)})
+	take := gcra(gcraParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(7)})
 	// 999 is odd: microseconds.
-	odd := gcra(gcraParams{Bucket: "u2", Limit: 10, Period: 9990 * time.Microsecond, Cost: cost(7)})
+	odd := gcra(gcraParams{Subject: "u2", Limit: 10, Period: 9990 * time.Microsecond, Cost: cost(7)})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, Want: gcraResult{Allowed: true, Remaining: 3, ResetAfter: 7 * time.Second}},
@@ -109,9 +109,9 @@ func TestGCRA_clockBackwardsFillsNoEmptyBucket(t *testing.T) {
 	for name, period := range map[string]time.Duration{"milliseconds": 10 * time.Second, "microseconds": 10*time.Second + 10*time.Microsecond} {
 		t.Run(name, func(t *testing.T) {
 			take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-				return gcra(gcraParams{Bucket: "u1", Limit: 10, Period: period, Cost: cost(n)})
+				return gcra(gcraParams{Subject: "u1", Limit: 10, Period: period, Cost: cost(n)})
 			}
-			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 10, Period: period, Cost: 1})
+			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 10, Period: period, Cost: 1})
 			const back = time.Millisecond
 			limiters.Run(
 				t,
@@ -131,7 +131,7 @@ func TestGCRA_clockBackwardsFillsNoEmptyBucket(t *testing.T) {
 func TestGCRA_clockFarAheadIsForgotten(t *testing.T) {
 	for name, period := range map[string]time.Duration{"milliseconds": 10 * time.Second, "microseconds": 10*time.Second + 10*time.Microsecond} {
 		t.Run(name, func(t *testing.T) {
-			take := gcra(gcraParams{Bucket: "u1", Limit: 10, Period: period, Cost: cost(10)})
+			take := gcra(gcraParams{Subject: "u1", Limit: 10, Period: period, Cost: cost(10)})
 			full := gcraResult{Allowed: true, ResetAfter: period}
 			limiters.Run(
 				t,
@@ -144,13 +144,13 @@ func TestGCRA_clockFarAheadIsForgotten(t *testing.T) {
 }
 
 func TestGCRA_smallestAndLargestArguments(t *testing.T) {
-	smallest := gcra(gcraParams{Bucket: "a", Limit: 1, Period: time.Microsecond})
-	fastest := gcra(gcraParams{Bucket: "b", Limit: 1_000_000, Period: time.Microsecond, Cost: cost(1_000_000)})
-	half := gcra(gcraParams{Bucket: "b", Limit: 1_000_000, Period: time.Microsecond, Cost: cost(1)})
-	century := gcraParams{Bucket: "u1", Limit: 1, Period: 3650 * day, Burst: 10, Cost: cost(10)}
+	smallest := gcra(gcraParams{Subject: "a", Limit: 1, Period: time.Microsecond})
+	fastest := gcra(gcraParams{Subject: "b", Limit: 1_000_000, Period: time.Microsecond, Cost: cost(1_000_000)})
+	half := gcra(gcraParams{Subject: "b", Limit: 1_000_000, Period: time.Microsecond, Cost: cost(1)})
+	century := gcraParams{Subject: "u1", Limit: 1, Period: 3650 * day, Burst: 10, Cost: cost(10)}
 	tooLong := century
 	tooLong.Burst = 11
-	most := gcra(gcraParams{Bucket: "c", Limit: 1_000_000, Period: 3650 * day, Burst: 1_000_000, Cost: cost(1_000_000)})
+	most := gcra(gcraParams{Subject: "c", Limit: 1_000_000, Period: 3650 * day, Burst: 1_000_000, Cost: cost(1_000_000)})
 	limiters.Run(
 		t,
 		step{Call: smallest, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Microsecond}, TTLs: ttls{key("a", "gcra"): time.Millisecond}},
@@ -188,7 +188,7 @@ func TestGCRA_subjectsNeverShare(t *testing.T) {
 	var steps []step
 	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334", "{a}", "a", "a\n", "\xff"} {
 		steps = append(steps, step{
-			Name: string(subject), Call: gcra(gcraParams{Bucket: subject, Limit: 1, Period: time.Minute}), Writes: true,
+			Name: string(subject), Call: gcra(gcraParams{Subject: subject, Limit: 1, Period: time.Minute}), Writes: true,
 			Want: gcraResult{Allowed: true, ResetAfter: time.Minute},
 		})
 	}
@@ -196,14 +196,14 @@ func TestGCRA_subjectsNeverShare(t *testing.T) {
 }
 
 func TestGCRAReset_fillsTheBucket(t *testing.T) {
-	take := gcra(gcraParams{Bucket: "u1", Limit: 1, Period: time.Minute})
-	reset := luatest.Call((*ratelimit.Client).GCRAReset, ratelimit.GCRAResetParams{Bucket: "u1"})
+	take := gcra(gcraParams{Subject: "u1", Limit: 1, Period: time.Minute})
+	reset := luatest.Call((*ratelimit.Client).GCRAReset, ratelimit.GCRAResetParams{Subject: "u1"})
 	limiters.Run(
 		t,
 		step{Name: "nothing there", Call: reset, Want: ratelimit.GCRAResetResult{}},
 		step{Call: take, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
 		step{Call: take, Want: gcraResult{RetryAfter: time.Minute, ResetAfter: time.Minute}},
-		step{Call: gcra(gcraParams{Bucket: "u2", Limit: 1, Period: time.Minute}), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
+		step{Call: gcra(gcraParams{Subject: "u2", Limit: 1, Period: time.Minute}), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
 		step{Call: reset, Writes: true, Want: ratelimit.GCRAResetResult{Existed: true}, TTLs: ttls{key("u2", "gcra"): time.Minute}},
 		step{Call: reset, Want: ratelimit.GCRAResetResult{}},
 		step{Call: take, Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},

@@ -18,7 +18,7 @@ import (
 // what was kept, no more and no less.
 func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 	const callers, each, limit = 20, 25, 60
-	p := admitParams{Bucket: "u1", Budgets: []guard.AdmitBudgets{{Budget: 1_000_000, Window: time.Hour}}, Estimate: 10}
+	p := admitParams{Subject: "u1", Budgets: []guard.AdmitBudgets{{Budget: 1_000_000, Window: time.Hour}}, Estimate: 10}
 	for _, l := range suites.GuardLimits(limit) {
 		l.Window = time.Hour // longer than the test
 		p.Limits = append(p.Limits, l)
@@ -47,7 +47,7 @@ func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 						continue
 					}
 					out.Add(-1)
-					back := suites.RefundParams{Bucket: "u1", Receipt: mine.Receipt, Limits: p.Limits, Left: suites.TakenOf(r.Limits), At: r.At, Reservation: r.Reservation}
+					back := suites.RefundParams{Subject: "u1", Receipt: mine.Receipt, Limits: p.Limits, Left: suites.TakenOf(r.Limits), At: r.At, Reservation: r.Reservation}
 					if b, err := c.Guard.Refund(t.Context(), back.Packed()); err != nil || !b.Refunded {
 						t.Errorf("refund: %+v, %v", b, err)
 					}
@@ -87,10 +87,10 @@ func TestGuard_nothingLeaksWhereManyRefund(t *testing.T) {
 func TestGuard_oneChallengeAdmitsOne(t *testing.T) {
 	const callers = 50
 	suites.Guards.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c guarded) {
-		if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: "t1", TTL: time.Hour}); err != nil {
+		if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Subject: "u1", Token: "t1", TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
-		p := admitParams{Bucket: "u1", Limits: []admitLimit{perLog("hour", 100, time.Hour)}, Challenge: "t1"}
+		p := admitParams{Subject: "u1", Limits: []admitLimit{perLog("hour", 100, time.Hour)}, Challenge: "t1"}
 		var admitted atomic.Int64
 		var wg sync.WaitGroup
 		for range callers {

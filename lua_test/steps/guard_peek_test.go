@@ -17,12 +17,12 @@ import (
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
-var lookAtU1 = guard.PeekParams{Bucket: "u1", Limits: []guard.PeekLimits{{Name: "none"}, {Name: "minute"}}}
+var lookAtU1 = guard.PeekParams{Subject: "u1", Limits: []guard.PeekLimits{{Name: "none"}, {Name: "minute"}}}
 
 func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 	at := luatest.Start.Add
 	p := admitParams{
-		Bucket: "u1", Limits: []admitLimit{perLog("minute", 2, time.Minute)}, Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
+		Subject: "u1", Limits: []admitLimit{perLog("minute", 2, time.Minute)}, Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
 		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: 2 * time.Minute,
 	}
 	suites.Guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
@@ -57,7 +57,7 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 			t.Errorf("unknown subject (-want +got):\n%s", diff)
 		}
 		for _, token := range []string{"t2", "t1"} {
-			if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: token, TTL: time.Hour, Payload: "chat"}); err != nil {
+			if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Subject: "u1", Token: token, TTL: time.Hour, Payload: "chat"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 		admit("b", "")
 		s.Advance(t, time.Second)
 		admit("c", "") // the third attempt: blocked
-		if _, err := c.Cost.Settle(t.Context(), budget.SettleParams{Bucket: "u1", Receipt: admittedAt("a", 0), Actual: 7}); err != nil {
+		if _, err := c.Cost.Settle(t.Context(), budget.SettleParams{Subject: "u1", Receipt: admittedAt("a", 0), Actual: 7}); err != nil {
 			t.Fatal(err)
 		}
 		want := guard.PeekResult{
@@ -86,7 +86,7 @@ func TestGuardPeek_listsWhatASubjectHas(t *testing.T) {
 		if diff := cmp.Diff(want, look(), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if _, err := c.Cost.Cancel(t.Context(), budget.CancelParams{Bucket: "u1", Receipt: admittedAt("b", time.Second)}); err != nil {
+		if _, err := c.Cost.Cancel(t.Context(), budget.CancelParams{Subject: "u1", Receipt: admittedAt("b", time.Second)}); err != nil {
 			t.Fatal(err)
 		}
 		s.Advance(t, time.Hour-2*time.Second)
@@ -104,7 +104,7 @@ func TestGuardPeek_isBounded(t *testing.T) {
 	suites.Guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
 		s.Set(t, luatest.Start)
 		p := admitParams{
-			Bucket: "u1", Limits: []admitLimit{perLog("minute", 1000, time.Minute)}, Tiers: []guard.AdmitTiers{{Threshold: 1000, Window: time.Hour, Block: time.Minute}},
+			Subject: "u1", Limits: []admitLimit{perLog("minute", 1000, time.Minute)}, Tiers: []guard.AdmitTiers{{Threshold: 1000, Window: time.Hour, Block: time.Minute}},
 			Budgets: []guard.AdmitBudgets{{Budget: 1000, Window: time.Hour}}, Estimate: 1,
 		}
 		for i := range 130 {

@@ -26,7 +26,7 @@ func allReasons(receipt, token string, estimate fcall.Micros) admitParams {
 }
 
 func issues(token string) guardStep {
-	call := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Bucket: "u1", Token: token, TTL: 24 * time.Hour})
+	call := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: token, TTL: 24 * time.Hour})
 	return guardStep{Call: call, Writes: true, Want: issueResult{Token: token, ExpiresAfter: 24 * time.Hour, Outstanding: 1}}
 }
 
@@ -85,10 +85,10 @@ func TestAdmit_blockedByHandAndUnblocked(t *testing.T) {
 	suites.Guards.Run(
 		t,
 		guardStep{Call: call, Writes: true, Want: passes(1, 0)},
-		guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Block, abuse.BlockParams{Bucket: "u1", Duration: time.Hour}), Writes: true, Want: abuse.BlockResult{Applied: true, RetryAfter: time.Hour}},
+		guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Block, abuse.BlockParams{Subject: "u1", Duration: time.Hour}), Writes: true, Want: abuse.BlockResult{Applied: true, RetryAfter: time.Hour}},
 		guardStep{Call: call, Want: suites.Answered(admitResult{Reason: "blocked", RetryAfter: time.Hour})},
 		guardStep{Name: "outlives the window", Advance: time.Hour - time.Millisecond, Call: call, Want: suites.Answered(admitResult{Reason: "blocked", RetryAfter: time.Millisecond})},
-		guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Unblock, abuse.UnblockParams{Bucket: "u1"}), Writes: true, Want: abuse.UnblockResult{Existed: true}},
+		guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Unblock, abuse.UnblockParams{Subject: "u1"}), Writes: true, Want: abuse.UnblockResult{Existed: true}},
 		guardStep{Call: call, Writes: true, Want: passes(1, time.Hour-time.Millisecond)},
 	)
 }
@@ -104,7 +104,7 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 	third.Reservation, third.Estimate = "i3", 11
 	unnamed := p
 	unnamed.Reservation = ""
-	settle := by(suites.CostOf, (*budgetClient).Settle, settleParams{Bucket: "u1", Receipt: "i1", Actual: 110})
+	settle := by(suites.CostOf, (*budgetClient).Settle, settleParams{Subject: "u1", Receipt: "i1", Actual: 110})
 	suites.Guards.Run(
 		t,
 		guardStep{Name: "budgets and no ID", Call: admit(unnamed), WantErr: fcall.ErrArgument},
@@ -114,7 +114,7 @@ func TestAdmit_penaltyAndSettledCosts(t *testing.T) {
 		guardStep{Name: "the budget is spent", Call: admit(third), Want: suites.Answered(admitResult{
 			Reason: "budget", RetryAfter: time.Minute, Budgets: []admitBudget{{Spent: 90, Remaining: 10, RetryAfter: time.Minute}},
 		})},
-		guardStep{Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Bucket: "u1", Receipt: "i2"}), Writes: true, Want: cancelResult{Outcome: "cancelled", Refunded: 50}},
+		guardStep{Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: "i2"}), Writes: true, Want: cancelResult{Outcome: "cancelled", Refunded: 50}},
 		guardStep{Name: "settled above the budget", Call: settle, Writes: true, Want: settleResult{Outcome: "settled", Charged: 110, Exceeded: true, Penalty: 2 * time.Hour, Limits: []settleRow{}}},
 		guardStep{Name: "the penalty outlives the window", Advance: 2*time.Hour - time.Microsecond, Call: admit(third), Want: suites.Answered(admitResult{
 			Reason: "penalty", RetryAfter: time.Microsecond, Budgets: []admitBudget{{Allowed: true, Remaining: 100}},

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAdmit_duplicateTakesNothing(t *testing.T) {
-	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Bucket: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
+	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
 	p := admitParams{
 		Receipt: "r", Limits: []admitLimit{perLog("minute", 1, time.Minute)}, Challenge: "t1", Payload: "chat",
 		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 100, Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},

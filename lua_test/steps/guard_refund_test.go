@@ -17,8 +17,8 @@ var notGiven = guard.RefundResult{}
 // A whole call: limits of every kind, a reservation and a challenge, with a receipt.
 func TestRefund_everythingOnce(t *testing.T) {
 	limits := suites.GuardLimits(2)
-	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Bucket: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
-	consume := by(suites.ChallengesOf, (*challenge.Client).Consume, challenge.ConsumeParams{Bucket: "u1", Token: "t1", Payload: "chat"})
+	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
+	consume := by(suites.ChallengesOf, (*challenge.Client).Consume, challenge.ConsumeParams{Subject: "u1", Token: "t1", Payload: "chat"})
 	take := admit(admitParams{
 		Receipt: "r", Limits: limits, Challenge: "t1", Payload: "chat", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 70,
 		Tiers: []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: time.Minute}},
@@ -44,7 +44,7 @@ func TestRefund_everythingOnce(t *testing.T) {
 		guardStep{Name: "as if it had not come", Call: take, Writes: true, Want: took(2)},
 		guardStep{Name: "and once for this one", Call: back, Writes: true, Want: given},
 		guardStep{Name: "the challenge can be consumed", Call: consume, Writes: true, Want: consumed},
-		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Bucket: "u1", Receipt: admittedAt("r", 0)}), Want: cancelResult{Outcome: "unknown"}},
+		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: admittedAt("r", 0)}), Want: cancelResult{Outcome: "unknown"}},
 	)
 }
 
@@ -82,7 +82,7 @@ func TestRefund_afterTheQuotasPeriods(t *testing.T) {
 		guardStep{Call: take, Writes: true, Want: taken},
 		guardStep{Advance: 3 * time.Hour, Call: admit(admitParams{Limits: quota(3 * time.Hour)}), Writes: true, Want: passesAt(3*time.Hour, counted)},
 		guardStep{Call: late, Writes: true, Want: given},
-		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Bucket: "u1", Receipt: "i"}), Want: cancelResult{Outcome: "unknown"}},
+		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: "i"}), Want: cancelResult{Outcome: "unknown"}},
 		guardStep{Name: "the other's charge is still there", Call: admit(admitParams{Limits: quota(3 * time.Hour)}), Writes: true, Want: passesAt(3*time.Hour, guard.LimitResult{Allowed: true, Remaining: 3, ResetAfter: time.Hour - begun})},
 	)
 }
@@ -142,7 +142,7 @@ func TestRefund_settledStays(t *testing.T) {
 	suites.Guards.Run(
 		t,
 		guardStep{Call: admit(p), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("r", 0), Budgets: sums(70)})},
-		guardStep{Call: by(suites.CostOf, (*budgetClient).Settle, settleParams{Bucket: "u1", Receipt: admittedAt("r", 0), Actual: 50}), Writes: true, Want: settleResult{Outcome: "settled", Charged: 50, Limits: []settleRow{}}},
+		guardStep{Call: by(suites.CostOf, (*budgetClient).Settle, settleParams{Subject: "u1", Receipt: admittedAt("r", 0), Actual: 50}), Writes: true, Want: settleResult{Outcome: "settled", Charged: 50, Limits: []settleRow{}}},
 		guardStep{Call: refund(suites.RefundParams{Receipt: "r", Reservation: admittedAt("r", 0)}), Writes: true, Want: given},
 		guardStep{Call: admit(again), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Reservation: admittedAt("s", 0), Budgets: sums(50)})},
 	)

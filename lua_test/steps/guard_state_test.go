@@ -16,10 +16,10 @@ import (
 // everything is a call that asks for all that there is, and everythingBack gives it back.
 func everything() (admitParams, suites.RefundParams) {
 	p := admitParams{
-		Bucket: "u1", Receipt: "r", Limits: suites.GuardLimits(5), Challenge: "t1", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: time.Second,
+		Subject: "u1", Receipt: "r", Limits: suites.GuardLimits(5), Challenge: "t1", Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, Estimate: 10, Hold: time.Second,
 		Tiers: []guard.AdmitTiers{{Threshold: 99, Window: time.Hour, Block: time.Minute}},
 	}
-	return p, suites.RefundParams{Bucket: "u1", Receipt: "r", Limits: p.Limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Reservation: admittedAt("r", 0), Challenge: "t1"}
+	return p, suites.RefundParams{Subject: "u1", Receipt: "r", Limits: p.Limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Reservation: admittedAt("r", 0), Challenge: "t1"}
 }
 
 // A key that cannot be read refuses before anything is written, whichever it is.
@@ -48,7 +48,7 @@ func TestGuard_unreadableKeysAreReportedAndNothingIsWritten(t *testing.T) {
 				name := guardKey(k.suffix)
 				s.Do(t, "FLUSHDB")
 				s.Set(t, luatest.Start)
-				if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: "t1", TTL: time.Hour}); err != nil {
+				if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Subject: "u1", Token: "t1", TTL: time.Hour}); err != nil {
 					t.Fatal(err)
 				}
 				if r, err := c.Guard.Admit(t.Context(), p.Packed()); err != nil || !r.Allowed {
@@ -114,7 +114,7 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 	suites.Guards.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c guarded) {
 		take := func() {
 			s.Do(t, "FLUSHDB")
-			if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Bucket: "u1", Token: "t1", TTL: time.Hour}); err != nil {
+			if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Subject: "u1", Token: "t1", TTL: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 			r, err := c.Guard.Admit(t.Context(), p.Packed())

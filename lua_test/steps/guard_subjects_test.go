@@ -15,7 +15,7 @@ import (
 // A block of any subject of the request refuses it, and the answer names the subject.
 func TestAdmit_blocksOfOtherSubjects(t *testing.T) {
 	block := func(who fcall.Subject, d time.Duration) guardStep {
-		return guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Block, abuse.BlockParams{Bucket: who, Duration: d}), Writes: true, Want: abuse.BlockResult{Applied: true, RetryAfter: d}}
+		return guardStep{Call: by(suites.AbuseOf, (*abuse.Client).Block, abuse.BlockParams{Subject: who, Duration: d}), Writes: true, Want: abuse.BlockResult{Applied: true, RetryAfter: d}}
 	}
 	p := admitParams{
 		Limits: []admitLimit{perLog("own", 5, time.Hour)}, Blocks: []fcall.Subject{"ip", "net", "key"},
@@ -52,7 +52,7 @@ func TestAdmit_unreadableBlockOfAnotherSubject(t *testing.T) {
 // Receipt, budgets and challenge each belong to the subject that the call names, and are refunded there.
 func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 	limits := []admitLimit{perLog("own", 2, time.Hour)}
-	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Bucket: "device", Token: "t1", TTL: time.Hour})
+	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "device", Token: "t1", TTL: time.Hour})
 	p := admitParams{
 		Limits: limits, Receipt: "r", ReceiptOf: "user", Dedup: time.Hour, Challenge: "t1", ChallengeOf: "device",
 		Budgets: []guard.AdmitBudgets{{Budget: 100, Window: time.Hour}}, BudgetsOf: "team", Estimate: 70,
@@ -65,7 +65,7 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 	known.Duplicate, known.Challenge = true, "none"
 	known.Limits = []admitRow{{Allowed: true, Remaining: 1, ResetAfter: time.Hour}}
 	back := suites.RefundParams{
-		Bucket: "user", Limits: limits, Of: []fcall.Subject{"u1"}, Left: []time.Duration{time.Hour}, At: luatest.Start, Receipt: "r",
+		Subject: "user", Limits: limits, Of: []fcall.Subject{"u1"}, Left: []time.Duration{time.Hour}, At: luatest.Start, Receipt: "r",
 		Reservation: admittedAt("r", 0), ReservationOf: "team", Challenge: "t1", ChallengeOf: "device",
 	}
 	suites.Guards.Run(

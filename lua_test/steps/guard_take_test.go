@@ -16,7 +16,7 @@ import (
 type takeResult = guard.TakeResult
 
 func takeOf(most int64, l ...admitLimit) func(context.Context, guarded) (any, error) {
-	return by(suites.GuardOf, (*guard.Client).Take, guard.TakeParams{Bucket: "u1", Limits: guard.MustPackLimit(l...), Most: most})
+	return by(suites.GuardOf, (*guard.Client).Take, guard.TakeParams{Subject: "u1", Limits: guard.MustPackLimit(l...), Most: most})
 }
 
 // A batch counts with the calls of admit, and its refund expires.
@@ -71,7 +71,7 @@ func TestTake_exactlyTheLimitOfAnyNumberAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				r, err := c.Guard.Take(t.Context(), guard.TakeParams{Bucket: "u1", Limits: ten, Most: 3})
+				r, err := c.Guard.Take(t.Context(), guard.TakeParams{Subject: "u1", Limits: ten, Most: 3})
 				if err != nil {
 					t.Error(err)
 				}

@@ -31,7 +31,7 @@ func by[C, P, R any](who func(guarded) C, method func(C, context.Context, P) (R,
 
 // admit is a call of u1.
 func admit(p admitParams) func(context.Context, guarded) (any, error) {
-	p.Bucket = "u1"
+	p.Subject = "u1"
 	return func(ctx context.Context, g guarded) (any, error) {
 		packed, err := p.Pack()
 		if err != nil {
@@ -43,7 +43,7 @@ func admit(p admitParams) func(context.Context, guarded) (any, error) {
 
 // refund refunds the charges of a call of u1.
 func refund(p suites.RefundParams) func(context.Context, guarded) (any, error) {
-	p.Bucket = "u1"
+	p.Subject = "u1"
 	return refundAs(p)
 }
 

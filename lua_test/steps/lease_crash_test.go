@@ -39,7 +39,7 @@ func TestAcquire_placeOfAKilledProcessIsFreeAtTheEndOfItsLease(t *testing.T) {
 			ends := time.UnixMicro(killHolder(t, e.URL)).Add(crashedLease)
 			for refused := 0; ; refused++ {
 				before := serverTime(t, rdb)
-				r, err := locks.Acquire(t.Context(), acquireParams{Bucket: "job", Holder: "next", Limit: 1, Lease: time.Minute})
+				r, err := locks.Acquire(t.Context(), acquireParams{Subject: "job", Holder: "next", Limit: 1, Lease: time.Minute})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -115,7 +115,7 @@ func TestHolder_process(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := locks.Acquire(context.Background(), acquireParams{Bucket: "job", Holder: "killed", Limit: 1, Lease: crashedLease})
+	r, err := locks.Acquire(context.Background(), acquireParams{Subject: "job", Holder: "killed", Limit: 1, Lease: crashedLease})
 	if err != nil || !r.Allowed {
 		t.Fatal(r, err)
 	}

@@ -30,7 +30,7 @@ var (
 func leaseKeys(ttl time.Duration) ttls { return ttls{holdersKey: ttl} }
 
 func acquire(p acquireParams) func(context.Context, *concurrency.Client) (any, error) {
-	p.Bucket = "u1"
+	p.Subject = "u1"
 	if p.Lease == 0 {
 		p.Lease = 10 * time.Second
 	}
@@ -42,16 +42,16 @@ func of2(holder string) func(context.Context, *concurrency.Client) (any, error) 
 }
 
 func renew(p concurrency.RenewParams) func(context.Context, *concurrency.Client) (any, error) {
-	p.Bucket = "u1"
+	p.Subject = "u1"
 	return luatest.Call((*concurrency.Client).Renew, p)
 }
 
 func release(holder string, fence int64) func(context.Context, *concurrency.Client) (any, error) {
-	return luatest.Call((*concurrency.Client).Release, concurrency.ReleaseParams{Bucket: "u1", Holder: holder, Fence: fence})
+	return luatest.Call((*concurrency.Client).Release, concurrency.ReleaseParams{Subject: "u1", Holder: holder, Fence: fence})
 }
 
 func evict(holder string) func(context.Context, *concurrency.Client) (any, error) {
-	return luatest.Call((*concurrency.Client).Evict, concurrency.EvictParams{Bucket: "u1", Holder: holder})
+	return luatest.Call((*concurrency.Client).Evict, concurrency.EvictParams{Subject: "u1", Holder: holder})
 }
 
 func releaseOutcome(o concurrency.ReleaseOutcome) concurrency.ReleaseResult {
@@ -219,7 +219,7 @@ func TestAcquire_fiftyAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				r, err := c.Acquire(t.Context(), acquireParams{Bucket: "u1", Holder: fcall.NewToken(), Limit: 10, Lease: time.Minute})
+				r, err := c.Acquire(t.Context(), acquireParams{Subject: "u1", Holder: fcall.NewToken(), Limit: 10, Lease: time.Minute})
 				if err != nil {
 					t.Error(err)
 				}
@@ -239,7 +239,7 @@ func TestAcquire_fiftyAtOnce(t *testing.T) {
 }
 
 func TestConcurrencyPeek_listsHolders(t *testing.T) {
-	peek := luatest.Call((*concurrency.Client).Peek, concurrency.PeekParams{Bucket: "u1"})
+	peek := luatest.Call((*concurrency.Client).Peek, concurrency.PeekParams{Subject: "u1"})
 	semaphores.Run(
 		t,
 		leaseStep{Name: "none", Call: peek, Want: concurrency.PeekResult{Holders: []concurrency.PeekHoldersResult{}}},

@@ -26,7 +26,7 @@ func TestMistake01_decisionInSeveralCommands(t *testing.T) {
 
 // Member equals score equals the clock: requests of one tick overwrite each other.
 func TestMistake02_sameTickOverwrites(t *testing.T) {
-	take := slidingLog(logParams{Bucket: "u1", Limit: 3, Window: time.Second})
+	take := slidingLog(logParams{Subject: "u1", Limit: 3, Window: time.Second})
 	var steps []step
 	for i := range int64(3) {
 		steps = append(steps, step{Call: take, Writes: true, Want: logResult{Allowed: true, Count: i + 1, Remaining: 2 - i, ResetAfter: time.Second}})
@@ -37,8 +37,8 @@ func TestMistake02_sameTickOverwrites(t *testing.T) {
 // The request is added before it is judged: a client that keeps asking keeps the window full.
 func TestMistake03_refusedTrafficFillsTheWindow(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		p := logParams{Bucket: "u1", Limit: 1, Window: 10 * time.Second}
-		tokens := gcraParams{Bucket: "u1", Limit: 1, Period: 10 * time.Second}
+		p := logParams{Subject: "u1", Limit: 1, Window: 10 * time.Second}
+		tokens := gcraParams{Subject: "u1", Limit: 1, Period: 10 * time.Second}
 		for i := range 31 {
 			log, err := c.SlidingLog(t.Context(), p)
 			if want := i%10 == 0; err != nil || log.Allowed != want {
@@ -58,7 +58,7 @@ func TestMistake03_refusedTrafficFillsTheWindow(t *testing.T) {
 func TestMistake04_newSessionNewLimit(t *testing.T) {
 	var steps []step
 	for i := range int64(3) {
-		session := logParams{Bucket: "stable-hash", Limit: 2, Window: time.Minute, Receipt: fmt.Sprintf("fp:session-%d:stable-hash", i)}
+		session := logParams{Subject: "stable-hash", Limit: 2, Window: time.Minute, Receipt: fmt.Sprintf("fp:session-%d:stable-hash", i)}
 		if i < 2 {
 			steps = append(steps, step{Call: slidingLog(session), Writes: true, Want: logResult{Allowed: true, Count: i + 1, Remaining: 1 - i, ResetAfter: time.Minute}})
 		} else {
@@ -74,8 +74,8 @@ func TestMistake05_identitiesSplitAtColons(t *testing.T) {
 	var steps []step
 	for _, subject := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "7334"} {
 		steps = append(steps,
-			step{Call: slidingLog(logParams{Bucket: subject, Limit: 1, Window: time.Minute}), Writes: true, Want: one},
-			step{Call: gcra(gcraParams{Bucket: subject, Limit: 1, Period: time.Minute}), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
+			step{Call: slidingLog(logParams{Subject: subject, Limit: 1, Window: time.Minute}), Writes: true, Want: one},
+			step{Call: gcra(gcraParams{Subject: subject, Limit: 1, Period: time.Minute}), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: time.Minute}},
 		)
 	}
 	limiters.Run(t, steps...)
@@ -109,7 +109,7 @@ func TestMistake13_clockJumps(t *testing.T) {
 		for _, jump := range []time.Duration{-time.Millisecond, -window, -window - time.Microsecond, -time.Hour, -1000 * day, time.Hour, 1000 * day} {
 			s.Set(t, luatest.Start)
 			s.Do(t, "FLUSHDB")
-			p, tokens := logParams{Bucket: "u1", Limit: 2, Window: window}, gcraParams{Bucket: "u1", Limit: 2, Period: window}
+			p, tokens := logParams{Subject: "u1", Limit: 2, Window: window}, gcraParams{Subject: "u1", Limit: 2, Period: window}
 			take := func() (log, bucket bool, wait time.Duration) {
 				l, err := c.SlidingLog(t.Context(), p)
 				if err != nil {
@@ -156,7 +156,7 @@ func TestMistake15_randomMembers(t *testing.T) {
 			pipe := s.Redis.Pipeline()
 			var calls []ratelimit.PendingSlidingLog
 			for range 1000 {
-				calls = append(calls, c.QueueSlidingLog(t.Context(), pipe, logParams{Bucket: "u1", Limit: 1000, Window: time.Minute}))
+				calls = append(calls, c.QueueSlidingLog(t.Context(), pipe, logParams{Subject: "u1", Limit: 1000, Window: time.Minute}))
 			}
 			if _, err := pipe.Exec(t.Context()); err != nil {
 				t.Fatal(err)

@@ -24,16 +24,16 @@ const (
 
 func setOverride(subject string, effect override.SetEffect, factor int64, holds time.Duration) func(context.Context, *override.Client) (any, error) {
 	return luatest.Call((*override.Client).Set, override.SetParams{
-		Bucket: "all", Subject: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann@host", Reason: "ticket 811",
+		Subject: "all", Target: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann@host", Reason: "ticket 811",
 	})
 }
 
 func clearOverride(subject string) func(context.Context, *override.Client) (any, error) {
-	return luatest.Call((*override.Client).Clear, override.ClearParams{Bucket: "all", Subject: subject})
+	return luatest.Call((*override.Client).Clear, override.ClearParams{Subject: "all", Target: subject})
 }
 
 func listOverrides(known *int64) func(context.Context, *override.Client) (any, error) {
-	return luatest.Call((*override.Client).List, override.ListParams{Bucket: "all", Known: known})
+	return luatest.Call((*override.Client).List, override.ListParams{Subject: "all", Known: known})
 }
 
 func wasSet(replaced bool, at, holds time.Duration, n int64) override.SetResult {
@@ -89,8 +89,8 @@ func TestOverride_holdsToItsEnd(t *testing.T) {
 		overrideStep{Name: "the longest", Call: setOverride("user=42", "allow", 0, 3650*day), Writes: true, TTLs: ttls{overrideKey: 3650 * day}, Want: wasSet(false, time.Minute+2*time.Second, 3650*day, 1)},
 		overrideStep{Name: "long idle", Advance: 3651 * day, Call: listOverrides(nil), Want: override.ListResult{Changed: true, Overrides: []overrideRow{}}},
 		overrideStep{Name: "nothing is left of it", Call: setOverride("user=1", "allow", 0, time.Millisecond), Writes: true, Want: wasSet(false, 3651*day+time.Minute+2*time.Second, time.Millisecond, 1)},
-		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Bucket: "all"}), Writes: true, TTLs: ttls{}, Want: override.ClearAllResult{Existed: true}},
-		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Bucket: "all"}), Want: override.ClearAllResult{}},
+		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Subject: "all"}), Writes: true, TTLs: ttls{}, Want: override.ClearAllResult{Existed: true}},
+		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Subject: "all"}), Want: override.ClearAllResult{}},
 	)
 }
 
@@ -194,7 +194,7 @@ func TestOverride_unreadableIsReportedAndKept(t *testing.T) {
 		steps,
 		overrideStep{Name: "a version", Given: version, Call: listOverrides(nil), WantErr: fcall.ErrState},
 		overrideStep{Call: setOverride("user=2", "allow", 0, time.Minute), WantErr: fcall.ErrState},
-		overrideStep{Name: "all can be cleared", Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Bucket: "all"}), Writes: true, Want: override.ClearAllResult{Existed: true}},
+		overrideStep{Name: "all can be cleared", Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Subject: "all"}), Writes: true, Want: override.ClearAllResult{Existed: true}},
 	)...)
 	overrides.Each(t, func(t *testing.T, s *luatest.Server, c *override.Client) {
 		wrongType(overrideKey)(t, s)

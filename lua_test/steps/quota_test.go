@@ -23,7 +23,7 @@ func quotaOf(every calendar.Every, zone string, limit int64, clockOff time.Durat
 		panic(err)
 	}
 	b := c.Around(luatest.Start.Add(clockOff))
-	return quotaParams{Bucket: "u1", Limit: limit, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After}
+	return quotaParams{Subject: "u1", Limit: limit, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After}
 }
 
 func quota(p quotaParams) func(context.Context, *ratelimit.Client) (any, error) {
@@ -167,13 +167,13 @@ func TestQuota_peekAtMostRefundAndReset(t *testing.T) {
 	p := quotaOf(calendar.Day, "UTC", 10, 0)
 	end := untilEnd(p)
 	peek := luatest.Call((*ratelimit.Client).QuotaPeek, ratelimit.QuotaPeekParams(p))
-	most := luatest.Call((*ratelimit.Client).QuotaAtMost, ratelimit.QuotaAtMostParams{Bucket: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: 7})
+	most := luatest.Call((*ratelimit.Client).QuotaAtMost, ratelimit.QuotaAtMostParams{Subject: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: 7})
 	refund := func(expires time.Time) func(context.Context, *ratelimit.Client) (any, error) {
 		return luatest.Call((*ratelimit.Client).QuotaRefund, ratelimit.QuotaRefundParams{
-			Bucket: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: 6, Expires: expires,
+			Subject: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: 6, Expires: expires,
 		})
 	}
-	reset := luatest.Call((*ratelimit.Client).QuotaReset, ratelimit.QuotaResetParams{Bucket: "u1"})
+	reset := luatest.Call((*ratelimit.Client).QuotaReset, ratelimit.QuotaResetParams{Subject: "u1"})
 	limiters.Run(
 		t,
 		step{Call: peek, Want: ratelimit.QuotaPeekResult{Allowed: true, Remaining: 10}},

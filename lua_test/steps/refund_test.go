@@ -12,10 +12,10 @@ import (
 func TestFixedWindowRefund_givesBackToTheWindowThatIsGoingOn(t *testing.T) {
 	type result = ratelimit.FixedWindowRefundResult
 	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return fixedWindow(windowParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+		return fixedWindow(windowParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
 	}
 	refund := func(limit, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second, Cost: n})
+		return luatest.Call((*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Subject: "u1", Limit: limit, Window: 10 * time.Second, Cost: n})
 	}
 	limiters.Run(
 		t,
@@ -35,7 +35,7 @@ func TestFixedWindowRefund_givesBackToTheWindowThatIsGoingOn(t *testing.T) {
 func TestSlidingCounterRefund_givesBackToThisWindowFirst(t *testing.T) {
 	type result = ratelimit.SlidingCounterRefundResult
 	refund := func(limit, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).SlidingCounterRefund, ratelimit.SlidingCounterRefundParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second, Cost: n})
+		return luatest.Call((*ratelimit.Client).SlidingCounterRefund, ratelimit.SlidingCounterRefundParams{Subject: "u1", Limit: limit, Window: 10 * time.Second, Cost: n})
 	}
 	limiters.Run(
 		t,
@@ -60,10 +60,10 @@ func TestGCRARefund_neverFillsAboveFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ms := func(n time.Duration) time.Duration { return (n + time.Millisecond - 1).Truncate(time.Millisecond) }
 			take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-				return gcra(gcraParams{Bucket: "u1", Limit: 10, Period: 10 * tokens, Cost: cost(n)})
+				return gcra(gcraParams{Subject: "u1", Limit: 10, Period: 10 * tokens, Cost: cost(n)})
 			}
 			refund := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-				return luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 10, Period: 10 * tokens, Cost: n})
+				return luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 10, Period: 10 * tokens, Cost: n})
 			}
 			limiters.Run(
 				t,
@@ -88,9 +88,9 @@ func TestGCRARefund_leavesWhatAnotherLimitTook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			token := period / 10
 			take := func(burst, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-				return gcra(gcraParams{Bucket: "u1", Limit: 10, Period: period, Burst: burst, Cost: cost(n)})
+				return gcra(gcraParams{Subject: "u1", Limit: 10, Period: period, Burst: burst, Cost: cost(n)})
 			}
-			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 10, Period: period, Burst: 5, Cost: 2})
+			refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 10, Period: period, Burst: 5, Cost: 2})
 			limiters.Run(
 				t,
 				step{Call: take(10, 10), Writes: true, Want: gcraResult{Allowed: true, ResetAfter: 10 * token}},
@@ -107,8 +107,8 @@ func TestGCRARefund_leavesWhatAnotherLimitTook(t *testing.T) {
 
 func TestGCRARefund_keepsFractionsOfAMicrosecond(t *testing.T) {
 	// A token takes 8,571,428 4/7 microseconds.
-	take := gcra(gcraParams{Bucket: "u1", Limit: 7, Period: time.Minute, Cost: cost(5)})
-	refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 7, Period: time.Minute, Cost: 3})
+	take := gcra(gcraParams{Subject: "u1", Limit: 7, Period: time.Minute, Cost: cost(5)})
+	refund := luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 7, Period: time.Minute, Cost: 3})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 42_857_143 * time.Microsecond}},
@@ -120,7 +120,7 @@ func TestGCRARefund_keepsFractionsOfAMicrosecond(t *testing.T) {
 func TestSlidingLogRefund_takesThatAdmissionOut(t *testing.T) {
 	type result = ratelimit.SlidingLogRefundResult
 	refund := func(name string) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: name})
+		return luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: name})
 	}
 	limiters.Run(
 		t,
@@ -141,7 +141,7 @@ func TestSlidingLogRefund_takesThatAdmissionOut(t *testing.T) {
 }
 
 func TestSlidingLogRefund_ofTwoInOneMicrosecondOneStays(t *testing.T) {
-	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: "r1"})
+	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
 	limiters.Run(
 		t,
 		step{Call: slidingLog(receipt(2, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
@@ -155,7 +155,7 @@ func TestSlidingLogRefund_ofTwoInOneMicrosecondOneStays(t *testing.T) {
 func TestSlidingLogRefund_neverTakesAnothersAdmission(t *testing.T) {
 	refresh := receipt(3, "r1")
 	refresh.Refresh = true
-	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: "r1"})
+	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
 	limiters.Run(
 		t,
 		step{Call: slidingLog(refresh), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: 10 * time.Second}},
@@ -169,8 +169,8 @@ func TestSlidingLogRefund_neverTakesAnothersAdmission(t *testing.T) {
 }
 
 func TestSlidingLogRefund_admissionHasLeftTheWindow(t *testing.T) {
-	p := logParams{Bucket: "u1", Limit: 2, Window: time.Second, Receipt: "r1", Dedup: 10 * time.Second}
-	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: "r1"})
+	p := logParams{Subject: "u1", Limit: 2, Window: time.Second, Receipt: "r1", Dedup: 10 * time.Second}
+	refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
 	limiters.Run(
 		t,
 		step{Call: slidingLog(p), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},

@@ -45,37 +45,37 @@ var limiterKinds = []struct {
 }{
 	{"sliding_log", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
 		return func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.SlidingLog(ctx, logParams{Bucket: "u1", Limit: limit, Window: time.Hour})
+			r, err := c.SlidingLog(ctx, logParams{Subject: "u1", Limit: limit, Window: time.Hour})
 			return r.Allowed, err
 		}
 	}},
 	{"sliding_log with receipts", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
 		return func(ctx context.Context, i int) (bool, error) {
-			r, err := c.SlidingLog(ctx, logParams{Bucket: "u2", Limit: limit, Window: time.Hour, Receipt: fmt.Sprint("r", i)})
+			r, err := c.SlidingLog(ctx, logParams{Subject: "u2", Limit: limit, Window: time.Hour, Receipt: fmt.Sprint("r", i)})
 			return r.Allowed && !r.Duplicate, err
 		}
 	}},
 	{"gcra by expiry", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
 		return func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.GCRA(ctx, gcraParams{Bucket: "u1", Limit: limit, Period: time.Hour})
+			r, err := c.GCRA(ctx, gcraParams{Subject: "u1", Limit: limit, Period: time.Hour})
 			return r.Allowed, err
 		}
 	}},
 	{"gcra by value", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
 		return func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.GCRA(ctx, gcraParams{Bucket: "u2", Limit: limit, Period: time.Hour + time.Microsecond})
+			r, err := c.GCRA(ctx, gcraParams{Subject: "u2", Limit: limit, Period: time.Hour + time.Microsecond})
 			return r.Allowed, err
 		}
 	}},
 	{"sliding_counter", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
 		return func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.SlidingCounter(ctx, counterParams{Bucket: "u1", Limit: limit, Window: time.Hour})
+			r, err := c.SlidingCounter(ctx, counterParams{Subject: "u1", Limit: limit, Window: time.Hour})
 			return r.Allowed, err
 		}
 	}},
 	{"fixed_window", func(c *ratelimit.Client, limit int64) func(context.Context, int) (bool, error) {
 		return func(ctx context.Context, _ int) (bool, error) {
-			r, err := c.FixedWindow(ctx, windowParams{Bucket: "u1", Limit: limit, Window: time.Hour})
+			r, err := c.FixedWindow(ctx, windowParams{Subject: "u1", Limit: limit, Window: time.Hour})
 			return r.Allowed, err
 		}
 	}},
@@ -85,7 +85,7 @@ var limiterKinds = []struct {
 			limits[i].Window = time.Hour
 		}
 		return func(ctx context.Context, i int) (bool, error) {
-			r, err := c.Check(ctx, checkParams{Bucket: "u1", Limits: limits, Receipt: fmt.Sprint("r", i)}.Packed())
+			r, err := c.Check(ctx, checkParams{Subject: "u1", Limits: limits, Receipt: fmt.Sprint("r", i)}.Packed())
 			return r.Allowed && !r.Duplicate, err
 		}
 	}},
@@ -111,7 +111,7 @@ func TestScenario_boundaryTenThenOne(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		take := func() (bool, time.Duration) {
 			t.Helper()
-			r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: 10, Window: time.Minute})
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 10, Window: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestScenario_boundaryTenThenOne(t *testing.T) {
 
 func TestScenario_doubleClickCostsOne(t *testing.T) {
 	limiters.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
-		p := logParams{Bucket: "u1", Limit: 3, Window: time.Hour, Receipt: "fp:challenge-1:user"}
+		p := logParams{Subject: "u1", Limit: 3, Window: time.Hour, Receipt: "fp:challenge-1:user"}
 		counted := atOnce(t, 2, func(ctx context.Context, _ int) (bool, error) {
 			r, err := c.SlidingLog(ctx, p)
 			if !r.Allowed || r.Count != 1 {
@@ -173,7 +173,7 @@ func TestScenario_differentReceiptsCountApart(t *testing.T) {
 }
 
 func TestScenario_withoutAFingerprintEachCallCounts(t *testing.T) {
-	take := slidingLog(logParams{Bucket: "203.0.113.7", Limit: 2, Window: time.Minute})
+	take := slidingLog(logParams{Subject: "203.0.113.7", Limit: 2, Window: time.Minute})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Minute}},
@@ -235,11 +235,11 @@ func TestScenario_expiryUnblocks(t *testing.T) {
 func TestScenario_IPv6AddressesAreWhole(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		for _, address := range []fcall.Subject{"2001:db8::1:7334", "2002:db9::2:7334", "::1", "::", "2001:db8::1"} {
-			log, err := c.SlidingLog(t.Context(), logParams{Bucket: address, Limit: 1, Window: time.Minute})
+			log, err := c.SlidingLog(t.Context(), logParams{Subject: address, Limit: 1, Window: time.Minute})
 			if err != nil || !log.Allowed || log.Count != 1 {
 				t.Errorf("sliding_log, the first call of %s: %+v %v", address, log, err)
 			}
-			tokens, err := c.GCRA(t.Context(), gcraParams{Bucket: address, Limit: 1, Period: time.Minute})
+			tokens, err := c.GCRA(t.Context(), gcraParams{Subject: address, Limit: 1, Period: time.Minute})
 			if err != nil || !tokens.Allowed {
 				t.Errorf("gcra, the first call of %s: %+v %v", address, tokens, err)
 			}

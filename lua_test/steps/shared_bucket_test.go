@@ -22,13 +22,13 @@ func sharedBuckets(t *testing.T, test func(t *testing.T, s *luatest.Server, take
 	for name, call := range map[string]func(*testing.T, *ratelimit.Client) taker{
 		"sliding_log": func(t *testing.T, c *ratelimit.Client) taker {
 			return func(limit int64, window time.Duration) bool {
-				r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: limit, Window: window})
+				r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: limit, Window: window})
 				return passed(t, r.Allowed, err)
 			}
 		},
 		"fixed_window": func(t *testing.T, c *ratelimit.Client) taker {
 			return func(limit int64, window time.Duration) bool {
-				r, err := c.FixedWindow(t.Context(), windowParams{Bucket: "u1", Limit: limit, Window: window})
+				r, err := c.FixedWindow(t.Context(), windowParams{Subject: "u1", Limit: limit, Window: window})
 				return passed(t, r.Allowed, err)
 			}
 		},
@@ -43,7 +43,7 @@ func sharedBuckets(t *testing.T, test func(t *testing.T, s *luatest.Server, take
 		t.Run("admit of "+string(kind), func(t *testing.T) {
 			suites.Guards.Each(t, func(t *testing.T, s *luatest.Server, c guarded) {
 				test(t, s, func(limit int64, window time.Duration) bool {
-					r, err := c.Guard.Admit(t.Context(), admitParams{Bucket: "u1", Limits: []admitLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.Packed())
+					r, err := c.Guard.Admit(t.Context(), admitParams{Subject: "u1", Limits: []admitLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.Packed())
 					return passed(t, r.Allowed, err)
 				})
 			})
@@ -54,7 +54,7 @@ func sharedBuckets(t *testing.T, test func(t *testing.T, s *luatest.Server, take
 func checkTaker(kind ratelimit.LimitKind) func(*testing.T, *ratelimit.Client) taker {
 	return func(t *testing.T, c *ratelimit.Client) taker {
 		return func(limit int64, window time.Duration) bool {
-			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Limits: []checkLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.Packed())
+			r, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: []checkLimit{{Name: "a", Kind: kind, Limit: limit, Window: window}}}.Packed())
 			return passed(t, r.Allowed, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSharedBucket_needOutlastsTheCallersOwnAdmission(t *testing.T) {
 func TestSharedBucket_logKeepsOneMoreThanTheHighestLimit(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		take := func(limit int64, window time.Duration) logResult {
-			r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: limit, Window: window})
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: limit, Window: window})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestSharedBucket_cleanUpIsBounded(t *testing.T) {
 		s.Do(t, push...)
 		s.Do(t, add...)
 		for i, want := range [][2]int64{{15_001, 150}, {5_002, 50}, {3, 0}, {4, 0}} {
-			r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: 1_000_000, Window: time.Hour, Receipt: fmt.Sprint("r", i)})
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 1_000_000, Window: time.Hour, Receipt: fmt.Sprint("r", i)})
 			if err != nil || r.Count != int64(i+1) {
 				t.Fatalf("call %d: %+v, %v", i+1, r, err)
 			}
@@ -200,15 +200,15 @@ func TestSharedBucket_cleanUpIsBounded(t *testing.T) {
 func TestSharedBucket_aShorterDedupForgetsNoReceipt(t *testing.T) {
 	for name, call := range map[string]func(*testing.T, guarded, *ratelimit.Client, string, time.Duration) (duplicate bool, err error){
 		"sliding_log": func(t *testing.T, _ guarded, c *ratelimit.Client, receipt string, dedup time.Duration) (bool, error) {
-			r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: 100, Window: time.Second, Receipt: receipt, Dedup: dedup})
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 100, Window: time.Second, Receipt: receipt, Dedup: dedup})
 			return r.Duplicate, err
 		},
 		"check": func(t *testing.T, _ guarded, c *ratelimit.Client, receipt string, dedup time.Duration) (bool, error) {
-			r, err := c.Check(t.Context(), checkParams{Bucket: "u1", Receipt: receipt, Dedup: dedup, Limits: []checkLimit{{Name: "a", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Second}}}.Packed())
+			r, err := c.Check(t.Context(), checkParams{Subject: "u1", Receipt: receipt, Dedup: dedup, Limits: []checkLimit{{Name: "a", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Second}}}.Packed())
 			return r.Duplicate, err
 		},
 		"admit": func(t *testing.T, g guarded, _ *ratelimit.Client, receipt string, dedup time.Duration) (bool, error) {
-			r, err := g.Guard.Admit(t.Context(), admitParams{Bucket: "u1", Receipt: receipt, Dedup: dedup, Limits: []admitLimit{{Name: "a", Kind: guard.LimitKindGCRA, Limit: 100, Window: time.Second}}}.Packed())
+			r, err := g.Guard.Admit(t.Context(), admitParams{Subject: "u1", Receipt: receipt, Dedup: dedup, Limits: []admitLimit{{Name: "a", Kind: guard.LimitKindGCRA, Limit: 100, Window: time.Second}}}.Packed())
 			return r.Duplicate, err
 		},
 	} {
@@ -247,7 +247,7 @@ func TestSharedBucket_aShorterDedupForgetsNoReceipt(t *testing.T) {
 func TestFixedWindow_eightLengthsAreKnown(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		take := func(limit int64, minutes int) bool {
-			r, err := c.FixedWindow(t.Context(), windowParams{Bucket: fcall.Subject("u1"), Limit: limit, Window: time.Duration(minutes) * time.Minute})
+			r, err := c.FixedWindow(t.Context(), windowParams{Subject: fcall.Subject("u1"), Limit: limit, Window: time.Duration(minutes) * time.Minute})
 			return passed(t, r.Allowed, err)
 		}
 		for n := range 9 {
@@ -271,10 +271,10 @@ func TestFixedWindow_eightLengthsAreKnown(t *testing.T) {
 // A refund returns cost to every window in which the admission certainly counted.
 func TestFixedWindowRefund_ofSeveralLengths(t *testing.T) {
 	take := func(limit int64, window time.Duration, n int64) windowParams {
-		return windowParams{Bucket: "u1", Limit: limit, Window: window, Cost: cost(n)}
+		return windowParams{Subject: "u1", Limit: limit, Window: window, Cost: cost(n)}
 	}
 	refund := func(w time.Duration, n int64) ratelimit.FixedWindowRefundParams {
-		return ratelimit.FixedWindowRefundParams{Bucket: "u1", Limit: 10, Window: w, Cost: n}
+		return ratelimit.FixedWindowRefundParams{Subject: "u1", Limit: 10, Window: w, Cost: n}
 	}
 	type result = ratelimit.FixedWindowRefundResult
 	back := func(w time.Duration, n int64, want result, left ttls) step {
@@ -299,7 +299,7 @@ func TestFixedWindowRefund_ofSeveralLengths(t *testing.T) {
 func TestSharedBucket_aRefundDoesNotFreeWhatWasDropped(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		take := func(limit int64, window time.Duration, receipt string) bool {
-			r, err := c.SlidingLog(t.Context(), logParams{Bucket: "u1", Limit: limit, Window: window, Receipt: receipt})
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: limit, Window: window, Receipt: receipt})
 			return passed(t, r.Allowed, err)
 		}
 		for range 5 {
@@ -313,7 +313,7 @@ func TestSharedBucket_aRefundDoesNotFreeWhatWasDropped(t *testing.T) {
 			if !take(2, time.Second, receipt) {
 				t.Fatal("2 in a second are refused")
 			}
-			if _, err := c.SlidingLogRefund(t.Context(), ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: receipt}); err != nil {
+			if _, err := c.SlidingLogRefund(t.Context(), ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: receipt}); err != nil {
 				t.Fatal(err)
 			}
 			if take(5, time.Hour, "") {

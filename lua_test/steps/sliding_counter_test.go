@@ -21,7 +21,7 @@ func slidingCounter(p counterParams) func(context.Context, *ratelimit.Client) (a
 
 // count takes n of 10 in 10 s.
 func count(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-	return slidingCounter(counterParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+	return slidingCounter(counterParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
 }
 
 func counter(d time.Duration) ttls { return ttls{key("u1", "counter"): d} }
@@ -76,7 +76,7 @@ func TestSlidingCounter_cost(t *testing.T) {
 
 func TestSlidingCounter_anotherLimit(t *testing.T) {
 	take := func(limit, n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return slidingCounter(counterParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second, Cost: cost(n)})
+		return slidingCounter(counterParams{Subject: "u1", Limit: limit, Window: 10 * time.Second, Cost: cost(n)})
 	}
 	limiters.Run(
 		t,
@@ -115,9 +115,9 @@ func TestSlidingCounter_clockFarAheadIsForgotten(t *testing.T) {
 }
 
 func TestSlidingCounter_smallestAndLargestArguments(t *testing.T) {
-	smallest := slidingCounter(counterParams{Bucket: "small", Limit: 1, Window: time.Microsecond})
+	smallest := slidingCounter(counterParams{Subject: "small", Limit: 1, Window: time.Microsecond})
 	large := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return slidingCounter(counterParams{Bucket: "u1", Limit: 1_000_000, Window: 90 * day, Cost: cost(n)})
+		return slidingCounter(counterParams{Subject: "u1", Limit: 1_000_000, Window: 90 * day, Cost: cost(n)})
 	}
 	// 999,999 of 1,000,000 in 7,776,000,000 ms must weigh 999,998: 7777 ms have to leave, to the millisecond.
 	limiters.Run(
@@ -130,7 +130,7 @@ func TestSlidingCounter_smallestAndLargestArguments(t *testing.T) {
 		step{Call: large(2), Want: counterResult{Remaining: 1, RetryAfter: 90*day + 7777*time.Millisecond, ResetAfter: 180 * day}},
 		step{Advance: 90*day + 7776*time.Millisecond, Call: large(2), Want: counterResult{Remaining: 1, RetryAfter: time.Millisecond, ResetAfter: 90*day - 7776*time.Millisecond}},
 		step{Advance: time.Millisecond, Call: large(2), Writes: true, Want: counterResult{Allowed: true, ResetAfter: 180*day - 7777*time.Millisecond}},
-		step{Name: "longer than 90 days", Call: slidingCounter(counterParams{Bucket: "u1", Limit: 1, Window: 90*day + 1}), WantErr: fcall.ErrArgument},
+		step{Name: "longer than 90 days", Call: slidingCounter(counterParams{Subject: "u1", Limit: 1, Window: 90*day + 1}), WantErr: fcall.ErrArgument},
 	)
 }
 
@@ -157,7 +157,7 @@ func TestSlidingCounter_retryAfterIsExact(t *testing.T) {
 		{Limit: 999_983, Window: 7_775_999_983 * time.Millisecond},
 		{Limit: 999_983, Window: time.Millisecond},
 	} {
-		p.Bucket = "u1"
+		p.Subject = "u1"
 		limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 			for i := range int64(40) {
 				p.Cost = cost(1 + i*79_193%p.Limit)
@@ -185,7 +185,7 @@ func TestSlidingCounter_retryAfterIsExact(t *testing.T) {
 func TestSlidingCounterPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.SlidingCounterPeekResult
 	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Bucket: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
+		return luatest.Call((*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
 	}
 	limiters.Run(
 		t,
@@ -203,7 +203,7 @@ func TestSlidingCounterPeek_returnsWhatACallWould(t *testing.T) {
 
 func TestSlidingCounterReset_forgets(t *testing.T) {
 	type result = ratelimit.SlidingCounterResetResult
-	reset := luatest.Call((*ratelimit.Client).SlidingCounterReset, ratelimit.SlidingCounterResetParams{Bucket: "u1"})
+	reset := luatest.Call((*ratelimit.Client).SlidingCounterReset, ratelimit.SlidingCounterResetParams{Subject: "u1"})
 	full := counterResult{Allowed: true, ResetAfter: 20 * time.Second}
 	limiters.Run(
 		t,

@@ -13,7 +13,7 @@ import (
 
 // receipt is a call of limit per 10 s.
 func receipt(limit int64, name string) logParams {
-	return logParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second, Receipt: name}
+	return logParams{Subject: "u1", Limit: limit, Window: 10 * time.Second, Receipt: name}
 }
 
 func both(log, receipts time.Duration) ttls {
@@ -58,7 +58,7 @@ func TestSlidingLog_refreshRenewsTheReceiptAndNotTheAdmission(t *testing.T) {
 }
 
 func TestSlidingLog_dedupLongerThanTheWindow(t *testing.T) {
-	p := logParams{Bucket: "u1", Limit: 2, Window: time.Second, Receipt: "r1", Dedup: 10 * time.Second}
+	p := logParams{Subject: "u1", Limit: 2, Window: time.Second, Receipt: "r1", Dedup: 10 * time.Second}
 	limiters.Run(
 		t,
 		step{Call: slidingLog(p), Writes: true, TTLs: both(time.Second, 10*time.Second), Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
@@ -78,9 +78,9 @@ func TestSlidingLog_dedupShorterThanTheWindow(t *testing.T) {
 		step{Advance: time.Second - time.Microsecond, Call: slidingLog(p), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 2, ResetAfter: 9*time.Second + time.Microsecond}},
 		step{Advance: time.Microsecond, Call: slidingLog(p), Writes: true, TTLs: both(10*time.Second, time.Second), Want: logResult{Allowed: true, Count: 2, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Advance: time.Millisecond, Call: slidingLog(other), Writes: true, Want: logResult{Allowed: true, Count: 3, ResetAfter: 10 * time.Second}},
-		step{Name: "the shortest", Call: slidingLog(logParams{Bucket: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-		step{Call: slidingLog(logParams{Bucket: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
-		step{Advance: time.Microsecond, Call: slidingLog(logParams{Bucket: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 2, ResetAfter: time.Second}},
+		step{Name: "the shortest", Call: slidingLog(logParams{Subject: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
+		step{Call: slidingLog(logParams{Subject: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Want: logResult{Allowed: true, Duplicate: true, Count: 1, Remaining: 1, ResetAfter: time.Second}},
+		step{Advance: time.Microsecond, Call: slidingLog(logParams{Subject: "u2", Limit: 2, Window: time.Second, Receipt: "r", Dedup: 1}), Writes: true, Want: logResult{Allowed: true, Count: 2, ResetAfter: time.Second}},
 	)
 }
 
@@ -148,13 +148,13 @@ func TestSlidingLog_argumentsOutOfBoundsAreNotSent(t *testing.T) {
 }
 
 func TestSlidingLogReset_forgetsAdmissionsAndReceipts(t *testing.T) {
-	reset := luatest.Call((*ratelimit.Client).SlidingLogReset, ratelimit.SlidingLogResetParams{Bucket: "u1"})
+	reset := luatest.Call((*ratelimit.Client).SlidingLogReset, ratelimit.SlidingLogResetParams{Subject: "u1"})
 	first := logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}
 	limiters.Run(
 		t,
 		step{Name: "nothing there", Call: reset, Want: ratelimit.SlidingLogResetResult{}},
 		step{Call: slidingLog(receipt(1, "r1")), Writes: true, Want: first},
-		step{Call: slidingLog(logParams{Bucket: "u2", Limit: 1, Window: time.Minute}), Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Minute}},
+		step{Call: slidingLog(logParams{Subject: "u2", Limit: 1, Window: time.Minute}), Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Minute}},
 		step{Call: reset, Writes: true, Want: ratelimit.SlidingLogResetResult{Existed: true}, TTLs: ttls{key("u2", "log"): time.Minute}},
 		step{Call: reset, Want: ratelimit.SlidingLogResetResult{}},
 		step{Name: "the receipt counts again", Call: slidingLog(receipt(1, "r1")), Writes: true, Want: first},
@@ -174,7 +174,7 @@ func wrongType(name string) func(testing.TB, *luatest.Server) {
 func TestSlidingLogPeek_returnsWhatACallWould(t *testing.T) {
 	type result = ratelimit.SlidingLogPeekResult
 	peek := func(limit int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: limit, Window: 10 * time.Second})
+		return luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: limit, Window: 10 * time.Second})
 	}
 	limiters.Run(
 		t,

@@ -24,7 +24,7 @@ func slidingLog(p logParams) func(context.Context, *ratelimit.Client) (any, erro
 }
 
 func TestSlidingLog_admitsTheLimitThenOneAsEachLeaves(t *testing.T) {
-	take := slidingLog(logParams{Bucket: "u1", Limit: 3, Window: 10 * time.Second})
+	take := slidingLog(logParams{Subject: "u1", Limit: 3, Window: 10 * time.Second})
 	log := func(d time.Duration) ttls { return ttls{key("u1", "log"): d} }
 	limiters.Run(
 		t,
@@ -40,7 +40,7 @@ func TestSlidingLog_admitsTheLimitThenOneAsEachLeaves(t *testing.T) {
 }
 
 func TestSlidingLog_countsEachOfOneMicrosecond(t *testing.T) {
-	take := slidingLog(logParams{Bucket: "u1", Limit: 3, Window: time.Second})
+	take := slidingLog(logParams{Subject: "u1", Limit: 3, Window: time.Second})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 2, ResetAfter: time.Second}},
@@ -52,15 +52,15 @@ func TestSlidingLog_countsEachOfOneMicrosecond(t *testing.T) {
 }
 
 func TestSlidingLog_smallestAndLargestArguments(t *testing.T) {
-	smallest := slidingLog(logParams{Bucket: "small", Limit: 1, Window: time.Microsecond})
-	largest := slidingLog(logParams{Bucket: "large", Limit: 1_000_000, Window: 3650 * day})
-	one := slidingLog(logParams{Bucket: "large", Limit: 1, Window: 3650 * day})
+	smallest := slidingLog(logParams{Subject: "small", Limit: 1, Window: time.Microsecond})
+	largest := slidingLog(logParams{Subject: "large", Limit: 1_000_000, Window: 3650 * day})
+	one := slidingLog(logParams{Subject: "large", Limit: 1, Window: 3650 * day})
 	limiters.Run(
 		t,
 		step{Call: smallest, Writes: true, TTLs: ttls{key("small", "log"): time.Millisecond}, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Microsecond}},
 		step{Call: smallest, Want: logResult{Count: 1, RetryAfter: time.Microsecond, ResetAfter: time.Microsecond}},
 		step{Advance: time.Microsecond, Call: smallest, Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Microsecond}},
-		step{Name: "a nanosecond is rounded up", Advance: time.Microsecond, Call: slidingLog(logParams{Bucket: "small", Limit: 1, Window: 1}), Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Microsecond}},
+		step{Name: "a nanosecond is rounded up", Advance: time.Microsecond, Call: slidingLog(logParams{Subject: "small", Limit: 1, Window: 1}), Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Microsecond}},
 		step{Advance: time.Second, Call: largest, Writes: true, TTLs: ttls{key("large", "log"): 3650 * day}, Want: logResult{Allowed: true, Count: 1, Remaining: 999_999, ResetAfter: 3650 * day}},
 		step{Call: one, Want: logResult{Count: 1, RetryAfter: 3650 * day, ResetAfter: 3650 * day}},
 		step{Advance: 3650*day - time.Microsecond, Call: one, Want: logResult{Count: 1, RetryAfter: time.Microsecond, ResetAfter: time.Microsecond}},
@@ -69,7 +69,7 @@ func TestSlidingLog_smallestAndLargestArguments(t *testing.T) {
 }
 
 func TestSlidingLog_clockBackwardsStandsStillForTheKey(t *testing.T) {
-	take := slidingLog(logParams{Bucket: "u1", Limit: 2, Window: 10 * time.Second})
+	take := slidingLog(logParams{Subject: "u1", Limit: 2, Window: 10 * time.Second})
 	limiters.Run(
 		t,
 		step{Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
@@ -81,7 +81,7 @@ func TestSlidingLog_clockBackwardsStandsStillForTheKey(t *testing.T) {
 }
 
 func TestSlidingLog_clockFarAheadIsForgotten(t *testing.T) {
-	take := slidingLog(logParams{Bucket: "u1", Limit: 1, Window: 10 * time.Second})
+	take := slidingLog(logParams{Subject: "u1", Limit: 1, Window: 10 * time.Second})
 	limiters.Run(
 		t,
 		step{Name: "written a year ahead", Advance: 365 * day, Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, ResetAfter: 10 * time.Second}},
@@ -94,7 +94,7 @@ func TestSlidingLog_clockFarAheadIsForgotten(t *testing.T) {
 
 func TestSlidingLog_anotherLimitOrWindow(t *testing.T) {
 	take := func(limit int64, window time.Duration) func(context.Context, *ratelimit.Client) (any, error) {
-		return slidingLog(logParams{Bucket: "u1", Limit: limit, Window: window})
+		return slidingLog(logParams{Subject: "u1", Limit: limit, Window: window})
 	}
 	limiters.Run(
 		t,
@@ -113,7 +113,7 @@ func TestSlidingLog_anotherLimitOrWindow(t *testing.T) {
 
 func TestSlidingLog_searchFindsTheFirstOfManyInTheWindow(t *testing.T) {
 	const limit = 40
-	take := slidingLog(logParams{Bucket: "u1", Limit: limit, Window: time.Second})
+	take := slidingLog(logParams{Subject: "u1", Limit: limit, Window: time.Second})
 	for gone := range limit + 1 {
 		var steps []step
 		for i := range int64(limit) {
@@ -139,7 +139,7 @@ func TestSlidingLog_subjectsNeverShare(t *testing.T) {
 		fcall.Subject(strings.Repeat("x", 64)), fcall.Subject(strings.Repeat("x", 65)), fcall.Subject(strings.Repeat("x", 66)),
 	} {
 		steps = append(steps, step{
-			Name: string(subject), Call: slidingLog(logParams{Bucket: subject, Limit: 1, Window: time.Minute, Receipt: "r"}), Writes: true,
+			Name: string(subject), Call: slidingLog(logParams{Subject: subject, Limit: 1, Window: time.Minute, Receipt: "r"}), Writes: true,
 			Want: logResult{Allowed: true, Count: 1, ResetAfter: time.Minute},
 		})
 	}

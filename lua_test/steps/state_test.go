@@ -32,20 +32,20 @@ func entries(texts ...any) func(testing.TB, *luatest.Server) {
 }
 
 func TestState_wrongTypeIsReportedAndKept(t *testing.T) {
-	window := logParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}
+	window := logParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}
 	limiters.Run(
 		t,
 		step{Given: wrongType(key("u1", "log")), Call: slidingLog(window), WantErr: fcall.ErrState},
 		step{Call: slidingLog(receipt(5, "r1")), WantErr: fcall.ErrState},
-		step{Call: luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: 5, Window: time.Second}), WantErr: fcall.ErrState},
+		step{Call: luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: 5, Window: time.Second}), WantErr: fcall.ErrState},
 		step{Given: func(t testing.TB, s *luatest.Server) {
 			s.Do(t, "DEL", key("u1", "log"))
 			wrongType(key("u1", "receipts"))(t, s)
 		}, Call: slidingLog(receipt(5, "r1")), WantErr: fcall.ErrState},
 		step{Name: "receipts are not looked at without one", Call: slidingLog(window), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 4, ResetAfter: 10 * time.Second}},
-		step{Given: wrongType(key("u1", "gcra")), Call: gcra(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
-		step{Call: gcra(gcraParams{Bucket: "u1", Limit: 7, Period: time.Second}), WantErr: fcall.ErrState},
-		step{Call: luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
+		step{Given: wrongType(key("u1", "gcra")), Call: gcra(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
+		step{Call: gcra(gcraParams{Subject: "u1", Limit: 7, Period: time.Second}), WantErr: fcall.ErrState},
+		step{Call: luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
 	)
 }
 
@@ -53,7 +53,7 @@ func TestState_errorNamesTheKey(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
 		for name, call := range map[string]func(context.Context, *ratelimit.Client) (any, error){
 			key("u1", "log"):      slidingLog(receipt(5, "r1")),
-			key("u1", "gcra"):     gcra(gcraParams{Bucket: "u1", Limit: 1, Period: time.Second}),
+			key("u1", "gcra"):     gcra(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}),
 			key("u1", "receipts"): slidingLog(receipt(5, "r1")),
 		} {
 			wrongType(name)(t, s)
@@ -68,8 +68,8 @@ func TestState_errorNamesTheKey(t *testing.T) {
 }
 
 func TestState_unreadableLogIsReportedAndKept(t *testing.T) {
-	take := slidingLog(logParams{Bucket: "u1", Limit: 2, Window: 10 * time.Second})
-	peek := luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Bucket: "u1", Limit: 2, Window: 10 * time.Second})
+	take := slidingLog(logParams{Subject: "u1", Limit: 2, Window: 10 * time.Second})
+	peek := luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: 2, Window: 10 * time.Second})
 	var steps []step
 	for _, text := range []string{"", "x", "nan", "-nan", "inf", "-inf", "-1", "1.5", "1e400", "9007199254740994", "5 5", "1763706467123584x", strings.Repeat("9", 400)} {
 		steps = append(
@@ -99,10 +99,10 @@ func TestState_unreadableLogIsReportedAndKept(t *testing.T) {
 
 func TestState_unreadableBucketIsReportedAndKept(t *testing.T) {
 	calls := map[string]func(context.Context, *ratelimit.Client) (any, error){
-		"expiry": gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 10 * time.Second}),
-		"value":  gcra(gcraParams{Bucket: "u1", Limit: 2, Period: 10*time.Second + 2*time.Microsecond}),
-		"part":   gcra(gcraParams{Bucket: "u1", Limit: 7, Period: 10 * time.Second}),
-		"peek":   luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Bucket: "u1", Limit: 2, Period: 10 * time.Second}),
+		"expiry": gcra(gcraParams{Subject: "u1", Limit: 2, Period: 10 * time.Second}),
+		"value":  gcra(gcraParams{Subject: "u1", Limit: 2, Period: 10*time.Second + 2*time.Microsecond}),
+		"part":   gcra(gcraParams{Subject: "u1", Limit: 7, Period: 10 * time.Second}),
+		"peek":   luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 2, Period: 10 * time.Second}),
 	}
 	for mode, call := range calls {
 		t.Run(mode, func(t *testing.T) {

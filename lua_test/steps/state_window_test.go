@@ -26,18 +26,18 @@ func holding(suffix, text string, ttl time.Duration) func(testing.TB, *luatest.S
 // windowCalls are those that read a window's or a counter's key, by its suffix.
 var windowCalls = map[string]map[string]func(context.Context, *ratelimit.Client) (any, error){
 	"window": {
-		"take":   fixedWindow(windowParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
-		"peek":   luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
-		"refund": luatest.Call((*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
+		"take":   fixedWindow(windowParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}),
+		"peek":   luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}),
+		"refund": luatest.Call((*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}),
 	},
 	"counter": {
 		"take":   count(1),
-		"peek":   luatest.Call((*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
-		"refund": luatest.Call((*ratelimit.Client).SlidingCounterRefund, ratelimit.SlidingCounterRefundParams{Bucket: "u1", Limit: 5, Window: 10 * time.Second}),
+		"peek":   luatest.Call((*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}),
+		"refund": luatest.Call((*ratelimit.Client).SlidingCounterRefund, ratelimit.SlidingCounterRefundParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}),
 	},
 	"gcra": {
-		"refund":         luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 1, Period: time.Second}),
-		"refund by time": luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Bucket: "u1", Limit: 7, Period: time.Second}),
+		"refund":         luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 1, Period: time.Second}),
+		"refund by time": luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 7, Period: time.Second}),
 	},
 }
 
@@ -86,7 +86,7 @@ func TestState_errorNamesTheWindowsKey(t *testing.T) {
 				}
 			}
 		}
-		refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Bucket: "u1", Receipt: "r1"})
+		refund := luatest.Call((*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"})
 		for _, suffix := range []string{"receipts", "log"} {
 			s.Do(t, "DEL", key("u1", "log"), key("u1", "receipts"))
 			if suffix == "log" {

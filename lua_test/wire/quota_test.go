@@ -10,14 +10,14 @@ import (
 func quotaParams(bucket fcall.Subject) ratelimit.QuotaParams {
 	start := luatest.Start.Truncate(day)
 	return ratelimit.QuotaParams{
-		Bucket: bucket, Limit: 1_000_000, Previous: start.Add(-day), Start: start, Next: start.Add(day), After: start.Add(2 * day), Cost: cost(2),
+		Subject: bucket, Limit: 1_000_000, Previous: start.Add(-day), Start: start, Next: start.Add(day), After: start.Add(2 * day), Cost: cost(2),
 	}
 }
 
 func quotaAtMost(p ratelimit.QuotaParams, most int64) ratelimit.QuotaAtMostParams {
-	return ratelimit.QuotaAtMostParams{Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: most}
+	return ratelimit.QuotaAtMostParams{Subject: p.Subject, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: most}
 }
 
 func quotaRefund(p ratelimit.QuotaParams, cost int64) ratelimit.QuotaRefundParams {
-	return ratelimit.QuotaRefundParams{Bucket: p.Bucket, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: cost}
+	return ratelimit.QuotaRefundParams{Subject: p.Subject, Limit: p.Limit, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: cost}
 }

@@ -51,7 +51,7 @@ func chargesNothing(q *plan.Query, c *plan.Call, a *guard.AdmitResult) bool {
 
 // refundRows refunds what a call charged of some rows. A known receipt is charged for global limits only.
 func refundRows(q *plan.Query, c *plan.Call, a *guard.AdmitResult, rows plan.RowSet, share plan.Share) (refund guard.RefundParams, any bool) {
-	refund = guard.RefundParams{Bucket: c.Params.Bucket, Weight: c.Params.Weight, At: a.At, Age: monotime.Now().Since(q.Sent)}
+	refund = guard.RefundParams{Subject: c.Params.Subject, Weight: c.Params.Weight, At: a.At, Age: monotime.Now().Since(q.Sent)}
 	charged := plan.RowSet(0)
 	for i := range (rows & c.Limits.Rows).All() {
 		n := c.Limits.Rows.Rank(i)
@@ -69,13 +69,13 @@ func refundRows(q *plan.Query, c *plan.Call, a *guard.AdmitResult, rows plan.Row
 func refundCall(q *plan.Query, c *plan.Call, a *guard.AdmitResult, share plan.Share) guard.RefundParams {
 	p := &c.Params
 	refund, _ := refundRows(q, c, a, c.Limits.Rows, share)
-	refund.Bucket = cmp.Or(p.ReceiptOf, p.Bucket)
+	refund.Subject = cmp.Or(p.ReceiptOf, p.Subject)
 	if a.Duplicate {
 		return refund
 	}
-	refund.Receipt, refund.Reservation, refund.ReservationOf = p.Receipt, a.Reservation, cmp.Or(p.BudgetsOf, p.Bucket)
+	refund.Receipt, refund.Reservation, refund.ReservationOf = p.Receipt, a.Reservation, cmp.Or(p.BudgetsOf, p.Subject)
 	if a.Challenge == guard.AdmitChallengeConsumed {
-		refund.Challenge, refund.ChallengeOf, refund.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Bucket), p.Payload
+		refund.Challenge, refund.ChallengeOf, refund.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
 	}
 	return refund
 }

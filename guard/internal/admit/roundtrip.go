@@ -176,14 +176,14 @@ func (t *RoundTrip) refundNow() {
 			continue
 		}
 		_, err := t.sender.Client.Refund(t.context(), refundCall(q, c, &a.Result, t.sender.Share))
-		subjects := []string{string(c.Params.Bucket)}
+		subjects := []string{string(c.Params.Subject)}
 		if c.Account != nil {
 			subjects = append(subjects, q.Account)
 		}
 		for i := range c.Limits.Rows.All() {
 			subjects = append(subjects, q.RowSubjects[i])
 		}
-		t.sender.Refunded(t.context(), string(c.Params.Bucket), subjects, err)
+		t.sender.Refunded(t.context(), string(c.Params.Subject), subjects, err)
 	}
 }
 
@@ -199,10 +199,10 @@ func (b *Backend) Refund(ctx context.Context, q *plan.Query, answers []Answer, r
 			continue
 		}
 		_, err := b.Client.Refund(ctx, refund)
-		subjects := []string{string(refund.Bucket)}
+		subjects := []string{string(refund.Subject)}
 		for _, s := range refund.LimitsOf {
 			subjects = append(subjects, string(s))
 		}
-		refunded(string(refund.Bucket), subjects, err)
+		refunded(string(refund.Subject), subjects, err)
 	}
 }

@@ -97,7 +97,7 @@ func (w *Watch) run() {
 	logged := false
 	for {
 		asked := monotime.Now()
-		r, err := w.client.List(w.ctx, override.ListParams{Bucket: wire.OverridesBucket, Known: known})
+		r, err := w.client.List(w.ctx, override.ListParams{Subject: wire.OverridesSubject, Known: known})
 		switch {
 		case err == nil:
 			known, logged = &r.Version, false

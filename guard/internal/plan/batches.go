@@ -66,7 +66,7 @@ func (q *Query) BuildUndecided(pl *Plan, r *Request, w *Resolved, rows RowSet) {
 func (q *Query) AddUndecided(rows RowSet) {
 	c := Call{}
 	for i := range rows.All() {
-		c.Params.Bucket = fcall.Subject(q.RowSubjects[i])
+		c.Params.Subject = fcall.Subject(q.RowSubjects[i])
 	}
 	c.Limits = q.Plan.Limits(&q.Resolved, rows, Share{})
 	q.Calls = append(q.Calls, c)

@@ -48,7 +48,7 @@ func (q *Query) Build(pl *Plan, r *Request, w *Resolved, split bool) {
 	c := &q.single[0]
 	q.Calls = q.single[:]
 	c.Params = pl.Params
-	c.Params.Bucket = fcall.Subject(bucket)
+	c.Params.Subject = fcall.Subject(bucket)
 	c.Params.Blocks = q.blockBuf[:0]
 	for _, s := range r.Subjects {
 		if s != bucket {
@@ -86,7 +86,7 @@ func (q *Query) split() {
 	q.Calls = make([]Call, len(order))
 	for n, s := range order {
 		c := &q.Calls[n]
-		c.Params.Bucket = fcall.Subject(s)
+		c.Params.Subject = fcall.Subject(s)
 		rows := RowSet(0)
 		for i := range q.Rows.All() {
 			if q.RowSubjects[i] == s {
@@ -95,7 +95,7 @@ func (q *Query) split() {
 		}
 		if s == q.Attempts {
 			c.Params = pl.Params
-			c.Params.Bucket = fcall.Subject(s)
+			c.Params.Subject = fcall.Subject(s)
 		}
 		c.Params.ChallengeRequired = false
 		q.setLimits(c, rows, Share{})
@@ -118,7 +118,7 @@ func (q *Query) split() {
 func (q *Query) setLimits(c *Call, rows RowSet, share Share) {
 	rows, c.overflow = rows.split(maxCallLimits)
 	c.Limits = q.Plan.Limits(&q.Resolved, rows, share)
-	c.Params.Limits, c.Params.LimitsOf = c.Limits.Pack, q.subjectsOf(q.subjectStorage(), rows, string(c.Params.Bucket))
+	c.Params.Limits, c.Params.LimitsOf = c.Limits.Pack, q.subjectsOf(q.subjectStorage(), rows, string(c.Params.Subject))
 	if q.Request.Weight > 1 {
 		c.Params.Weight = q.Request.Weight
 	}
@@ -136,7 +136,7 @@ func (q *Query) subjectStorage() []fcall.Subject {
 func (q *Query) addOverflowCalls(share Share) {
 	for i := 0; i < len(q.Calls); i++ {
 		if rest := q.Calls[i].overflow; rest != 0 {
-			q.Calls = append(q.Calls, Call{Params: guard.AdmitParams{Bucket: q.Calls[i].Params.Bucket}})
+			q.Calls = append(q.Calls, Call{Params: guard.AdmitParams{Subject: q.Calls[i].Params.Subject}})
 			q.setLimits(&q.Calls[len(q.Calls)-1], rest, share)
 		}
 	}
@@ -180,7 +180,7 @@ func (c *Call) clearAttempts() {
 
 // OnlyGlobal reports whether a call evaluates only global limits.
 func (c *Call) OnlyGlobal() bool {
-	return strings.HasPrefix(string(c.Params.Bucket), wire.GlobalPrefix)
+	return strings.HasPrefix(string(c.Params.Subject), wire.GlobalPrefix)
 }
 
 // A LocalPart is the part of a query that failure mode local decides.
@@ -202,7 +202,7 @@ func (q *Query) Local(a LocalPart, share Share) *Query {
 		c.Params = q.Plan.Params
 	}
 	c.Params.ChallengeRequired = false
-	c.Params.Bucket = fcall.Subject(q.bucket())
+	c.Params.Subject = fcall.Subject(q.bucket())
 	local.setLimits(c, a.Rows, share)
 	if a.Account {
 		c.Params.Hold, c.Params.Penalty = q.Plan.Params.Hold, q.Plan.Params.Penalty

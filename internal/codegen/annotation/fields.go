@@ -196,6 +196,15 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 	}
 }
 
+// checkSubject finds arguments that have the name by which callers give the call's subject.
+func (r *fieldReader) checkSubject(params []spec.Field) {
+	for i, p := range params {
+		if p.Name == spec.Subject && (p.Kind != spec.KindKey || p.Several || i > 0) {
+			r.add(p.Line, p.Col, RuleName, "callers give the subject of the first key as %s: call it something else", spec.Subject)
+		}
+	}
+}
+
 // checkWith finds keys that depend on an argument whose presence the start of a call does not show, and keys that follow repeated
 // ones.
 func (r *fieldReader) checkWith(params []spec.Field) {

@@ -55,6 +55,7 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	r.checkGroups(fn.Params)
 	r.checkGroups(fn.Results)
 	r.checkWith(fn.Params)
+	r.checkSubject(fn.Params)
 	r.checkEnums(fn.Params, fn.Results)
 	allowedRefuses(&fn)
 	useRows(&fn)
@@ -86,6 +87,8 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 		fn.Params = r.read(rw, fn.Params)
 	case tagResult:
 		fn.Results = r.read(rw, fn.Results)
+	case tagSubject:
+		readSubject(r, rw, fn)
 	case tagRefused:
 		readRefused(r, rw, fn)
 	case tagUse:
@@ -137,6 +140,18 @@ func readFlags(r *fieldReader, rw row, fn *spec.Function) {
 		default:
 			fn.Flags = append(fn.Flags, name)
 		}
+	}
+}
+
+// readSubject reads `@subject the account that pays`.
+func readSubject(r *fieldReader, rw row, fn *spec.Function) {
+	switch text := rw.doc(rw.text); {
+	case text == "":
+		r.add(rw.line, rw.col, RuleRow, "@subject has no text: say what the call is about, such as the account that pays")
+	case fn.Subject != "":
+		r.add(rw.line, rw.col, RuleDuplicate, "@subject is repeated")
+	default:
+		fn.Subject = text
 	}
 }
 

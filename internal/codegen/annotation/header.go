@@ -18,6 +18,7 @@ const (
 	tagLib     = "lib"
 	tagUse     = "use"
 	tagFlags   = "flags"
+	tagSubject = "subject"
 	tagKey     = "key"
 	tagArg     = "arg"
 	tagResult  = "result"
@@ -26,7 +27,7 @@ const (
 	tagState   = "state"
 )
 
-var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagKey, tagArg, tagResult, tagRefused, tagError, tagState}
+var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagResult, tagRefused, tagError, tagState}
 
 // A row is one tagged line with its continuation lines.
 type row struct {

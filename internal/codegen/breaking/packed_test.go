@@ -50,7 +50,7 @@ func TestCompare_knowsPackedRows(t *testing.T) {
 		if err := rdb.FunctionLoadReplace(t.Context(), code).Err(); err != nil {
 			t.Fatal(err)
 		}
-		return client.Packs(t.Context(), everything.PacksParams{Bucket: "u", Items: pack, PairsOf: pairs})
+		return client.Packs(t.Context(), everything.PacksParams{Subject: "u", Items: pack, PairsOf: pairs})
 	}
 	want, err := answer(bundle.Write(lib).Code)
 	if err != nil {

@@ -7,11 +7,6 @@ import (
 
 var apiRules = []Rule{
 	{
-		ID: "subject-name", Category: API, check: subjectName,
-		Checks: "Checks that a function's first key, the subject, keeps its name.",
-		Why:    "It is a field of the params struct. The names of further keys are not in any client's code.",
-	},
-	{
 		ID: "argument-name", Category: API, check: argumentName,
 		Checks: "Checks that arguments keep their names.",
 		Why:    "They are fields of the params struct. On the wire they have none, so a running client notices nothing.",
@@ -26,21 +21,6 @@ var apiRules = []Rule{
 		Checks: "Checks that results keep their names.",
 		Why:    "They are fields of the result struct.",
 	},
-}
-
-func subjectName(p *pass) {
-	p.functions(func(old, new *spec.Function) {
-		was, now := old.Keys(), new.Keys()
-		if len(was) == 0 || len(now) == 0 || was[0].Name == now[0].Name {
-			return
-		}
-		m := fields(new, "", was, now)
-		for _, f := range m.pairs {
-			if f.old.Name == was[0].Name && f.new.Name == now[0].Name {
-				p.at(m, f.new, "the subject of %s is called %s and was %s", new.Name, f.new.Name, f.old.Name)
-			}
-		}
-	})
 }
 
 func argumentName(p *pass) {

@@ -19,11 +19,11 @@ import (
 // the unchanged one. That client does not notice a change that no wire rule covers.
 func TestCompare_knowsTheWire(t *testing.T) {
 	full := everything.EchoParams{
-		Bucket: "user42", Number: 100, Cost: new(int64(0)), Bonus: new(int64(3)), Level: 9, Price: 1_000_000_000, Tip: 1,
+		Subject: "user42", Number: 100, Cost: new(int64(0)), Bonus: new(int64(3)), Level: 9, Price: 1_000_000_000, Tip: 1,
 		Window: 30 * 24 * time.Hour, Grace: time.Hour, Since: time.UnixMicro(2), Latest: time.UnixMicro(1), On: true, Off: true,
 		Note: "", Receipt: "r", Kind: everything.EchoKindBucket, Mode: everything.EchoModeOpen,
 	}
-	least := everything.EchoParams{Bucket: "u", Number: 1, Window: time.Microsecond, Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
+	least := everything.EchoParams{Subject: "u", Number: 1, Window: time.Microsecond, Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
 
 	server := embedded.New(embedded.Options{})
 	defer server.Close()

@@ -124,7 +124,7 @@ func (e *entryWriter) arity() {
 // subject writes the check of the first key: an empty hash tag would be shared by all callers without a name, and on a
 // cluster the keys of a call would not share a slot.
 func (e *entryWriter) subject() {
-	e.printf("  if keys[1]:find('{}', 1, true) then\n    return {err = 'RLARG %s must not be empty'}\n  end\n", e.fn.Keys()[0].Name)
+	e.printf("  if keys[1]:find('{}', 1, true) then\n    return {err = 'RLARG %s must not be empty'}\n  end\n", spec.Subject)
 }
 
 func plural(n int, word string) string {

@@ -125,7 +125,7 @@ func TestBundle_isByteForByteWhatTheServerHolds(t *testing.T) {
 
 func TestEcho_everyTypeComesBackAsSent(t *testing.T) {
 	full := everything.EchoParams{
-		Bucket: "user42", Number: 100, Cost: new(int64(0)), Bonus: new(int64(0)), Level: 9, Price: 1_000_000_000, Tip: 1,
+		Subject: "user42", Number: 100, Cost: new(int64(0)), Bonus: new(int64(0)), Level: 9, Price: 1_000_000_000, Tip: 1,
 		Window: 1001 * time.Nanosecond, Grace: time.Hour, Since: time.UnixMicro(1_763_706_467_123_584).UTC(),
 		Latest: time.UnixMicro(1).UTC(), On: true, Off: true, Note: "a\x00b\r\n\xff{}", Receipt: strings.Repeat("r", 256),
 		Kind: everything.EchoKindBucket, Mode: everything.EchoModeOpen,
@@ -135,7 +135,7 @@ func TestEcho_everyTypeComesBackAsSent(t *testing.T) {
 		Window: 2 * time.Microsecond, Grace: time.Hour, Since: full.Since, Later: full.Latest, On: true, Off: true,
 		Note: full.Note, Receipt: full.Receipt, Kind: everything.EchoKindBucket, Mode: everything.EchoModeOpen,
 	}
-	least := everything.EchoParams{Bucket: "u", Number: 1, Window: time.Microsecond, Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
+	least := everything.EchoParams{Subject: "u", Number: 1, Window: time.Microsecond, Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
 	leastWant := everything.EchoResult{
 		Bucket: "ns:{u}:state", Second: "ns:{u}:more", Number: 1, Cost: 7, Window: time.Microsecond, Grace: 5 * time.Second,
 		Since: time.Time{}, Later: time.Time{}, Kind: everything.EchoKindLog, Mode: everything.EchoModeClosed,
@@ -172,7 +172,7 @@ var utc = cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
 
 func TestRows_groupsGoInAndComeOutAsSlices(t *testing.T) {
 	params := everything.RowsParams{
-		Bucket: "u", Before: 5,
+		Subject: "u", Before: 5,
 		Limits: []everything.RowsLimits{
 			{Name: "minute", Form: everything.RowsLimitsFormSum, Window: time.Minute},
 			{Name: "odd name: {x}", Form: everything.RowsLimitsFormLast, Kind: everything.RowsLimitsKindBucket, Window: time.Hour, Cost: new(int64(0))},
@@ -209,7 +209,7 @@ func TestEcho_refusesAnEmptySubject(t *testing.T) {
 		pipe := rdb.Pipeline()
 		_, queued := c.QueueEcho(t.Context(), pipe, params).Result()
 		for _, err := range []error{err, queued} {
-			if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "bucket must not be empty") || pipe.Len() != 0 {
+			if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "subject must not be empty") || pipe.Len() != 0 {
 				t.Errorf("got %v and %d queued, want ErrArgument", err, pipe.Len())
 			}
 		}
@@ -218,7 +218,7 @@ func TestEcho_refusesAnEmptySubject(t *testing.T) {
 			"groups": {"0", "0"},
 		} {
 			err := rdb.FCall(t.Context(), "everything_v2_"+fn, []string{"ns:{}:state", "ns:{}:more"}, words...).Err()
-			if err == nil || err.Error() != "RLARG bucket must not be empty" {
+			if err == nil || err.Error() != "RLARG subject must not be empty" {
 				t.Errorf("%s of another client's empty subject: got %v", fn, err)
 			}
 		}
@@ -228,9 +228,9 @@ func TestEcho_refusesAnEmptySubject(t *testing.T) {
 // A key of the wrong type is named as itself, whichever group it belongs to; what is as the header says is not.
 func TestGroups_stateErrorNamesTheKey(t *testing.T) {
 	params := everything.GroupsParams{
-		Bucket: "u",
-		Logs:   []everything.GroupsLogs{{Name: "a"}, {Name: "b"}},
-		Tables: []everything.GroupsTables{{Name: "c"}, {Name: "d"}},
+		Subject: "u",
+		Logs:    []everything.GroupsLogs{{Name: "a"}, {Name: "b"}},
+		Tables:  []everything.GroupsTables{{Name: "c"}, {Name: "d"}},
 	}
 	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
 		must := func(err error) {
@@ -273,7 +273,7 @@ func TestGroups_stateErrorNamesTheKey(t *testing.T) {
 func TestFail_errorsAreTypedAndNameTheAuthorsLine(t *testing.T) {
 	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
 		call := func(how everything.FailHow) error {
-			_, err := c.Fail(t.Context(), everything.FailParams{Bucket: "u", How: how})
+			_, err := c.Fail(t.Context(), everything.FailParams{Subject: "u", How: how})
 			return err
 		}
 		if err := call(everything.FailHowNot); err != nil {

@@ -13,7 +13,7 @@ import (
 // The bundle caches the numbers of texts that it has seen, 512 at most.
 func TestEcho_moreNumbersThanAreKept(t *testing.T) {
 	each(t, func(t *testing.T, _ *redis.Client, c *everything.Client) {
-		p := everything.EchoParams{Bucket: "u", Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
+		p := everything.EchoParams{Subject: "u", Since: time.UnixMicro(0), Kind: everything.EchoKindLog}
 		for i := range 1200 {
 			p.Number = int64(i%100) + 1
 			p.Window = time.Duration(i%600+1) * time.Microsecond

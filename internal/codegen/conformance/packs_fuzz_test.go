@@ -40,7 +40,7 @@ func FuzzPacks(f *testing.F) {
 		if err != nil {
 			return nil, false
 		}
-		result, err := c.Packs(t.Context(), everything.PacksParams{Bucket: "u", Items: pack, PairsOf: pairs})
+		result, err := c.Packs(t.Context(), everything.PacksParams{Subject: "u", Items: pack, PairsOf: pairs})
 		if err != nil {
 			t.Fatalf("%+v: %v", rows, err)
 		}

@@ -97,11 +97,11 @@ func TestPacks_refusesWhatIsNoPack(t *testing.T) {
 			t.Errorf("rows out of bounds: got %v", err)
 		}
 		pack := packItem(t, everything.Item{Name: "a", Kind: "sum", Window: 1000})
-		_, err = c.Packs(t.Context(), everything.PacksParams{Bucket: "u", Items: pack, ItemsOf: []fcall.Subject{"a", "b"}})
+		_, err = c.Packs(t.Context(), everything.PacksParams{Subject: "u", Items: pack, ItemsOf: []fcall.Subject{"a", "b"}})
 		if err == nil || err.Error() != "everything.packs: items_of must have a subject for each of 1 rows, or none, got 2; pairs_of must have 1 to 2 rows, got 0" {
 			t.Errorf("subjects of other rows: got %v", err)
 		}
-		_, err = c.Packs(t.Context(), everything.PacksParams{Bucket: "u", Items: pack, ItemsOf: []fcall.Subject{""}, PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"})})
+		_, err = c.Packs(t.Context(), everything.PacksParams{Subject: "u", Items: pack, ItemsOf: []fcall.Subject{""}, PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"})})
 		if err == nil || err.Error() != "everything.packs: items.0.of must not be empty" {
 			t.Errorf("an empty subject: got %v", err)
 		}
@@ -213,7 +213,7 @@ func TestPacks_aPrepareThatFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			params := everything.PacksParams{Bucket: "u", Items: packItem(t, everything.Item{Name: "a", Kind: "sum", Window: 1000}), PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"})}
+			params := everything.PacksParams{Subject: "u", Items: packItem(t, everything.Item{Name: "a", Kind: "sum", Window: 1000}), PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"})}
 			for range 2 {
 				var script *fcall.ScriptError
 				if _, err := c.Packs(t.Context(), params); !errors.As(err, &script) || script.File != "functions/lib/item.lua" || script.Line != 31 {
@@ -246,7 +246,7 @@ func readPacks(t testing.TB, val any) everything.PacksResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := client.Packs(t.Context(), everything.PacksParams{Bucket: "u", PairsOf: pair})
+	r, err := client.Packs(t.Context(), everything.PacksParams{Subject: "u", PairsOf: pair})
 	if err != nil {
 		t.Fatal(err)
 	}

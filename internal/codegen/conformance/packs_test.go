@@ -53,7 +53,7 @@ func TestPacks_rowsComeBackAsSent(t *testing.T) {
 	odd := "odd name: {x},;%"
 	since := time.UnixMicro(1_763_706_467_123_584).UTC()
 	params := everything.PacksParams{
-		Bucket: "user42", Before: 5,
+		Subject: "user42", Before: 5,
 		Items: packItem(
 			t,
 			everything.Item{Name: "minute", Kind: everything.ItemKindSum, Window: 1001 * time.Nanosecond, On: true},
@@ -81,7 +81,7 @@ func TestPacks_rowsComeBackAsSent(t *testing.T) {
 		PairsOf: []everything.PacksPairsOfResult{{Left: "\x00,;%", Right: 1 << 53, Third: 9}, {Left: "x"}},
 		Between: "ns:{user42}:state",
 	}
-	none := everything.PacksParams{Bucket: "u", PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"}), Between: "b"}
+	none := everything.PacksParams{Subject: "u", PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"}), Between: "b"}
 	noneWant := everything.PacksResult{
 		Total: 1 + 3, Items: []everything.ItemResult{}, PairsOf: []everything.PacksPairsOfResult{{Left: "x"}}, Between: "b",
 	}
@@ -116,7 +116,7 @@ func TestPacks_rowsOfSeveralSubjects(t *testing.T) {
 		everything.Item{Name: "c", Kind: everything.ItemKindLast, Window: time.Second},
 	)
 	params := everything.PacksParams{
-		Bucket: "user42", Items: items, ItemsOf: []fcall.Subject{"203.0.113.7", "203.0.113.7", "any one"},
+		Subject: "user42", Items: items, ItemsOf: []fcall.Subject{"203.0.113.7", "203.0.113.7", "any one"},
 		PairsOf: packPairs(t, everything.PacksPairsOf{Left: "x"}),
 	}
 	tag := fcall.Tag("any one")
@@ -160,7 +160,7 @@ func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
 		{
 			"all",
 			everything.MixedParams{
-				Bucket: "u", First: item("a", "b"), FirstOf: []fcall.Subject{"x", "y"}, Plain: []everything.MixedPlain{{Name: "p"}, {Name: "q"}},
+				Subject: "u", First: item("a", "b"), FirstOf: []fcall.Subject{"x", "y"}, Plain: []everything.MixedPlain{{Name: "p"}, {Name: "q"}},
 				Second: item("a", "c"), Last: last, After: 1000,
 			},
 			everything.MixedResult{Keys: []everything.MixedKeysResult{
@@ -179,7 +179,7 @@ func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
 		},
 		{
 			"least",
-			everything.MixedParams{Bucket: "u", Second: item("a"), SecondOf: []fcall.Subject{"x"}},
+			everything.MixedParams{Subject: "u", Second: item("a"), SecondOf: []fcall.Subject{"x"}},
 			everything.MixedResult{Keys: []everything.MixedKeysResult{{Name: "ns:{u}:state"}, {Name: "ns:{x}:last:a"}, {Name: "ns:{x}:seen:a"}}},
 		},
 	}
@@ -199,7 +199,7 @@ func TestMixed_keysAreThoseOfTheirRows(t *testing.T) {
 		if err := rdb.RPush(t.Context(), "ns:{y}:seen:b", "x").Err(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.Mixed(t.Context(), everything.MixedParams{Bucket: "u", First: item("b"), Second: item("a", "b"), SecondOf: []fcall.Subject{"x", "y"}})
+		_, err := c.Mixed(t.Context(), everything.MixedParams{Subject: "u", First: item("b"), Second: item("a", "b"), SecondOf: []fcall.Subject{"x", "y"}})
 		var state *fcall.StateError
 		if !errors.As(err, &state) || state.Key != "ns:{y}:seen:b" || state.Problem != "holds a list, not a zset" {
 			t.Errorf("a list in place of a zset: got %v (%+v)", err, state)

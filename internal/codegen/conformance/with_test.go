@@ -34,7 +34,7 @@ func TestSometimes_keysGoWithTheirArguments(t *testing.T) {
 		for name, client := range modes(t, rdb, c) {
 			for _, test := range tests {
 				p := test.params
-				p.Bucket, p.Number, p.PairsOf = "u", 3, pairs
+				p.Subject, p.Number, p.PairsOf = "u", 3, pairs
 				got, err := client.Sometimes(t.Context(), p)
 				if err != nil {
 					t.Fatal(err)
@@ -57,7 +57,7 @@ func TestSometimes_keysGoWithTheirArguments(t *testing.T) {
 				if (key == noted) != (p.Note != "") && (key == noted || p.Items.Len() == 0) {
 					continue
 				}
-				p.Bucket, p.Number, p.PairsOf = "u", 3, pairs
+				p.Subject, p.Number, p.PairsOf = "u", 3, pairs
 				_, err := c.Sometimes(t.Context(), p)
 				var state *fcall.StateError
 				if !errors.As(err, &state) || state.Key != key {
@@ -71,11 +71,11 @@ func TestSometimes_keysGoWithTheirArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		var state *fcall.StateError
-		_, err := c.Sometimes(t.Context(), everything.SometimesParams{Bucket: "u", Number: 3, PairsOf: pairs, Others: []fcall.Subject{"v", "w"}})
+		_, err := c.Sometimes(t.Context(), everything.SometimesParams{Subject: "u", Number: 3, PairsOf: pairs, Others: []fcall.Subject{"v", "w"}})
 		if !errors.As(err, &state) || state.Key != "ns:{w}:state" {
 			t.Errorf("a list where a string should be: got %v", err)
 		}
-		if _, err := c.Sometimes(t.Context(), everything.SometimesParams{Bucket: "u", Number: 3, PairsOf: pairs, Others: make([]fcall.Subject, 5)}); !errors.Is(err, fcall.ErrArgument) {
+		if _, err := c.Sometimes(t.Context(), everything.SometimesParams{Subject: "u", Number: 3, PairsOf: pairs, Others: make([]fcall.Subject, 5)}); !errors.Is(err, fcall.ErrArgument) {
 			t.Errorf("five keys where four may be: %v", err)
 		}
 		// A hand-made call with a key too many or too few.

@@ -1,6 +1,7 @@
 package goclient
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// argFields returns the fields of a params struct. Derived keys are built from the first key's subject and have no field. A key that a
-// call has several of is a list of subjects.
+// argFields returns the fields of a params struct. The first key's is the subject. Derived keys are built from it and have no field. A key
+// that a call has several of is a list of subjects.
 func argFields(fields []spec.Field) []spec.Field {
 	var out []spec.Field
 	subject := false
@@ -18,6 +19,9 @@ func argFields(fields []spec.Field) []spec.Field {
 		if f.Kind == spec.KindKey {
 			if subject && !f.Several {
 				continue
+			}
+			if !subject {
+				f.Name = spec.Subject
 			}
 			subject = true
 		}
@@ -130,6 +134,12 @@ func fieldDoc(f spec.Field, param bool) string {
 		text += " The zero value omits it."
 	}
 	return paragraphs(text)
+}
+
+// subjectDoc returns the comment of the subject.
+func subjectDoc(text string) string {
+	return paragraphs("Subject is " + strings.TrimSuffix(cmp.Or(text, "the user, address or other name that the call is about"), ".") +
+		". The call's keys are made from it. It must not be empty.")
 }
 
 // number formats a bound.

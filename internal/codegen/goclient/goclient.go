@@ -21,6 +21,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"lowerFirst":   lowerFirst,
 	"paragraphs":   paragraphs,
 	"fieldDoc":     fieldDoc,
+	"subjectDoc":   subjectDoc,
 	"argFields":    argFields,
 	"goType":       goType,
 	"resultType":   resultType,

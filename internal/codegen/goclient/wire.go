@@ -49,6 +49,7 @@ func keyFields(fields []spec.Field) string {
 	for _, f := range fields {
 		if f.Kind == spec.KindKey {
 			if subject == "" {
+				f.Name = spec.Subject
 				subject = "p." + goName(f.Name)
 			}
 			switch of := subject; {

@@ -62,6 +62,7 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 		}
 	}
 	b.WriteString("\n| argument | type | bounds | what it is |\n|---|---|---|---|\n")
+	fmt.Fprintf(b, "| %s | subject | not empty | %s |\n", spec.Subject, cell(cmp.Or(fn.Subject, "the user, address or other name whose keys the call uses")))
 	arguments(b, "", fn.Params)
 	b.WriteString("\n| result | type | what it is |\n|---|---|---|\n")
 	results(b, "", fn.Results)
@@ -134,7 +135,7 @@ func example(fn *spec.Function) string {
 		switch {
 		case f.Kind == spec.KindKey && !subject:
 			subject = true
-			fmt.Fprintf(&b, " %s=user42", f.Name)
+			fmt.Fprintf(&b, " %s=user42", spec.Subject)
 		case f.Kind == spec.KindKey || f.Optional:
 		case f.Kind.Group():
 			for _, inner := range f.Fields {

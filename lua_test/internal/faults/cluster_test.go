@@ -113,7 +113,7 @@ func callOfASlotThatMoves(t *testing.T, program engines.Program) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := ratelimit.SlidingLogParams{Bucket: "user1", Limit: 10, Window: time.Hour}
+	p := ratelimit.SlidingLogParams{Subject: "user1", Limit: 10, Window: time.Hour}
 	if _, err := limits.SlidingLog(t.Context(), p); err != nil { // without a receipt it has one key of two
 		t.Fatal(err)
 	}

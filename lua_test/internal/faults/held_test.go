@@ -11,7 +11,7 @@ import (
 // The admissions that a server counts, by its peeks.
 
 func logHeld(ctx context.Context, s *service, subject string) (int64, error) {
-	r, err := s.ratelimit.SlidingLogPeek(ctx, ratelimit.SlidingLogPeekParams{Bucket: fcall.Subject(subject), Limit: 10, Window: window})
+	r, err := s.ratelimit.SlidingLogPeek(ctx, ratelimit.SlidingLogPeekParams{Subject: fcall.Subject(subject), Limit: 10, Window: window})
 	return r.Count, err
 }
 
@@ -20,13 +20,13 @@ func logReceiptHeld(ctx context.Context, s *service, subject string) (int64, err
 }
 
 func gcraHeld(ctx context.Context, s *service, subject string) (int64, error) {
-	r, err := s.ratelimit.GCRAPeek(ctx, ratelimit.GCRAPeekParams{Bucket: fcall.Subject(subject), Limit: 10, Period: 1000 * window})
+	r, err := s.ratelimit.GCRAPeek(ctx, ratelimit.GCRAPeekParams{Subject: fcall.Subject(subject), Limit: 10, Period: 1000 * window})
 	return 10 - r.Remaining, err
 }
 
 func spent(ctx context.Context, s *service, subject string) (int64, error) {
 	limits := []cost.PeekLimits{{Budget: 1000, Window: window}}
-	r, err := s.cost.Peek(ctx, cost.PeekParams{Bucket: fcall.Subject(subject), Limits: limits})
+	r, err := s.cost.Peek(ctx, cost.PeekParams{Subject: fcall.Subject(subject), Limits: limits})
 	if err != nil {
 		return 0, err
 	}

@@ -93,7 +93,7 @@ func (s *service) single(k *kind, subject string, call func(context.Context) (al
 
 func logOnce(s *service, k *kind, subject string) {
 	s.single(k, subject, func(ctx context.Context) (bool, error) {
-		r, err := ask(ctx, s, ratelimit.SlidingLogParams{Bucket: fcall.Subject(subject), Limit: k.limit, Window: window}, s.ratelimit.SlidingLog, s.ratelimit.QueueSlidingLog)
+		r, err := ask(ctx, s, ratelimit.SlidingLogParams{Subject: fcall.Subject(subject), Limit: k.limit, Window: window}, s.ratelimit.SlidingLog, s.ratelimit.QueueSlidingLog)
 		return r.Allowed, err
 	})
 }
@@ -101,7 +101,7 @@ func logOnce(s *service, k *kind, subject string) {
 // logReceipt sends what may have run once more: the receipt is counted once. Only a function that failed half way may have counted
 // without knowing the receipt.
 func logReceipt(s *service, k *kind, subject string) {
-	p := ratelimit.SlidingLogParams{Bucket: fcall.Subject("receipts of " + subject), Limit: k.limit, Window: window, Receipt: fcall.NewToken()}
+	p := ratelimit.SlidingLogParams{Subject: fcall.Subject("receipts of " + subject), Limit: k.limit, Window: window, Receipt: fcall.NewToken()}
 	allowed, out, halfway := s.twice(func(ctx context.Context) (bool, error) {
 		r, err := ask(ctx, s, p, s.ratelimit.SlidingLog, s.ratelimit.QueueSlidingLog)
 		return r.Allowed, err
@@ -134,7 +134,7 @@ func (s *service) twice(call func(context.Context) (bool, error)) (allowed bool,
 
 func gcraOnce(s *service, k *kind, subject string) {
 	s.single(k, subject, func(ctx context.Context) (bool, error) {
-		r, err := ask(ctx, s, ratelimit.GCRAParams{Bucket: fcall.Subject(subject), Limit: k.limit, Period: 1000 * window}, s.ratelimit.GCRA, s.ratelimit.QueueGCRA)
+		r, err := ask(ctx, s, ratelimit.GCRAParams{Subject: fcall.Subject(subject), Limit: k.limit, Period: 1000 * window}, s.ratelimit.GCRA, s.ratelimit.QueueGCRA)
 		return r.Allowed, err
 	})
 }
@@ -142,7 +142,7 @@ func gcraOnce(s *service, k *kind, subject string) {
 func attempt(s *service, k *kind, subject string) {
 	tiers := []abuse.AttemptTiers{{Threshold: k.limit + 1, Window: window, Block: window}}
 	s.single(k, subject, func(ctx context.Context) (bool, error) {
-		r, err := ask(ctx, s, abuse.AttemptParams{Bucket: fcall.Subject(subject), Tiers: tiers}, s.abuse.Attempt, s.abuse.QueueAttempt)
+		r, err := ask(ctx, s, abuse.AttemptParams{Subject: fcall.Subject(subject), Tiers: tiers}, s.abuse.Attempt, s.abuse.QueueAttempt)
 		return r.Allowed, err
 	})
 }
@@ -157,7 +157,7 @@ func spend(s *service, k *kind, subject string) {
 	bucket, receipt := fcall.Subject(subject), fcall.NewToken()
 	limits := []cost.ReserveLimits{{Budget: fcall.Micros(k.limit), Window: window}}
 	switch allowed, out, _ := s.twice(func(ctx context.Context) (bool, error) {
-		r, err := ask(ctx, s, cost.ReserveParams{Bucket: bucket, Receipt: receipt, Estimate: estimate, Limits: limits}, s.cost.Reserve, s.cost.QueueReserve)
+		r, err := ask(ctx, s, cost.ReserveParams{Subject: bucket, Receipt: receipt, Estimate: estimate, Limits: limits}, s.cost.Reserve, s.cost.QueueReserve)
 		return r.Allowed, err
 	}); {
 	case out == unknown:
@@ -170,7 +170,7 @@ func spend(s *service, k *kind, subject string) {
 		return
 	}
 	_, out, _ := s.twice(func(ctx context.Context) (bool, error) {
-		_, err := ask(ctx, s, cost.SettleParams{Bucket: bucket, Receipt: receipt, Actual: actual}, s.cost.Settle, s.cost.QueueSettle)
+		_, err := ask(ctx, s, cost.SettleParams{Subject: bucket, Receipt: receipt, Actual: actual}, s.cost.Settle, s.cost.QueueSettle)
 		return true, err
 	})
 	switch out {
@@ -185,7 +185,7 @@ func spend(s *service, k *kind, subject string) {
 
 // consume issues a challenge that three callers try to consume at once. Its account is the token's.
 func consume(s *service, k *kind, subject string) {
-	p := challenge.IssueParams{Bucket: fcall.Subject(subject), Token: fcall.NewToken(), TTL: window}
+	p := challenge.IssueParams{Subject: fcall.Subject(subject), Token: fcall.NewToken(), TTL: window}
 	if _, out, _ := s.twice(func(ctx context.Context) (bool, error) {
 		_, err := ask(ctx, s, p, s.challenge.Issue, s.challenge.QueueIssue)
 		return true, err
@@ -196,7 +196,7 @@ func consume(s *service, k *kind, subject string) {
 	for range 3 {
 		wg.Go(func() {
 			s.single(k, p.Token, func(ctx context.Context) (bool, error) {
-				r, err := ask(ctx, s, challenge.ConsumeParams{Bucket: p.Bucket, Token: p.Token}, s.challenge.Consume, s.challenge.QueueConsume)
+				r, err := ask(ctx, s, challenge.ConsumeParams{Subject: p.Subject, Token: p.Token}, s.challenge.Consume, s.challenge.QueueConsume)
 				return r.Outcome == challenge.ConsumeOutcomeConsumed, err
 			})
 		})

@@ -9,7 +9,7 @@ import (
 
 // CheckParams are a call of check, with rows that are not packed yet.
 type CheckParams struct {
-	Bucket  fcall.Subject
+	Subject fcall.Subject
 	Limits  []ratelimit.Limit
 	Of      []fcall.Subject
 	Weight  int64
@@ -18,7 +18,7 @@ type CheckParams struct {
 }
 
 func (p CheckParams) Packed() ratelimit.CheckParams {
-	return ratelimit.CheckParams{Bucket: p.Bucket, Limits: ratelimit.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup}
+	return ratelimit.CheckParams{Subject: p.Subject, Limits: ratelimit.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, Dedup: p.Dedup}
 }
 
 // Peek is the same call of check_peek.
@@ -26,7 +26,7 @@ func (p CheckParams) Peek() ratelimit.CheckPeekParams { return ratelimit.CheckPe
 
 // Reset forgets the call's limits.
 func (p CheckParams) Reset() ratelimit.CheckResetParams {
-	return ratelimit.CheckResetParams{Bucket: p.Bucket, Limits: ratelimit.MustPackLimit(p.Limits...), LimitsOf: p.Of}
+	return ratelimit.CheckResetParams{Subject: p.Subject, Limits: ratelimit.MustPackLimit(p.Limits...), LimitsOf: p.Of}
 }
 
 // CheckLimits returns a limit of each kind: limit requests in 10 s.

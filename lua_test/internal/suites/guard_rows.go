@@ -10,7 +10,7 @@ import (
 
 // AdmitParams are a call of admit, with rows that are not packed yet.
 type AdmitParams struct {
-	Bucket            fcall.Subject
+	Subject           fcall.Subject
 	Blocks            []fcall.Subject
 	Limits            []guard.Limit
 	Of                []fcall.Subject
@@ -41,7 +41,7 @@ func (p AdmitParams) Pack() (guard.AdmitParams, error) {
 	tiers, errTiers := guard.PackAdmitTiers(p.Tiers...)
 	escalation, errEscalation := guard.PackAdmitEscalation(p.Escalation...)
 	return guard.AdmitParams{
-		Bucket: p.Bucket, Blocks: p.Blocks, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, ReceiptOf: p.ReceiptOf,
+		Subject: p.Subject, Blocks: p.Blocks, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, ReceiptOf: p.ReceiptOf,
 		Dedup: p.Dedup, Repeats: p.Repeats, Budgets: budgets, BudgetsOf: p.BudgetsOf, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
 		Hold: p.Hold, Penalty: p.Penalty, Reservation: p.Reservation, Tiers: tiers, Escalation: escalation, StrikeMemory: p.StrikeMemory,
 		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload,
@@ -58,7 +58,7 @@ func (p AdmitParams) Packed() guard.AdmitParams {
 
 // RefundParams are a call of refund, with rows that are not packed yet. Left is each limit's reset_after in the answer.
 type RefundParams struct {
-	Bucket      fcall.Subject
+	Subject     fcall.Subject
 	Limits      []guard.Limit
 	Of          []fcall.Subject
 	Left        []time.Duration
@@ -76,7 +76,7 @@ type RefundParams struct {
 
 func (p RefundParams) Packed() guard.RefundParams {
 	back := guard.RefundParams{
-		Bucket: p.Bucket, Limits: guard.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
+		Subject: p.Subject, Limits: guard.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
 		Receipt: p.Receipt, Reservation: p.Reservation, ReservationOf: p.ReservationOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
 		Payload: p.Payload, Expires: p.Expires,
 	}

@@ -12,7 +12,7 @@ import (
 // oneMillisecond sends a hundred calls in one pipeline. On virtual time all have the same timestamp.
 func (r *run) oneMillisecond(ctx context.Context, s *scene) error {
 	const calls, most = 100, 60
-	p := ratelimit.SlidingLogParams{Bucket: r.subject("burst"), Limit: most, Window: window}
+	p := ratelimit.SlidingLogParams{Subject: r.subject("burst"), Limit: most, Window: window}
 	pipe := r.client.Pipeline()
 	before := pipe.Time(ctx)
 	var pending []ratelimit.PendingSlidingLog
@@ -67,7 +67,7 @@ func (r *run) sequentially(ctx context.Context, n int, params func(i int) rateli
 // doubleClick sends one receipt twice in a row, and then another on all connections at once.
 func (r *run) doubleClick(ctx context.Context, s *scene) error {
 	bucket := r.subject("click")
-	p := ratelimit.SlidingLogParams{Bucket: bucket, Limit: limit, Window: window, Receipt: "order-1"}
+	p := ratelimit.SlidingLogParams{Subject: bucket, Limit: limit, Window: window, Receipt: "order-1"}
 	answers, last, err := r.sequentially(ctx, 2, func(int) ratelimit.SlidingLogParams { return p })
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (r *run) doubleClick(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	after, err := r.limits.SlidingLogPeek(ctx, ratelimit.SlidingLogPeekParams{Bucket: bucket, Limit: limit, Window: window})
+	after, err := r.limits.SlidingLogPeek(ctx, ratelimit.SlidingLogPeekParams{Subject: bucket, Limit: limit, Window: window})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (r *run) doubleClick(ctx context.Context, s *scene) error {
 func (r *run) receiptsApart(ctx context.Context, s *scene) error {
 	bucket := r.subject("orders")
 	answers, last, err := r.sequentially(ctx, 12, func(i int) ratelimit.SlidingLogParams {
-		return ratelimit.SlidingLogParams{Bucket: bucket, Limit: limit, Window: window, Receipt: fmt.Sprintf("order-%d", i+1)}
+		return ratelimit.SlidingLogParams{Subject: bucket, Limit: limit, Window: window, Receipt: fmt.Sprintf("order-%d", i+1)}
 	})
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func (r *run) retryAfter(ctx context.Context, s *scene) error {
 }
 
 func (r *run) retryAfterVirtual(ctx context.Context, s *scene) error {
-	p := ratelimit.SlidingLogParams{Bucket: r.subject("eleventh"), Limit: limit, Window: window}
+	p := ratelimit.SlidingLogParams{Subject: r.subject("eleventh"), Limit: limit, Window: window}
 	answers, last, err := r.sequentially(ctx, limit+1, func(i int) ratelimit.SlidingLogParams {
 		if i > 0 {
 			r.clock.Advance(1234567 * time.Microsecond)
@@ -88,7 +88,7 @@ func (r *run) attempts(ctx context.Context, n int, p ratelimit.SlidingLogParams)
 // narrows the instant at which the window opens. Calls before it must be refused, and calls after it admitted.
 func (r *run) retryAfterReal(ctx context.Context, s *scene) error {
 	const window = 2 * time.Second
-	p := ratelimit.SlidingLogParams{Bucket: r.subject("eleventh"), Limit: limit, Window: window}
+	p := ratelimit.SlidingLogParams{Subject: r.subject("eleventh"), Limit: limit, Window: window}
 	first, err := r.attempts(ctx, limit+1, p)
 	if err != nil {
 		return err

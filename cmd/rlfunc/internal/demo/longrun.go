@@ -28,7 +28,7 @@ func (r *run) longRunVirtual(ctx context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	p := ratelimit.GCRAParams{Bucket: r.subject("long-run"), Limit: perPeriod, Period: time.Minute}
+	p := ratelimit.GCRAParams{Subject: r.subject("long-run"), Limit: perPeriod, Period: time.Minute}
 	if err := empty(ctx, limits, p); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func empty(ctx context.Context, limits *ratelimit.Client, p ratelimit.GCRAParams
 func (r *run) longRunReal(ctx context.Context, s *scene) error {
 	const period, run = 100 * time.Millisecond, 3 * time.Second
 	all := int64(1000) // more tokens than the run refills, so the bucket cannot overflow during a pause of the process
-	p := ratelimit.GCRAParams{Bucket: r.subject("long-run"), Limit: perPeriod, Period: period, Burst: all}
+	p := ratelimit.GCRAParams{Subject: r.subject("long-run"), Limit: perPeriod, Period: period, Burst: all}
 	drain := p
 	drain.Cost = &all
 	began, answer, err := r.timedGCRA(ctx, drain)

@@ -77,7 +77,7 @@ func (r *run) slidingLog(ctx context.Context, conn *redis.Conn, p ratelimit.Slid
 }
 
 func (r *run) fiftyAtOnce(ctx context.Context, s *scene) error {
-	p := ratelimit.SlidingLogParams{Bucket: r.subject("fifty"), Limit: limit, Window: window}
+	p := ratelimit.SlidingLogParams{Subject: r.subject("fifty"), Limit: limit, Window: window}
 	answers, err := r.simultaneously(ctx, atOnce, func(ctx context.Context, conn *redis.Conn, _ int) (bool, error) {
 		a, err := r.slidingLog(ctx, conn, p)
 		return a.Allowed, err

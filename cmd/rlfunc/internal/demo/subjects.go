@@ -35,7 +35,7 @@ func (r *run) subjectsApart(ctx context.Context, s *scene) error {
 			s.must(!taken, "%q and %q have the same key %s", name, other, key)
 			keys[key] = name
 			for i := range most + 1 {
-				a, err := r.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Bucket: bucket, Limit: most, Window: window})
+				a, err := r.limits.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: bucket, Limit: most, Window: window})
 				if err != nil {
 					return fmt.Errorf("subject %q: %w", name, err)
 				}

@@ -59,7 +59,7 @@ func (c *Call) missing() []string {
 		switch p.Kind {
 		case spec.KindKey:
 			if !subject {
-				need(p.Name, p)
+				need(spec.Subject, p)
 			}
 			subject = true
 			for i := range c.rows[p.Name] {
@@ -82,6 +82,9 @@ func (c *Call) missing() []string {
 
 func (c *Call) doc(name string) string {
 	_, _, shape := groupName(name)
+	if name == spec.Subject {
+		return cmp.Or(c.spec.Subject, "the user, address or other name that the call is about")
+	}
 	for _, p := range c.spec.Params {
 		if p.Name == shape || p.Several && p.Name+".N."+ownSubject == shape {
 			return p.Doc
@@ -160,10 +163,13 @@ func (c *Call) args() (*fcall.Args, Problems, error) {
 
 // eachKey calls own for each key outside groups, and of for each row's keys.
 func (c *Call) eachKey(own func(name string, subject fcall.Subject, suffix string), of func(name string, subject fcall.Subject, suffix, value string)) {
-	subject := fcall.Subject(c.values[c.spec.Keys()[0].Name])
-	for _, k := range c.spec.Keys() {
+	subject := fcall.Subject(c.values[spec.Subject])
+	for i, k := range c.spec.Keys() {
 		if k.Several {
 			continue
+		}
+		if i == 0 {
+			k.Name = spec.Subject
 		}
 		if k.With == "" || c.values[k.With] != "" || c.rows[k.With] > 0 {
 			own(k.Name, cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), subject), k.Suffix)
@@ -207,8 +213,7 @@ func (c *Call) Keys(namespace string) (keys []string) {
 func (c *Call) Of(number int) *Call {
 	other := *c
 	other.values = maps.Clone(c.values)
-	first := c.spec.Keys()[0].Name
-	other.values[first] = fmt.Sprintf("%s-%d", c.values[first], number)
+	other.values[spec.Subject] = fmt.Sprintf("%s-%d", c.values[spec.Subject], number)
 	return &other
 }
 

@@ -56,25 +56,25 @@ func TestDo_printsEveryTypeByNameAndUnit(t *testing.T) {
 		function, words, want string
 	}{
 		{
-			"echo", "bucket=u number=3 price=1500000 window=1h30m since=2026-01-02T03:04:05.000006Z on=true note=hello kind=log",
+			"echo", "subject=u number=3 price=1500000 window=1h30m since=2026-01-02T03:04:05.000006Z on=true note=hello kind=log",
 			`{"bucket":"ns:{u}:state","second":"ns:{u}:more","number":3,"cost":7,"bonus":0,"level":0,"price":1500000,"tip":0,` +
 				`"window":5400,"grace":5,"since":"2026-01-02T03:04:05.000006Z","later":null,"on":true,"off":false,` +
 				`"note":"hello","receipt":"","kind":"log","mode":"closed"}`,
 		},
 		{
-			"rows", "bucket=u before=1 limits.0.name=minute limits.0.form=sum limits.0.window=1m limits.1.name=day limits.1.form=last limits.1.window=1d limits.1.cost=0 limits.1.kind=bucket tiers.0.block=2.5s",
+			"rows", "subject=u before=1 limits.0.name=minute limits.0.form=sum limits.0.window=1m limits.1.name=day limits.1.form=last limits.1.window=1d limits.1.cost=0 limits.1.kind=bucket tiers.0.block=2.5s",
 			`{"total":4,"limits":[{"name":"minute","log":"ns:{u}:log:minute","seen":"ns:{u}:seen:minute","state":"ns:{u}:sum:minute","kind":"log","window":60,"cost":1,"ok":true},` +
 				`{"name":"day","log":"ns:{u}:log:day","seen":"ns:{u}:seen:day","state":"ns:{u}:last:day","kind":"bucket","window":86400,"cost":0,"ok":true}],` +
 				`"tiers":[{"block":2.5}],"after":"ns:{u}:state"}`,
 		},
 		{
-			"packs", "bucket=u before=1 items.0.name=a:b items.0.kind=sum items.0.window=1s items.0.note= items.1.name=b items.1.kind=last items.1.window=1m items.1.note=x,;% items.1.cost=0 items.1.shadow=true items.1.of=203.0.113.7 pairs_of.0.left=l pairs_of.0.right=7",
+			"packs", "subject=u before=1 items.0.name=a:b items.0.kind=sum items.0.window=1s items.0.note= items.1.name=b items.1.kind=last items.1.window=1m items.1.note=x,;% items.1.cost=0 items.1.shadow=true items.1.of=203.0.113.7 pairs_of.0.left=l pairs_of.0.right=7",
 			`{"total":7,"items":[{"name":"a:b","kind":"sum","state":"ns:{u}:sum:~6783a31eabf68ccc0660f935c0826282","seen":"ns:{u}:seen:~6783a31eabf68ccc0660f935c0826282","window":1,"cost":1,"since":null,"on":false,"note":"","shadow":false,"mode":"closed"},` +
 				`{"name":"b","kind":"last","state":"ns:{203.0.113.7}:last:b","seen":"ns:{203.0.113.7}:seen:b","window":60,"cost":0,"since":null,"on":false,"note":"x,;%","shadow":true,"mode":"closed"}],` +
 				`"whole":61000,"pairs_of":[{"left":"l","right":7,"third":0}],"between":"ns:{u}:state"}`,
 		},
 		{
-			"sometimes", "bucket=u number=3 note=n note.of=v pairs_of.0.left=l others.0.of=w others.1.of=x",
+			"sometimes", "subject=u number=3 note=n note.of=v pairs_of.0.left=l others.0.of=w others.1.of=x",
 			`{"number":4,"keys":[{"name":"ns:{u}:state"},{"name":"ns:{v}:noted"},{"name":"ns:{w}:state"},{"name":"ns:{x}:state"}]}`,
 		},
 	} {
@@ -102,35 +102,35 @@ func TestNew_reportsAllErrorsAtOnce(t *testing.T) {
 		function, words string
 		want            []string
 	}{
-		{"echo", "bucket=u numbr=3", []string{
-			`unknown argument "numbr"; did you mean number? (arguments: bucket, number, cost, bonus, level, price, tip, window, grace, since, latest, on, off, note, receipt, kind, mode)`,
+		{"echo", "subject=u numbr=3", []string{
+			`unknown argument "numbr"; did you mean number? (arguments: subject, number, cost, bonus, level, price, tip, window, grace, since, latest, on, off, note, receipt, kind, mode)`,
 			"number is missing: a whole number", "price is missing: money", "window is missing: a duration", "since is missing: a time",
 			"note is missing: any bytes", "kind is missing: a word",
 		}},
-		{"echo", "bucket=u number=1e3 price=1.5 window=60 since=now on=maybe note=x kind=log", []string{
+		{"echo", "subject=u number=1e3 price=1.5 window=60 since=now on=maybe note=x kind=log", []string{
 			`number must be a whole number, got "1e3"`,
 			`price must be a whole number of micros, such as 1500000 for 1.50, got "1.5"`,
 			`window must be a duration with its unit (us, ms, s, m, h, d), got "60"`,
 			`since must be a time such as 2026-01-31T12:00:00Z, got "now"`,
 			`on must be true or false, got "maybe"`,
 		}},
-		{"echo", "bucket=u number=1 price=0 window=4294967295d since=2026-01-01T00:00:00Z note=x kind=log", []string{
+		{"echo", "subject=u number=1 price=0 window=4294967295d since=2026-01-01T00:00:00Z note=x kind=log", []string{
 			`window must be a duration with its unit (us, ms, s, m, h, d), got "4294967295d"`,
 		}},
-		{"rows", "bucket=u before=1 limits.1.name=x limits.1.form=sum limits.1.window=1m limits.01.name=y limits.name=z", []string{
-			`unknown argument "limits.01.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
-			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: bucket, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
+		{"rows", "subject=u before=1 limits.1.name=x limits.1.form=sum limits.1.window=1m limits.01.name=y limits.name=z", []string{
+			`unknown argument "limits.01.name"; did you mean limits.N.name? (arguments: subject, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
+			`unknown argument "limits.name"; did you mean limits.N.name? (arguments: subject, before, limits.N.name, limits.N.form, limits.N.kind, limits.N.window, limits.N.cost, tiers.N.block, after)`,
 			"limits.0.name is missing: the limit's name; it ends its keys", "limits.0.form is missing: a word that names a key", "limits.0.window is missing: a duration",
 		}},
-		{"packs", "bucket=u before=1 items.1.name=x items.1.kind=sum items.1.window=1 items.1.note=n pairs_of.0.of=x", []string{
-			`unknown argument "pairs_of.0.of" (arguments: bucket, before, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of, between, pairs_of.N.left, pairs_of.N.right, pairs_of.N.third, after)`,
+		{"packs", "subject=u before=1 items.1.name=x items.1.kind=sum items.1.window=1 items.1.note=n pairs_of.0.of=x", []string{
+			`unknown argument "pairs_of.0.of" (arguments: subject, before, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of, between, pairs_of.N.left, pairs_of.N.right, pairs_of.N.third, after)`,
 			"items.0.name is missing: the item's name; it ends its keys", "items.0.kind is missing: a word that names a key", "items.0.window is missing: a duration",
 			"items.0.note is missing: any bytes", "pairs_of.0.left is missing: a text", "pairs_of.0.right is missing: a number",
 			`items.1.window must be a duration with its unit (us, ms, s, m, h, d), got "1"`,
 		}},
-		{"sometimes", "bucket=u number=3 pairs_of.0.left=l others.1.of=x other=y counted.of=z", []string{
-			`unknown argument "other" (arguments: bucket, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
-			`unknown argument "counted.of" (arguments: bucket, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
+		{"sometimes", "subject=u number=3 pairs_of.0.left=l others.1.of=x other=y counted.of=z", []string{
+			`unknown argument "other" (arguments: subject, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
+			`unknown argument "counted.of" (arguments: subject, note.of, others.N.of, number, note, pairs_of.N.left, items.N.name, items.N.kind, items.N.window, items.N.cost, items.N.budget, items.N.since, items.N.on, items.N.note, items.N.shadow, items.N.mode, items.N.of)`,
 			"others.0.of is missing: keys of other subjects",
 		}},
 	} {
@@ -143,11 +143,11 @@ func TestNew_reportsAllErrorsAtOnce(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", test.words, diff)
 		}
 	}
-	_, err := dyncall.New(client, find(t, lib, "echo"), strings.Fields("bucket=u number=0 price=0 window=31d since=2026-01-01T00:00:00Z note=x kind=wrong"))
+	_, err := dyncall.New(client, find(t, lib, "echo"), strings.Fields("subject=u number=0 price=0 window=31d since=2026-01-01T00:00:00Z note=x kind=wrong"))
 	if !errors.Is(err, fcall.ErrArgument) {
 		t.Errorf("values outside the bounds: got %v, want ErrArgument", err)
 	}
-	_, err = dyncall.New(client, find(t, lib, "packs"), strings.Fields("bucket=u before=1 pairs_of.0.left=x pairs_of.0.right=1 pairs_of.1.left=x pairs_of.1.right=1 pairs_of.1.third=10"))
+	_, err = dyncall.New(client, find(t, lib, "packs"), strings.Fields("subject=u before=1 pairs_of.0.left=x pairs_of.0.right=1 pairs_of.1.left=x pairs_of.1.right=1 pairs_of.1.third=10"))
 	if !errors.Is(err, fcall.ErrArgument) || err.Error() != "everything.packs: pairs_of.1.third must be a whole number from 1 to 9, got 10" {
 		t.Errorf("a row outside the bounds: got %v, want ErrArgument", err)
 	}
@@ -216,7 +216,7 @@ end
 		"peek free": {false, "reserved"}, "peek full": {false, "not_reserved"},
 	} {
 		function, how, _ := strings.Cut(call, " ")
-		c, err := dyncall.New(client, find(t, &lib.Spec, function), []string{"room=r", "how=" + how})
+		c, err := dyncall.New(client, find(t, &lib.Spec, function), []string{"subject=r", "how=" + how})
 		if err != nil {
 			t.Fatal(err)
 		}

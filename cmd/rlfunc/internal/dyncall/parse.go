@@ -75,7 +75,7 @@ func ArgumentNames(fn *spec.Function) []string {
 			case p.Several:
 				out = append(out, p.Name+".N."+ownSubject)
 			case !subject:
-				out = append(out, p.Name)
+				out = append(out, spec.Subject)
 			case p.Own && !slices.Contains(out, p.With+"."+ownSubject):
 				out = append(out, p.With+"."+ownSubject)
 			}

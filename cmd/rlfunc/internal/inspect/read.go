@@ -76,7 +76,7 @@ func (r *Reader) Globals(ctx context.Context) (*Report, error) {
 	rows := globals(r.policy)
 	for i := range rows {
 		subject := fcall.Subject(wire.GlobalPrefix + rows[i].path())
-		found, err := r.guard.Peek(ctx, guard.PeekParams{Bucket: subject, Limits: []guard.PeekLimits{{Name: rows[i].path()}}})
+		found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: subject, Limits: []guard.PeekLimits{{Name: rows[i].path()}}})
 		if err != nil {
 			return nil, fmt.Errorf("inspect %s: %w", subject, err)
 		}
@@ -109,7 +109,7 @@ func (r *Reader) override(ctx context.Context, rep *Report) (times int64, err er
 
 // runtime returns the overrides that operators set at run time. It returns none if the library is missing or not permitted.
 func (r *Reader) runtime(ctx context.Context) (map[string]policy.Override, error) {
-	found, err := r.overrides.List(ctx, override.ListParams{Bucket: wire.OverridesBucket})
+	found, err := r.overrides.List(ctx, override.ListParams{Subject: wire.OverridesSubject})
 	if err != nil {
 		if errors.Is(err, fcall.ErrNotLoaded) || errors.Is(err, fcall.ErrNoPermission) {
 			err = nil
@@ -151,7 +151,7 @@ func (r *Reader) history(ctx context.Context, rep *Report, rows []Limit) error {
 	for first := true; first || len(logs) > 0; first = false {
 		some := logs[:min(len(logs), maxLimitsPerCall)]
 		logs = logs[len(some):]
-		p := guard.PeekParams{Bucket: fcall.Subject(rep.Subject)}
+		p := guard.PeekParams{Subject: fcall.Subject(rep.Subject)}
 		for _, i := range some {
 			p.Limits = append(p.Limits, guard.PeekLimits{Name: rows[i].path()})
 		}
@@ -192,7 +192,7 @@ func shortened(token string) string {
 }
 
 func (r *Reader) block(ctx context.Context, rep *Report) error {
-	p := abuse.StatusParams{Bucket: fcall.Subject(rep.Subject)}
+	p := abuse.StatusParams{Subject: fcall.Subject(rep.Subject)}
 	if a := r.policy.Abuse; a != nil && Counts(r.policy, a.By, rep.Subject) {
 		p.StrikeMemory = a.StrikeMemory
 		var longest time.Duration
@@ -235,7 +235,7 @@ func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, 
 		if err != nil {
 			return err
 		}
-		found, err := r.limits.CheckPeek(ctx, ratelimit.CheckPeekParams{Bucket: subject, Limits: pack})
+		found, err := r.limits.CheckPeek(ctx, ratelimit.CheckPeekParams{Subject: subject, Limits: pack})
 		if err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64) error {
 	if r.policy.Cost == nil || !Counts(r.policy, r.policy.Cost.By, rep.Subject) {
 		return nil
 	}
-	p := cost.PeekParams{Bucket: fcall.Subject(rep.Subject), Estimate: 1}
+	p := cost.PeekParams{Subject: fcall.Subject(rep.Subject), Estimate: 1}
 	for _, b := range r.policy.Cost.Budgets {
 		budget := wire.MultiplyBudget(b.Budget, times)
 		p.Limits = append(p.Limits, cost.PeekLimits{Budget: fcall.Micros(budget), Window: b.Window})

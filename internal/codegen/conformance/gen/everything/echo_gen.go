@@ -21,8 +21,9 @@ var echoFunction = &fcall.Function{
 
 // EchoParams are the arguments of Echo.
 type EchoParams struct {
-	// Bucket: the subject's key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Number: a whole number. From 1 to 100.
 	Number int64
 	// Cost: a number whose zero is legal. From 0 to 100. Nil defaults to 7.
@@ -145,8 +146,8 @@ func (p PendingEcho) Result() (EchoResult, error) {
 
 func (c *Client) echoArgs(p EchoParams) *fcall.Args {
 	a := c.fcall.Args(echoFunction, 2, 16)
-	a.Key("bucket", p.Bucket, "state")
-	a.Key("second", p.Bucket, "more")
+	a.Key("subject", p.Subject, "state")
+	a.Key("second", p.Subject, "more")
 	a.Int("number", p.Number, 1, 100)
 	a.OptIntPtr("cost", p.Cost, 0, 100)
 	a.OptIntPtr("bonus", p.Bonus, 0, 9007199254740992)

@@ -312,7 +312,7 @@ local function everything_v2_echo(keys, args)
     return {err = 'RLARG echo must be called with 2 keys and 15 to 16 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local number = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not number or number < 1 or number > 100 then
@@ -578,7 +578,7 @@ local function everything_v2_fail(keys, args)
     return {err = 'RLARG fail must be called with 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local how = args[1]
   if how ~= 'not' and how ~= 'declared' and how ~= 'runtime' and how ~= 'command' and how ~= 'result' and how ~= 'negative' and how ~= 'nan' then
@@ -647,7 +647,7 @@ local function everything_v2_groups(keys, args)
     return {err = 'RLARG groups must be called with at least 2 keys and 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 2, 0
   rlfunc_arg = rlfunc_arg + 1
@@ -1047,7 +1047,7 @@ local function everything_v2_mixed(keys, args)
     return {err = 'RLARG mixed must be called with at least 1 key and 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local first = rlfunc_first_young[args[1]]
@@ -1408,7 +1408,7 @@ local function everything_v2_packs(keys, args)
     return {err = 'RLARG packs must be called with at least 1 key and 4 to 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local before = rlfunc_whole(args[1])
   if not before or before < 0 or before > 9007199254740992 then
@@ -1812,7 +1812,7 @@ local function everything_v2_rows(keys, args)
     return {err = 'RLARG rows must be called with at least 1 key and 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local before = rlfunc_whole(args[1])
   if not before or before < 0 or before > 9007199254740992 then
@@ -2279,7 +2279,7 @@ local function everything_v2_sometimes(keys, args)
     return {err = 'RLARG sometimes must be called with at least 1 key and 3 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local noted, counted

@@ -20,8 +20,9 @@ var failFunction = &fcall.Function{
 
 // FailParams are the arguments of Fail.
 type FailParams struct {
-	// Bucket: the subject's key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// How: how to fail.
 	How FailHow
 }
@@ -79,7 +80,7 @@ func (p PendingFail) Result() (FailResult, error) {
 
 func (c *Client) failArgs(p FailParams) *fcall.Args {
 	a := c.fcall.Args(failFunction, 1, 1)
-	a.Key("bucket", p.Bucket, "state")
+	a.Key("subject", p.Subject, "state")
 	a.Enum("how", string(p.How), "not", "declared", "runtime", "command", "result", "negative", "nan")
 	return a
 }

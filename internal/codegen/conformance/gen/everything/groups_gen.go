@@ -23,8 +23,9 @@ var groupsFunction = &fcall.Function{
 
 // GroupsParams are the arguments of Groups.
 type GroupsParams struct {
-	// Bucket: the subject's key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Logs: rows with two keys. 0 to 4 of them.
 	Logs []GroupsLogs
 	// Tables: rows with one key. 0 to 4 of them.
@@ -89,14 +90,14 @@ func (p PendingGroups) Result() (GroupsResult, error) {
 
 func (c *Client) groupsArgs(p GroupsParams) *fcall.Args {
 	a := c.fcall.Args(groupsFunction, 2+2*len(p.Logs)+1*len(p.Tables), 2+1*len(p.Logs)+1*len(p.Tables))
-	a.Key("bucket", p.Bucket, "state")
-	a.Key("second", p.Bucket, "more")
+	a.Key("subject", p.Subject, "state")
+	a.Key("second", p.Subject, "more")
 	for i := range p.Logs {
-		a.RowKey("list", p.Bucket, "list", p.Logs[i].Name)
-		a.RowKey("seen", p.Bucket, "seen", p.Logs[i].Name)
+		a.RowKey("list", p.Subject, "list", p.Logs[i].Name)
+		a.RowKey("seen", p.Subject, "seen", p.Logs[i].Name)
 	}
 	for i := range p.Tables {
-		a.RowKey("hash", p.Bucket, "hash", p.Tables[i].Name)
+		a.RowKey("hash", p.Subject, "hash", p.Tables[i].Name)
 	}
 	a.Rows("logs", len(p.Logs), 0, 4)
 	for i, row := range p.Logs {

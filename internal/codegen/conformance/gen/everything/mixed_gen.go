@@ -23,8 +23,9 @@ var mixedFunction = &fcall.Function{
 
 // MixedParams are the arguments of Mixed.
 type MixedParams struct {
-	// Bucket: the subject's key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// First: packed rows with keys. 0 to 2 of them.
 	First ItemPack
 	// FirstOf are the subjects of the rows of First, in order. Defaults to the call's subject for every row.
@@ -126,12 +127,12 @@ func (p PendingMixed) Result() (MixedResult, error) {
 
 func (c *Client) mixedArgs(p MixedParams) *fcall.Args {
 	a := c.fcall.Args(mixedFunction, 1+p.First.pack.Keys()+1*len(p.Plain)+p.Second.pack.Keys(), 5+1*len(p.Plain))
-	a.Key("bucket", p.Bucket, "state")
-	a.PackKeys("first", p.First.pack, p.Bucket, p.FirstOf)
+	a.Key("subject", p.Subject, "state")
+	a.PackKeys("first", p.First.pack, p.Subject, p.FirstOf)
 	for i := range p.Plain {
-		a.RowKey("list", p.Bucket, "list", p.Plain[i].Name)
+		a.RowKey("list", p.Subject, "list", p.Plain[i].Name)
 	}
-	a.PackKeys("second", p.Second.pack, p.Bucket, p.SecondOf)
+	a.PackKeys("second", p.Second.pack, p.Subject, p.SecondOf)
 	a.Pack("first", p.First.pack, 0, 2)
 	a.Rows("plain", len(p.Plain), 0, 2)
 	for i, row := range p.Plain {

@@ -26,8 +26,9 @@ var packsFunction = &fcall.Function{
 
 // PacksParams are the arguments of Packs.
 type PacksParams struct {
-	// Bucket: the subject's key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Before: an argument before the groups. From 0 to 9007199254740992.
 	Before int64
 	// Items: rows of several subjects, prepared by a lib file. 0 to 4 of them.
@@ -137,8 +138,8 @@ func (p PendingPacks) Result() (PacksResult, error) {
 
 func (c *Client) packsArgs(p PacksParams) *fcall.Args {
 	a := c.fcall.Args(packsFunction, 1+p.Items.pack.Keys(), 5)
-	a.Key("bucket", p.Bucket, "state")
-	a.PackKeys("items", p.Items.pack, p.Bucket, p.ItemsOf)
+	a.Key("subject", p.Subject, "state")
+	a.PackKeys("items", p.Items.pack, p.Subject, p.ItemsOf)
 	a.Int("before", p.Before, 0, 9007199254740992)
 	a.Pack("items", p.Items.pack, 0, 4)
 	a.OptText("between", p.Between, 1, 16)

@@ -26,8 +26,9 @@ var rowsFunction = &fcall.Function{
 
 // RowsParams are the arguments of Rows.
 type RowsParams struct {
-	// Bucket: the subject's key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Before: an argument before the groups. From 0 to 9007199254740992.
 	Before int64
 	// Limits: limits, each with three keys of its own. 1 to 16 of them.
@@ -145,11 +146,11 @@ func (p PendingRows) Result() (RowsResult, error) {
 
 func (c *Client) rowsArgs(p RowsParams) *fcall.Args {
 	a := c.fcall.Args(rowsFunction, 1+3*len(p.Limits), 4+5*len(p.Limits)+1*len(p.Tiers))
-	a.Key("bucket", p.Bucket, "state")
+	a.Key("subject", p.Subject, "state")
 	for i := range p.Limits {
-		a.RowKey("log", p.Bucket, "log", p.Limits[i].Name)
-		a.RowKey("seen", p.Bucket, "seen", p.Limits[i].Name)
-		a.RowKey("state", p.Bucket, string(p.Limits[i].Form), p.Limits[i].Name)
+		a.RowKey("log", p.Subject, "log", p.Limits[i].Name)
+		a.RowKey("seen", p.Subject, "seen", p.Limits[i].Name)
+		a.RowKey("state", p.Subject, string(p.Limits[i].Form), p.Limits[i].Name)
 	}
 	a.Int("before", p.Before, 0, 9007199254740992)
 	a.Rows("limits", len(p.Limits), 1, 16)

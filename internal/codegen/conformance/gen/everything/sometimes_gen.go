@@ -25,8 +25,9 @@ var sometimesFunction = &fcall.Function{
 
 // SometimesParams are the arguments of Sometimes.
 type SometimesParams struct {
-	// Bucket: the subject's key.
-	Bucket fcall.Subject
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
+	// must not be empty.
+	Subject fcall.Subject
 	// Others: keys of other subjects. At most 4, each a subject.
 	Others []fcall.Subject
 	// Number: an argument before. From 1 to 9.
@@ -122,14 +123,14 @@ func (p PendingSometimes) Result() (SometimesResult, error) {
 
 func (c *Client) sometimesArgs(p SometimesParams) *fcall.Args {
 	a := c.fcall.Args(sometimesFunction, 3+len(p.Others)+p.Items.pack.Keys(), 4)
-	a.Key("bucket", p.Bucket, "state")
+	a.Key("subject", p.Subject, "state")
 	if p.Note != "" {
-		a.Key("noted", cmp.Or(p.NoteOf, p.Bucket), "noted")
+		a.Key("noted", cmp.Or(p.NoteOf, p.Subject), "noted")
 	}
 	if p.Items.Len() > 0 {
-		a.Key("counted", p.Bucket, "counted")
+		a.Key("counted", p.Subject, "counted")
 	}
-	a.PackKeys("items", p.Items.pack, p.Bucket, p.ItemsOf)
+	a.PackKeys("items", p.Items.pack, p.Subject, p.ItemsOf)
 	a.Keys("others", p.Others, "state", 4)
 	a.Int("number", p.Number, 1, 9)
 	a.OptText("note", p.Note, 1, 16)
