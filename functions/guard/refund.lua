@@ -1,7 +1,8 @@
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
---- A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a caller that
---- retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
+--- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
+--- request that may take longer, give its admission a longer dedup, or refund without the receipt. Without a receipt every
+--- call refunds, so a caller that retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
 --- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record refusal
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
@@ -34,16 +35,16 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
     return false
   end
   -- A quota whose periods do not contain the clock's time has nothing to refund.
-  local counting, states, lefts = {}, {}, {}
+  local counting, states, numbers = {}, {}, {}
   for i = 1, #limits do
     if limits[i].kind ~= 'quota' or kind_quota.covers(limits[i], clock_us) then
       local place = #counting + 1
       counting[place] = limits[i]
       states[place] = limits_state[i]
-      lefts[place] = taken[i].left_us
+      numbers[place] = i
     end
   end
-  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us)
+  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers)
   if not rows then
     return nil, no_limits -- rlfunc:ignore result-nil check returns rows or a refusal
   end
@@ -61,9 +62,9 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
     end
   end
   for i = 1, #counting do
-    local row = counting[i]
-    if lefts[i] > 0 and row.cost > 0 then
-      row.refund(row, states[i], limit_rows.cost_of(row, weight), lefts[i], age_us, at_us or 0, clock_us)
+    local row, left_us = counting[i], taken[numbers[i]].left_us
+    if left_us > 0 and row.cost > 0 then
+      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us)
     end
   end
   if outcome == 'replayed' then

@@ -71,8 +71,10 @@ type RefundResult struct {
 
 // Refund refunds what one admit call charged, as if the request had not come; its attempt remains.
 //
-// A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a caller
-// that retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
+// A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default:
+// to refund a request that may take longer, give its admission a longer dedup, or refund without the receipt.
+// Without a receipt every call refunds, so a caller that retries refunds twice. Charges that no longer count
+// are not refunded, and neither are settled ones.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: limits that no call could have, or taken and limits differ in length

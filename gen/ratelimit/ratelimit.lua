@@ -1631,7 +1631,7 @@ local function parse(stored)
   end
   for start, stop, used in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
     local period = {start_us = tonumber(start) or 0, end_us = tonumber(stop) or 0, used = tonumber(used) or 0}
-    if period.end_us > 9007199254740992 or period.used > max_used then
+    if period.start_us >= period.end_us or period.end_us > 9007199254740992 or period.used > max_used then
       return nil
     end
     periods[#periods + 1] = period
@@ -1944,7 +1944,7 @@ end
 return limit
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=142 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=143 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
 --- @lib limit_rows
@@ -2013,9 +2013,10 @@ end
 
 -- Checks every row; only global limits can refuse a known receipt. If `taking` is set and no row refuses, all rows are charged,
 -- the last one while it is checked if its kind can do both in fewer commands. Otherwise nothing is written. If clock_us is nil,
--- it is read if a row needs it. Returns the result of each row, the number of refusals, the longest of their waits, the number of
--- refusals by limits that are not global, and the clock, 0 if no row needed it; or nil and a refusal.
-function limit_rows.check(limits, states, weight, known, taking, clock_us)
+-- it is read if a row needs it. numbers are the rows' numbers in the call, if some were left out. Returns the result of each row,
+-- the number of refusals, the longest of their waits, the number of refusals by limits that are not global, and the clock, 0 if no
+-- row needed it; or nil and a refusal.
+function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers)
   local count = #limits
   local all = answers[count] or answers_of(count)
   local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
@@ -2043,7 +2044,7 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us)
     end
     local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer)
     if allowed == nil or reset_us == nil or wait_us == nil then
-      return nil, with_row_number(i, left)
+      return nil, with_row_number(numbers and numbers[i] or i, left)
     end
     if not allowed then
       if known and not row.global then

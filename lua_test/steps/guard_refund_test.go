@@ -2,6 +2,8 @@ package steps_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +87,22 @@ func TestRefund_afterTheQuotasPeriods(t *testing.T) {
 		guardStep{Name: "nothing is reserved", Call: by(suites.CostOf, (*budgetClient).Cancel, cancelParams{Subject: "u1", Receipt: "i"}), Want: cancelResult{Outcome: "unknown"}},
 		guardStep{Name: "the other's charge is still there", Call: admit(admitParams{Limits: quota(3 * time.Hour)}), Writes: true, Want: passesAt(3*time.Hour, guard.LimitResult{Allowed: true, Remaining: 3, ResetAfter: time.Hour - begun})},
 	)
+}
+
+// A quota whose periods are over is left out, and an error still names a later limit by its place in the call.
+func TestRefund_errorNamesTheLimitAfterAnEndedQuota(t *testing.T) {
+	start := luatest.Start.Truncate(time.Hour).Add(-3 * time.Hour)
+	limits := []admitLimit{
+		{Name: "hour", Kind: guard.LimitKindQuota, Limit: 5, Previous: start.Add(-time.Hour), Start: start, Window: time.Hour, After: start.Add(2 * time.Hour)},
+		{Name: "a", Kind: guard.LimitKindFixedWindow, Limit: 5, Window: time.Minute, Cost: cost(6)},
+	}
+	back := refund(suites.RefundParams{Limits: limits, Left: []time.Duration{time.Hour, time.Minute}})
+	suites.Guards.Each(t, func(t *testing.T, _ *luatest.Server, g guarded) {
+		_, err := back(t.Context(), g)
+		if !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "limits.1.cost") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // A sliding counter's share of the previous window is refunded there, where it counts for less.

@@ -33,7 +33,7 @@ local function parse(stored)
   end
   for start, stop, used in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
     local period = {start_us = tonumber(start) or 0, end_us = tonumber(stop) or 0, used = tonumber(used) or 0}
-    if period.end_us > 9007199254740992 or period.used > max_used then
+    if period.start_us >= period.end_us or period.end_us > 9007199254740992 or period.used > max_used then
       return nil
     end
     periods[#periods + 1] = period

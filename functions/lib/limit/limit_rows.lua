@@ -66,9 +66,10 @@ end
 
 -- Checks every row; only global limits can refuse a known receipt. If `taking` is set and no row refuses, all rows are charged,
 -- the last one while it is checked if its kind can do both in fewer commands. Otherwise nothing is written. If clock_us is nil,
--- it is read if a row needs it. Returns the result of each row, the number of refusals, the longest of their waits, the number of
--- refusals by limits that are not global, and the clock, 0 if no row needed it; or nil and a refusal.
-function limit_rows.check(limits, states, weight, known, taking, clock_us)
+-- it is read if a row needs it. numbers are the rows' numbers in the call, if some were left out. Returns the result of each row,
+-- the number of refusals, the longest of their waits, the number of refusals by limits that are not global, and the clock, 0 if no
+-- row needed it; or nil and a refusal.
+function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers)
   local count = #limits
   local all = answers[count] or answers_of(count)
   local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
@@ -96,7 +97,7 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us)
     end
     local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer)
     if allowed == nil or reset_us == nil or wait_us == nil then
-      return nil, with_row_number(i, left)
+      return nil, with_row_number(numbers and numbers[i] or i, left)
     end
     if not allowed then
       if known and not row.global then
