@@ -31,7 +31,8 @@
 // # Limits
 //
 //   - RESP2 only: HELLO 3 gets NOPROTO, after which clients continue in RESP2.
-//   - Strings, lists, hashes, sets and sorted sets. No streams, HyperLogLogs, geo, bit fields, blocking commands, Pub/Sub or modules.
+//   - Strings, lists, hashes, sets, sorted sets and streams. No HyperLogLogs, geo, bit fields, Pub/Sub or modules.
+//   - Only XREAD and XREADGROUP wait for keys. Their timeouts follow the server's clock.
 //   - No EVAL, only functions.
 //   - No replication, persistence, cluster or ACLs.
 //   - Over maxmemory a write is refused. With the maxmemory-policy allkeys-lru the least recently used keys are evicted before a

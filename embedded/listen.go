@@ -87,7 +87,15 @@ func (s *Server) serve(conn net.Conn) {
 			_, _ = box.Write(out) // the connection ends even after an error
 			return
 		}
-		out = wire.Append(out, s.do(session, args))
+		v, waiter := s.do(session, args)
+		if waiter != nil {
+			if _, err := box.Write(out); err != nil {
+				return
+			}
+			out = out[:0]
+			v = s.await(waiter, r.Watch())
+		}
+		out = wire.Append(out, v, session.Protocol)
 		if r.Waiting() && len(out) < flushAt && !session.Closing {
 			continue
 		}

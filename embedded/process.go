@@ -52,7 +52,13 @@ func (s *Server) process(ctx context.Context, cmd redis.Cmder) error {
 	if closed {
 		return redis.ErrClosed
 	}
-	return setValue(cmd, s.do(s.own, args))
+	v, waiter := s.do(s.own, args)
+	if waiter != nil {
+		if v = s.await(waiter, ctx.Done()); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return setValue(cmd, v)
 }
 
 // settable reports whether setValue knows cmd's type.
@@ -66,7 +72,7 @@ func settable(cmd redis.Cmder) bool {
 
 // setValue sets cmd's value, or returns its error. It leaves replies of another shape to go-redis, which rejects them.
 func setValue(cmd redis.Cmder, v reply.Value) error {
-	switch v.Kind {
+	switch v = v.RESP2(); v.Kind {
 	case reply.Error:
 		return serverError(v.Str)
 	case reply.Nil, reply.NilArray:
@@ -97,7 +103,7 @@ func setValue(cmd redis.Cmder, v reply.Value) error {
 
 // plain returns a value as redis.Cmd has it: int64, string, nil, or a slice of these and of errors.
 func plain(v reply.Value) any {
-	switch v.Kind {
+	switch v = v.RESP2(); v.Kind {
 	case reply.Int:
 		return v.Int
 	case reply.Bulk, reply.Status:

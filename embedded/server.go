@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,9 +27,13 @@ type Server struct {
 	mu    sync.Mutex // held for each command, and for the whole of an FCALL or an EXEC
 	state *command.State
 	own   *command.Session // of Process
+	clock Clock
+
+	unsubscribe func() // from the clock
 
 	life      sync.Mutex
 	closed    bool
+	closing   chan struct{} // closed by Close
 	listeners []net.Listener
 	conns     map[net.Conn]struct{}
 	serving   sync.WaitGroup
@@ -48,19 +53,59 @@ func New(o Options) *Server {
 			o.Logger.Log(context.Background(), levels[min(max(level, 0), 3)], text)
 		}
 	}
-	s := &Server{state: command.NewState(o.Clock.Now, log), conns: make(map[net.Conn]struct{})}
+	s := &Server{state: command.NewState(o.Clock.Now, log), conns: make(map[net.Conn]struct{}), closing: make(chan struct{})}
 	s.own = &command.Session{Addr: "process"}
+	s.clock = o.Clock
+	if clock, ok := o.Clock.(*ManualClock); ok {
+		s.unsubscribe = clock.subscribe(s.expireWaiters)
+	}
 	return s
 }
 
-// do runs one command of a session.
-func (s *Server) do(session *command.Session, args []string) reply.Value {
+// do runs one command of a session. A command that waits has a waiter, which gets its reply.
+func (s *Server) do(session *command.Session, args []string) (reply.Value, *command.Waiter) {
 	if len(args) == 2 && strings.EqualFold(args[0], "function") && strings.EqualFold(args[1], "kill") && !session.Queues() {
-		return s.state.Kill() // does not wait for the function that it stops
+		return s.state.Kill(), nil // does not wait for the function that it stops
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.Do(session, args)
+	v := s.state.Do(session, args)
+	if v.Kind == reply.Blocked {
+		return v, s.state.Blocked()
+	}
+	return v, nil
+}
+
+// await waits until a command has its reply, or its client is gone.
+func (s *Server) await(w *command.Waiter, gone <-chan struct{}) reply.Value {
+	for {
+		var timeout <-chan time.Time
+		if w.Deadline > 0 {
+			timeout = time.After(max(time.UnixMicro(w.Deadline).Sub(s.clock.Now()), time.Millisecond))
+		}
+		select {
+		case v := <-w.Done:
+			return v
+		case <-timeout:
+			s.expireWaiters()
+		case <-gone:
+			s.endWaiter(w)
+		case <-s.closing:
+			s.endWaiter(w)
+		}
+	}
+}
+
+func (s *Server) expireWaiters() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.ExpireWaiters()
+}
+
+func (s *Server) endWaiter(w *command.Waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.EndWaiter(w)
 }
 
 // UsedMemory returns the used_memory of INFO: an estimate of the bytes of keys and functions.
@@ -78,6 +123,10 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closed = true
+	close(s.closing)
+	if s.unsubscribe != nil {
+		s.unsubscribe()
+	}
 	var first error
 	keep := func(err error) {
 		if err != nil && first == nil {

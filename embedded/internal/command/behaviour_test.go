@@ -78,7 +78,7 @@ func play(t *testing.T, table string, do func(args []string) reply.Value) string
 }
 
 func show(v reply.Value) string {
-	switch v.Kind {
+	switch v = v.RESP2(); v.Kind {
 	case reply.Int:
 		return strconv.FormatInt(v.Int, 10)
 	case reply.Bulk:
@@ -100,9 +100,19 @@ func show(v reply.Value) string {
 }
 
 func inProcess() func([]string) reply.Value {
-	state := command.NewState(func() time.Time { return time.Unix(1_700_000_000, 0) }, nil)
+	now := time.Unix(1_700_000_000, 0)
+	state := command.NewState(func() time.Time { return now }, nil)
 	session := state.Connect("test")
-	return func(args []string) reply.Value { return state.Do(session, args) }
+	return func(args []string) reply.Value {
+		v := state.Do(session, args)
+		if v.Kind == reply.Blocked {
+			w := state.Blocked()
+			now = time.UnixMicro(w.Deadline)
+			state.ExpireWaiters()
+			return <-w.Done
+		}
+		return v
+	}
 }
 
 func realServer(t *testing.T) func([]string) reply.Value {
@@ -118,7 +128,7 @@ func realServer(t *testing.T) func([]string) reply.Value {
 		for _, a := range args {
 			values = append(values, reply.Text(a))
 		}
-		if _, err := conn.Write(wire.Append(nil, reply.List(values...))); err != nil {
+		if _, err := conn.Write(wire.Append(nil, reply.List(values...), 2)); err != nil {
 			t.Fatal(err)
 		}
 		v, err := readReply(r)

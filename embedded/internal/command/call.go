@@ -16,6 +16,9 @@ type Call struct {
 	Args    []string // with the command's name; not to be kept
 	Micros  int64    // the server's time, in microseconds since the Unix epoch; it stands still within an FCALL or an EXEC
 	Now     int64    // the same in milliseconds
+
+	NoBlock  bool // within EXEC or a script: nothing waits
+	Scripted bool // a function or script runs the command
 }
 
 // find looks key up. The entry is nil if there is none; ok is false if it holds another kind of value.

@@ -33,7 +33,7 @@ func fcall(c *Call) reply.Value {
 	}
 	keys, args := c.Args[3:3+n], c.Args[3+n:]
 	s.script = script{
-		call:     Call{State: s, Session: c.Session, DB: c.DB, Micros: c.Micros, Now: c.Now},
+		call:     Call{State: s, Session: c.Session, DB: c.DB, Micros: c.Micros, Now: c.Now, NoBlock: true, Scripted: true},
 		keys:     keys,
 		readOnly: f.NoWrites,
 		denyOOM:  f.NoWrites && s.overMemory(),
@@ -137,7 +137,7 @@ func (h *script) Allowed(args []string) (allowed, known bool) {
 
 // undeclared finds a key of the command that the caller of the function did not name.
 func (h *script) undeclared(cmd *Command, args []string) (key string, found bool) {
-	if cmd.First == 1 && cmd.Last == 1 {
+	if cmd.First == 1 && cmd.Last == 1 && cmd.KeysAt == 0 && cmd.Locate == nil {
 		return args[1], !slices.Contains(h.keys, args[1])
 	}
 	cmd.keys(args, func(k string) bool {

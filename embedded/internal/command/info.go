@@ -27,7 +27,7 @@ var infoSections = []infoSection{
 	}},
 	{"Clients", func(c *Call, b *strings.Builder) {
 		line(b, "connected_clients", len(c.State.sessions))
-		line(b, "blocked_clients", 0)
+		line(b, "blocked_clients", len(c.State.waiters))
 	}},
 	{"Memory", func(c *Call, b *strings.Builder) {
 		used := c.State.UsedMemory()

@@ -26,7 +26,7 @@ func (c *Command) describe() reply.Value {
 			flags = append(flags, status(name))
 		}
 	}
-	if c.KeysAt > 0 {
+	if c.KeysAt > 0 || c.Locate != nil {
 		flags = append(flags, status("movablekeys"))
 	}
 	return array([]reply.Value{

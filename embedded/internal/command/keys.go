@@ -169,6 +169,8 @@ func encoding(c *Call) reply.Value {
 		return compact(e.Hash.Compact(), "hashtable")
 	case store.ZSet:
 		return compact(e.ZSet.Compact(), "skiplist")
+	case store.StreamKind:
+		return bulk("stream")
 	case store.Set:
 		if e.Set.Ints() {
 			return bulk("intset")

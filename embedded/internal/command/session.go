@@ -17,11 +17,14 @@ type Session struct {
 	DB      int
 	Closing bool // QUIT was given
 
-	multi   bool
-	aborted bool // a command could not be queued
-	queue   []pending
-	watch   *store.Watch
-	watched []watchedKey
+	Protocol int // 2 or 3
+
+	multi     bool
+	executing bool // EXEC runs the queue
+	aborted   bool // a command could not be queued
+	queue     []pending
+	watch     *store.Watch
+	watched   []watchedKey
 }
 
 type pending struct {
@@ -37,7 +40,7 @@ type watchedKey struct {
 // Connect begins a session.
 func (s *State) Connect(addr string) *Session {
 	s.nextID++
-	session := &Session{ID: s.nextID, Addr: addr}
+	session := &Session{ID: s.nextID, Addr: addr, Protocol: 2}
 	s.sessions[session.ID] = session
 	return session
 }
@@ -45,6 +48,9 @@ func (s *State) Connect(addr string) *Session {
 // Disconnect ends it.
 func (s *State) Disconnect(session *Session) {
 	session.discard(s)
+	if w := s.waiter(session); w != nil {
+		s.end(w, w.expired)
+	}
 	delete(s.sessions, session.ID)
 }
 

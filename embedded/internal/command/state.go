@@ -3,6 +3,7 @@ package command
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -36,8 +37,10 @@ type State struct {
 	log       func(level int, text string)
 	calls     []int64 // by the command's index
 	processed int64
-	call      Call   // the command being run, kept to spare an allocation for each
-	script    script // likewise
+	waiters   []*Waiter
+	blocked   *Waiter // by the command that has just run
+	call      Call    // the command being run, kept to spare an allocation for each
+	script    script  // likewise
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
@@ -108,7 +111,13 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 	if queues {
 		return session.enqueue(cmd, args)
 	}
+	if cmd.Flags&Blocking != 0 {
+		args = slices.Clone(args) // they outlive the call
+	}
 	v := s.run(session, cmd, args, s.now().UnixMicro())
+	if len(s.waiters) > 0 {
+		s.serveWaiters(s.call.Micros)
+	}
 	if cmd.Flags&Write != 0 || cmd.KeysAt != 0 || cmd.Name == "exec" {
 		s.sweep(session.DB)
 	}
@@ -126,7 +135,7 @@ func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Va
 
 // run runs a command, which may be one of an EXEC, at the given time.
 func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
-	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000}
+	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000, NoBlock: session.executing}
 	return cmd.Run(&s.call)
 }
 

@@ -19,6 +19,7 @@ const (
 	Admin
 	Stateful // acts on the connection: not to be run without one
 	AtOnce   // runs within MULTI instead of being queued
+	Blocking // may wait
 )
 
 var flagNames = []string{"write", "readonly", "denyoom", "noscript", "fast", "admin"}
@@ -33,6 +34,8 @@ type Command struct {
 	First, Last, Step int
 	// Position of a number of keys that are right behind it; 0 if there is none.
 	KeysAt int
+	// Finds the keys where positions cannot say it.
+	Locate func(args []string) []string
 
 	Run func(*Call) reply.Value
 	Sub map[string]*Command
@@ -66,6 +69,13 @@ func (c *Command) keys(args []string, visit func(key string) bool) {
 			}
 		}
 	}
+	if c.Locate != nil {
+		for _, key := range c.Locate(args) {
+			if !visit(key) {
+				return
+			}
+		}
+	}
 	if c.KeysAt > 0 && c.KeysAt < len(args) {
 		n, ok := parseInt(args[c.KeysAt])
 		if !ok || n < 0 || n > int64(len(args)-c.KeysAt-1) {
@@ -88,7 +98,7 @@ func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands,
+		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, streamCommands,
 	} {
 		for i := range family {
 			c := &family[i]

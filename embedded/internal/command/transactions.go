@@ -69,6 +69,8 @@ func exec(c *Call) reply.Value {
 		return nilArray
 	}
 	values := make([]reply.Value, len(queue))
+	session.executing = true
+	defer func() { session.executing = false }()
 	for i, p := range queue {
 		values[i] = state.run(session, p.cmd, p.args, micros)
 	}

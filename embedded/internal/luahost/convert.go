@@ -27,8 +27,11 @@ func (l *Library) toLua(v *reply.Value) lua.LValue {
 			t.Append(l.toLua(&v.Array[i]))
 		}
 		return t
+	case reply.Nil, reply.NilArray:
+		return lua.LFalse
 	}
-	return lua.LFalse
+	plain := v.RESP2()
+	return l.toLua(&plain)
 }
 
 // errorTable is what a script gets for an error reply of a command.

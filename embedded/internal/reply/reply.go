@@ -1,13 +1,13 @@
 // Package reply holds what a Redis command answers, as a value that the
 // command table, the Lua host and the wire share.
 //
-// The shapes are those of RESP2: there are no doubles, maps or booleans.
+// The shapes are those of RESP3. [Value.RESP2] is what an older client gets.
 package reply
 
 // Kind says which field of a [Value] carries the answer.
 type Kind uint8
 
-// The kinds of RESP2.
+// The kinds. Those up to Array are the shapes of RESP2.
 const (
 	Nil      Kind = iota // null bulk string, "$-1"
 	NilArray             // null array, "*-1"
@@ -16,6 +16,18 @@ const (
 	Status               // Value.Str, such as "OK", without CR and LF
 	Error                // Value.Str, "CODE text", without the leading "-", CR and LF
 	Array                // Value.Array
+
+	Double    // Value.Str, the number as text; RESP2: Bulk
+	Big       // Value.Str, digits; RESP2: Bulk
+	Verbatim  // Value.Str, three letters of format, a colon and the text; RESP2: Bulk of the text
+	Bool      // Value.Int; RESP2: Int
+	Map       // Value.Array, key and value in turn; RESP2: Array
+	Set       // Value.Array; RESP2: Array
+	Pairs     // Value.Array, two and two; RESP3: an array of arrays, RESP2: one flat Array
+	NestedMap // Value.Array, two and two; RESP3: a map, RESP2: an Array of arrays
+	Push      // Value.Array; RESP2: Array
+
+	Blocked // there is no reply yet
 )
 
 // Value is one reply. The zero Value is the null bulk string.
@@ -52,5 +64,45 @@ func Err(text string) Value { return Value{Kind: Error, Str: text} }
 // List is an array reply. List() is the empty array, not the null one.
 func List(vals ...Value) Value { return Value{Kind: Array, Array: vals} }
 
+// Of is a reply of several values, of one of the kinds that have an Array.
+func Of(kind Kind, vals ...Value) Value { return Value{Kind: kind, Array: vals} }
+
 // IsError reports whether v itself is an error reply; an array that holds one is not.
 func (v Value) IsError() bool { return v.Kind == Error }
+
+// RESP2 returns v in the shapes that RESP2 has. It does not convert the elements of an Array.
+func (v Value) RESP2() Value {
+	switch v.Kind {
+	case Double, Big:
+		return Text(v.Str)
+	case Verbatim:
+		return Text(v.Str[len("txt:"):])
+	case Bool:
+		return Integer(v.Int)
+	case Map, Set, Pairs, Push:
+		return Of(Array, v.Array...)
+	case NestedMap:
+		return nest(v)
+	}
+	return v
+}
+
+// RESP3 returns v as one of the kinds that RESP3 has, which are all but Pairs and NestedMap.
+func (v Value) RESP3() Value {
+	switch v.Kind {
+	case Pairs:
+		return nest(v)
+	case NestedMap:
+		return Of(Map, v.Array...)
+	}
+	return v
+}
+
+// nest makes an array of arrays of two.
+func nest(v Value) Value {
+	pairs := make([]Value, len(v.Array)/2)
+	for i := range pairs {
+		pairs[i] = List(v.Array[2*i : 2*i+2]...)
+	}
+	return List(pairs...)
+}

@@ -13,11 +13,12 @@ const (
 	Hash
 	Set
 	ZSet
+	StreamKind
 )
 
 // String gives the kind as TYPE reports it.
 func (k Kind) String() string {
-	return [...]string{"none", "string", "list", "hash", "set", "zset"}[k]
+	return [...]string{"none", "string", "list", "hash", "set", "zset", "stream"}[k]
 }
 
 // Never is the expiry of a key without one.
@@ -31,6 +32,7 @@ type Entry struct {
 	Hash   *Fields
 	Set    *Members
 	ZSet   *Sorted
+	Stream *Stream
 	Expire int64 // milliseconds since the Unix epoch, or Never
 
 	size int64 // bytes that the key was last counted with
@@ -47,6 +49,10 @@ const (
 	elementOverhead = 128
 	sortedOverhead  = 880
 	nodeOverhead    = 112 // of a sorted set's element, beside elementOverhead
+
+	streamOverhead      = 256
+	streamEntryOverhead = 80
+	pendingOverhead     = 160 // of a delivery, in the group's and in the consumer's list
 )
 
 func (e *Entry) bytes(key string) int64 {
@@ -62,6 +68,8 @@ func (e *Entry) bytes(key string) int64 {
 		n += e.Set.bytes + tableOverhead + int64(e.Set.Len())*(elementOverhead+stringOverhead)
 	case ZSet:
 		n += e.ZSet.bytes + sortedOverhead + int64(e.ZSet.Len())*(elementOverhead+nodeOverhead+stringOverhead)
+	case StreamKind:
+		n += e.Stream.used()
 	}
 	return n
 }
@@ -92,6 +100,8 @@ func newEntry(kind Kind) Entry {
 		e.Set = &Members{}
 	case ZSet:
 		e.ZSet = NewSorted()
+	case StreamKind:
+		e.Stream = &Stream{}
 	}
 	return e
 }
@@ -113,6 +123,8 @@ func (e *Entry) Clone() Entry {
 		for n := e.ZSet.At(0); n != nil; n = n.Next() {
 			c.ZSet.Set(n.Member, n.Score)
 		}
+	case StreamKind:
+		c.Stream = e.Stream.clone()
 	}
 	return c
 }

@@ -24,16 +24,45 @@ func (e ProtocolError) Error() string { return "ERR Protocol error: " + string(e
 type Reader struct {
 	r    *bufio.Reader
 	args []string
+
+	peeking chan struct{} // closed when Watch has seen more input, or the end
 }
 
 // NewReader reads from r.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, maxInline)} }
 
 // Waiting reports whether more input has arrived already.
-func (r *Reader) Waiting() bool { return r.r.Buffered() > 0 }
+func (r *Reader) Waiting() bool {
+	select {
+	case <-r.peeking:
+		r.peeking = nil
+	default:
+		if r.peeking != nil {
+			return false
+		}
+	}
+	return r.r.Buffered() > 0
+}
+
+// Watch returns a channel that is closed if the connection ends before the next command arrives.
+func (r *Reader) Watch() <-chan struct{} {
+	gone, peeking, buffered := make(chan struct{}), make(chan struct{}), r.r.Buffered()
+	r.peeking = peeking
+	go func() {
+		defer close(peeking)
+		if _, err := r.r.Peek(buffered + 1); err != nil && err != bufio.ErrBufferFull {
+			close(gone)
+		}
+	}()
+	return gone
+}
 
 // Command returns the next command's arguments, at least one. The slice is good until the next call.
 func (r *Reader) Command() ([]string, error) {
+	if r.peeking != nil {
+		<-r.peeking
+		r.peeking = nil
+	}
 	for {
 		line, err := r.line()
 		if err != nil {

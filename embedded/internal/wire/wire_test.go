@@ -51,7 +51,7 @@ func TestCommand_cutShortIsTheEnd(t *testing.T) {
 func TestAppend_keepsTheLine(t *testing.T) {
 	v := reply.List(reply.Err("ERR a\r\nb"), reply.Simple("OK"), reply.Integer(-5), reply.Null, reply.NullArray, reply.Text("\r\n"), reply.List())
 	want := "*7\r\n-ERR a  b\r\n+OK\r\n:-5\r\n$-1\r\n*-1\r\n$2\r\n\r\n\r\n*0\r\n"
-	if diff := cmp.Diff(want, string(Append(nil, v))); diff != "" {
+	if diff := cmp.Diff(want, string(Append(nil, v, 2))); diff != "" {
 		t.Errorf("bytes (-want +got):\n%s", diff)
 	}
 }

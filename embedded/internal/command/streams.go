@@ -1,0 +1,341 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+var streamCommands = []Command{
+	{Name: "xadd", Arity: -5, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: xadd},
+	{Name: "xlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: xlen},
+	{Name: "xrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(false) }},
+	{Name: "xrevrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(true) }},
+	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xdel},
+	{Name: "xtrim", Arity: -4, Flags: Write, First: 1, Last: 1, Step: 1, Run: xtrim},
+	{Name: "xsetid", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: xsetid},
+	{Name: "xread", Arity: -4, Flags: ReadOnly | Blocking, Locate: streamKeys, Run: xread},
+	{Name: "xreadgroup", Arity: -7, Flags: Write | Blocking, Locate: streamKeys, Run: xread},
+	{Name: "xgroup", Arity: -2},
+	{Name: "xgroup|create", Arity: -5, Flags: Write | DenyOOM, First: 2, Last: 2, Step: 1, Run: xgroupCreate},
+	{Name: "xgroup|setid", Arity: -5, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupSetID},
+	{Name: "xgroup|destroy", Arity: 4, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDestroy},
+	{Name: "xgroup|createconsumer", Arity: 5, Flags: Write | DenyOOM, First: 2, Last: 2, Step: 1, Run: xgroupCreateConsumer},
+	{Name: "xgroup|delconsumer", Arity: 5, Flags: Write, First: 2, Last: 2, Step: 1, Run: xgroupDeleteConsumer},
+	{Name: "xack", Arity: -4, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xack},
+	{Name: "xpending", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: xpending},
+	{Name: "xclaim", Arity: -6, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xclaim},
+	{Name: "xautoclaim", Arity: -6, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: xautoclaim},
+	{Name: "xinfo", Arity: -2},
+	{Name: "xinfo|stream", Arity: -3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoStream},
+	{Name: "xinfo|groups", Arity: 3, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoGroups},
+	{Name: "xinfo|consumers", Arity: 4, Flags: ReadOnly, First: 2, Last: 2, Step: 1, Run: xinfoConsumers},
+}
+
+// addOptions are the words of XADD before the fields, and those of XTRIM.
+type addOptions struct {
+	trim     store.Trim
+	trims    bool
+	onlyOld  bool // NOMKSTREAM
+	id       store.StreamID
+	idGiven  bool
+	seqGiven bool
+	fields   []string
+}
+
+// defaultTrimLimit is 100 chunks.
+const defaultTrimLimit = 100 * 100
+
+func parseAddOptions(words []string, add bool) (o addOptions, problem reply.Value) {
+	o.trim.MaxLen = -1
+	limited := false
+options:
+	for ; len(words) > 0; words = words[1:] {
+		switch w := words[0]; {
+		case add && w == "*":
+			break options
+		case (is(w, "maxlen") || is(w, "minid")) && len(words) > 1:
+			if o.trims {
+				return o, failure("ERR syntax error, MAXLEN and MINID options at the same time are not compatible")
+			}
+			o.trims = true
+			if (words[1] == "~" || words[1] == "=") && len(words) > 2 {
+				o.trim.Whole = words[1] == "~"
+				words = words[1:]
+			}
+			if problem := o.threshold(is(w, "maxlen"), words[1]); problem.Kind == reply.Error {
+				return o, problem
+			}
+			words = words[1:]
+		case is(w, "limit") && len(words) > 1:
+			n, valid := parseInt(words[1])
+			switch {
+			case !valid:
+				return o, errNotInt
+			case n < 0:
+				return o, failure("ERR The LIMIT argument must be >= 0.")
+			}
+			o.trim.Limit, limited = n, true
+			words = words[1:]
+		case add && is(w, "nomkstream"):
+			o.onlyOld = true
+		case add:
+			if problem := o.newID(w); problem.Kind == reply.Error {
+				return o, problem
+			}
+			break options
+		default:
+			return o, errSyntax
+		}
+	}
+	switch {
+	case o.trim.Limit > 0 && !o.trims:
+		return o, failure("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy")
+	case !add && !o.trims:
+		return o, failure("ERR syntax error, XTRIM must be called with a trimming strategy")
+	case limited && !o.trim.Whole:
+		return o, failure("ERR syntax error, LIMIT cannot be used without the special ~ option")
+	case !limited && o.trim.Whole:
+		o.trim.Limit = defaultTrimLimit
+	}
+	if len(words) > 0 {
+		o.fields = words[1:]
+	}
+	return o, okay
+}
+
+func (o *addOptions) threshold(length bool, s string) reply.Value {
+	var valid bool
+	if !length {
+		if o.trim.MinID, valid = parseStreamID(s, 0); !valid {
+			return errStreamID
+		}
+		return okay
+	}
+	if o.trim.MaxLen, valid = parseInt(s); !valid {
+		return errNotInt
+	}
+	if o.trim.MaxLen < 0 {
+		return failure("ERR The MAXLEN argument must be >= 0.")
+	}
+	return okay
+}
+
+// newID reads the ID of a new entry: ms-seq, ms, or ms-*.
+func (o *addOptions) newID(s string) reply.Value {
+	ms, open := strings.CutSuffix(s, "-*")
+	var valid bool
+	if o.id, valid = parseStreamID(ms, 0); !valid || open && strings.Contains(ms, "-") {
+		return errStreamID
+	}
+	o.idGiven, o.seqGiven = true, !open
+	return okay
+}
+
+// place returns the ID of the next entry, or false if there is none that fits.
+func (o *addOptions) place(last store.StreamID, now int64) (store.StreamID, bool) {
+	switch {
+	case o.seqGiven:
+		return o.id, o.id.Compare(last) > 0
+	case o.idGiven && o.id.MS == last.MS:
+		next, ok := last.Next()
+		return next, ok && next.MS == last.MS
+	case o.idGiven:
+		return o.id, o.id.Compare(last) > 0
+	case uint64(now) > last.MS:
+		return store.StreamID{MS: uint64(now)}, true
+	}
+	return last.Next()
+}
+
+func xadd(c *Call) reply.Value {
+	o, problem := parseAddOptions(c.Args[2:], true)
+	switch {
+	case problem.Kind == reply.Error:
+		return problem
+	case len(o.fields) < 2 || len(o.fields)%2 != 0:
+		return c.arity()
+	case o.seqGiven && o.id == store.StreamID{}:
+		return failure("ERR The ID specified in XADD must be greater than 0-0")
+	}
+	key := c.Args[1]
+	e, fits := c.find(key, store.StreamKind)
+	var last store.StreamID
+	switch {
+	case !fits:
+		return errWrongType
+	case e != nil:
+		last = e.Stream.Last
+	case o.onlyOld:
+		return null
+	}
+	if last == store.LastStreamID {
+		return failure("ERR The stream has exhausted the last possible ID, unable to add more items")
+	}
+	id, ok := o.place(last, c.Now)
+	if !ok {
+		return failure("ERR The ID specified in XADD is equal or smaller than the target stream top item")
+	}
+	if e == nil {
+		e = c.DB.Create(key, store.StreamKind)
+	}
+	e.Stream.Add(id, o.fields)
+	if o.trims {
+		e.Stream.Trim(o.trim)
+	}
+	c.DB.Changed(key, e)
+	return streamID(id)
+}
+
+func xtrim(c *Call) reply.Value {
+	o, problem := parseAddOptions(c.Args[2:], false)
+	if problem.Kind == reply.Error {
+		return problem
+	}
+	e, fits := c.find(c.Args[1], store.StreamKind)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	n := e.Stream.Trim(o.trim)
+	if n > 0 {
+		c.DB.Changed(c.Args[1], e)
+	}
+	return number(n)
+}
+
+func xlen(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.StreamKind)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	return number(e.Stream.Entries.Len())
+}
+
+func xdel(c *Call) reply.Value {
+	e, fits := c.find(c.Args[1], store.StreamKind)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return zero
+	}
+	ids, valid := parseStreamIDs(c.Args[2:])
+	if !valid {
+		return errStreamID
+	}
+	n := 0
+	for _, id := range ids {
+		if e.Stream.Delete(id) {
+			n++
+		}
+	}
+	if n > 0 {
+		c.DB.Changed(c.Args[1], e)
+	}
+	return number(n)
+}
+
+func (c *Call) xrange(reverse bool) reply.Value {
+	from, to := c.Args[2], c.Args[3]
+	if reverse {
+		from, to = to, from
+	}
+	first, last, problem := streamInterval(from, to)
+	if problem.Kind == reply.Error {
+		return problem
+	}
+	count := int64(-1)
+	for words := c.Args[4:]; len(words) > 0; words = words[2:] {
+		if len(words) == 1 || !is(words[0], "count") {
+			return errSyntax
+		}
+		n, valid := parseInt(words[1])
+		if !valid {
+			return errNotInt
+		}
+		count = max(n, 0)
+	}
+	e, fits := c.find(c.Args[1], store.StreamKind)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil:
+		return none
+	case count == 0:
+		return nilArray
+	}
+	values := []reply.Value{}
+	walk := e.Stream.Entries.Ascend(first)
+	if reverse {
+		walk = e.Stream.Entries.Descend(last)
+	}
+	for id, fields := range walk {
+		if id.Compare(first) < 0 || id.Compare(last) > 0 || int64(len(values)) == count {
+			break
+		}
+		values = append(values, entry(id, fields))
+	}
+	return array(values)
+}
+
+func xsetid(c *Call) reply.Value {
+	id, valid := parseStreamID(c.Args[2], 0)
+	if !valid {
+		return errStreamID
+	}
+	added, deleted := int64(-1), store.StreamID{}
+	for words := c.Args[3:]; len(words) > 0; words = words[2:] {
+		switch {
+		case len(words) == 1:
+			return errSyntax
+		case is(words[0], "entriesadded"):
+			if added, valid = parseInt(words[1]); !valid {
+				return errNotInt
+			}
+			if added < 0 {
+				return failure("ERR entries_added must be positive")
+			}
+		case is(words[0], "maxdeletedid"):
+			if deleted, valid = parseStreamID(words[1], 0); !valid {
+				return errStreamID
+			}
+			if id.Compare(deleted) < 0 {
+				return failure("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id")
+			}
+		default:
+			return errSyntax
+		}
+	}
+	e, fits := c.find(c.Args[1], store.StreamKind)
+	switch {
+	case e == nil:
+		return errNoKey
+	case !fits:
+		return errWrongType
+	}
+	s := e.Stream
+	if last, any := s.Entries.Last(); any {
+		switch {
+		case id.Compare(last) < 0:
+			return failure("ERR The ID specified in XSETID is smaller than the target stream top item")
+		case added >= 0 && int64(s.Entries.Len()) > added:
+			return failure("ERR The entries_added specified in XSETID is smaller than the target stream length")
+		}
+	}
+	s.Last = id
+	if added >= 0 {
+		s.Added = uint64(added)
+	}
+	if (deleted != store.StreamID{}) {
+		s.MaxDeleted = deleted
+	}
+	c.DB.Changed(c.Args[1], e)
+	return okay
+}
