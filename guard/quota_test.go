@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/ratelimitheader"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -66,8 +68,25 @@ func TestDecide_quotaWithAWrongClock(t *testing.T) {
 		}
 	}
 	_, err := guards["far behind"].Decide(t.Context(), asAda)
-	if err == nil || !strings.Contains(err.Error(), "after must be after the server's time") {
+	if !errors.Is(err, guard.ErrUnavailable) || !strings.Contains(err.Error(), "after must be after the server's time") {
 		t.Errorf("by a clock that is three hours behind: %v", err)
+	}
+}
+
+// Redis cannot decide a quota for a clock that is wrong by more than a period, so the failure mode does. The breaker stays closed.
+func TestDecide_quotaWithAClockThatIsFarOff(t *testing.T) {
+	rdb, _ := inProcess(t)
+	for _, off := range []time.Duration{3 * time.Hour, -3 * time.Hour} {
+		for mode, want := range map[policy.OnFailure]guard.Fallback{policy.Open: guard.FallbackOpen, policy.Local: guard.FallbackLocal} {
+			hourly := policy.Limit{Name: "hour", Kind: policy.Quota, Limit: 8, Every: policy.Hour, OnFailure: mode}
+			g := newGuard(t, rdb, chat(hourly), guard.Options{CacheSize: -1, BreakAfter: 1}.WithLocalClock(embedded.NewManualClock(moment.Add(off))))
+			for i := range 4 {
+				d := decide(t, g, asAda)
+				if d.Fallback != want || !errors.Is(d.Cause, fcall.ErrArgument) || d.Allowed != (mode == policy.Open || i < 2) /* a quarter of 8 */ {
+					t.Errorf("%s, clock off by %s, request %d: %+v", mode, off, i+1, d)
+				}
+			}
+		}
 	}
 }
 
