@@ -98,7 +98,7 @@ func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, streamCommands,
+		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, streamCommands, zalgebraCommands, mpopCommands,
 	} {
 		for i := range family {
 			c := &family[i]
