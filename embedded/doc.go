@@ -13,13 +13,10 @@
 // Code that takes a *redis.Client needs no change, and no server or container has to run:
 //
 //	func TestHandler(t *testing.T) {
-//		clock := embedded.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-//		server := embedded.New(embedded.Options{Clock: clock})
-//		t.Cleanup(func() { server.Close() })
-//		client := server.Client()
-//		t.Cleanup(func() { client.Close() })
+//		server := embedded.RunT(t)
+//		client := server.Client() // or a client of your own, of server.Addr()
 //		...
-//		clock.Advance(time.Minute) // keys expire, and no test sleeps
+//		server.Advance(time.Minute) // keys expire, and no test sleeps
 //	}
 //
 // Time is the server's [Clock]. With a [ManualClock], TIME and every expiry change only when the test moves the clock.

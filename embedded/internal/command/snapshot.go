@@ -1,0 +1,43 @@
+package command
+
+import (
+	"github.com/rlfunc/rlfunc/embedded/internal/functions"
+	"github.com/rlfunc/rlfunc/embedded/internal/store"
+)
+
+// A Snapshot is a copy of all keys, and the sources of all libraries.
+type Snapshot struct {
+	dbs       [Databases]map[string]store.Entry
+	libraries string
+}
+
+// Snapshot copies the keys and the libraries.
+func (s *State) Snapshot() Snapshot {
+	snapshot := Snapshot{libraries: s.Functions.Dump()}
+	now := s.now().UnixMilli()
+	for i := range s.DBs {
+		if s.DBs[i].Len() == 0 {
+			continue
+		}
+		snapshot.dbs[i] = make(map[string]store.Entry, s.DBs[i].Len())
+		s.DBs[i].Each(now, func(key string, e *store.Entry) { snapshot.dbs[i][key] = e.Clone() })
+	}
+	return snapshot
+}
+
+// Restore brings them back. Libraries that are unchanged keep their state.
+func (s *State) Restore(snapshot Snapshot) {
+	if s.Functions.Dump() != snapshot.libraries {
+		// It was dumped by a State: there is nothing in it to refuse.
+		_ = s.Functions.Restore(snapshot.libraries, functions.Flush)
+	}
+	for i := range s.DBs {
+		s.DBs[i].Flush()
+		for key, e := range snapshot.dbs[i] {
+			s.DBs[i].Put(key, e.Clone())
+		}
+	}
+	if len(s.waiters) > 0 {
+		s.serveWaiters(s.now().UnixMicro())
+	}
+}

@@ -1,0 +1,125 @@
+package embedded_test
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/embedded"
+)
+
+func TestRunT_withoutAListener(t *testing.T) {
+	s := embedded.RunT(t)
+	c := s.Client()
+	c.Set(t.Context(), "session", "u1", time.Minute)
+	s.Advance(time.Minute + time.Millisecond)
+	if err := c.Get(t.Context(), "session").Err(); !errors.Is(err, redis.Nil) {
+		t.Errorf("after the expiry: %v, want redis.Nil", err)
+	}
+}
+
+func TestRunT_withAListener(t *testing.T) {
+	s := embedded.RunT(t)
+	s.Load(t, library)
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer c.Close()
+	if got, err := c.FCall(t.Context(), "add", []string{"n"}).Int(); err != nil || got != 1 {
+		t.Errorf("got %d, %v, want 1", got, err)
+	}
+	if s.Addr() != s.Addr() {
+		t.Error("the second Addr is another one")
+	}
+}
+
+func TestRunT_endsWithTheTest(t *testing.T) {
+	var s *embedded.TestServer
+	var c *redis.Client
+	t.Run("the test", func(t *testing.T) {
+		s = embedded.RunT(t)
+		c = s.Client()
+		if err := c.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := s.Process(t.Context(), redis.NewCmd(t.Context(), "ping")); !errors.Is(err, redis.ErrClosed) {
+		t.Errorf("the server answers %v, want redis.ErrClosed", err)
+	}
+	if err := c.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrClosed) {
+		t.Errorf("the client answers %v, want redis.ErrClosed", err)
+	}
+}
+
+func TestLoad_failsTheTest(t *testing.T) {
+	s := embedded.RunT(t)
+	failing := &recorder{TB: t}
+	s.Load(failing, "no library")
+	if want := "load library: ERR Missing library metadata"; failing.text != want {
+		t.Errorf("got %q, want %q", failing.text, want)
+	}
+}
+
+// recorder keeps what would have failed a test.
+type recorder struct {
+	embedded.TB
+	text string
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.text = strings.TrimSpace(strings.ReplaceAll(format, "%v", args[0].(error).Error()))
+}
+
+func TestSnapshot_bringsBackKeysAndLibraries(t *testing.T) {
+	s := embedded.RunT(t)
+	c := s.Client()
+	ctx := t.Context()
+	s.Load(t, library)
+	c.Set(ctx, "text", "v", time.Hour)
+	c.RPush(ctx, "list", 1, 2)
+	c.ZAdd(ctx, "zset", redis.Z{Score: 1, Member: "m"})
+	c.XAdd(ctx, &redis.XAddArgs{Stream: "stream", ID: "1-1", Values: []string{"f", "v"}})
+	c.XGroupCreate(ctx, "stream", "g", "0")
+	c.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "g", Consumer: "c", Streams: []string{"stream", ">"}})
+	snapshot := s.Snapshot()
+	look := func(s *embedded.TestServer) []any {
+		c := s.Client()
+		return []any{
+			c.Get(ctx, "text").Val(), c.TTL(ctx, "text").Val(), c.LRange(ctx, "list", 0, -1).Val(), c.ZRangeWithScores(ctx, "zset", 0, -1).Val(),
+			c.XPending(ctx, "stream", "g").Val(), c.DBSize(ctx).Val(), c.Do(ctx, "fcall", "run", 0, "ping").Val(),
+		}
+	}
+	want := look(s)
+	other := embedded.RunT(t)
+	for name, target := range map[string]*embedded.TestServer{"this": s, "other": other} {
+		for range 2 {
+			target.Client().RPush(ctx, "list", 3)
+			target.Client().XAck(ctx, "stream", "g", "1-1")
+			target.Client().Set(ctx, "more", 1, 0)
+			target.Client().FunctionFlush(ctx)
+			target.Restore(snapshot)
+			got := look(target)
+			if target == other {
+				got[1] = want[1] // it began a moment later
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s server (-want +got)\n%s", name, diff)
+			}
+		}
+	}
+}
+
+func TestPackage_doesNotLinkTesting(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dep := range strings.Lines(string(out)) {
+		if strings.TrimSpace(dep) == "testing" {
+			t.Error("a service that links embedded links testing")
+		}
+	}
+}
