@@ -40,6 +40,11 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./internal/codegen", []string{module + "fcall", module + "gen", module + "loader", "github.com/redis/go-redis", "github.com/spf13/cobra"}},
 		{"./embedded", []string{module + "internal/codegen", module + "gen", module + "loader", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		{"./lua_test", []string{"github.com/testcontainers/", "github.com/spf13/cobra"}},
+		// A service links no server; one behind httpguard or grpcguard links no Envoy.
+		{"./guard/envoyguard", append(forTests, module+"serve", "go.opentelemetry.io/otel/sdk", "github.com/prometheus/")},
+		{"./guard/httpguard", []string{module + "serve", "github.com/envoyproxy/"}},
+		{"./guard/grpcguard", []string{module + "serve", "github.com/envoyproxy/"}},
+		{"./serve", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/spf13/cobra"}},
 		// Only the benchmark links other limiters.
 		{"./cmd/rlfunc", peers},
 	} {

@@ -35,6 +35,8 @@ func rooms() []*room {
 		{name: "cmd/rlfunc", purpose: "the command line"},
 		{name: "guard/httpguard", purpose: "net/http middleware"},
 		{name: "guard/grpcguard", purpose: "gRPC interceptors"},
+		{name: "serve", purpose: "rlfunc serve"},
+		{name: "guard/envoyguard", purpose: "Envoy's rate limits"},
 		{name: "guard/telemetry", purpose: "metrics, spans, records"},
 		{name: "guard/report", purpose: "what rlfunc top shows"},
 		{name: "guard", purpose: "one decision a request"},

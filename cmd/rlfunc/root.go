@@ -61,7 +61,7 @@ Outside a project, commands use the libraries that are built into rlfunc.`,
 		}},
 		{"operate", "Operate a guarded service:", []*cobra.Command{
 			a.inspectCommand(), a.topCommand(), a.blockCommand(), a.unblockCommand(), a.overrideCommand(), a.resetCommand(), a.auditCommand(),
-			a.policyCommand(), a.replayCommand(),
+			a.policyCommand(), a.replayCommand(), a.serveCommand(),
 		}},
 		{"try", "Try it:", []*cobra.Command{a.demoCommand(), a.callCommand(), a.benchCommand()}},
 	} {

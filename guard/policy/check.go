@@ -40,6 +40,7 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	p.checkMatch(&found)
 	p.checkIdentities(&found)
 	p.checkBys(&found)
+	p.checkDescriptors(isBad, &found)
 	p.checkPlans(isBad, &found)
 	p.Overrides.check(p, &found)
 	return found

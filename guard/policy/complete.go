@@ -59,6 +59,10 @@ func (p *Policy) Complete() (*Policy, error) {
 	for i := range c.Endpoints {
 		c.completeEndpoint(&c.Endpoints[i])
 	}
+	c.Descriptors = slices.Clone(p.Descriptors)
+	for i := range c.Descriptors {
+		c.Descriptors[i].Entries = slices.Clone(c.Descriptors[i].Entries)
+	}
 	c.Plans = p.completePlans()
 	c.Overrides = p.Overrides.clone()
 	return &c, nil

@@ -31,6 +31,8 @@ type Policy struct {
 	Abuse *Abuse `yaml:"abuse"`
 	// Endpoints are the protected endpoints, at most 1000. Defaults to none.
 	Endpoints []Endpoint `yaml:"endpoints" policy:"items=0..1000"`
+	// Descriptors map the rate limit descriptors of Envoy to endpoints and identities, at most 1000. Defaults to none.
+	Descriptors []Descriptor `yaml:"descriptors" policy:"items=0..1000"`
 	// Plans give some clients other limits and budgets, by a verified identity. Defaults to none.
 	Plans *Plans `yaml:"plans"`
 	// Overrides are exceptions for single subjects. Defaults to none.

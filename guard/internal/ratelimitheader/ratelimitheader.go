@@ -69,15 +69,21 @@ func Lists(d *guard.Decision) (limits, policies string) {
 
 func appendName(b []byte, name string) []byte { return append(append(append(b, '"'), name...), '"') }
 
-// Tightest returns the fields of the tightest limit. A limit that refuses comes first, then the longest wait, then the fewest remaining. ok
-// is false if the decision has no visible limit.
-func Tightest(d *guard.Decision) (limit, remaining, resetAfter string, ok bool) {
+// TightestLimit returns the tightest visible limit, or nil. A limit that refuses comes first, then the longest wait, then the fewest
+// remaining.
+func TightestLimit(d *guard.Decision) *guard.LimitState {
 	var least *guard.LimitState
 	for i := range d.Limits {
 		if l := &d.Limits[i]; visibleToClient(l) && (least == nil || tighter(l, least)) {
 			least = l
 		}
 	}
+	return least
+}
+
+// Tightest returns the fields of the tightest limit. ok is false if the decision has no visible limit.
+func Tightest(d *guard.Decision) (limit, remaining, resetAfter string, ok bool) {
+	least := TightestLimit(d)
 	if least == nil {
 		return "", "", "", false
 	}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/serve"
+)
+
+type serveFlags struct {
+	grpc, http   string
+	connections  int
+	delay, drain time.Duration
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Decide the rate limit requests of Envoy by a policy",
+		Long: `Answers Envoy's rate limit service and grpc.health.v1 on one port, and /livez, /readyz and /metrics on another. The descriptors section of
+the policy maps Envoy's descriptors to endpoints and identities; the limits of one request are all charged, or none is.
+
+It reloads the policy when the file changes; a file that is not valid keeps the old policy. On SIGTERM it is not ready at once, keeps
+answering for --drain-delay, then finishes the requests in flight.`,
+		Example: `  rlfunc serve --policy limits.yaml --redis redis://127.0.0.1:6379
+  rlfunc serve --policy limits.yaml --redis redis://redis:6379 --grpc :8081 --http :8080 --drain-delay 5s`,
+		Args: usage.None,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
+	}
+	f.drain = 10 * time.Second
+	cmd.Flags().StringVar(&f.grpc, "grpc", "127.0.0.1:8081", "`ADDRESS` of the gRPC port")
+	cmd.Flags().StringVar(&f.http, "http", "127.0.0.1:8080", "`ADDRESS` of the HTTP port")
+	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
+	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
+	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that")
+	return a.withRedis(a.withPolicyFile(cmd))
+}
+
+func (a *app) serve(ctx context.Context, f serveFlags) error {
+	if f.connections < 1 {
+		return usage.Errorf("--max-connections must be at least 1, got %d", f.connections)
+	}
+	if a.policy == "" {
+		if a.policy = service.PolicyIn(a.dir); a.policy == "" {
+			return usage.Errorf("no policy: give --policy FILE")
+		}
+		a.note("using the policy in %s", a.policy)
+	}
+	conn, err := a.connect()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	grpcPort, err := net.Listen("tcp", f.grpc)
+	if err != nil {
+		return fmt.Errorf("--grpc: %w", err)
+	}
+	httpPort, err := net.Listen("tcp", f.http)
+	if err != nil {
+		return errors.Join(fmt.Errorf("--http: %w", err), grpcPort.Close())
+	}
+	return serve.Run(ctx, serve.Options{
+		Redis: conn.Client, Policy: a.policy, GRPC: grpcPort, HTTP: httpPort, Connections: f.connections, Delay: f.delay, Drain: f.drain,
+		Logger: slog.New(slog.NewJSONHandler(a.err, nil)),
+	})
+}

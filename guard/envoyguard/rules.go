@@ -1,0 +1,131 @@
+package envoyguard
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// rules are the descriptors of one policy.
+type rules struct {
+	policy *policy.Policy
+	reader *identity.Reader
+	// byShape are the descriptors of a domain by their keys, in the order of their priority.
+	byShape map[string][]*policy.Descriptor
+}
+
+func compile(p *policy.Policy, o *Options) (*rules, error) {
+	reader, err := p.Reader(o.Code, o.Identity)
+	if err != nil {
+		return nil, err
+	}
+	r := &rules{policy: p, reader: reader, byShape: map[string][]*policy.Descriptor{}}
+	for i := range p.Descriptors {
+		d := &p.Descriptors[i]
+		var shape strings.Builder
+		shape.WriteString(d.Domain)
+		for _, e := range d.Entries {
+			shape.WriteByte(0)
+			shape.WriteString(e.Key)
+		}
+		key := shape.String()
+		same := r.byShape[key]
+		at := len(same)
+		for at > 0 && moreExact(d, same[at-1]) {
+			at--
+		}
+		r.byShape[key] = append(same[:at:at], append([]*policy.Descriptor{d}, same[at:]...)...)
+	}
+	return r, nil
+}
+
+// moreExact reports whether a has a value in the first entry in which only one of both has one.
+func moreExact(a, b *policy.Descriptor) bool {
+	for i := range a.Entries {
+		if exact := a.Entries[i].Value != ""; exact != (b.Entries[i].Value != "") {
+			return exact
+		}
+	}
+	return false
+}
+
+// match returns the rule for a descriptor, or nil.
+func (r *rules) match(domain string, d *commonv3.RateLimitDescriptor) *policy.Descriptor {
+	var room [128]byte
+	key := append(room[:0], domain...)
+	for _, e := range d.GetEntries() {
+		key = append(append(key, 0), e.GetKey()...)
+	}
+rules:
+	for _, rule := range r.byShape[string(key)] {
+		if len(rule.Entries) != len(d.GetEntries()) {
+			return nil // a key with a NUL
+		}
+		for i, e := range rule.Entries {
+			if e.Value != "" && e.Value != d.Entries[i].GetValue() {
+				continue rules
+			}
+		}
+		return rule
+	}
+	return nil
+}
+
+// A claim collects the identities that the descriptors of a request give.
+type claim struct {
+	names   []string // identities that must be found
+	address string
+	header  http.Header
+}
+
+// add adds the identities of a descriptor. It returns an error if the descriptors contradict each other.
+func (c *claim) add(p *policy.Policy, rule *policy.Descriptor, d *commonv3.RateLimitDescriptor) error {
+	for i, e := range rule.Entries {
+		if e.Identity == "" {
+			continue
+		}
+		value, before := d.Entries[i].GetValue(), ""
+		if p.OfAddress(e.Identity) {
+			before, c.address = c.address, value
+		} else {
+			if c.header == nil {
+				c.header = http.Header{}
+			}
+			name := p.Identities[e.Identity].Header
+			before = c.header.Get(name)
+			c.header.Set(name, value)
+		}
+		if before != "" && before != value {
+			return fmt.Errorf("identity %s has two values", e.Identity)
+		}
+		c.names = append(c.names, e.Identity)
+	}
+	return nil
+}
+
+// read returns the subjects of the identities, verified and normalized like those of HTTP requests.
+func (c *claim) read(reader *identity.Reader) (subjects, also []string, err error) {
+	if len(c.names) == 0 {
+		return nil, nil, nil
+	}
+	found, err := reader.Read(&http.Request{RemoteAddr: c.address, Header: c.header}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range c.names {
+		subject := found.Subject(name)
+		if subject == "" {
+			return nil, nil, fmt.Errorf("identity %s has no valid value", name)
+		}
+		if !slices.Contains(subjects, subject) {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects, found.Also, nil
+}

@@ -1,0 +1,147 @@
+package envoyguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+// Options configures a RateLimitService. The zero value is useful.
+type Options struct {
+	// Code provides the verifiers and funcs that the policy leaves to Go code. Defaults to none.
+	Code policy.Code
+	// Identity configures how keys are fetched. Defaults to identity's own defaults.
+	Identity identity.Options
+}
+
+// A RateLimitService answers Envoy. It is safe for concurrent use.
+type RateLimitService struct {
+	ratelimitv3.UnimplementedRateLimitServiceServer
+
+	guard   *guard.Guard
+	options Options
+	rules   atomic.Pointer[rules]
+	change  sync.Mutex
+}
+
+// New returns a service that follows the guard's policy.
+func New(g *guard.Guard, o Options) (*RateLimitService, error) {
+	s := &RateLimitService{guard: g, options: o}
+	r, err := compile(g.Policy(), &o)
+	if err != nil {
+		return nil, fmt.Errorf("new envoy rate limit service: %w", err)
+	}
+	s.rules.Store(r)
+	g.Require(func(p *policy.Policy) error {
+		r, err := compile(p, &s.options)
+		if err == nil {
+			err = r.reader.Close()
+		}
+		return err
+	})
+	return s, nil
+}
+
+// current returns the rules of the current policy.
+func (s *RateLimitService) current() *rules {
+	p := s.guard.Policy()
+	if r := s.rules.Load(); r.policy == p {
+		return r
+	}
+	s.change.Lock()
+	defer s.change.Unlock()
+	old := s.rules.Load()
+	if p = s.guard.Policy(); old.policy == p {
+		return old
+	}
+	r, err := compile(p, &s.options)
+	if err != nil {
+		return old // Require has compiled it before; a file vanished meanwhile
+	}
+	s.rules.Store(r)
+	go old.reader.Close() // Read keeps working
+	return r
+}
+
+// ShouldRateLimit decides a request. See the package documentation for what is an answer and what is an error.
+func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
+	if r.GetDomain() == unreadable {
+		return rejected(nil, "bad_request"), nil
+	}
+	if r.GetDomain() == "" || len(r.GetDescriptors()) == 0 {
+		return nil, status.Error(codes.InvalidArgument, "the request has no domain or no descriptors")
+	}
+	rules := s.current()
+	matched := make([]*policy.Descriptor, len(r.Descriptors))
+	request := guard.Request{Weight: weight(uint64(r.HitsAddend))}
+	var c claim
+	for i, d := range r.Descriptors {
+		rule := rules.match(r.Domain, d)
+		if rule == nil {
+			continue
+		}
+		if d.GetIsNegativeHits() {
+			return nil, status.Error(codes.Unimplemented, "is_negative_hits is not supported: a decision cannot refund hits")
+		}
+		matched[i] = rule
+		if err := c.add(rules.policy, rule, d); err != nil {
+			return rejected(matched, "bad_request"), nil
+		}
+		if rule.Endpoint != request.Endpoint && !slices.Contains(request.OtherEndpoints, rule.Endpoint) {
+			if request.Endpoint == "" {
+				request.Endpoint = rule.Endpoint
+			} else {
+				request.OtherEndpoints = append(request.OtherEndpoints, rule.Endpoint)
+			}
+		}
+		if d.GetHitsAddend() != nil {
+			request.Weight = max(request.Weight, weight(d.HitsAddend.Value))
+		}
+	}
+	if request.Endpoint == "" {
+		if rules.policy.Unmatched == policy.UnmatchedRefuse {
+			return rejected(make([]*policy.Descriptor, len(matched)), "not_found"), nil
+		}
+		return unlimited(len(matched)), nil
+	}
+	var err error
+	if request.Subjects, request.Also, err = c.read(rules.reader); err != nil {
+		return rejected(matched, "bad_request"), nil
+	}
+	d, err := s.guard.Decide(ctx, request)
+	switch {
+	case err == nil:
+		d.Count() // the response is not known here
+		d.FinishSoon(ctx, false)
+		return answer(d, matched), nil
+	case errors.Is(err, guard.ErrEndpoint) && rules.policy != s.guard.Policy():
+		return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil, status.FromContextError(err).Err()
+	case errors.Is(err, guard.ErrUnavailable):
+		return rejected(matched, "limiter_unavailable"), nil
+	case errors.Is(err, fcall.ErrArgument):
+		return rejected(matched, "bad_request"), nil
+	}
+	return rejected(matched, "limiter_unreadable"), nil
+}
+
+// weight returns the weight of a number of hits. One above the bounds of guard stays above them.
+func weight(hits uint64) int64 {
+	const tooMany = 1_000_001
+	return int64(max(min(hits, tooMany), 1))
+}
+
+var _ ratelimitv3.RateLimitServiceServer = (*RateLimitService)(nil)

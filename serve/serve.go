@@ -1,0 +1,177 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/envoyguard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/guard/telemetry"
+	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
+)
+
+// Options configures Run.
+type Options struct {
+	// Redis has the libraries, or auto-loads them. Required.
+	Redis redis.UniversalClient
+	// Policy is the policy's file. Run reloads it when it changes. Required.
+	Policy string
+	// GRPC and HTTP accept connections. Run closes them. Required.
+	GRPC, HTTP net.Listener
+	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
+	Connections int
+	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
+	Delay time.Duration
+	// Drain is how long requests in flight may take after that. Defaults to 10 s.
+	Drain time.Duration
+	// Guard configures the decisions. Run adds hooks. Defaults to guard's own defaults.
+	Guard guard.Options
+	// Logger writes the records. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// Bounds of what a peer can make the process hold.
+const (
+	maxMessage   = 4 << 20 // bytes of a rate limit request
+	maxMetadata  = 64 << 10
+	maxStreams   = 256 // requests at once on a gRPC connection
+	handshake    = 10 * time.Second
+	idleFor      = 5 * time.Minute
+	readHeader   = 5 * time.Second
+	readRequest  = 10 * time.Second
+	maxHTTPBytes = 64 << 10 // of a request's header
+)
+
+// Run serves until ctx ends and requests have finished. It returns an error if the policy is not valid or a listener fails.
+func Run(ctx context.Context, o Options) error {
+	fill(&o)
+	defer o.GRPC.Close()
+	defer o.HTTP.Close()
+	p, err := policy.Load(o.Policy)
+	if err != nil {
+		return err
+	}
+	metrics, err := prometheus.New()
+	if err != nil {
+		return err
+	}
+	defer metrics.Close(context.WithoutCancel(ctx))
+	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider(), Logger: o.Logger})
+	if err != nil {
+		return err
+	}
+	o.Guard.Hooks = append(o.Guard.Hooks, exported.Hooks())
+	g, err := guard.New(o.Redis, p, o.Guard)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	service, err := envoyguard.New(g, envoyguard.Options{})
+	if err != nil {
+		return err
+	}
+	healthy := health.NewServer()
+	ready := newReadiness(healthy)
+	server := newGRPC()
+	ratelimitv3.RegisterRateLimitServiceServer(server, service)
+	grpc_health_v1.RegisterHealthServer(server, healthy)
+	web := newHTTP(ready, metrics)
+
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	if err := g.Watch(background, o.Policy); err != nil {
+		return err
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- server.Serve(netutil.LimitListener(o.GRPC, o.Connections)) }()
+	go func() { failed <- web.Serve(netutil.LimitListener(o.HTTP, o.Connections)) }()
+	go ready.awaitRedis(background, o.Redis)
+	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String())
+
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	ready.drain()
+	if err == nil {
+		o.Logger.Info("draining", "delay", o.Delay, "drain", o.Drain)
+		sleep(o.Delay, failed)
+	}
+	return errors.Join(err, shutdown(server, web, o.Drain))
+}
+
+func fill(o *Options) {
+	if o.Connections == 0 {
+		o.Connections = 1024
+	}
+	if o.Drain == 0 {
+		o.Drain = 10 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}
+
+func newGRPC() *grpc.Server {
+	return grpc.NewServer(
+		envoyguard.ServerOption(),
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxMetadata),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(handshake),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleFor}),
+	)
+}
+
+func newHTTP(ready *readiness, metrics http.Handler) *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /readyz", ready)
+	mux.Handle("GET /metrics", metrics)
+	return &http.Server{
+		Handler: mux, ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: readRequest, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
+	}
+}
+
+// sleep waits, unless a server fails.
+func sleep(d time.Duration, failed <-chan error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-failed:
+	}
+}
+
+// shutdown finishes the requests in flight, and cuts off those that take longer.
+func shutdown(server *grpc.Server, web *http.Server, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	finished := make(chan struct{})
+	go func() {
+		server.GracefulStop()
+		close(finished)
+	}()
+	err := web.Shutdown(ctx)
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		server.Stop()
+		err = errors.Join(err, fmt.Errorf("drain: requests were still in flight after %v", within))
+	}
+	return err
+}

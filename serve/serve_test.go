@@ -1,0 +1,181 @@
+package serve_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/serve"
+)
+
+const limits = `
+timeout: 10s
+endpoints: [{name: total, limits: [{name: day, by: all, limit: 2, window: 24h}]}]
+descriptors: [{domain: edge, entries: [{key: generic_key, value: total}], endpoint: total}]
+`
+
+type process struct {
+	conn    *grpc.ClientConn
+	client  ratelimitv3.RateLimitServiceClient
+	web     string
+	file    string
+	stop    context.CancelFunc
+	ended   chan error
+	serving grpc.ServerStreamingClient[grpc_health_v1.HealthCheckResponse]
+}
+
+func start(t *testing.T, rdb redis.UniversalClient, delay time.Duration) *process {
+	t.Helper()
+	p := &process{file: filepath.Join(t.TempDir(), "limits.yaml"), ended: make(chan error, 1)}
+	if err := os.WriteFile(p.file, []byte(limits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var ports [2]net.Listener
+	for i := range ports {
+		var err error
+		if ports[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.web = "http://" + ports[1].Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go func() {
+		p.ended <- serve.Run(ctx, serve.Options{
+			Redis: rdb, Policy: p.file, GRPC: ports[0], HTTP: ports[1], Delay: delay, Logger: slog.New(slog.DiscardHandler),
+		})
+	}()
+	var err error
+	if p.conn, err = grpc.NewClient(ports[0].Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+		t.Fatal(err)
+	}
+	p.client = ratelimitv3.NewRateLimitServiceClient(p.conn)
+	if p.serving, err = grpc_health_v1.NewHealthClient(p.conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = p.conn.Close()
+	})
+	return p
+}
+
+// await waits for a state of grpc.health.v1.
+func (p *process) await(t *testing.T, want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+	t.Helper()
+	for {
+		got, err := p.serving.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status == want {
+			return
+		}
+	}
+}
+
+func (p *process) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	r, err := http.Get(p.web + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(body)
+}
+
+func (p *process) ask(ctx context.Context) (*ratelimitv3.RateLimitResponse, error) {
+	return p.client.ShouldRateLimit(ctx, &ratelimitv3.RateLimitRequest{
+		Domain:      "edge",
+		Descriptors: []*commonv3.RateLimitDescriptor{{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "generic_key", Value: "total"}}}},
+	})
+}
+
+func TestRun_decidesAndDrains(t *testing.T) {
+	p := start(t, embedded.New(embedded.Options{}).Client(), 500*time.Millisecond)
+	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
+	if code, body := p.get(t, "/readyz"); code != 200 {
+		t.Errorf("/readyz: %d %s", code, body)
+	}
+	for i := range 3 {
+		r, err := p.ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (r.OverallCode == ratelimitv3.RateLimitResponse_OK) != (i < 2) {
+			t.Errorf("request %d: %v", i+1, r.OverallCode)
+		}
+	}
+	if code, body := p.get(t, "/metrics"); code != 200 || !strings.Contains(body, `endpoint="total"`) {
+		t.Errorf("/metrics: %d\n%s", code, body)
+	}
+	// 1 MiB of metadata fails this request only.
+	_, err := p.ask(metadata.AppendToOutgoingContext(t.Context(), "x", strings.Repeat("a", 1<<20)))
+	if status.Code(err) == codes.OK {
+		t.Error("1 MiB of metadata passed")
+	}
+	p.stop()
+	p.await(t, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	if code, body := p.get(t, "/readyz"); code != 503 || !strings.Contains(body, "draining") {
+		t.Errorf("/readyz while it drains: %d %s", code, body)
+	}
+	if code, _ := p.get(t, "/livez"); code != 200 {
+		t.Errorf("/livez while it drains: %d", code)
+	}
+	if _, err := p.ask(t.Context()); err != nil {
+		t.Errorf("a request while it drains: %v", err)
+	}
+	_ = p.conn.Close() // the watch of grpc.health.v1 is in flight
+	if err := <-p.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRun_saysWhyItIsNotReady(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	p := start(t, rdb, 0)
+	p.await(t, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	if code, body := p.get(t, "/readyz"); code != 503 || !strings.HasPrefix(body, "not ready: redis ") {
+		t.Errorf("/readyz: %d %s", code, body)
+	}
+	if code, _ := p.get(t, "/livez"); code != 200 {
+		t.Errorf("/livez: %d", code)
+	}
+}
+
+func TestRun_rejectsAWrongPolicy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(file, []byte("descriptors: [{domain: edge}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = serve.Run(t.Context(), serve.Options{Redis: redis.NewClient(&redis.Options{}), Policy: file, GRPC: port, HTTP: port})
+	if err == nil || !strings.Contains(err.Error(), "limits.yaml:1:") {
+		t.Errorf("got %v", err)
+	}
+}
