@@ -14,6 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/bundle"
 	"github.com/rlfunc/rlfunc/internal/codegen/diag"
 	"github.com/rlfunc/rlfunc/internal/codegen/goclient"
+	"github.com/rlfunc/rlfunc/internal/codegen/python"
 	"github.com/rlfunc/rlfunc/internal/codegen/reference"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/codegen/vet"
@@ -86,6 +87,20 @@ func Generate(tree *source.Tree) (map[string][]byte, error) {
 		}
 	}
 	return out, nil
+}
+
+// Python returns the files of the Python clients of every library, by their slash-separated path below the folder for Python.
+func Python(tree *source.Tree) (map[string][]byte, error) {
+	return python.Files(tree.Libraries, bundles(tree))
+}
+
+// bundles returns the code of each library by name.
+func bundles(tree *source.Tree) map[string][]byte {
+	out := map[string][]byte{}
+	for _, lib := range tree.Libraries {
+		out[lib.Spec.Name] = []byte(bundle.Write(lib).Code)
+	}
+	return out
 }
 
 // Library returns the generated files of one library by name.

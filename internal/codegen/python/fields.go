@@ -1,0 +1,270 @@
+package python
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+var keywords = strings.Fields(`False None True and as assert async await break class continue def del elif else except finally for from
+global if import in is lambda nonlocal not or pass raise return try while with yield self a r`)
+
+// identifier returns a name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
+func identifier(name string) string {
+	if slices.Contains(keywords, name) {
+		return name + "_"
+	}
+	return name
+}
+
+// member returns the name of an enum's member.
+func member(value string) string { return strings.ToUpper(value) }
+
+func quote(s string) string { return strconv.QuoteToASCII(s) }
+
+// args returns the fields of a call that have a parameter. Derived keys are built from the first key's subject.
+func args(fields []spec.Field) (out []spec.Field) {
+	subject := false
+	for _, f := range fields {
+		if f.Kind == spec.KindKey && subject && !f.Several {
+			continue
+		}
+		subject = subject || f.Kind == spec.KindKey
+		out = append(out, f)
+	}
+	return out
+}
+
+func hasOwn(fields []spec.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
+}
+
+// optional reports whether a call may leave out a field's parameter.
+func optional(f spec.Field) bool {
+	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Several)
+}
+
+// plainType returns the type of a value that is neither a key nor a group.
+func plainType(owner string, f spec.Field, param bool) string {
+	switch f.Kind {
+	case spec.KindCount:
+		return "int"
+	case spec.KindMicros:
+		return "Micros"
+	case spec.KindDuration:
+		return "timedelta"
+	case spec.KindTime:
+		if !param {
+			return "datetime | None"
+		}
+		return "datetime"
+	case spec.KindBool:
+		return "bool"
+	case spec.KindEnum:
+		return owner + class(f.Name)
+	}
+	if param {
+		return "Text"
+	}
+	return "str"
+}
+
+// argType returns the annotation of a parameter, with its default.
+func argType(owner string, f spec.Field) string {
+	switch {
+	case f.Several:
+		return "Sequence[Subject]" + defaultOf(f, " = ()")
+	case f.Kind == spec.KindKey:
+		return "Subject"
+	case f.Kind == spec.KindGroup:
+		return "Sequence[" + rowType(owner, f, true) + "]" + defaultOf(f, " = ()")
+	case f.Kind == spec.KindPacked && optional(f):
+		return rowType(owner, f, true) + "Pack | None = None"
+	case f.Kind == spec.KindPacked:
+		return rowType(owner, f, true) + "Pack"
+	case f.Kind == spec.KindBool && f.Optional:
+		return "bool = False"
+	case f.Optional:
+		return plainType(owner, f, true) + " | None = None"
+	}
+	return plainType(owner, f, true)
+}
+
+func defaultOf(f spec.Field, value string) string {
+	if optional(f) {
+		return value
+	}
+	return ""
+}
+
+// A parameter of a method: its name, and its annotation with a default.
+type parameter struct{ Name, Type, Doc string }
+
+func parameters(fn function) (out []parameter) {
+	for _, f := range args(fn.Params) {
+		out = append(out, parameter{identifier(f.Name), argType(fn.Class, f), argDoc(f)})
+		switch {
+		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:
+			out = append(out, parameter{f.Name + "_of", "Sequence[Subject] = ()", "The subjects of the rows of " + f.Name + ", in order. Defaults to the call's subject for every row."})
+		case hasOwn(fn.Params, f.Name):
+			out = append(out, parameter{f.Name + "_of", "Subject | None = None", "The subject of the keys that " + f.Name + " uses. Defaults to the call's subject."})
+		}
+	}
+	return out
+}
+
+// signature returns the parameters of a method after self: the subject by position, all others by name.
+func signature(fn function) string {
+	var b strings.Builder
+	for i, p := range parameters(fn) {
+		if i == 1 {
+			b.WriteString("        *,\n")
+		}
+		fmt.Fprintf(&b, "        %s: %s,\n", p.Name, p.Type)
+	}
+	return b.String()
+}
+
+// pass returns the arguments that a method passes on.
+func pass(fn function) string {
+	var names []string
+	for i, p := range parameters(fn) {
+		if i > 0 {
+			p.Name += "=" + p.Name
+		}
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func sentence(f spec.Field) string {
+	text := strings.ToUpper(f.Doc[:1]) + f.Doc[1:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+func argDoc(f spec.Field) string {
+	text := sentence(f)
+	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
+		}
+	case spec.KindText:
+		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
+	case spec.KindGroup, spec.KindPacked:
+		text += fmt.Sprintf(" %d to %d rows.", f.Min, f.Max)
+	case spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime:
+		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
+	}
+	switch {
+	case f.Default != nil && f.Kind == spec.KindEnum:
+		text += " Defaults to " + f.Values[*f.Default] + "."
+	case f.Default != nil:
+		text += " Defaults to " + number(f, *f.Default) + "."
+	case f.Optional && f.Kind != spec.KindBool:
+		text += " None omits it."
+	}
+	return text
+}
+
+// number formats a bound.
+func number(f spec.Field, n int64) string {
+	const day = 24 * 3600 * 1_000_000
+	switch {
+	case f.Kind == spec.KindTime && n == spec.MaxInt:
+		return "the year 2255"
+	case f.Kind == spec.KindTime:
+		return time.UnixMicro(n).UTC().Format(time.RFC3339)
+	case f.Kind != spec.KindDuration:
+		return strconv.FormatInt(n, 10)
+	case n == day:
+		return "1 day"
+	case n > day && n%day == 0:
+		return fmt.Sprintf("%d days", n/day)
+	}
+	return (time.Duration(n) * time.Microsecond).String()
+}
+
+// attribute returns a field of a dataclass with its docstring.
+func attribute(owner string, f spec.Field, param bool) string {
+	kind, doc := plainType(owner, f, param), sentence(f)
+	switch {
+	case param:
+		kind, doc = argType(owner, f), argDoc(f)
+	case f.Kind == spec.KindGroup:
+		kind = "list[" + rowType(owner, f, false) + "]"
+	}
+	return fmt.Sprintf("    %s: %s\n%s", identifier(f.Name), kind, literal("    ", doc))
+}
+
+// docstring returns a method's docstring.
+func docstring(fn function) string {
+	text := fn.Summary
+	if fn.Doc != "" {
+		text += "\n\n" + fn.Doc
+	}
+	lines := []string{text, "Args:"}
+	for _, p := range parameters(fn) {
+		lines = append(lines, "\x00"+p.Name+": "+p.Doc)
+	}
+	if len(fn.Errors) > 0 {
+		lines = append(lines, "Raises, besides what every call does:")
+		for _, e := range fn.Errors {
+			lines = append(lines, "\x00"+e.Code+": "+e.Doc)
+		}
+	}
+	return literal("        ", strings.ReplaceAll(strings.Join(lines, "\n\n"), "\n\n\x00", "\n\x00"))
+}
+
+// literal returns a docstring, wrapped at 110 columns.
+func literal(indent, text string) string {
+	text = strings.NewReplacer(`\`, `\\`, `"""`, `'''`).Replace(text)
+	var lines []string
+	for _, line := range strings.Split(text, "\n\n") {
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		for _, item := range strings.Split(line, "\n\x00") {
+			prefix := ""
+			if strings.Contains(line, "\n\x00") && item != strings.Split(line, "\n\x00")[0] {
+				prefix = "    "
+			}
+			lines = append(lines, wrap(prefix, item)...)
+		}
+	}
+	if len(lines) == 1 {
+		return indent + `"""` + lines[0] + `"""` + "\n"
+	}
+	var b strings.Builder
+	b.WriteString(indent + `"""` + lines[0] + "\n")
+	for _, l := range lines[1:] {
+		b.WriteString(strings.TrimRight(indent+l, " ") + "\n")
+	}
+	b.WriteString(indent + `"""` + "\n")
+	return b.String()
+}
+
+func wrap(prefix, text string) (out []string) {
+	line := ""
+	for _, w := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(w) > 100 {
+			out = append(out, prefix+line)
+			line, w = "", "    "+w
+			if prefix == "" {
+				w = strings.TrimSpace(w)
+			}
+		}
+		if line != "" {
+			line += " "
+		}
+		line += w
+	}
+	return append(out, prefix+line)
+}

@@ -1,0 +1,307 @@
+"""Sends a call at most once if it may have run, over redis-py, and loads a missing library."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import redis.exceptions as rx
+
+from .errors import ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError
+from .wire import Args, Function, Reply, check_namespace, to_bytes
+
+_LOAD_INTERVAL = 1.0  # least seconds between two loads by one client
+
+
+class RedisClient(Protocol):
+    """What a client needs of redis.Redis and redis.asyncio.Redis."""
+
+    connection_pool: Any
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library's names, and its code for auto-load."""
+
+    name: str
+    version: str
+    server: str
+    file: str
+
+    def code(self) -> bytes:
+        return (Path(__file__).parent / self.file).read_bytes()
+
+
+# Codes that Redis answers before it starts a function. Those that are True may succeed soon.
+_REJECTED = {
+    "MOVED": True, "ASK": True, "TRYAGAIN": True, "CLUSTERDOWN": True, "READONLY": True, "LOADING": True, "MASTERDOWN": True,
+    "BUSY": True, "OOM": False, "NOREPLICAS": False, "MISCONF": False, "CROSSSLOT": False, "NOPERM": False, "NOAUTH": False,
+    "WRONGPASS": False, "DENIED": False,
+}
+_NOT_FOUND = "ERR Function not found"
+_INSIDE = (" script: ", "user_function:")
+_CODE = re.compile(r"[A-Z][A-Z0-9_]*( |$)")
+
+
+def _reply_text(error: Exception) -> str | None:
+    """Returns the server's whole error, of which redis-py drops some codes. None if the error is not a reply."""
+    text = str(error)
+    for kind, code in (
+        (rx.BusyLoadingError, "LOADING"), (rx.ReadOnlyError, "READONLY"), (rx.NoScriptError, "NOSCRIPT"),
+        (rx.NoPermissionError, "NOPERM"), (rx.ExecAbortError, "EXECABORT"), (rx.AuthenticationError, "NOAUTH"),
+    ):
+        if isinstance(error, kind):
+            return f"{code} {text}"
+    if isinstance(error, rx.ConnectionError) and text == "max number of clients reached":
+        return "ERR " + text
+    if not isinstance(error, rx.ResponseError):
+        return None
+    return text if _CODE.match(text) else "ERR " + text
+
+
+class _Lost(Exception):
+    """The connection failed. sent reports whether the call may have reached the server."""
+
+    def __init__(self, cause: BaseException, sent: bool) -> None:
+        super().__init__(str(cause) or type(cause).__name__)
+        self.sent = sent
+
+
+def _classify(fn: Function, error: Exception) -> tuple[CallError, bool]:
+    """Returns what a failure proves, and whether the call may be sent again."""
+    name = str(fn)
+    if isinstance(error, _Lost):
+        if not error.sent:
+            return NotRunError(name, str(error)), True
+        if fn.read_only:
+            return NotRunError(name, str(error)), True
+        return OutcomeUnknownError(name, str(error)), False
+    text = _reply_text(error)
+    if text is None:
+        return OutcomeUnknownError(name, str(error)), False
+    code, _, rest = text.partition(" ")
+    if code == "RLARG":
+        return ArgumentError(name, [rest]), False
+    if code == "RLSTATE":
+        key, _, problem = rest.partition(": ")
+        return StateError(name, key, problem or "unreadable"), False
+    if code in fn.codes:
+        return CodeError(name, code, rest), False
+    if any(mark in text for mark in _INSIDE):
+        return OutcomeUnknownError(name, text, code), False
+    if text == _NOT_FOUND:
+        return NotLoadedError(name, f"{fn.library} lacks the function on this server; run `rlfunc deploy`"), False
+    if code in _REJECTED:
+        return NotRunError(name, text, code), _REJECTED[code]
+    if text == "ERR max number of clients reached" or text.startswith("ERR unknown command"):
+        return NotRunError(name, text.split(",")[0], code), text.startswith("ERR max")
+    return OutcomeUnknownError(name, text, code), False
+
+
+class _Base:
+    def __init__(self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool) -> None:
+        if not hasattr(client, "connection_pool"):
+            raise TypeError(f"client of {library.name}: want a redis.Redis with a connection_pool, got {type(client).__name__}")
+        if getattr(client, "connection", None) is not None or getattr(client, "single_connection_client", False):
+            raise TypeError(f"client of {library.name}: want a client with a pool, got one with single_connection_client")
+        self._client = client
+        self._library = library
+        self._namespace = library.name if namespace is None else namespace
+        check_namespace(self._namespace)
+        if max_attempts < 1:
+            raise ValueError(f"client of {library.name}: max_attempts must be 1 or more, got {max_attempts}")
+        self._max_attempts = max_attempts
+        self._auto_load = auto_load
+        self._loaded_at = -_LOAD_INTERVAL
+
+    @property
+    def library(self) -> Library:
+        """The library that this client calls."""
+        return self._library
+
+    def _start(self, fn: Function) -> Args:
+        return Args(fn, self._namespace)
+
+    def _command(self, a: Args) -> list[bytes]:
+        words = a.words()
+        assert isinstance(a.function, Function)
+        verb = b"FCALL_RO" if a.function.read_only else b"FCALL"
+        return [verb, to_bytes(f"{self._library.server}_{a.function.name}"), *words]
+
+    def _may_load(self) -> bool:
+        return self._auto_load and time.monotonic() - self._loaded_at >= _LOAD_INTERVAL
+
+    def _still_missing(self, fn: Function) -> NotLoadedError:
+        return NotLoadedError(
+            str(fn),
+            f"the server lacks the function even after a load: it holds another version of {self._library.server}, "
+            "or a node without it answers; a client never replaces a library: run `rlfunc deploy`",
+        )
+
+    def _load_failed(self, fn: Function, error: Exception) -> NotLoadedError | None:
+        """Returns None if the library may be there: another client loaded it, or the answer was lost."""
+        text = _reply_text(error)
+        if text is None or text.startswith("ERR "):
+            return None
+        return NotLoadedError(str(fn), f"cannot load {self._library.server}: {text}")
+
+
+def _pause(attempt: int) -> float:
+    return 0.01 * 2.0 ** min(attempt - 1, 4) * random.uniform(0.5, 1)
+
+
+class SyncClient(_Base):
+    """Calls one library over a redis.Redis. Safe for concurrent use by threads if the redis.Redis is."""
+
+    def __init__(
+        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
+    ) -> None:
+        super().__init__(client, library, namespace, max_attempts, auto_load)
+        self._loading = threading.Lock()
+        if asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
+            raise TypeError(f"client of {library.name}: got an asyncio client; use AsyncClient")
+
+    def _call(self, a: Args) -> Reply:
+        command = self._command(a)
+        fn = a.function
+        assert isinstance(fn, Function)
+        attempt, loaded = 0, False
+        while True:
+            attempt += 1
+            try:
+                sent = self._send(command)
+            except (_Lost, rx.RedisError) as cause:
+                error, again = _classify(fn, cause)
+                if isinstance(error, NotLoadedError) and not loaded and self._auto_load:
+                    loaded, attempt = True, attempt - 1
+                    self._load(fn)
+                    continue
+                if loaded and isinstance(error, NotLoadedError):
+                    error = self._still_missing(fn)
+                if not again or attempt >= self._max_attempts:
+                    raise error from cause
+                time.sleep(_pause(attempt))
+                continue
+            return Reply(fn, sent)
+
+    def _load(self, fn: Function) -> None:
+        with self._loading:
+            if not self._may_load():
+                return  # another thread loaded it meanwhile
+            try:
+                self._send([b"FUNCTION", b"LOAD", self._library.code()])
+            except (_Lost, rx.RedisError) as cause:
+                failed = self._load_failed(fn, cause)
+                if failed is not None:
+                    raise failed from cause
+            finally:
+                self._loaded_at = time.monotonic()
+
+    def _send(self, command: list[bytes]) -> Any:
+        """Sends a command once. redis-py's execute_command would send it again as retry_on_error and Retry say."""
+        client: Any = self._client
+        try:
+            conn = client.connection_pool.get_connection("FCALL")
+        except (rx.RedisError, OSError) as cause:
+            raise _Lost(cause, sent=False) from cause
+        try:
+            try:
+                conn.connect()
+                conn.check_health()
+            except (rx.ConnectionError, rx.TimeoutError, OSError) as cause:
+                raise _Lost(cause, sent=False) from cause
+            try:
+                conn.send_command(*command, check_health=False)
+                return conn.read_response(disable_decoding=True)
+            except (rx.ConnectionError, rx.TimeoutError, rx.InvalidResponse, OSError) as cause:
+                if _reply_text(cause) is not None:
+                    raise
+                conn.disconnect()
+                raise _Lost(cause, sent=True) from cause
+        finally:
+            client.connection_pool.release(conn)
+
+
+class AsyncioClient(_Base):
+    """Calls one library over a redis.asyncio.Redis. Safe for concurrent use by tasks of one event loop."""
+
+    def __init__(
+        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool
+    ) -> None:
+        super().__init__(client, library, namespace, max_attempts, auto_load)
+        self._loading = asyncio.Lock()
+        if not asyncio.iscoroutinefunction(getattr(client, "execute_command", None)):
+            raise TypeError(f"client of {library.name}: got a client without asyncio; use Client")
+
+    async def _call(self, a: Args) -> Reply:
+        command = self._command(a)
+        fn = a.function
+        assert isinstance(fn, Function)
+        attempt, loaded = 0, False
+        while True:
+            attempt += 1
+            try:
+                sent = await self._send(command)
+            except (_Lost, rx.RedisError) as cause:
+                error, again = _classify(fn, cause)
+                if isinstance(error, NotLoadedError) and not loaded and self._auto_load:
+                    loaded, attempt = True, attempt - 1
+                    await self._load(fn)
+                    continue
+                if loaded and isinstance(error, NotLoadedError):
+                    error = self._still_missing(fn)
+                if not again or attempt >= self._max_attempts:
+                    raise error from cause
+                await asyncio.sleep(_pause(attempt))
+                continue
+            return Reply(fn, sent)
+
+    async def _load(self, fn: Function) -> None:
+        async with self._loading:
+            if not self._may_load():
+                return  # another task loaded it meanwhile
+            try:
+                await self._send([b"FUNCTION", b"LOAD", self._library.code()])
+            except (_Lost, rx.RedisError) as cause:
+                failed = self._load_failed(fn, cause)
+                if failed is not None:
+                    raise failed from cause
+            finally:
+                self._loaded_at = time.monotonic()
+
+    async def _send(self, command: list[bytes]) -> Any:
+        """Sends a command once, and closes its connection if it is cancelled: the reply would be read by another call."""
+        pool = self._client.connection_pool
+        try:
+            conn = await pool.get_connection("FCALL")
+        except (rx.RedisError, OSError, asyncio.TimeoutError) as cause:
+            raise _Lost(cause, sent=False) from cause
+        try:
+            return await self._send_on(conn, command)
+        finally:
+            await pool.release(conn)
+
+    async def _send_on(self, conn: Any, command: list[bytes]) -> Any:
+        try:
+            await conn.connect()
+            await conn.check_health()
+        except (rx.ConnectionError, rx.TimeoutError, OSError, asyncio.TimeoutError) as cause:
+            raise _Lost(cause, sent=False) from cause
+        try:
+            await conn.send_command(*command, check_health=False)
+            return await conn.read_response(disable_decoding=True)
+        except rx.ResponseError:
+            raise
+        except BaseException as cause:
+            if isinstance(cause, rx.ConnectionError) and _reply_text(cause) is not None:
+                raise
+            await conn.disconnect()
+            if isinstance(cause, (rx.RedisError, OSError, asyncio.TimeoutError)):
+                raise _Lost(cause, sent=True) from cause
+            raise

@@ -1,0 +1,408 @@
+"""Keys, arguments, packed rows and replies, byte for byte as in the Go client."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from typing import Any, NewType, Sequence, TypeVar, Union
+
+from .errors import ArgumentError, ReplyError
+
+Subject = Union[str, bytes]
+"""What a key belongs to: a user, an address. A str is sent as UTF-8. Any bytes are safe."""
+
+Text = Union[str, bytes]
+"""Bytes, or a str that is sent as UTF-8. Bytes that are not UTF-8 come back as lone surrogates (surrogateescape)."""
+
+Micros = NewType("Micros", int)
+"""Millionths of any currency."""
+
+MAX_INT = 1 << 53
+_MAX_ROWS = 1 << 16
+_PAIR_HEAD, _PAIR_NUMBER = 1 << 6, 1 << 23
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+_PLAIN = re.compile(rb"[A-Za-z0-9_.@+/=-]{1,64}")
+_NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NOT_PLAIN = re.compile(rb"[^A-Za-z0-9_.@+/=-]")
+
+
+def to_bytes(text: Text) -> bytes:
+    """Returns the bytes that are sent for a text."""
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+
+
+def word(suffix: str | Enum) -> bytes:
+    """Returns a suffix, which may be an enum or its value."""
+    return str(suffix.value if isinstance(suffix, Enum) else suffix).encode()
+
+
+def tag(subject: Subject) -> bytes:
+    """Returns the hash tag of a subject's keys: the subject if it is plain, else ~ and 128 bits of its SHA-256."""
+    raw = to_bytes(subject)
+    if _PLAIN.fullmatch(raw):
+        return raw
+    return b"~" + hashlib.sha256(raw).hexdigest()[:32].encode()
+
+
+def key(namespace: str, subject: Subject, suffix: str | Enum) -> bytes:
+    """Returns `<namespace>:{<tag>}:<suffix>`."""
+    return namespace.encode() + b":{" + tag(subject) + b"}:" + word(suffix)
+
+
+def key_of(namespace: str, subject: Subject, suffix: str | Enum, name: Text) -> bytes:
+    """Returns the key of one row of a group, `<namespace>:{<tag>}:<suffix>:<name>`."""
+    return key(namespace, subject, suffix) + b":" + tag(name)
+
+
+def check_namespace(namespace: str) -> None:
+    """Raises ValueError if a namespace cannot begin a key."""
+    if not _NAMESPACE.fullmatch(namespace):
+        raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {namespace[:32]!r}")
+
+
+@dataclass(frozen=True)
+class Result:
+    """The encoding of one result: a digit of `values` values, text, a group of rows, or a number."""
+
+    values: int = 0
+    text: bool = False
+    rows: tuple[Result, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of a library, as it is called."""
+
+    library: str
+    name: str
+    read_only: bool = False
+    codes: tuple[str, ...] = ()
+    omissible: int = 0
+    results: tuple[Result, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.library}.{self.name}"
+
+
+class Pack:
+    """Encoded rows of a packed group, for any number of calls. Keep it: the server decodes each pack once."""
+
+    _group = ""
+    _required = 0
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        a = Args(f"{type(self).__name__}()", "")
+        encoded, self._suffixes = [], []
+        for i, row in enumerate(rows):
+            a.group, a.row, a.args = self._group, i, []
+            self._cells(a, row)
+            cells = a.args
+            while len(cells) > self._required and cells[-1] == b"":
+                cells.pop()
+            encoded.append(b",".join(_NOT_PLAIN.sub(lambda m: b"%%%02x" % m[0][0], c) for c in cells) + b";")
+            if not a.problems:
+                self._suffixes.append([b"}:" + word(s) + b":" + tag(name) for s, name in self._keys(row)])
+        a.check()
+        self._rows = len(rows)
+        self._text = b"".join(encoded)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __bytes__(self) -> bytes:
+        return self._text
+
+    def _cells(self, a: Args, row: Any) -> None:
+        raise NotImplementedError
+
+    def _keys(self, row: Any) -> list[tuple[str | Enum, Text]]:
+        return []
+
+
+class Args:
+    """The keys and arguments of one call, in header order, and every argument that is out of bounds."""
+
+    def __init__(self, function: Function | str, namespace: str) -> None:
+        self.function = function
+        self.namespace = namespace
+        self.keys: list[bytes] = []
+        self.args: list[bytes] = []
+        self.problems: list[str] = []
+        self.group = ""
+        self.row = 0
+
+    def reject(self, name: str, must: str, got: str = "") -> None:
+        where = f"{self.group}.{self.row}.{name}" if self.group else name
+        self.problems.append(f"{where} must {must}" + (f", got {got}" if got else ""))
+        self.args.append(b"")
+
+    def _bytes(self, name: str, text: Text | None, must: str) -> bytes | None:
+        try:
+            if isinstance(text, (str, bytes, bytearray, memoryview)):
+                return to_bytes(text)
+            self.reject(name, must, type(text).__name__)
+        except UnicodeEncodeError:
+            self.reject(name, "be text that UTF-8 can encode", "a lone surrogate")
+        return None
+
+    def _subject(self, name: str, subject: Subject) -> bytes | None:
+        raw = self._bytes(name, subject, "be a str or bytes")
+        if raw == b"":
+            self.reject(name, "not be empty")
+        return raw or None
+
+    def key(self, name: str, subject: Subject, suffix: str) -> None:
+        raw = self._subject(name, subject)
+        if raw is not None:
+            self.keys.append(key(self.namespace, raw, suffix))
+
+    def subjects(self, name: str, subjects: Sequence[Subject], suffix: str, most: int) -> None:
+        if len(subjects) > most:
+            self.reject(name, f"be at most {most} subjects", str(len(subjects)))
+            return
+        for subject in subjects:
+            self.key(name, subject, suffix)
+
+    def row_key(self, name: str, subject: Subject, suffix: str | Enum, value: Text) -> None:
+        raw, row = self._subject(name, subject), self._bytes(name, value, "be a str or bytes")
+        if raw is not None and row is not None:
+            self.keys.append(key_of(self.namespace, raw, suffix, row))
+
+    def pack_keys(self, name: str, pack: Pack | None, subject: Subject, of: Sequence[Subject]) -> None:
+        rows = len(pack) if pack else 0
+        if of and len(of) != rows:
+            self.reject(f"{name}_of", f"have a subject for each of {rows} rows, or none", str(len(of)))
+            return
+        for i in range(rows):
+            assert pack is not None
+            raw = self._subject(name + "_of" if of else name, of[i] if of else subject)
+            if raw is not None:
+                self.keys += [self.namespace.encode() + b":{" + tag(raw) + s for s in pack._suffixes[i]]
+
+    def pack(self, name: str, pack: Pack | None, least: int, most: int) -> None:
+        rows = 0 if pack is None else len(pack)
+        if not least <= rows <= most:
+            self.reject(name, f"have {least} to {most} rows", str(rows))
+            return
+        self.args.append(b"" if pack is None else bytes(pack))
+
+    def rows(self, name: str, n: int, least: int, most: int) -> None:
+        if not least <= n <= most:
+            self.reject(name, f"have {least} to {most} rows", str(n))
+        else:
+            self.args.append(b"%d" % n)
+        self.group = name
+
+    def integer(self, name: str, v: int | None, least: int, most: int, optional: bool = False) -> None:
+        if v is None and optional:
+            self.args.append(b"")
+        elif type(v) is not int or not least <= v <= most:
+            self.reject(name, f"be a whole number from {least} to {most}", repr(v)[:32])
+        else:
+            self.args.append(b"%d" % v)
+
+    def duration(self, name: str, v: timedelta | None, least: int, most: int, optional: bool = False) -> None:
+        self._span(name, v, timedelta, lambda d: d // _MICROSECOND, "duration", least, most, optional)
+
+    def time(self, name: str, v: datetime | None, least: int, most: int, optional: bool = False) -> None:
+        if isinstance(v, datetime) and v.tzinfo is None:
+            self.reject(name, "be a datetime with a time zone", "a naive one")
+            return
+        self._span(name, v, datetime, lambda t: (t - _EPOCH) // _MICROSECOND, "time", least, most, optional)
+
+    def _span(self, name: str, v: Any, kind: type, us: Any, word: str, least: int, most: int, optional: bool) -> None:
+        if v is None and optional:
+            self.args.append(b"")
+        elif not isinstance(v, kind) or not least <= us(v) <= most:
+            self.reject(name, f"be a {word} from {least} to {most} microseconds", str(v))
+        else:
+            self.args.append(b"%d" % us(v))
+
+    def flag(self, name: str, v: bool, optional: bool = False) -> None:
+        self.args.append(b"1" if v else b"" if optional else b"0")
+
+    def text(self, name: str, v: Text | None, least: int, most: int, optional: bool = False) -> None:
+        if v is None and optional:
+            self.args.append(b"")
+            return
+        must = f"be text of {least} to {most} bytes"
+        raw = self._bytes(name, v, must)
+        if raw is not None and not least <= len(raw) <= most:
+            self.reject(name, must, f"{len(raw)} bytes")
+        elif raw is not None:
+            self.args.append(raw)
+
+    def enum(self, name: str, v: Enum | str | None, values: type[Enum], optional: bool = False) -> None:
+        if v is None and optional:
+            self.args.append(b"")
+            return
+        try:
+            self.args.append(str(values(v).value).encode())
+        except ValueError:
+            self.reject(name, "be one of " + ", ".join(str(w.value) for w in values), repr(v)[:34])
+
+    def check(self) -> None:
+        if self.problems:
+            raise ArgumentError(str(self.function), self.problems)
+
+    def words(self) -> list[bytes]:
+        """Returns the arguments that are sent: optional ones at the end are left out if they are omitted."""
+        self.check()
+        assert isinstance(self.function, Function)
+        args, left = self.args, self.function.omissible
+        while left > 0 and args and args[-1] == b"":
+            args, left = args[:-1], left - 1
+        return [b"%d" % len(self.keys), *self.keys, *args]
+
+
+E = TypeVar("E", bound=Enum)
+
+
+class Reply:
+    """Reads a function's results in header order. docs/packed-rows.md and fcall.Result describe the format."""
+
+    def __init__(self, function: Function, sent: Any) -> None:
+        self.function = function
+        self.ints: list[int] = []
+        self.texts: list[bytes] = []
+        self._decode(sent, function.results)
+        self._next_int = iter(self.ints)
+        self._next_text = iter(self.texts)
+
+    def fail(self, field: str, must: str, got: Any) -> ReplyError:
+        if isinstance(got, bytes):
+            got = f"text of {len(got)} bytes"
+        elif isinstance(got, Exception):
+            got = f"the error {str(got)[:32]!r}"
+        return ReplyError(str(self.function), f"{field} must {must}, got {got}; the server's library may differ from this client's")
+
+    def _decode(self, sent: Any, results: tuple[Result, ...]) -> None:
+        group = next((r.rows for r in results if r.rows is not None), None)
+        numbers = sum(not r.values and not r.text and r.rows is None for r in results)
+        word = _above(group or ())
+        both = group is not None and any(r.values for r in group) and any(not r.values and not r.text for r in group)
+        if isinstance(sent, int):
+            n = -(sent + 1)
+            if n < 0 or n >= MAX_INT:
+                sent = [sent]
+            elif both:
+                sent = [1 + _above(results), n % word, n // word * 1000]
+            elif group is None and numbers > 1:
+                sent = [n % _PAIR_HEAD, n // _PAIR_HEAD % _PAIR_NUMBER * 1000, n // _PAIR_HEAD // _PAIR_NUMBER * 1000]
+            else:
+                sent = [sent]
+        elif not isinstance(sent, list):
+            raise self.fail("the reply", "be an array or a whole number", "nothing" if sent is None else sent)
+        elif len(sent) > 1 and sent[0] == -1 and both:
+            rows = sent[1:]
+            if all(isinstance(n, int) and 0 <= n <= MAX_INT for n in rows):
+                sent = [1 + _above(results) * len(rows), *[n % word for n in rows], *[n // word * 1000 for n in rows]]
+        self._sent = sent
+        head = self._number(0)
+        rest, used = head // _above(results), 1
+        spans: list[tuple[int, int]] = []
+        n = rest
+        for r in results:
+            if r.rows is None:
+                continue
+            if spans:
+                n, used = self._number(used), used + 1
+            if n > _MAX_ROWS:
+                raise self.fail(f"element {used}", f"have at most {_MAX_ROWS} rows", n)
+            spans.append((n, used))
+            used += n * (sum(not f.values for f in r.rows) + any(f.values for f in r.rows))
+        at_number, at_text = used, used + numbers
+        used = at_text + sum(r.text for r in results)
+        folded = not spans and numbers > 0 and len(sent) == 1
+        if not spans and not folded and rest > 0:
+            raise self.fail("element 1", "have nothing above its digits", head)
+        if len(sent) > used:
+            raise self.fail("the reply", f"have at most {used} elements", len(sent))
+        for r in results:
+            if r.rows is not None:
+                self._columns(r.rows, *spans.pop(0))
+            elif r.text:
+                self.texts.append(self._text(at_text))
+                at_text += 1
+            elif r.values:
+                self.ints.append(head % r.values)
+                head //= r.values
+            else:
+                self.ints.append(rest if folded else self._number(at_number))
+                folded, at_number = False, at_number + 1
+
+    def _columns(self, fields: tuple[Result, ...], rows: int, first: int) -> None:
+        self.ints.append(rows)
+        digits = any(f.values for f in fields)
+        for i in range(rows):
+            word = self._number(first + i) if digits else 0
+            at = first + digits * rows + i
+            for f in fields:
+                if f.values:
+                    self.ints.append(word % f.values)
+                    word //= f.values
+                elif not f.text:
+                    self.ints.append(self._number(at))
+                    at += rows
+            if word:
+                raise self.fail(f"element {first + i + 1}", "have nothing above its digits", self._number(first + i))
+            for f in fields:
+                if f.text:
+                    self.texts.append(self._text(at))
+                    at += rows
+
+    def _number(self, i: int) -> int:
+        if i >= len(self._sent):
+            return 0
+        n = self._sent[i]
+        if not isinstance(n, int) or not 0 <= n <= MAX_INT:
+            raise self.fail(f"element {i + 1}", f"be a whole number from 0 to {MAX_INT}", n)
+        return n
+
+    def _text(self, i: int) -> bytes:
+        if i >= len(self._sent):
+            return b""
+        text = self._sent[i]
+        if not isinstance(text, bytes):
+            raise self.fail(f"element {i + 1}", "be text", text)
+        return text
+
+    def count(self) -> int:
+        return next(self._next_int)
+
+    def micros(self) -> Micros:
+        return Micros(self.count())
+
+    def duration(self) -> timedelta:
+        return timedelta(microseconds=self.count())
+
+    def time(self) -> datetime | None:
+        us = self.count()
+        return _EPOCH + timedelta(microseconds=us) if us else None
+
+    def flag(self) -> bool:
+        n = self.count()
+        if n > 1:
+            raise self.fail("a bool", "be 0 or 1", n)
+        return n == 1
+
+    def enum(self, values: type[E]) -> E:
+        members: list[E] = list(values)
+        n = self.count()
+        if n >= len(members):
+            raise self.fail("an enum", f"be below {len(members)}", n)
+        return members[n]
+
+    def text(self) -> str:
+        return next(self._next_text).decode("utf-8", "surrogateescape")
+
+
+def _above(results: tuple[Result, ...]) -> int:
+    worth = 1
+    for r in results:
+        worth *= r.values or 1
+    return worth

@@ -1,0 +1,165 @@
+package python
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// encodeAll returns the statements that add a call's keys, then its arguments.
+func encodeAll(fn function) string {
+	var b strings.Builder
+	subject := ""
+	for _, f := range fn.Params {
+		if f.Kind != spec.KindKey {
+			continue
+		}
+		if subject == "" {
+			subject = identifier(f.Name)
+		}
+		switch {
+		case f.Several:
+		case f.With == "":
+			fmt.Fprintf(&b, "    a.key(%q, %s, %q)\n", f.Name, subject, f.Suffix)
+		default:
+			of := subject
+			if f.Own {
+				of = fmt.Sprintf("%s if %s_of is None else %s_of", subject, f.With, f.With)
+			}
+			fmt.Fprintf(&b, "    if %s:\n        a.key(%q, %s, %q)\n", identifier(f.With), f.Name, of, f.Suffix)
+		}
+	}
+	for _, g := range fn.Params {
+		switch {
+		case g.Kind == spec.KindPacked && len(g.Keys()) > 0:
+			fmt.Fprintf(&b, "    a.pack_keys(%q, %s, %s, %s_of)\n", g.Name, identifier(g.Name), subject, g.Name)
+		case g.Kind == spec.KindGroup && len(g.Keys()) > 0:
+			fmt.Fprintf(&b, "    for %s in %s:\n", rowVariable(g), identifier(g.Name))
+			for _, k := range g.Keys() {
+				fmt.Fprintf(&b, "        a.row_key(%q, %s, %s, %s.%s)\n", k.Name, subject, suffix(rowVariable(g), k), rowVariable(g), identifier(k.SuffixOf))
+			}
+		}
+	}
+	for _, f := range fn.Params {
+		if f.Several {
+			fmt.Fprintf(&b, "    a.subjects(%q, %s, %q, %d)\n", f.Name, identifier(f.Name), f.Suffix, f.Max)
+		}
+	}
+	for _, f := range fn.Params {
+		if f.Kind != spec.KindKey {
+			b.WriteString(encode("    ", fn.Class, "", f))
+		}
+	}
+	return b.String()
+}
+
+// rowVariable names the variable of a loop over a group: each group has its own, because a variable has one type.
+func rowVariable(g spec.Field) string { return g.Name + "_row" }
+
+func suffix(row string, k spec.Field) string {
+	if k.SuffixKind != "" {
+		return fmt.Sprintf("%s.%s", row, identifier(k.SuffixKind))
+	}
+	return fmt.Sprintf("%q", k.Suffix)
+}
+
+func encode(indent, owner, from string, f spec.Field) string {
+	value, more := from+identifier(f.Name), ""
+	if f.Optional {
+		more = ", optional=True"
+	}
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("%sa.flag(%q, %s%s)\n", indent, f.Name, value, more)
+	case spec.KindEnum:
+		return fmt.Sprintf("%sa.enum(%q, %s, %s%s)\n", indent, f.Name, value, owner+class(f.Name), more)
+	case spec.KindPacked:
+		return fmt.Sprintf("%sa.pack(%q, %s, %d, %d)\n", indent, f.Name, value, f.Min, f.Max)
+	case spec.KindGroup:
+		var b strings.Builder
+		fmt.Fprintf(&b, "%sa.rows(%q, len(%s), %d, %d)\n%sfor a.row, %s in enumerate(%s):\n", indent, f.Name, value, f.Min, f.Max, indent, rowVariable(f), value)
+		for _, inner := range f.Fields {
+			if inner.Kind != spec.KindKey {
+				b.WriteString(encode(indent+"    ", rowPrefix(owner, f), rowVariable(f)+".", inner))
+			}
+		}
+		return b.String() + indent + "a.group = \"\"\n"
+	}
+	method := map[spec.Kind]string{
+		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
+	}[f.Kind]
+	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s)\n", indent, method, f.Name, value, f.Min, f.Max, more)
+}
+
+// cells returns the statements that add one row's cells of a pack.
+func cells(r row) string {
+	var b strings.Builder
+	for _, f := range r.Fields {
+		b.WriteString(encode("        ", r.Prefix, "row.", f))
+	}
+	return b.String()
+}
+
+// packKeys returns the list of a packed row's key suffixes.
+func packKeys(r row) string {
+	var keys []string
+	for _, k := range r.Group.Keys() {
+		keys = append(keys, fmt.Sprintf("(%s, row.%s)", suffix("row", k), identifier(k.SuffixOf)))
+	}
+	return "[" + strings.Join(keys, ", ") + "]"
+}
+
+// decodeAll returns the statements that read a result, in order.
+func decodeAll(fn function) string {
+	var b strings.Builder
+	var names []string
+	for _, f := range fn.Results {
+		name := "r_" + f.Name
+		names = append(names, identifier(f.Name)+"="+name)
+		if f.Kind != spec.KindGroup {
+			fmt.Fprintf(&b, "    %s = %s\n", name, decode(fn.Class, f))
+			continue
+		}
+		row := rowType(fn.Class, f, false)
+		fmt.Fprintf(&b, "    %s = [\n        %s(\n", name, row)
+		for _, inner := range f.Fields {
+			fmt.Fprintf(&b, "            %s=%s,\n", identifier(inner.Name), decode(rowPrefix(fn.Class, f), inner))
+		}
+		b.WriteString("        )\n        for _ in range(r.count())\n    ]\n")
+	}
+	fmt.Fprintf(&b, "    return %sResult(\n        %s,\n    )\n", fn.Class, strings.Join(names, ",\n        "))
+	return b.String()
+}
+
+func decode(owner string, f spec.Field) string {
+	switch f.Kind {
+	case spec.KindEnum:
+		return fmt.Sprintf("r.enum(%s)", owner+class(f.Name))
+	case spec.KindBool:
+		return "r.flag()"
+	case spec.KindText, spec.KindMicros, spec.KindDuration, spec.KindTime:
+		return fmt.Sprintf("r.%s()", f.Kind)
+	}
+	return "r.count()"
+}
+
+// results returns the tuple that describes the encoding of results.
+func results(fields []spec.Field) string {
+	digits := spec.Digits(fields)
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		switch {
+		case f.Kind == spec.KindGroup:
+			out[i] = fmt.Sprintf("Result(rows=%s)", results(f.Fields))
+		case f.Kind == spec.KindText:
+			out[i] = "Result(text=True)"
+		case digits[i] > 0:
+			out[i] = fmt.Sprintf("Result(values=%d)", digits[i])
+		default:
+			out[i] = "Result()"
+		}
+	}
+	return "(" + strings.Join(slices.Concat(out, []string{""}), ", ") + ")"
+}
