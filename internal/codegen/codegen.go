@@ -17,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/python"
 	"github.com/rlfunc/rlfunc/internal/codegen/reference"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/codegen/typescript"
 	"github.com/rlfunc/rlfunc/internal/codegen/vet"
 )
 
@@ -92,6 +93,12 @@ func Generate(tree *source.Tree) (map[string][]byte, error) {
 // Python returns the files of the Python clients of every library, by their slash-separated path below the folder for Python.
 func Python(tree *source.Tree) (map[string][]byte, error) {
 	return python.Files(tree.Libraries, bundles(tree))
+}
+
+// TypeScript returns the files of the TypeScript clients of every library, by their slash-separated path below the folder for
+// TypeScript.
+func TypeScript(tree *source.Tree) (map[string][]byte, error) {
+	return typescript.Files(tree.Libraries, bundles(tree))
 }
 
 // bundles returns the code of each library by name.

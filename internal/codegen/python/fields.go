@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/clients"
 )
 
 var keywords = strings.Fields(`False None True and as assert async await break class continue def del elif else except finally for from
@@ -26,28 +26,6 @@ func member(value string) string { return strings.ToUpper(value) }
 
 func quote(s string) string { return strconv.QuoteToASCII(s) }
 
-// args returns the fields of a call that have a parameter. Derived keys are built from the first key's subject.
-func args(fields []spec.Field) (out []spec.Field) {
-	subject := false
-	for _, f := range fields {
-		if f.Kind == spec.KindKey && subject && !f.Several {
-			continue
-		}
-		subject = subject || f.Kind == spec.KindKey
-		out = append(out, f)
-	}
-	return out
-}
-
-func hasOwn(fields []spec.Field, name string) bool {
-	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
-}
-
-// optional reports whether a call may leave out a field's parameter.
-func optional(f spec.Field) bool {
-	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Several)
-}
-
 // plainType returns the type of a value that is neither a key nor a group.
 func plainType(owner string, f spec.Field, param bool) string {
 	switch f.Kind {
@@ -65,7 +43,7 @@ func plainType(owner string, f spec.Field, param bool) string {
 	case spec.KindBool:
 		return "bool"
 	case spec.KindEnum:
-		return owner + class(f.Name)
+		return owner + clients.Class(f.Name)
 	}
 	if param {
 		return "Text"
@@ -81,11 +59,11 @@ func argType(owner string, f spec.Field) string {
 	case f.Kind == spec.KindKey:
 		return "Subject"
 	case f.Kind == spec.KindGroup:
-		return "Sequence[" + rowType(owner, f, true) + "]" + defaultOf(f, " = ()")
-	case f.Kind == spec.KindPacked && optional(f):
-		return rowType(owner, f, true) + "Pack | None = None"
+		return "Sequence[" + clients.RowType(owner, f, true) + "]" + defaultOf(f, " = ()")
+	case f.Kind == spec.KindPacked && clients.Optional(f):
+		return clients.RowType(owner, f, true) + "Pack | None = None"
 	case f.Kind == spec.KindPacked:
-		return rowType(owner, f, true) + "Pack"
+		return clients.RowType(owner, f, true) + "Pack"
 	case f.Kind == spec.KindBool && f.Optional:
 		return "bool = False"
 	case f.Optional:
@@ -95,30 +73,14 @@ func argType(owner string, f spec.Field) string {
 }
 
 func defaultOf(f spec.Field, value string) string {
-	if optional(f) {
+	if clients.Optional(f) {
 		return value
 	}
 	return ""
 }
 
-// A parameter of a method: its name, and its annotation with a default.
-type parameter struct{ Name, Type, Doc string }
-
-func parameters(fn function) (out []parameter) {
-	for _, f := range args(fn.Params) {
-		out = append(out, parameter{identifier(f.Name), argType(fn.Class, f), argDoc(f)})
-		switch {
-		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:
-			out = append(out, parameter{f.Name + "_of", "Sequence[Subject] = ()", "The subjects of the rows of " + f.Name + ", in order. Defaults to the call's subject for every row."})
-		case hasOwn(fn.Params, f.Name):
-			out = append(out, parameter{f.Name + "_of", "Subject | None = None", "The subject of the keys that " + f.Name + " uses. Defaults to the call's subject."})
-		}
-	}
-	return out
-}
-
 // signature returns the parameters of a method after self: the subject by position, all others by name.
-func signature(fn function) string {
+func signature(fn clients.Function) string {
 	var b strings.Builder
 	for i, p := range parameters(fn) {
 		if i == 1 {
@@ -130,7 +92,7 @@ func signature(fn function) string {
 }
 
 // pass returns the arguments that a method passes on.
-func pass(fn function) string {
+func pass(fn clients.Function) string {
 	var names []string
 	for i, p := range parameters(fn) {
 		if i > 0 {
@@ -141,71 +103,20 @@ func pass(fn function) string {
 	return strings.Join(names, ", ")
 }
 
-func sentence(f spec.Field) string {
-	text := strings.ToUpper(f.Doc[:1]) + f.Doc[1:]
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
-}
-
-func argDoc(f spec.Field) string {
-	text := sentence(f)
-	switch f.Kind {
-	case spec.KindKey:
-		if f.Several {
-			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
-		}
-	case spec.KindText:
-		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
-	case spec.KindGroup, spec.KindPacked:
-		text += fmt.Sprintf(" %d to %d rows.", f.Min, f.Max)
-	case spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime:
-		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
-	}
-	switch {
-	case f.Default != nil && f.Kind == spec.KindEnum:
-		text += " Defaults to " + f.Values[*f.Default] + "."
-	case f.Default != nil:
-		text += " Defaults to " + number(f, *f.Default) + "."
-	case f.Optional && f.Kind != spec.KindBool:
-		text += " None omits it."
-	}
-	return text
-}
-
-// number formats a bound.
-func number(f spec.Field, n int64) string {
-	const day = 24 * 3600 * 1_000_000
-	switch {
-	case f.Kind == spec.KindTime && n == spec.MaxInt:
-		return "the year 2255"
-	case f.Kind == spec.KindTime:
-		return time.UnixMicro(n).UTC().Format(time.RFC3339)
-	case f.Kind != spec.KindDuration:
-		return strconv.FormatInt(n, 10)
-	case n == day:
-		return "1 day"
-	case n > day && n%day == 0:
-		return fmt.Sprintf("%d days", n/day)
-	}
-	return (time.Duration(n) * time.Microsecond).String()
-}
-
 // attribute returns a field of a dataclass with its docstring.
 func attribute(owner string, f spec.Field, param bool) string {
-	kind, doc := plainType(owner, f, param), sentence(f)
+	kind, doc := plainType(owner, f, param), clients.Sentence(f)
 	switch {
 	case param:
-		kind, doc = argType(owner, f), argDoc(f)
+		kind, doc = argType(owner, f), clients.ArgDoc("None", f)
 	case f.Kind == spec.KindGroup:
-		kind = "list[" + rowType(owner, f, false) + "]"
+		kind = "list[" + clients.RowType(owner, f, false) + "]"
 	}
 	return fmt.Sprintf("    %s: %s\n%s", identifier(f.Name), kind, literal("    ", doc))
 }
 
 // docstring returns a method's docstring.
-func docstring(fn function) string {
+func docstring(fn clients.Function) string {
 	text := fn.Summary
 	if fn.Doc != "" {
 		text += "\n\n" + fn.Doc
@@ -267,4 +178,20 @@ func wrap(prefix, text string) (out []string) {
 		line += w
 	}
 	return append(out, prefix+line)
+}
+
+// A parameter of a method: its name, and its annotation with a default.
+type parameter struct{ Name, Type, Doc string }
+
+func parameters(fn clients.Function) (out []parameter) {
+	for _, f := range clients.Args(fn.Params) {
+		out = append(out, parameter{identifier(f.Name), argType(fn.Class, f), clients.ArgDoc("None", f)})
+		switch {
+		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:
+			out = append(out, parameter{f.Name + "_of", "Sequence[Subject] = ()", "The subjects of the rows of " + f.Name + ", in order. Defaults to the call's subject for every row."})
+		case clients.HasOwn(fn.Params, f.Name):
+			out = append(out, parameter{f.Name + "_of", "Subject | None = None", "The subject of the keys that " + f.Name + " uses. Defaults to the call's subject."})
+		}
+	}
+	return out
 }

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/clients"
 )
 
 // encodeAll returns the statements that add a call's keys, then its arguments.
-func encodeAll(fn function) string {
+func encodeAll(fn clients.Function) string {
 	var b strings.Builder
 	subject := ""
 	for _, f := range fn.Params {
@@ -74,7 +75,7 @@ func encode(indent, owner, from string, f spec.Field) string {
 	case spec.KindBool:
 		return fmt.Sprintf("%sa.flag(%q, %s%s)\n", indent, f.Name, value, more)
 	case spec.KindEnum:
-		return fmt.Sprintf("%sa.enum(%q, %s, %s%s)\n", indent, f.Name, value, owner+class(f.Name), more)
+		return fmt.Sprintf("%sa.enum(%q, %s, %s%s)\n", indent, f.Name, value, owner+clients.Class(f.Name), more)
 	case spec.KindPacked:
 		return fmt.Sprintf("%sa.pack(%q, %s, %d, %d)\n", indent, f.Name, value, f.Min, f.Max)
 	case spec.KindGroup:
@@ -82,7 +83,7 @@ func encode(indent, owner, from string, f spec.Field) string {
 		fmt.Fprintf(&b, "%sa.rows(%q, len(%s), %d, %d)\n%sfor a.row, %s in enumerate(%s):\n", indent, f.Name, value, f.Min, f.Max, indent, rowVariable(f), value)
 		for _, inner := range f.Fields {
 			if inner.Kind != spec.KindKey {
-				b.WriteString(encode(indent+"    ", rowPrefix(owner, f), rowVariable(f)+".", inner))
+				b.WriteString(encode(indent+"    ", clients.RowPrefix(owner, f), rowVariable(f)+".", inner))
 			}
 		}
 		return b.String() + indent + "a.group = \"\"\n"
@@ -94,7 +95,7 @@ func encode(indent, owner, from string, f spec.Field) string {
 }
 
 // cells returns the statements that add one row's cells of a pack.
-func cells(r row) string {
+func cells(r clients.Row) string {
 	var b strings.Builder
 	for _, f := range r.Fields {
 		b.WriteString(encode("        ", r.Prefix, "row.", f))
@@ -103,7 +104,7 @@ func cells(r row) string {
 }
 
 // packKeys returns the list of a packed row's key suffixes.
-func packKeys(r row) string {
+func packKeys(r clients.Row) string {
 	var keys []string
 	for _, k := range r.Group.Keys() {
 		keys = append(keys, fmt.Sprintf("(%s, row.%s)", suffix("row", k), identifier(k.SuffixOf)))
@@ -112,7 +113,7 @@ func packKeys(r row) string {
 }
 
 // decodeAll returns the statements that read a result, in order.
-func decodeAll(fn function) string {
+func decodeAll(fn clients.Function) string {
 	var b strings.Builder
 	var names []string
 	for _, f := range fn.Results {
@@ -122,10 +123,10 @@ func decodeAll(fn function) string {
 			fmt.Fprintf(&b, "    %s = %s\n", name, decode(fn.Class, f))
 			continue
 		}
-		row := rowType(fn.Class, f, false)
+		row := clients.RowType(fn.Class, f, false)
 		fmt.Fprintf(&b, "    %s = [\n        %s(\n", name, row)
 		for _, inner := range f.Fields {
-			fmt.Fprintf(&b, "            %s=%s,\n", identifier(inner.Name), decode(rowPrefix(fn.Class, f), inner))
+			fmt.Fprintf(&b, "            %s=%s,\n", identifier(inner.Name), decode(clients.RowPrefix(fn.Class, f), inner))
 		}
 		b.WriteString("        )\n        for _ in range(r.count())\n    ]\n")
 	}
@@ -136,7 +137,7 @@ func decodeAll(fn function) string {
 func decode(owner string, f spec.Field) string {
 	switch f.Kind {
 	case spec.KindEnum:
-		return fmt.Sprintf("r.enum(%s)", owner+class(f.Name))
+		return fmt.Sprintf("r.enum(%s)", owner+clients.Class(f.Name))
 	case spec.KindBool:
 		return "r.flag()"
 	case spec.KindText, spec.KindMicros, spec.KindDuration, spec.KindTime:

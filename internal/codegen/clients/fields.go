@@ -1,0 +1,87 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+)
+
+// Args returns the fields of a call that have a parameter. Derived keys are built from the first key's subject.
+func Args(fields []spec.Field) (out []spec.Field) {
+	subject := false
+	for _, f := range fields {
+		if f.Kind == spec.KindKey && subject && !f.Several {
+			continue
+		}
+		subject = subject || f.Kind == spec.KindKey
+		out = append(out, f)
+	}
+	return out
+}
+
+// HasOwn reports whether an argument's keys may have their own subject.
+func HasOwn(fields []spec.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
+}
+
+// Optional reports whether a call may leave out a field's parameter.
+func Optional(f spec.Field) bool {
+	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Several)
+}
+
+// Sentence returns a field's doc as a sentence.
+func Sentence(f spec.Field) string {
+	text := strings.ToUpper(f.Doc[:1]) + f.Doc[1:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// ArgDoc returns the doc of a parameter, with its bounds and the meaning of omitting it. none is the language's word for that.
+func ArgDoc(none string, f spec.Field) string {
+	text := Sentence(f)
+	switch f.Kind {
+	case spec.KindKey:
+		if f.Several {
+			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
+		}
+	case spec.KindText:
+		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
+	case spec.KindGroup, spec.KindPacked:
+		text += fmt.Sprintf(" %d to %d rows.", f.Min, f.Max)
+	case spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime:
+		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
+	}
+	switch {
+	case f.Default != nil && f.Kind == spec.KindEnum:
+		text += " Defaults to " + f.Values[*f.Default] + "."
+	case f.Default != nil:
+		text += " Defaults to " + number(f, *f.Default) + "."
+	case f.Optional && f.Kind != spec.KindBool:
+		text += " " + none + " omits it."
+	}
+	return text
+}
+
+// number formats a bound.
+func number(f spec.Field, n int64) string {
+	const day = 24 * 3600 * 1_000_000
+	switch {
+	case f.Kind == spec.KindTime && n == spec.MaxInt:
+		return "the year 2255"
+	case f.Kind == spec.KindTime:
+		return time.UnixMicro(n).UTC().Format(time.RFC3339)
+	case f.Kind != spec.KindDuration:
+		return strconv.FormatInt(n, 10)
+	case n == day:
+		return "1 day"
+	case n > day && n%day == 0:
+		return fmt.Sprintf("%d days", n/day)
+	}
+	return (time.Duration(n) * time.Microsecond).String()
+}

@@ -1,0 +1,137 @@
+// Package clients is what the generators of other languages share: a library's rows, enums and functions as plain data.
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+)
+
+// Supported returns an error that names the first field of a kind that clients in this language do not know.
+func Supported(language string, lib *spec.Library) error {
+	known := []spec.Kind{
+		spec.KindKey, spec.KindGroup, spec.KindPacked, spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime, spec.KindBool,
+		spec.KindText, spec.KindEnum,
+	}
+	for _, fn := range lib.Functions {
+		for _, f := range slices.Concat(fn.Params, fn.Results) {
+			for _, inner := range append([]spec.Field{f}, f.Fields...) {
+				if !slices.Contains(known, inner.Kind) {
+					return fmt.Errorf("generate %s for %s.%s: %s has kind %s, which clients in this language do not support", language, lib.Name, fn.Name, inner.Name, inner.Kind)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A Row is the class of a group's row.
+type Row struct {
+	Type   string
+	Prefix string // of its enums
+	Of     string
+	Group  spec.Field
+	Fields []spec.Field
+	Param  bool
+}
+
+// An Enum is a type with its values.
+type Enum struct {
+	Type   string
+	Of     string
+	Values []string
+}
+
+// A Function is a function with the types that it declares.
+type Function struct {
+	spec.Function
+	Class   string
+	Rows    []Row
+	Enums   []Enum
+	Library string
+}
+
+// A Module is a library. Its Rows and Enums are those of lib files.
+type Module struct {
+	*source.Library
+	Rows      []Row // of lib files
+	Enums     []Enum
+	Functions []Function
+}
+
+// New returns a library as a module.
+func New(lib *source.Library) Module {
+	m := Module{Library: lib}
+	seen := map[string]bool{}
+	for _, fn := range lib.Spec.Functions {
+		f := Function{Function: fn, Class: Class(fn.Name), Library: lib.Spec.Name}
+		for _, list := range []struct {
+			fields []spec.Field
+			param  bool
+		}{{fn.Params, true}, {fn.Results, false}} {
+			f.Enums = append(f.Enums, enums(f.Class, list.fields, seen)...)
+			for _, g := range list.fields {
+				if !g.Kind.Group() {
+					continue
+				}
+				r := Row{Type: RowType(f.Class, g, list.param), Prefix: RowPrefix(f.Class, g), Of: fn.Name + "." + g.Name, Group: g, Param: list.param}
+				if seen[r.Type] {
+					continue
+				}
+				seen[r.Type] = true
+				for _, inner := range g.Fields {
+					if inner.Kind != spec.KindKey {
+						r.Fields = append(r.Fields, inner)
+					}
+				}
+				owned := enums(RowPrefix(f.Class, g), r.Fields, seen)
+				if g.Rows != "" {
+					r.Of, r.Group.Name = "lib/"+g.Rows+".lua", g.Rows
+					m.Rows, m.Enums = append(m.Rows, r), append(m.Enums, owned...)
+					continue
+				}
+				f.Rows, f.Enums = append(f.Rows, r), append(f.Enums, owned...)
+			}
+		}
+		m.Functions = append(m.Functions, f)
+	}
+	return m
+}
+
+func enums(owner string, fields []spec.Field, seen map[string]bool) (out []Enum) {
+	for _, f := range fields {
+		if f.Kind == spec.KindEnum && !seen[owner+Class(f.Name)] {
+			seen[owner+Class(f.Name)] = true
+			out = append(out, Enum{owner + Class(f.Name), f.Name, f.Values})
+		}
+	}
+	return out
+}
+
+// Class turns snake_case into a class name.
+func Class(name string) string {
+	var b strings.Builder
+	for _, w := range strings.Split(name, "_") {
+		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
+	}
+	return b.String()
+}
+
+// RowPrefix begins the names of a group's types. Rows of a lib file have the same type in every function of the library.
+func RowPrefix(owner string, g spec.Field) string {
+	if g.Rows != "" {
+		return Class(g.Rows)
+	}
+	return owner + Class(g.Name)
+}
+
+// RowType is the type of a group's row.
+func RowType(owner string, g spec.Field, param bool) string {
+	if param {
+		return RowPrefix(owner, g)
+	}
+	return RowPrefix(owner, g) + "Result"
+}

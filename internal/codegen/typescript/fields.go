@@ -1,0 +1,132 @@
+package typescript
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/clients"
+)
+
+func quote(s string) string { return strconv.QuoteToASCII(s) }
+
+// camel turns snake_case into camelCase.
+func camel(name string) string {
+	all := clients.Class(name)
+	return strings.ToLower(all[:1]) + all[1:]
+}
+
+// words returns the values of an enum as a list of literals.
+func words(values []string) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = quote(v)
+	}
+	return strings.Join(out, ", ")
+}
+
+func typeOf(owner string, f spec.Field, param bool) string {
+	switch {
+	case f.Several:
+		return "readonly Subject[]"
+	case f.Kind == spec.KindKey:
+		return "Subject"
+	case f.Kind == spec.KindGroup && param:
+		return "readonly " + clients.RowType(owner, f, true) + "[]"
+	case f.Kind == spec.KindGroup:
+		return clients.RowType(owner, f, false) + "[]"
+	case f.Kind == spec.KindPacked:
+		return clients.RowType(owner, f, true) + "Pack"
+	}
+	switch f.Kind {
+	case spec.KindCount:
+		return "number"
+	case spec.KindMicros:
+		return "Micros"
+	case spec.KindDuration:
+		return "Duration"
+	case spec.KindTime:
+		if !param {
+			return "Time | undefined"
+		}
+		return "Time"
+	case spec.KindBool:
+		return "boolean"
+	case spec.KindEnum:
+		return owner + clients.Class(f.Name)
+	}
+	if param {
+		return "Text"
+	}
+	return "string"
+}
+
+// property returns a property of an interface with its comment.
+func property(owner string, f spec.Field, param bool) string {
+	if !param {
+		return comment("  ", clients.Sentence(f)) + fmt.Sprintf("  %s: %s;\n", camel(f.Name), typeOf(owner, f, false))
+	}
+	mark := ""
+	if clients.Optional(f) {
+		mark = "?"
+	}
+	return comment("  ", clients.ArgDoc("Undefined", f)) + fmt.Sprintf("  %s%s: %s;\n", camel(f.Name), mark, typeOf(owner, f, true))
+}
+
+// params returns the properties of a function's arguments.
+func params(fn clients.Function) string {
+	var b strings.Builder
+	for _, f := range clients.Args(fn.Params) {
+		b.WriteString(property(fn.Class, f, true))
+		switch {
+		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:
+			b.WriteString(comment("  ", "The subjects of the rows of "+camel(f.Name)+", in order. Defaults to the call's subject for every row."))
+			fmt.Fprintf(&b, "  %s?: readonly Subject[];\n", camel(f.Name+"_of"))
+		case clients.HasOwn(fn.Params, f.Name):
+			b.WriteString(comment("  ", "The subject of the keys that "+camel(f.Name)+" uses. Defaults to the call's subject."))
+			fmt.Fprintf(&b, "  %s?: Subject;\n", camel(f.Name+"_of"))
+		}
+	}
+	return b.String()
+}
+
+// document returns a method's comment.
+func document(fn clients.Function) string {
+	text := fn.Summary
+	if fn.Doc != "" {
+		text += "\n\n" + fn.Doc
+	}
+	for _, e := range fn.Errors {
+		text += "\n\n" + e.Code + ": " + e.Doc
+	}
+	return comment("  ", text)
+}
+
+// comment returns a JSDoc comment, wrapped at 110 columns.
+func comment(indent, text string) string {
+	var lines []string
+	for _, p := range strings.Split(strings.ReplaceAll(text, "*/", "* /"), "\n\n") {
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		line := ""
+		for _, w := range strings.Fields(p) {
+			if line != "" && len(line)+1+len(w) > 104 {
+				lines, line = append(lines, line), ""
+			}
+			line = strings.TrimSpace(line + " " + w)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 1 {
+		return indent + "/** " + lines[0] + " */\n"
+	}
+	var b strings.Builder
+	b.WriteString(indent + "/**\n")
+	for _, l := range lines {
+		b.WriteString(strings.TrimRight(indent+" * "+l, " ") + "\n")
+	}
+	b.WriteString(indent + " */\n")
+	return b.String()
+}

@@ -1,0 +1,230 @@
+/** Sends a call at most once if it may have run, over node-redis or ioredis, and loads a missing library. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError } from "./errors";
+import { Reply } from "./reply";
+import { seconds, toMilliseconds, type Duration } from "./units";
+import { Args, checkNamespace, type Fn } from "./wire";
+
+/** What a client needs of a node-redis 4 client. node-redis never sends a written command again. */
+export interface NodeRedis {
+  readonly isReady?: boolean;
+  readonly isOpen: boolean;
+  sendCommand(args: any[], options?: { returnBuffers?: boolean }): Promise<unknown>;
+}
+
+/**
+ * What a client needs of an ioredis client. It must have autoResendUnfulfilledCommands: false, and no reconnectOnError: either sends a
+ * command again that may have run.
+ */
+export interface IORedis {
+  readonly status: string;
+  readonly options: { autoResendUnfulfilledCommands?: boolean; reconnectOnError?: unknown };
+  callBuffer(command: string, ...args: any[]): Promise<unknown>;
+}
+
+/** Options of a client. */
+export interface Options {
+  /** Begins every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name. */
+  namespace?: string;
+  /** How often a call is sent while each failure proves that nothing ran. Defaults to 3. */
+  maxAttempts?: number;
+  /** Loads a missing library, and never replaces one. Defaults to true. */
+  autoLoad?: boolean;
+  /** Longest wait for a connection and a reply, for each attempt. Defaults to 5 s. */
+  timeout?: Duration;
+}
+
+/** A library's names. Its code is in the folder lua. */
+export interface Library {
+  readonly name: string;
+  readonly version: string;
+  readonly server: string;
+}
+
+/** A failure below: the server's error text, or a lost connection. */
+class Failure extends Error {
+  constructor(text: string, readonly kind: "reply" | "not sent" | "lost", readonly cause?: unknown) {
+    super(text);
+  }
+}
+
+const RETRIED = new Set(["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING", "MASTERDOWN", "BUSY"]);
+const REFUSED = new Set(["OOM", "NOREPLICAS", "MISCONF", "CROSSSLOT", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED"]);
+const LOAD_INTERVAL_MS = 1000;
+const POLL_MS = 5;
+
+interface RawBuffer {
+  from(data: string | Uint8Array): Uint8Array;
+}
+const { Buffer } = globalThis as unknown as { Buffer: RawBuffer };
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  const names: string[] = [];
+  for (let at = Object.getPrototypeOf(error ?? {}); at !== null && at !== undefined; at = Object.getPrototypeOf(at)) {
+    names.push(String(at.constructor?.name));
+  }
+  if (names.some((n) => n === "ErrorReply" || n === "ReplyError")) return new Failure(text, "reply", error);
+  if (names.some((n) => n === "ClientClosedError" || n === "ClientOfflineError") || text === "The queue is full") {
+    return new Failure(text, "not sent", error);
+  }
+  return new Failure(text, "lost", error);
+}
+
+/** Returns what a failure proves, and whether the call may be sent again. */
+function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
+  const name = `${fn.library}.${fn.name}`;
+  const text = f.message;
+  const cause = f.cause ?? f;
+  if (f.kind !== "reply") {
+    if (f.kind === "not sent" || fn.readOnly) return [new NotRunError(name, text, "", cause), true];
+    return [new OutcomeUnknownError(name, text, "", cause), false];
+  }
+  const space = text.indexOf(" ");
+  const code = space < 0 ? text : text.slice(0, space);
+  const rest = space < 0 ? "" : text.slice(space + 1);
+  if (code === "RLARG") return [new ArgumentError(name, [rest], cause), false];
+  if (code === "RLSTATE") {
+    const colon = rest.indexOf(": ");
+    return [new StateError(name, colon < 0 ? rest : rest.slice(0, colon), colon < 0 ? "unreadable" : rest.slice(colon + 2), cause), false];
+  }
+  if (fn.codes.includes(code)) return [new CodeError(name, code, rest, cause), false];
+  if (text.includes(" script: ") || text.includes("user_function:")) return [new OutcomeUnknownError(name, text, code, cause), false];
+  if (text === "ERR Function not found") {
+    return [new NotLoadedError(name, `${fn.library} lacks the function on this server; run \`rlfunc deploy\``, code, cause), false];
+  }
+  if (RETRIED.has(code) || text === "ERR max number of clients reached") return [new NotRunError(name, text, code, cause), true];
+  if (REFUSED.has(code)) return [new NotRunError(name, text, code, cause), false];
+  if (text.startsWith("ERR unknown command")) return [new NotRunError(name, "the server has no FCALL: functions need Redis 7", code, cause), false];
+  return [new OutcomeUnknownError(name, text, code, cause), false];
+}
+
+/** What every library's client is made of. */
+export class BaseClient {
+  /** The beginning of every key. */
+  readonly namespace: string;
+  private readonly maxAttempts: number;
+  private readonly autoLoad: boolean;
+  private readonly timeoutMs: number;
+  private loading: Promise<void> | undefined;
+  private loadedAt = -Infinity;
+
+  constructor(private readonly redis: NodeRedis | IORedis, readonly library: Library, o: Options) {
+    this.namespace = o.namespace ?? library.name;
+    checkNamespace(this.namespace);
+    this.maxAttempts = o.maxAttempts ?? 3;
+    if (!Number.isInteger(this.maxAttempts) || this.maxAttempts < 1) {
+      throw new RangeError(`client of ${library.name}: maxAttempts must be 1 or more, got ${this.maxAttempts}`);
+    }
+    this.autoLoad = o.autoLoad ?? true;
+    this.timeoutMs = toMilliseconds(o.timeout ?? seconds(5));
+    if ("callBuffer" in redis && (redis.options.autoResendUnfulfilledCommands !== false || redis.options.reconnectOnError)) {
+      throw new TypeError(
+        `client of ${library.name}: set ioredis' autoResendUnfulfilledCommands to false and no reconnectOnError: ` +
+          "they send a call again that may have run",
+      );
+    }
+    if (!("callBuffer" in redis) && !("isOpen" in redis)) {
+      throw new TypeError(`client of ${library.name}: want a node-redis or ioredis client of one server, not a cluster's`);
+    }
+  }
+
+  protected start(fn: Fn): Args {
+    return new Args(`${fn.library}.${fn.name}`, this.namespace);
+  }
+
+  protected async call(fn: Fn, a: Args): Promise<Reply> {
+    const verb = fn.readOnly ? "FCALL_RO" : "FCALL";
+    const command = [verb, `${this.library.server}_${fn.name}`, ...a.words(fn.omissible)];
+    let loaded = false;
+    for (let attempt = 1; ; attempt++) {
+      let sent: unknown;
+      try {
+        sent = await this.send(command);
+      } catch (cause) {
+        const [error, again] = classify(fn, failureOf(cause));
+        if (error instanceof NotLoadedError && this.autoLoad && !loaded) {
+          loaded = true;
+          attempt--;
+          await this.load(fn);
+          continue;
+        }
+        if (error instanceof NotLoadedError && loaded) {
+          throw new NotLoadedError(
+            error.function,
+            `the server lacks the function even after a load: it holds another version of ${this.library.server}, ` +
+              "or a node without it answers; a client never replaces a library: run `rlfunc deploy`",
+            error.code,
+            error.cause,
+          );
+        }
+        if (!again || attempt >= this.maxAttempts) throw error;
+        await sleep(10 * 2 ** Math.min(attempt - 1, 4) * (0.5 + Math.random() / 2));
+        continue;
+      }
+      return new Reply(fn, sent);
+    }
+  }
+
+  /** Loads the library, at most once a second. Calls that find it missing meanwhile wait for the same load. */
+  private async load(fn: Fn): Promise<void> {
+    if (this.loading === undefined) {
+      if (Date.now() - this.loadedAt < LOAD_INTERVAL_MS) return;
+      this.loading = this.loadOnce(fn).finally(() => {
+        this.loadedAt = Date.now();
+        this.loading = undefined;
+      });
+    }
+    return this.loading;
+  }
+
+  private async loadOnce(fn: Fn): Promise<void> {
+    const code = readFileSync(join(__dirname, "..", "lua", `${this.library.name}.lua`));
+    try {
+      await this.send(["FUNCTION", "LOAD", code]);
+    } catch (cause) {
+      // After ERR the library may be there, and after a lost reply it may have been loaded: the next call finds out.
+      const f = failureOf(cause);
+      if (f.kind === "reply" && !f.message.startsWith("ERR ")) {
+        throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${this.library.server}: ${f.message}`, "", cause);
+      }
+    }
+  }
+
+  /** Sends a command once. It is not queued while there is no connection: a queued command could run after its caller gave up. */
+  private async send(command: (string | Uint8Array)[]): Promise<unknown> {
+    const deadline = Date.now() + this.timeoutMs;
+    while (!this.ready()) {
+      if (Date.now() >= deadline) throw new Failure(`no connection in ${this.timeoutMs} ms`, "not sent");
+      await sleep(POLL_MS);
+    }
+    const words = command.map((w) => (typeof w === "string" ? w : Buffer.from(w)));
+    const redis = this.redis;
+    const answer = "callBuffer" in redis ? redis.callBuffer(words[0] as string, ...words.slice(1)) : redis.sendCommand(words, { returnBuffers: true });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Failure(`no reply in ${this.timeoutMs} ms`, "lost")), Math.max(1, deadline - Date.now()));
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      clearTimeout(timer);
+      answer.catch(() => undefined); // the race may be over
+    }
+  }
+
+  private ready(): boolean {
+    const redis = this.redis;
+    if ("callBuffer" in redis) {
+      if (redis.status === "end") throw new Failure("the ioredis client is closed", "not sent");
+      return redis.status === "ready";
+    }
+    if (!redis.isOpen) throw new Failure("the node-redis client is closed; call connect()", "not sent");
+    return redis.isReady ?? true;
+  }
+}

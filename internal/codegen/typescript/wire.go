@@ -1,0 +1,166 @@
+package typescript
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/codegen/clients"
+)
+
+// encodeAll returns the statements that add a call's keys, then its arguments.
+func encodeAll(fn clients.Function) string {
+	var b strings.Builder
+	subject := ""
+	for _, f := range fn.Params {
+		if f.Kind != spec.KindKey {
+			continue
+		}
+		if subject == "" {
+			subject = "p." + camel(f.Name)
+		}
+		switch {
+		case f.Several:
+		case f.With == "":
+			fmt.Fprintf(&b, "  a.key(%q, %s, %q);\n", f.Name, subject, f.Suffix)
+		default:
+			of := subject
+			if f.Own {
+				of = fmt.Sprintf("p.%s ?? %s", camel(f.With+"_of"), subject)
+			}
+			fmt.Fprintf(&b, "  if (given(p.%s)) a.key(%q, %s, %q);\n", camel(f.With), f.Name, of, f.Suffix)
+		}
+	}
+	for _, g := range fn.Params {
+		switch {
+		case g.Kind == spec.KindPacked && len(g.Keys()) > 0:
+			fmt.Fprintf(&b, "  a.packKeys(%q, p.%s, %s, p.%s);\n", g.Name, camel(g.Name), subject, camel(g.Name+"_of"))
+		case g.Kind == spec.KindGroup && len(g.Keys()) > 0:
+			fmt.Fprintf(&b, "  for (const row of %s) {\n", list(g))
+			for _, k := range g.Keys() {
+				fmt.Fprintf(&b, "    a.rowKey(%q, %s, %s, row.%s);\n", k.Name, subject, suffix(k), camel(k.SuffixOf))
+			}
+			b.WriteString("  }\n")
+		}
+	}
+	for _, f := range fn.Params {
+		if f.Several {
+			fmt.Fprintf(&b, "  a.subjects(%q, %s, %q, %d);\n", f.Name, list(f), f.Suffix, f.Max)
+		}
+	}
+	for _, f := range fn.Params {
+		if f.Kind != spec.KindKey {
+			b.WriteString(encode("  ", fn.Class, "p", f))
+		}
+	}
+	return b.String()
+}
+
+// list returns the expression for a list that may be omitted.
+func list(f spec.Field) string {
+	if clients.Optional(f) {
+		return fmt.Sprintf("p.%s ?? []", camel(f.Name))
+	}
+	return "p." + camel(f.Name)
+}
+
+func suffix(k spec.Field) string {
+	if k.SuffixKind != "" {
+		return "row." + camel(k.SuffixKind)
+	}
+	return quote(k.Suffix)
+}
+
+func encode(indent, owner, from string, f spec.Field) string {
+	value, more := from+"."+camel(f.Name), ""
+	if f.Optional {
+		more = ", true"
+	}
+	switch f.Kind {
+	case spec.KindBool:
+		return fmt.Sprintf("%sa.flag(%q, %s%s);\n", indent, f.Name, value, more)
+	case spec.KindEnum:
+		return fmt.Sprintf("%sa.word(%q, %s, %s%s);\n", indent, f.Name, value, owner+clients.Class(f.Name)+"Values", more)
+	case spec.KindPacked:
+		return fmt.Sprintf("%sa.pack(%q, %s, %d, %d);\n", indent, f.Name, value, f.Min, f.Max)
+	case spec.KindGroup:
+		var b strings.Builder
+		fmt.Fprintf(&b, "%sa.rows(%q, (%s).length, %d, %d);\n%s(%s).forEach((row, i) => {\n%s  a.row = i;\n", indent, f.Name, list(f), f.Min, f.Max, indent, list(f), indent)
+		for _, inner := range f.Fields {
+			if inner.Kind != spec.KindKey {
+				b.WriteString(encode(indent+"  ", clients.RowPrefix(owner, f), "row", inner))
+			}
+		}
+		return b.String() + indent + "});\n" + indent + "a.group = \"\";\n"
+	}
+	method := map[spec.Kind]string{
+		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
+	}[f.Kind]
+	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s);\n", indent, method, f.Name, value, f.Min, f.Max, more)
+}
+
+// cells returns the statements that add one row's cells of a pack.
+func cells(r clients.Row) string {
+	var b strings.Builder
+	for _, f := range r.Fields {
+		b.WriteString(encode("      ", r.Prefix, "row", f))
+	}
+	return b.String()
+}
+
+// packKeys returns the list of a packed row's key suffixes.
+func packKeys(r clients.Row) string {
+	var keys []string
+	for _, k := range r.Group.Keys() {
+		keys = append(keys, fmt.Sprintf("[%s, row.%s]", suffix(k), camel(k.SuffixOf)))
+	}
+	return "[" + strings.Join(keys, ", ") + "]"
+}
+
+// decodeAll returns the properties of a result, read in order.
+func decodeAll(fn clients.Function) string {
+	var b strings.Builder
+	for _, f := range fn.Results {
+		if f.Kind != spec.KindGroup {
+			fmt.Fprintf(&b, "    %s: %s,\n", camel(f.Name), decode(fn.Class, f))
+			continue
+		}
+		fmt.Fprintf(&b, "    %s: r.rows(() => ({\n", camel(f.Name))
+		for _, inner := range f.Fields {
+			fmt.Fprintf(&b, "      %s: %s,\n", camel(inner.Name), decode(clients.RowPrefix(fn.Class, f), inner))
+		}
+		b.WriteString("    })),\n")
+	}
+	return b.String()
+}
+
+func decode(owner string, f spec.Field) string {
+	switch f.Kind {
+	case spec.KindEnum:
+		return fmt.Sprintf("r.word(%sValues)", owner+clients.Class(f.Name))
+	case spec.KindBool:
+		return "r.flag()"
+	case spec.KindText, spec.KindMicros, spec.KindDuration, spec.KindTime:
+		return fmt.Sprintf("r.%s()", f.Kind)
+	}
+	return "r.count()"
+}
+
+// results returns the array that describes the encoding of results.
+func results(fields []spec.Field) string {
+	digits := spec.Digits(fields)
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		switch {
+		case f.Kind == spec.KindGroup:
+			out[i] = fmt.Sprintf("{ rows: %s }", results(f.Fields))
+		case f.Kind == spec.KindText:
+			out[i] = "{ text: true }"
+		case digits[i] > 0:
+			out[i] = fmt.Sprintf("{ values: %d }", digits[i])
+		default:
+			out[i] = "{}"
+		}
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
