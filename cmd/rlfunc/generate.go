@@ -11,40 +11,46 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/internal/codegen"
 	"github.com/rlfunc/rlfunc/internal/codegen/breaking"
 )
 
 func (a *app) generateCommand() *cobra.Command {
 	var check bool
+	var python, typescript string
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Generate bundles, Go clients and reference pages from the annotated Lua",
+		Short: "Generate bundles, clients and reference pages from the annotated Lua",
 		Long: `Generates every file of gen/ from functions/: for each library the bundle that Redis loads, the typed Go client and the
-reference page. It removes generated files that no longer have a source, and keeps all other files.
+reference page. With python and typescript in rlfunc.yaml, or with the flags, also the typed Python and TypeScript clients of all
+libraries, each a project of its own. It removes generated files that no longer have a source, and keeps all other files.
 
 With --check it writes nothing. It lists missing, stale and orphaned files with a diff, and exits 2. It also exits 2 if
 released.sum lists a version with other bytes.`,
-		Example: "  rlfunc generate\n  rlfunc generate --check",
+		Example: "  rlfunc generate\n  rlfunc generate --check\n  rlfunc generate --python gen/python --typescript gen/typescript",
 		Args:    usage.None,
 		RunE: func(*cobra.Command, []string) error {
-			return a.generate(check)
+			return a.generate(check, python, typescript)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 2 if gen/ differs from what functions/ generate")
+	cmd.Flags().StringVar(&python, "python", "", "folder of Python clients, inside the project; defaults to python in rlfunc.yaml")
+	cmd.Flags().StringVar(&typescript, "typescript", "", "folder of TypeScript clients, inside the project; defaults to typescript in rlfunc.yaml")
 	return cmd
 }
 
-func (a *app) generate(check bool) error {
+func (a *app) generate(check bool, python, typescript string) error {
 	p, err := project.Find(a.dir)
 	if err != nil {
+		return err
+	}
+	if err := p.SetFolders(python, typescript); err != nil {
 		return err
 	}
 	tree, err := p.Load()
 	if err != nil {
 		return a.findings(err)
 	}
-	files, err := codegen.Generate(tree)
+	files, err := p.Generate(tree)
 	if err != nil {
 		return err
 	}
@@ -55,11 +61,11 @@ func (a *app) generate(check bool) error {
 	released := breaking.Compare(snapshot, snapshot, breaking.State)
 	differences, err := p.Compare(files)
 	if err != nil {
-		return fmt.Errorf("compare %s: %w", p.GenDir(), err)
+		return fmt.Errorf("compare %s: %w", p.Dir, err)
 	}
 	if !check {
 		if err := p.Write(differences); err != nil {
-			return fmt.Errorf("write %s: %w", p.GenDir(), err)
+			return fmt.Errorf("write %s: %w", p.Dir, err)
 		}
 	}
 	if a.json {

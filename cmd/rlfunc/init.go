@@ -16,7 +16,6 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/scaffold"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/internal/codegen"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -76,7 +75,7 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if err != nil {
 		return err
 	}
-	files, err := codegen.Generate(tree)
+	files, err := p.Generate(tree)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,46 @@ func Supported(language string, lib *spec.Library) error {
 	return nil
 }
 
+// Check returns an error if two types of a library's module, or one and a type of the runtime, would have one name.
+func Check(language string, m Module, runtime ...string) error {
+	seen := map[string]string{}
+	for _, name := range runtime {
+		seen[name] = "the runtime"
+	}
+	add := func(name, of string) error {
+		if other, taken := seen[name]; taken {
+			return fmt.Errorf("generate %s for %s: %s and %s would both declare %s: rename a function, a group or a lib file", language, m.Spec.Name, other, of, name)
+		}
+		seen[name] = of
+		return nil
+	}
+	all := []Function{{Rows: m.Rows, Enums: m.Enums}}
+	for _, f := range append(all, m.Functions...) {
+		of := "function " + f.Name
+		names := []string{}
+		if f.Name == "" {
+			of = "a lib file"
+		} else {
+			names = append(names, f.Class+"Params", f.Class+"Result")
+		}
+		for _, r := range f.Rows {
+			names = append(names, r.Type)
+			if r.Group.Kind == spec.KindPacked {
+				names = append(names, r.Type+"Pack")
+			}
+		}
+		for _, e := range f.Enums {
+			names = append(names, e.Type)
+		}
+		for _, name := range names {
+			if err := add(name, of); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // A Row is the class of a group's row.
 type Row struct {
 	Type   string

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"slices"
 	"text/template"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -55,7 +56,14 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 		if err := clients.Supported("Python", &lib.Spec); err != nil {
 			return nil, err
 		}
-		if err := render(out, Package+"/"+lib.Spec.Name+".py", "library.py.tmpl", clients.New(lib)); err != nil {
+		file, module := Package+"/"+lib.Spec.Name+".py", clients.New(lib)
+		if slices.Contains(keywords, lib.Spec.Name) || out[file] != nil {
+			return nil, fmt.Errorf("generate Python for %s: a module cannot have this name; rename the library", lib.Spec.Name)
+		}
+		if err := clients.Check("Python", module, runtimeTypes...); err != nil {
+			return nil, err
+		}
+		if err := render(out, file, "library.py.tmpl", module); err != nil {
 			return nil, err
 		}
 		out[Package+"/"+lib.Spec.Name+".lua"] = code[lib.Spec.Name]
@@ -65,6 +73,12 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 		return nil, err
 	}
 	return out, render(out, "pyproject.toml", "pyproject.toml.tmpl", libs)
+}
+
+// runtimeTypes are the names that a module imports or declares itself.
+var runtimeTypes = []string{
+	"Args", "AsyncClient", "AsyncioClient", "Client", "Enum", "Function", "Library", "Micros", "Pack", "RedisClient", "Reply", "Result", "Sequence",
+	"Subject", "SyncClient", "Text",
 }
 
 func render(out map[string][]byte, name, tmpl string, data any) error {

@@ -56,10 +56,14 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 		if err := clients.Supported("TypeScript", &lib.Spec); err != nil {
 			return nil, err
 		}
-		if taken := "src/" + lib.Spec.Name + ".ts"; out[taken] != nil {
+		if taken := "src/" + lib.Spec.Name + ".ts"; out[taken] != nil || lib.Spec.Name == "index" || lib.Spec.Name == "node" {
 			return nil, fmt.Errorf("generate TypeScript for %s: the runtime has a module of this name; rename the library", lib.Spec.Name)
 		}
-		if err := render(out, "src/"+lib.Spec.Name+".ts", "library.ts.tmpl", clients.New(lib)); err != nil {
+		module := clients.New(lib)
+		if err := clients.Check("TypeScript", module, runtimeTypes...); err != nil {
+			return nil, err
+		}
+		if err := render(out, "src/"+lib.Spec.Name+".ts", "library.ts.tmpl", module); err != nil {
 			return nil, err
 		}
 		out["lua/"+lib.Spec.Name+".lua"] = code[lib.Spec.Name]
@@ -70,6 +74,11 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 		}
 	}
 	return out, nil
+}
+
+// runtimeTypes are the names that a module imports or declares itself.
+var runtimeTypes = []string{
+	"Args", "BaseClient", "Client", "Duration", "Fn", "IORedis", "Library", "Micros", "NodeRedis", "Options", "Pack", "Reply", "Subject", "Text", "Time",
 }
 
 func render(out map[string][]byte, name, tmpl string, data any) error {

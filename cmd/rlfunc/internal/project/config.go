@@ -24,9 +24,11 @@ var Schema []byte
 
 // A Config is rlfunc.yaml.
 type Config struct {
-	Functions string            `yaml:"functions"` // folder of the annotated Lua. Defaults to functions.
-	Gen       string            `yaml:"gen"`       // folder of the generated packages. Defaults to gen.
-	Targets   map[string]Target `yaml:"targets"`   // servers by name, for --target. Defaults to none.
+	Functions  string            `yaml:"functions"`  // folder of the annotated Lua. Defaults to functions.
+	Gen        string            `yaml:"gen"`        // folder of the generated packages. Defaults to gen.
+	Python     string            `yaml:"python"`     // folder of the generated Python clients. Defaults to none.
+	TypeScript string            `yaml:"typescript"` // folder of the generated TypeScript clients. Defaults to none.
+	Targets    map[string]Target `yaml:"targets"`    // servers by name, for --target. Defaults to none.
 }
 
 // A Target is where commands with --target work. Its keys have the names and the meanings of flags.
@@ -86,13 +88,20 @@ func keysOf(t reflect.Type) []string {
 }
 
 func (c *Config) check() error {
-	for _, folder := range []struct{ key, value string }{{"functions", c.Functions}, {"gen", c.Gen}} {
-		if !filepath.IsLocal(folder.value) || folder.value == "." {
+	folders := []struct{ key, value string }{{"functions", c.Functions}, {"gen", c.Gen}, {"python", c.Python}, {"typescript", c.TypeScript}}
+	used := map[string]string{}
+	for i, folder := range folders {
+		if i > 1 && folder.value == "" {
+			continue
+		}
+		if !filepath.IsLocal(folder.value) || filepath.Clean(folder.value) == "." {
 			return fmt.Errorf("%s must be a folder inside the project, got %q", folder.key, folder.value)
 		}
-	}
-	if filepath.Clean(c.Functions) == filepath.Clean(c.Gen) {
-		return errors.New("functions and gen must be two folders: only the generator writes gen")
+		clean := filepath.Clean(folder.value)
+		if other := used[clean]; other != "" {
+			return fmt.Errorf("%s and %s must be two folders: only the generator writes %s", other, folder.key, folder.key)
+		}
+		used[clean] = folder.key
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Targets)) {
 		if !targetName.MatchString(name) {

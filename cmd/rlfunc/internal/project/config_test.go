@@ -14,6 +14,8 @@ import (
 
 const everyKey = `functions: lua
 gen: made
+python: made/python
+typescript: made/typescript
 targets:
   production:
     redis: rediss://${USER_NAME}:${PASS}@h:1
@@ -38,7 +40,7 @@ func TestSchema_agreesWithTheParser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sample, want := range map[string]bool{
-		everyKey: true, "# nothing": true, "functions: lua": true, "gen: made": true, "targets: {}": true, "targets:": true,
+		everyKey: true, "# nothing": true, "functions: lua": true, "gen: made": true, "targets: {}": true, "python: py": true, "typescript: ts": true, "python: [a]": false, "typescript: {}": false, "targets:": true,
 		"targets: {a: {redis: 'redis://h'}}": true, "targets: {a-1: {redis: embedded, no-replicas: false}}": true,
 		"function: lua": false, "functions: [lua]": false, "functions: ''": false, "gen: ''": false, "targets: [a]": false, "targets: {a: redis}": false,
 		"targets: {a: {}}": false, "targets: {a: {redis: ''}}": false, "targets: {A: {redis: embedded}}": false, "targets: {'': {redis: embedded}}": false,
@@ -68,7 +70,7 @@ func TestSchema_agreesWithTheParser(t *testing.T) {
 
 func TestParseConfig_suggestsTheKey(t *testing.T) {
 	for text, want := range map[string]string{
-		"function: lua":                   `rlfunc.yaml:1:1: unknown key "function"; did you mean functions? (keys: functions, gen, targets)`,
+		"function: lua":                   `rlfunc.yaml:1:1: unknown key "function"; did you mean functions? (keys: functions, gen, python, typescript, targets)`,
 		"targets:\n  a:\n    reddis: x":   `rlfunc.yaml:3:5: unknown key "reddis"; did you mean redis? (keys: redis, namespace, policy, channel, no-replicas)`,
 		"functions: ../x":                 `rlfunc.yaml: functions must be a folder inside the project, got "../x"`,
 		"targets: {a: {namespace: shop}}": "rlfunc.yaml: targets.a.redis must be a URL, such as redis://127.0.0.1:6379 or ${REDIS_URL}",

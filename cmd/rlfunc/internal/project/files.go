@@ -3,12 +3,16 @@ package project
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rlfunc/rlfunc/internal/codegen"
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
 )
 
 // marker is in one of the first two lines of every generated file.
@@ -22,41 +26,76 @@ type Difference struct {
 	Want string `json:"-"`
 }
 
-// Compare returns the generated files that are missing or stale on disk, and orphans, which an earlier run generated and this one does
-// not. It ignores files that the generator did not write.
-func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
-	var out []Difference
-	for name, want := range files {
-		shown := path.Join(filepath.ToSlash(p.Config.Gen), name)
-		have, err := os.ReadFile(filepath.Join(p.GenDir(), filepath.FromSlash(name)))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			out = append(out, Difference{Path: shown, Kind: "missing", Want: string(want)})
-		case err != nil:
+// Generate returns every generated file by its slash-separated path below the project.
+func (p *Project) Generate(tree *source.Tree) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, part := range []struct {
+		folder   string
+		generate func(*source.Tree) (map[string][]byte, error)
+	}{{p.Config.Gen, codegen.Generate}, {p.Config.Python, codegen.Python}, {p.Config.TypeScript, codegen.TypeScript}} {
+		if part.folder == "" {
+			continue
+		}
+		files, err := part.generate(tree)
+		if err != nil {
 			return nil, err
-		case !bytes.Equal(have, want):
-			out = append(out, Difference{Path: shown, Kind: "stale", Have: string(have), Want: string(want)})
+		}
+		for name, content := range files {
+			name = path.Join(filepath.ToSlash(part.folder), name)
+			if _, taken := out[name]; taken {
+				return nil, fmt.Errorf("generate %s: two languages have this file; give each its own folder in %s", name, ConfigFile)
+			}
+			out[name] = content
 		}
 	}
-	orphans, err := p.orphans(files)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, orphans...)
-	slices.SortFunc(out, func(a, b Difference) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }
 
-func (p *Project) orphans(files map[string][]byte) ([]Difference, error) {
+// Compare returns the generated files that are missing or stale on disk, and orphans, which an earlier run generated and this one does
+// not. It ignores files that the generator did not write. Keys are paths below the project.
+func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
 	var out []Difference
-	err := filepath.WalkDir(p.GenDir(), func(file string, d fs.DirEntry, err error) error {
+	for name, want := range files {
+		have, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(name)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			out = append(out, Difference{Path: name, Kind: "missing", Want: string(want)})
+		case err != nil:
+			return nil, err
+		case !bytes.Equal(have, want):
+			out = append(out, Difference{Path: name, Kind: "stale", Have: string(have), Want: string(want)})
+		}
+	}
+	for _, folder := range []string{p.Config.Gen, p.Config.Python, p.Config.TypeScript} {
+		if folder == "" {
+			continue
+		}
+		orphans, err := p.orphans(folder, files)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, orphans...)
+	}
+	slices.SortFunc(out, func(a, b Difference) int { return strings.Compare(a.Path, b.Path) })
+	return slices.Compact(out), nil
+}
+
+func (p *Project) orphans(folder string, files map[string][]byte) ([]Difference, error) {
+	var out []Difference
+	err := filepath.WalkDir(filepath.Join(p.Dir, folder), func(file string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(p.GenDir(), file)
+		if d.IsDir() {
+			if d.Name() == "node_modules" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		name, err := filepath.Rel(p.Dir, file)
 		if err != nil {
 			return err
 		}
@@ -69,7 +108,7 @@ func (p *Project) orphans(files map[string][]byte) ([]Difference, error) {
 			return err
 		}
 		if generated(have) {
-			out = append(out, Difference{Path: path.Join(filepath.ToSlash(p.Config.Gen), name), Kind: "orphaned", Have: string(have)})
+			out = append(out, Difference{Path: name, Kind: "orphaned", Have: string(have)})
 		}
 		return nil
 	})

@@ -114,5 +114,13 @@ func (p *Project) UnknownLibrary(name string, has []string) error {
 	return errors.New(text)
 }
 
-// GenDir returns the folder of the generated packages.
-func (p *Project) GenDir() string { return filepath.Join(p.Dir, p.Config.Gen) }
+// SetFolders replaces the folders of the Python and TypeScript clients, unless they are "".
+func (p *Project) SetFolders(python, typescript string) error {
+	if python != "" {
+		p.Config.Python = python
+	}
+	if typescript != "" {
+		p.Config.TypeScript = typescript
+	}
+	return p.Config.check()
+}
