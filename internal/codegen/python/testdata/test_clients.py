@@ -1,0 +1,183 @@
+"""Runs against the servers that python_test.go starts: REDIS is the server, PROXY stands before it, VECTORS is made by Go."""
+
+import asyncio
+import json
+import os
+import threading
+from datetime import datetime, timedelta, timezone
+
+import pytest
+import redis
+import redis.asyncio
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+import rlfunc_clients as rl
+from rlfunc_clients import _wire, everything, ratelimit
+from rlfunc_clients._wire import Micros
+
+HOST, PORT = os.environ["REDIS"].split(":")
+PROXY_PORT = int(os.environ["PROXY"].split(":")[1])
+VECTORS = json.loads(open(os.environ["VECTORS"]).read())
+MINUTE = timedelta(minutes=1)
+
+
+def server() -> redis.Redis:
+    return redis.Redis(HOST, int(PORT))
+
+
+def through_proxy() -> redis.Redis:
+    """A client that would send a call up to four times."""
+    return redis.Redis(
+        HOST, PROXY_PORT, retry=Retry(NoBackoff(), 3), retry_on_error=[redis.ConnectionError, redis.TimeoutError], socket_timeout=5
+    )
+
+
+def test_keys_are_those_of_go():
+    assert len(VECTORS) > 10
+    for v in VECTORS:
+        subject, name = bytes.fromhex(v["subject"]), bytes.fromhex(v["name"])
+        assert _wire.tag(subject).decode() == v["tag"]
+        assert _wire.key("ns", subject, "log").decode() == v["key"]
+        assert _wire.key_of("ns", subject, "log", name).decode() == v["key_of"]
+        text = subject.decode("utf-8", "surrogateescape")
+        assert _wire.tag(text).decode() == v["tag"]
+
+
+FULL = dict(
+    number=100, cost=0, bonus=0, level=9, price=Micros(1_000_000_000), tip=Micros(1), window=timedelta(microseconds=2),
+    grace=timedelta(hours=1), since=datetime(2025, 11, 21, 6, 34, 27, 123584, timezone.utc),
+    latest=datetime(1970, 1, 1, 0, 0, 0, 1, timezone.utc), on=True, off=True, note=b"a\x00b\r\n\xff{}", receipt="r" * 256,
+    kind=everything.EchoKind.BUCKET, mode=everything.EchoMode.OPEN,
+)
+ECHOED = everything.EchoResult(
+    bucket="ns:{user42}:state", second="ns:{user42}:more", number=100, cost=0, bonus=0, level=9, price=Micros(1_000_000_000),
+    tip=Micros(1), window=timedelta(microseconds=2), grace=timedelta(hours=1), since=FULL["since"], later=FULL["latest"], on=True,
+    off=True, note="a\x00b\r\n\udcff{}", receipt="r" * 256, kind=everything.EchoKind.BUCKET, mode=everything.EchoMode.OPEN,
+)
+
+
+@pytest.mark.parametrize("decode", [False, True])
+def test_every_type_comes_back_as_sent(decode):
+    c = everything.Client(redis.Redis(HOST, int(PORT), decode_responses=decode), namespace="ns")
+    assert c.echo("user42", **FULL) == ECHOED
+    least = c.echo(
+        "u", number=1, window=timedelta(microseconds=1), since=datetime(1970, 1, 1, tzinfo=timezone.utc), price=Micros(0), on=False,
+        note="", kind=everything.EchoKind.LOG,
+    )
+    assert (least.cost, least.since, least.grace, least.mode) == (7, None, timedelta(seconds=5), everything.EchoMode.CLOSED)
+
+
+def test_asyncio_echoes():
+    async def run():
+        r = redis.asyncio.Redis(host=HOST, port=int(PORT))
+        try:
+            return await everything.AsyncClient(r, namespace="ns").echo("user42", **FULL)
+        finally:
+            await r.close()
+
+    assert asyncio.run(run()) == ECHOED
+
+
+def test_groups_and_packs():
+    c = everything.Client(server(), namespace="ns")
+    got = c.rows(
+        "u", before=5, after="end",
+        limits=[
+            everything.RowsLimits(name="minute", form=everything.RowsLimitsForm.SUM, window=MINUTE),
+            everything.RowsLimits(name="odd: {x}", form=everything.RowsLimitsForm.LAST, window=MINUTE, cost=0),
+        ],
+        tiers=[everything.RowsTiers(), everything.RowsTiers(block=MINUTE)],
+    )
+    assert (got.total, got.after, [t.block for t in got.tiers]) == (9, "end", [timedelta(0), MINUTE])
+    assert [row.log for row in got.limits] == [_wire.key_of("ns", "u", "log", n).decode() for n in ("minute", "odd: {x}")]
+    items = everything.ItemPack(
+        everything.Item(name="a,b;%", kind=everything.ItemKind.SUM, window=MINUTE, on=True, note=b"\xff", budget=Micros(0)),
+    )
+    pairs = everything.PacksPairsOfPack(everything.PacksPairsOf(left="l", right=1, third=2), everything.PacksPairsOf(left=";", right=0))
+    packed = c.packs("u", before=0, items=items, items_of=["v"], pairs_of=pairs)
+    assert [(i.name, i.note, i.cost, i.on) for i in packed.items] == [("a,b;%", "\udcff", 1, True)]
+    assert packed.items[0].seen == _wire.key_of("ns", "v", "seen", "a,b;%").decode()
+    assert [(p.left, p.right, p.third) for p in packed.pairs_of] == [("l", 1, 2), (";", 0, 0)]
+    left = everything.SometimesPairsOfPack(everything.SometimesPairsOf(left="l"))
+    noted = c.sometimes("u", number=1, note="x", note_of="w", others=["o"], pairs_of=left)
+    assert [k.name for k in noted.keys] == ["ns:{u}:state", "ns:{w}:noted", "ns:{o}:state"]
+
+
+def test_errors_are_typed():
+    c = everything.Client(server(), namespace="ns")
+    with pytest.raises(rl.ArgumentError) as found:
+        c.fail("", how="never")  # type: ignore[arg-type]
+    assert len(found.value.problems) == 2
+    with pytest.raises(rl.ArgumentError):
+        c.fail("a\ud800", how=everything.FailHow.NOT)
+    with pytest.raises(rl.CodeError) as declared:
+        c.fail("e", how=everything.FailHow.DECLARED)
+    assert declared.value.code == "RLBUSY"
+    for how in (everything.FailHow.RUNTIME, everything.FailHow.COMMAND, everything.FailHow.NEGATIVE):
+        with pytest.raises(rl.OutcomeUnknownError):
+            c.fail("e", how=how)
+    server().rpush("ns:{bad}:state", "x")
+    with pytest.raises(rl.StateError) as state:
+        c.fail("bad", how=everything.FailHow.RUNTIME)
+    assert state.value.key == "ns:{bad}:state" and "bad" not in str(state.value)
+    dead = everything.Client(redis.Redis(HOST, 1), max_attempts=2)
+    with pytest.raises(rl.NotRunError):
+        dead.fail("e", how=everything.FailHow.NOT)
+
+
+def test_a_missing_library_is_loaded_unless_told_not_to():
+    server().function_delete("everything_v2")
+    with pytest.raises(rl.NotLoadedError):
+        everything.Client(server(), auto_load=False).fail("e", how=everything.FailHow.NOT)
+    c = everything.Client(server())
+    threads = [threading.Thread(target=c.fail, args=("e",), kwargs={"how": everything.FailHow.NOT}) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert c.fail("e", how=everything.FailHow.NOT).number == 1
+
+
+def remaining(namespace):
+    return ratelimit.Client(server(), namespace=namespace).fixed_window_peek("u", limit=10, window=MINUTE).remaining
+
+
+def test_a_call_that_may_have_run_is_never_sent_twice():
+    lost = ratelimit.Client(through_proxy(), namespace="lose-reply")
+    with pytest.raises(rl.OutcomeUnknownError):
+        lost.fixed_window("u", limit=10, window=MINUTE)
+    assert remaining("lose-reply") == 9
+
+
+def test_asyncio_never_sends_twice_and_cancels_cleanly():
+    async def run():
+        r = redis.asyncio.Redis(
+            host=HOST, port=PROXY_PORT, retry_on_error=[redis.ConnectionError, redis.TimeoutError], retry_on_timeout=True
+        )
+        try:
+            with pytest.raises(rl.OutcomeUnknownError):
+                await ratelimit.AsyncClient(r, namespace="lose-reply").fixed_window("a", limit=10, window=MINUTE)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(ratelimit.AsyncClient(r, namespace="hold-reply").fixed_window("a", limit=10, window=MINUTE), 0.2)
+            return await ratelimit.AsyncClient(r, namespace="kept").fixed_window("a", limit=10, window=MINUTE)
+        finally:
+            await r.close()
+
+    assert asyncio.run(run()).remaining == 9
+
+
+def test_fifty_at_once_against_ten():
+    allowed = []
+
+    def hit(client):
+        if client.fixed_window("many", limit=10, window=MINUTE).allowed:
+            allowed.append(1)
+
+    client = ratelimit.Client(server())
+    threads = [threading.Thread(target=hit, args=(client,)) for _ in range(50)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(allowed) == 10
