@@ -31,8 +31,8 @@ func TestRunT_withAListener(t *testing.T) {
 	if got, err := c.FCall(t.Context(), "add", []string{"n"}).Int(); err != nil || got != 1 {
 		t.Errorf("got %d, %v, want 1", got, err)
 	}
-	if s.Addr() != s.Addr() {
-		t.Error("the second Addr is another one")
+	if again := s.Addr(); again != c.Options().Addr {
+		t.Errorf("the second Addr is %s, the first was %s", again, c.Options().Addr)
 	}
 }
 

@@ -87,7 +87,7 @@ func bitpos(c *Call) reply.Value {
 	if e != nil {
 		text = e.Str
 	}
-	start, end, unit := int64(0), int64(len(text))-1, int64(8) // in units of so many bits
+	start, end, unit := int64(0), int64(len(text))-1, int64(8) // unit is in bits
 	if len(words) > 0 {
 		if start, valid = parseInt(words[0]); !valid {
 			return errNotInt

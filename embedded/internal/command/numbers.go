@@ -82,7 +82,11 @@ func extended(s string) (*big.Float, bool) {
 	if len(s) == 0 || len(s) > 255 || strings.ContainsAny(s, "_ ") {
 		return nil, false
 	}
-	f, _, err := big.ParseFloat(s, 10, 64, big.ToNearestEven)
+	base := 10
+	if digits := strings.TrimLeft(s, "+-"); len(digits) > 2 && lower(digits[:2]) == "0x" {
+		base = 0
+	}
+	f, _, err := big.ParseFloat(s, base, 64, big.ToNearestEven)
 	return f, err == nil
 }
 

@@ -100,6 +100,9 @@ func (o *rangeOptions) ends(from, to string) reply.Value {
 
 func scoreEnd(s string) (f float64, exclusive, valid bool) {
 	s, exclusive = strings.CutPrefix(s, "(")
+	if s == "" {
+		return 0, exclusive, true // as C's strtod reads it
+	}
 	f, valid = parseFloat(s)
 	return f, exclusive, valid
 }

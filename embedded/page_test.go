@@ -1,0 +1,28 @@
+package embedded_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The functions below are the Go of docs/embedded.md.
+func TestPage_codeIsWhatRuns(t *testing.T) {
+	page, err := os.ReadFile("../docs/embedded.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("page_code_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```go\n")[1:]
+	if len(blocks) != 2 {
+		t.Errorf("%d blocks of Go, want 2", len(blocks))
+	}
+	for _, block := range blocks {
+		if code, _, _ := strings.Cut(block, "```"); !strings.Contains(string(source), code) {
+			t.Errorf("page_code_test.go has no\n%s", code)
+		}
+	}
+}
