@@ -964,7 +964,7 @@ local function abuse_v1_attempt(keys, args)
     return {err = 'RLARG attempt must be called with at least 3 keys and 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 3, 0
   rlfunc_arg = rlfunc_arg + 1
@@ -1204,7 +1204,7 @@ local function abuse_v1_block(keys, args)
     return {err = 'RLARG block must be called with 1 key and 1 to 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local duration_us = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not duration_us or duration_us < 1000 or duration_us > 315360000000000 then
@@ -1267,7 +1267,7 @@ local function abuse_v1_forgive(keys, args)
     return {err = 'RLARG forgive must be called with 2 keys and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(forgive, keys[1], keys[2])
   if rlfunc_ok then
@@ -1345,7 +1345,7 @@ local function abuse_v1_status(keys, args)
     return {err = 'RLARG status must be called with at least 3 keys and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 3, 0
   rlfunc_arg = rlfunc_arg + 1
@@ -1499,7 +1499,7 @@ local function abuse_v1_unblock(keys, args)
     return {err = 'RLARG unblock must be called with 3 keys and at most 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local pardon = false
   if rlfunc_args >= 1 and args[1] ~= '' then

@@ -410,7 +410,7 @@ local function challenge_v1_consume(keys, args)
     return {err = 'RLARG consume must be called with 1 key and 1 to 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local token = args[1]
   if #token < 1 or #token > 128 then
@@ -516,7 +516,7 @@ local function challenge_v1_issue(keys, args)
     return {err = 'RLARG issue must be called with 1 key and 2 to 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local token = args[1]
   if #token < 1 or #token > 128 then
@@ -625,7 +625,7 @@ local function challenge_v1_peek(keys, args)
     return {err = 'RLARG peek must be called with 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local token = args[1]
   if #token < 1 or #token > 128 then

@@ -806,7 +806,7 @@ local function concurrency_v1_acquire(keys, args)
     return {err = 'RLARG acquire must be called with 1 key and 3 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local holder = args[1]
   if #holder < 1 or #holder > 256 then
@@ -916,7 +916,7 @@ local function concurrency_v1_evict(keys, args)
     return {err = 'RLARG evict must be called with 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local holder = args[1]
   if #holder < 1 or #holder > 256 then
@@ -987,7 +987,7 @@ local function concurrency_v1_peek(keys, args)
     return {err = 'RLARG peek must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_in_use, out_fence, out_holders = pcall(peek, keys[1])
   if rlfunc_ok then
@@ -1182,7 +1182,7 @@ local function concurrency_v1_release(keys, args)
     return {err = 'RLARG release must be called with 1 key and 1 to 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local holder = args[1]
   if #holder < 1 or #holder > 256 then
@@ -1257,7 +1257,7 @@ local function concurrency_v1_renew(keys, args)
     return {err = 'RLARG renew must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local holder = args[1]
   if #holder < 1 or #holder > 256 then

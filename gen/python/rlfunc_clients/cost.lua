@@ -1630,12 +1630,13 @@ end
 return cost_reservation
 end)()
 
-do -- rlfunc: lines=15 file=functions/cost/cancel.lua
+do -- rlfunc: lines=16 file=functions/cost/cancel.lua
 --- Refunds what a receipt reserved: nothing was spent.
 ---
 --- The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is recorded as unknown. A
 --- settled charge remains.
 --- @use clock cost_reservation
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @result outcome     enum(cancelled,settled,lapsed,unknown) cancelled: refunded. settled: already spent, and unchanged. lapsed: the
@@ -1654,7 +1655,7 @@ local function cost_v1_cancel(keys, args)
     return {err = 'RLARG cancel must be called with 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then
@@ -1697,10 +1698,11 @@ end
 redis.register_function{function_name = 'cost_v1_cancel', callback = cost_v1_cancel, description = 'Refunds what a receipt reserved: nothing was spent.'}
 end
 
-do -- rlfunc: lines=46 file=functions/cost/peek.lua
+do -- rlfunc: lines=47 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
 --- @use clock spent_windows charge_store budget_fit
 --- @flags  no-writes
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @arg    limits      group[1..16]        budgets to report
 --- @arg    limits.budget micros[0..1000000000000000] most that may be spent in a window
@@ -1754,7 +1756,7 @@ local function cost_v1_peek(keys, args)
     return {err = 'RLARG peek must be called with at least 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 1, 0
   rlfunc_arg = rlfunc_arg + 1
@@ -1995,7 +1997,7 @@ end
 redis.register_function{function_name = 'cost_v1_peek', callback = cost_v1_peek, description = 'Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=32 file=functions/cost/reserve.lua
+do -- rlfunc: lines=33 file=functions/cost/reserve.lua
 --- Reserves an estimate if it fits every budget: all budgets are charged, or none.
 ---
 --- A charge counts from now on, in each window for that window's length, but for at most hold until it is settled. Eight
@@ -2003,6 +2005,7 @@ do -- rlfunc: lines=32 file=functions/cost/reserve.lua
 --- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
 --- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
 --- @use cost_reservation
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    estimate    micros[0..1000000000000000] expected cost of the request
@@ -2037,7 +2040,7 @@ local function cost_v1_reserve(keys, args)
     return {err = 'RLARG reserve must be called with at least 1 key and 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then
@@ -2282,11 +2285,12 @@ end
 redis.register_function{function_name = 'cost_v1_reserve', callback = cost_v1_reserve, description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.'}
 end
 
-do -- rlfunc: lines=33 file=functions/cost/reserve_at_most.lua
+do -- rlfunc: lines=34 file=functions/cost/reserve_at_most.lua
 --- Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.
 ---
 --- It is reserve with the estimate that fits. Settle the receipt with what was used.
 --- @use cost_reservation refusal
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges: whose money it is, never a session
 --- @arg    receipt     text[256]           the request's own ID
 --- @arg    most        micros[1..1000000000000000] most to reserve
@@ -2325,7 +2329,7 @@ local function cost_v1_reserve_at_most(keys, args)
     return {err = 'RLARG reserve_at_most must be called with at least 1 key and 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then
@@ -2578,10 +2582,11 @@ end
 redis.register_function{function_name = 'cost_v1_reserve_at_most', callback = cost_v1_reserve_at_most, description = 'Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left, such as a long answer.'}
 end
 
-do -- rlfunc: lines=8 file=functions/cost/reset.lua
+do -- rlfunc: lines=9 file=functions/cost/reset.lua
 --- Forgets everything that a subject has spent and reserved, and its penalty.
 ---
 --- A later settlement of an earlier reservation is recorded as unknown.
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @result existed     bool                whether there was anything to reset
 local function reset(bucket)
@@ -2594,7 +2599,7 @@ local function cost_v1_reset(keys, args)
     return {err = 'RLARG reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(reset, keys[1])
   if rlfunc_ok then
@@ -2620,13 +2625,14 @@ end
 redis.register_function{function_name = 'cost_v1_reset', callback = cost_v1_reset, description = 'Forgets everything that a subject has spent and reserved, and its penalty.'}
 end
 
-do -- rlfunc: lines=58 file=functions/cost/settle.lua
+do -- rlfunc: lines=59 file=functions/cost/settle.lua
 --- Replaces a receipt's estimate with the actual cost, once, however often it is called.
 ---
 --- The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If its hold
 --- or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A cost that exceeds
 --- a budget starts the penalty that the bucket's last reservation set.
 --- @use clock spent_windows charge_store budget_fit
+--- @subject                    whose money it is: a stable identity, never a session
 --- @key    bucket      hash[charges]       the subject's charges
 --- @arg    receipt     text[256]           receipt of the reservation
 --- @arg    actual      micros[0..1000000000000000] actual cost
@@ -2687,7 +2693,7 @@ local function cost_v1_settle(keys, args)
     return {err = 'RLARG settle must be called with at least 1 key and 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then

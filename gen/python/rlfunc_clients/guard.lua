@@ -1824,7 +1824,7 @@ local function parse(stored)
   end
   for start, stop, used in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
     local period = {start_us = tonumber(start) or 0, end_us = tonumber(stop) or 0, used = tonumber(used) or 0}
-    if period.end_us > 9007199254740992 or period.used > max_used then
+    if period.start_us >= period.end_us or period.end_us > 9007199254740992 or period.used > max_used then
       return nil
     end
     periods[#periods + 1] = period
@@ -2137,7 +2137,7 @@ end
 return limit
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=142 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=143 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
 --- @lib limit_rows
@@ -2206,9 +2206,10 @@ end
 
 -- Checks every row; only global limits can refuse a known receipt. If `taking` is set and no row refuses, all rows are charged,
 -- the last one while it is checked if its kind can do both in fewer commands. Otherwise nothing is written. If clock_us is nil,
--- it is read if a row needs it. Returns the result of each row, the number of refusals, the longest of their waits, the number of
--- refusals by limits that are not global, and the clock, 0 if no row needed it; or nil and a refusal.
-function limit_rows.check(limits, states, weight, known, taking, clock_us)
+-- it is read if a row needs it. numbers are the rows' numbers in the call, if some were left out. Returns the result of each row,
+-- the number of refusals, the longest of their waits, the number of refusals by limits that are not global, and the clock, 0 if no
+-- row needed it; or nil and a refusal.
+function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers)
   local count = #limits
   local all = answers[count] or answers_of(count)
   local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
@@ -2236,7 +2237,7 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us)
     end
     local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer)
     if allowed == nil or reset_us == nil or wait_us == nil then
-      return nil, with_row_number(i, left)
+      return nil, with_row_number(numbers and numbers[i] or i, left)
     end
     if not allowed then
       if known and not row.global then
@@ -4974,7 +4975,7 @@ local function guard_v1_admit(keys, args)
     return {err = 'RLARG admit must be called with at least 1 key and at most 17 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local receipts, attempts, pages, challenges, charges
@@ -5499,7 +5500,7 @@ local function guard_v1_peek(keys, args)
     return {err = 'RLARG peek must be called with at least 4 keys and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key, rlfunc_arg = 4, 0
   rlfunc_arg = rlfunc_arg + 1
@@ -5765,11 +5766,12 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=76 file=functions/guard/refund.lua
+do -- rlfunc: lines=77 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
---- A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a caller that
---- retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
+--- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
+--- request that may take longer, give its admission a longer dedup, or refund without the receipt. Without a receipt every
+--- call refunds, so a caller that retries refunds twice. Charges that no longer count are not refunded, and neither are settled ones.
 --- @use clock receipt_set limit limit_rows kind_quota cost_reservation challenge_record refusal
 --- @key    bucket         zset[checked]            receipts that were admitted, by time; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
@@ -5802,16 +5804,16 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
     return false
   end
   -- A quota whose periods do not contain the clock's time has nothing to refund.
-  local counting, states, lefts = {}, {}, {}
+  local counting, states, numbers = {}, {}, {}
   for i = 1, #limits do
     if limits[i].kind ~= 'quota' or kind_quota.covers(limits[i], clock_us) then
       local place = #counting + 1
       counting[place] = limits[i]
       states[place] = limits_state[i]
-      lefts[place] = taken[i].left_us
+      numbers[place] = i
     end
   end
-  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us)
+  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers)
   if not rows then
     return nil, no_limits -- rlfunc:ignore result-nil check returns rows or a refusal
   end
@@ -5829,9 +5831,9 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
     end
   end
   for i = 1, #counting do
-    local row = counting[i]
-    if lefts[i] > 0 and row.cost > 0 then
-      row.refund(row, states[i], limit_rows.cost_of(row, weight), lefts[i], age_us, at_us or 0, clock_us)
+    local row, left_us = counting[i], taken[numbers[i]].left_us
+    if left_us > 0 and row.cost > 0 then
+      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us)
     end
   end
   if outcome == 'replayed' then
@@ -5955,7 +5957,7 @@ local function guard_v1_refund(keys, args)
     return {err = 'RLARG refund must be called with at least 1 key and 9 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local challenges, charges
@@ -6246,7 +6248,7 @@ local function guard_v1_take(keys, args)
     return {err = 'RLARG take must be called with at least 1 key and 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]

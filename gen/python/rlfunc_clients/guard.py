@@ -895,9 +895,10 @@ class Client(SyncClient):
     ) -> RefundResult:
         """Refunds what one admit call charged, as if the request had not come; its attempt remains.
 
-        A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a
-        caller that retries refunds twice. Charges that no longer count are not refunded, and neither are
-        settled ones.
+        A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by
+        default: to refund a request that may take longer, give its admission a longer dedup, or refund
+        without the receipt. Without a receipt every call refunds, so a caller that retries refunds twice.
+        Charges that no longer count are not refunded, and neither are settled ones.
 
         Args:
             bucket: Receipts that were admitted, by time; each limit has its own key.
@@ -1086,9 +1087,10 @@ class AsyncClient(AsyncioClient):
     ) -> RefundResult:
         """Refunds what one admit call charged, as if the request had not come; its attempt remains.
 
-        A receipt is refunded once; an unknown one does nothing. Without a receipt every call refunds, so a
-        caller that retries refunds twice. Charges that no longer count are not refunded, and neither are
-        settled ones.
+        A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by
+        default: to refund a request that may take longer, give its admission a longer dedup, or refund
+        without the receipt. Without a receipt every call refunds, so a caller that retries refunds twice.
+        Charges that no longer count are not refunded, and neither are settled ones.
 
         Args:
             bucket: Receipts that were admitted, by time; each limit has its own key.

@@ -326,25 +326,26 @@ end
 return override_set
 end)()
 
-do -- rlfunc: lines=24 file=functions/override/clear.lua
+do -- rlfunc: lines=25 file=functions/override/clear.lua
 --- Clears the override of a subject.
 ---
 --- Expired overrides are deleted as well.
 --- @use clock override_set
+--- @subject                     one name for each namespace, under which its overrides are kept
 --- @key    bucket          hash[overrides]      overrides of a namespace, by subject
---- @arg    subject         text[512]            the subject, as passed to set
+--- @arg    target          text[512]            the subject whose override it is, as passed to set
 --- @result existed         bool                 whether it had an override that had not expired
 --- @result overrides       count[0..1000]       active overrides after the call: 0 to 999
 --- @error  RLSTATE                              the key holds data that is not an override
-local function clear(bucket, subject)
+local function clear(bucket, target)
   local clock_us = clock.now_us()
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then
     return nil, unreadable
   end
-  local existed = override_set.remove(overrides, subject)
+  local existed = override_set.remove(overrides, target)
   if existed then
-    overrides.expired[#overrides.expired + 1] = subject
+    overrides.expired[#overrides.expired + 1] = target
   end
   if #overrides.expired > 0 then
     override_set.store(bucket, overrides, clock_us)
@@ -358,13 +359,13 @@ local function override_v1_clear(keys, args)
     return {err = 'RLARG clear must be called with 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
-  local subject = args[1]
-  if #subject < 1 or #subject > 512 then
-    return {err = 'RLARG subject must be 1 to 512 bytes'}
+  local target = args[1]
+  if #target < 1 or #target > 512 then
+    return {err = 'RLARG target must be 1 to 512 bytes'}
   end
-  local rlfunc_ok, out_existed, out_overrides = pcall(clear, keys[1], subject)
+  local rlfunc_ok, out_existed, out_overrides = pcall(clear, keys[1], target)
   if rlfunc_ok then
     if out_existed == nil then
       return out_overrides
@@ -394,8 +395,9 @@ end
 redis.register_function{function_name = 'override_v1_clear', callback = override_v1_clear, description = 'Clears the override of a subject.'}
 end
 
-do -- rlfunc: lines=6 file=functions/override/clear_all.lua
+do -- rlfunc: lines=7 file=functions/override/clear_all.lua
 --- Clears all overrides of a namespace, including unreadable ones.
+--- @subject                     one name for each namespace, under which its overrides are kept
 --- @key    bucket          hash[overrides]      overrides of a namespace, by subject
 --- @result existed         bool                 whether there was anything to clear
 local function clear_all(bucket)
@@ -408,7 +410,7 @@ local function override_v1_clear_all(keys, args)
     return {err = 'RLARG clear_all must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(clear_all, keys[1])
   if rlfunc_ok then
@@ -434,13 +436,14 @@ end
 redis.register_function{function_name = 'override_v1_clear_all', callback = override_v1_clear_all, description = 'Clears all overrides of a namespace, including unreadable ones.'}
 end
 
-do -- rlfunc: lines=35 file=functions/override/list.lua
+do -- rlfunc: lines=36 file=functions/override/list.lua
 --- Lists the active overrides by subject, unless the caller already has this version; writes nothing.
 ---
 --- Every set and clear changes the version. An override that expires does not: callers expire each by their own clock,
 --- after left.
 --- @use clock override_set
 --- @flags  no-writes
+--- @subject                     one name for each namespace, under which its overrides are kept
 --- @key    bucket          hash[overrides]      overrides of a namespace, by subject
 --- @arg    known           count?               version that the caller has; omit it to always get the list
 --- @result changed         bool                 whether the version differs from known; otherwise nothing is listed
@@ -479,7 +482,7 @@ local function override_v1_list(keys, args)
     return {err = 'RLARG list must be called with 1 key and at most 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local known
   if rlfunc_args >= 1 and args[1] ~= '' then
@@ -703,14 +706,15 @@ end
 redis.register_function{function_name = 'override_v1_list', callback = override_v1_list, description = 'Lists the active overrides by subject, unless the caller already has this version; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=39 file=functions/override/set.lua
+do -- rlfunc: lines=40 file=functions/override/set.lua
 --- Sets the override of a subject, replacing its current one.
 ---
 --- Expired overrides are deleted first. If 1,000 other subjects have an override, the call returns RLFULL and changes
 --- nothing.
 --- @use clock override_set
+--- @subject                     one name for each namespace, under which its overrides are kept
 --- @key    bucket          hash[overrides]      overrides of a namespace, by subject
---- @arg    subject         text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
+--- @arg    target          text[512]            a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24
 --- @arg    effect          enum(allow,deny,multiply) allow: never limited. deny: always refused. multiply: factor times each limit
 --- @arg    duration        duration[1ms..3650d] how long it lasts
 --- @arg    by              text[128]            operator that sets it
@@ -722,13 +726,13 @@ do -- rlfunc: lines=39 file=functions/override/set.lua
 --- @result overrides       count[0..1000]       active overrides after the call: 1 to 1000
 --- @error  RLFULL                               1,000 other subjects have an override
 --- @error  RLSTATE                              the key holds data that is not an override
-local function set(bucket, subject, effect, duration_us, by, reason, factor)
+local function set(bucket, target, effect, duration_us, by, reason, factor)
   local clock_us = clock.now_us()
   local overrides, unreadable = override_set.read(bucket, clock_us)
   if not overrides then
     return nil, unreadable
   end
-  local replaced = override_set.remove(overrides, subject)
+  local replaced = override_set.remove(overrides, target)
   if #overrides.rows >= override_set.max_overrides then
     return nil, {err = 'RLFULL a namespace has at max_overrides 1000 overrides: clear one first'}
   end
@@ -737,7 +741,7 @@ local function set(bucket, subject, effect, duration_us, by, reason, factor)
     times = factor
   end
   local row = {
-    subject = subject, effect = effect, factor = times, ends_us = clock_us + duration_us, set_us = clock_us,
+    subject = target, effect = effect, factor = times, ends_us = clock_us + duration_us, set_us = clock_us,
     left_us = duration_us, by = by, reason = reason,
   }
   overrides.rows[#overrides.rows + 1] = row
@@ -751,11 +755,11 @@ local function override_v1_set(keys, args)
     return {err = 'RLARG set must be called with 1 key and 5 to 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
-  local subject = args[1]
-  if #subject < 1 or #subject > 512 then
-    return {err = 'RLARG subject must be 1 to 512 bytes'}
+  local target = args[1]
+  if #target < 1 or #target > 512 then
+    return {err = 'RLARG target must be 1 to 512 bytes'}
   end
   local effect = args[2]
   if effect ~= 'allow' and effect ~= 'deny' and effect ~= 'multiply' then
@@ -780,7 +784,7 @@ local function override_v1_set(keys, args)
       return {err = 'RLARG factor must be a whole number from 1 to 1000000'}
     end
   end
-  local rlfunc_ok, out_replaced, out_version, out_ends_us, out_overrides = pcall(set, keys[1], subject, effect, duration_us, by, reason, factor)
+  local rlfunc_ok, out_replaced, out_version, out_ends_us, out_overrides = pcall(set, keys[1], target, effect, duration_us, by, reason, factor)
   if rlfunc_ok then
     if out_replaced == nil then
       return out_version

@@ -43,10 +43,10 @@ def _clear_args(
         a: Args,
         bucket: Subject,
         *,
-        subject: Text,
+        target: Text,
 ) -> Args:
     a.key("bucket", bucket, "overrides")
-    a.text("subject", subject, 1, 512)
+    a.text("target", target, 1, 512)
     return a
 
 
@@ -227,7 +227,7 @@ def _set_args(
         a: Args,
         bucket: Subject,
         *,
-        subject: Text,
+        target: Text,
         effect: SetEffect,
         duration: timedelta,
         by: Text,
@@ -235,7 +235,7 @@ def _set_args(
         factor: int | None = None,
 ) -> Args:
     a.key("bucket", bucket, "overrides")
-    a.text("subject", subject, 1, 512)
+    a.text("target", target, 1, 512)
     a.enum("effect", effect, SetEffect)
     a.duration("duration", duration, 1000, 315360000000000)
     a.text("by", by, 1, 128)
@@ -274,7 +274,7 @@ class Client(SyncClient):
         self,
         bucket: Subject,
         *,
-        subject: Text,
+        target: Text,
     ) -> ClearResult:
         """Clears the override of a subject.
 
@@ -282,12 +282,12 @@ class Client(SyncClient):
 
         Args:
             bucket: Overrides of a namespace, by subject.
-            subject: The subject, as passed to set. 1 to 512 bytes.
+            target: The subject whose override it is, as passed to set. 1 to 512 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
         """
-        return _clear_result(self._call(_clear_args(self._start(_clear), bucket, subject=subject)))
+        return _clear_result(self._call(_clear_args(self._start(_clear), bucket, target=target)))
 
     def clear_all(
         self,
@@ -325,7 +325,7 @@ class Client(SyncClient):
         self,
         bucket: Subject,
         *,
-        subject: Text,
+        target: Text,
         effect: SetEffect,
         duration: timedelta,
         by: Text,
@@ -339,7 +339,7 @@ class Client(SyncClient):
 
         Args:
             bucket: Overrides of a namespace, by subject.
-            subject: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
+            target: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
             effect: Allow: never limited. deny: always refused. multiply: factor times each limit.
             duration: How long it lasts. From 1ms to 3650 days.
             by: Operator that sets it. 1 to 128 bytes.
@@ -351,7 +351,7 @@ class Client(SyncClient):
             RLFULL: 1,000 other subjects have an override
             RLSTATE: the key holds data that is not an override
         """
-        return _set_result(self._call(_set_args(self._start(_set), bucket, subject=subject, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))
+        return _set_result(self._call(_set_args(self._start(_set), bucket, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))
 
 
 class AsyncClient(AsyncioClient):
@@ -366,7 +366,7 @@ class AsyncClient(AsyncioClient):
         self,
         bucket: Subject,
         *,
-        subject: Text,
+        target: Text,
     ) -> ClearResult:
         """Clears the override of a subject.
 
@@ -374,12 +374,12 @@ class AsyncClient(AsyncioClient):
 
         Args:
             bucket: Overrides of a namespace, by subject.
-            subject: The subject, as passed to set. 1 to 512 bytes.
+            target: The subject whose override it is, as passed to set. 1 to 512 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
         """
-        return _clear_result(await self._call(_clear_args(self._start(_clear), bucket, subject=subject)))
+        return _clear_result(await self._call(_clear_args(self._start(_clear), bucket, target=target)))
 
     async def clear_all(
         self,
@@ -417,7 +417,7 @@ class AsyncClient(AsyncioClient):
         self,
         bucket: Subject,
         *,
-        subject: Text,
+        target: Text,
         effect: SetEffect,
         duration: timedelta,
         by: Text,
@@ -431,7 +431,7 @@ class AsyncClient(AsyncioClient):
 
         Args:
             bucket: Overrides of a namespace, by subject.
-            subject: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
+            target: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
             effect: Allow: never limited. deny: always refused. multiply: factor times each limit.
             duration: How long it lasts. From 1ms to 3650 days.
             by: Operator that sets it. 1 to 128 bytes.
@@ -443,4 +443,4 @@ class AsyncClient(AsyncioClient):
             RLFULL: 1,000 other subjects have an override
             RLSTATE: the key holds data that is not an override
         """
-        return _set_result(await self._call(_set_args(self._start(_set), bucket, subject=subject, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))
+        return _set_result(await self._call(_set_args(self._start(_set), bucket, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))

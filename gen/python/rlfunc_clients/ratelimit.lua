@@ -1631,7 +1631,7 @@ local function parse(stored)
   end
   for start, stop, used in string.gmatch(stored, '(%d+) (%d+) (%d+)') do
     local period = {start_us = tonumber(start) or 0, end_us = tonumber(stop) or 0, used = tonumber(used) or 0}
-    if period.end_us > 9007199254740992 or period.used > max_used then
+    if period.start_us >= period.end_us or period.end_us > 9007199254740992 or period.used > max_used then
       return nil
     end
     periods[#periods + 1] = period
@@ -1944,7 +1944,7 @@ end
 return limit
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=142 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=143 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
 --- @lib limit_rows
@@ -2013,9 +2013,10 @@ end
 
 -- Checks every row; only global limits can refuse a known receipt. If `taking` is set and no row refuses, all rows are charged,
 -- the last one while it is checked if its kind can do both in fewer commands. Otherwise nothing is written. If clock_us is nil,
--- it is read if a row needs it. Returns the result of each row, the number of refusals, the longest of their waits, the number of
--- refusals by limits that are not global, and the clock, 0 if no row needed it; or nil and a refusal.
-function limit_rows.check(limits, states, weight, known, taking, clock_us)
+-- it is read if a row needs it. numbers are the rows' numbers in the call, if some were left out. Returns the result of each row,
+-- the number of refusals, the longest of their waits, the number of refusals by limits that are not global, and the clock, 0 if no
+-- row needed it; or nil and a refusal.
+function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers)
   local count = #limits
   local all = answers[count] or answers_of(count)
   local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
@@ -2043,7 +2044,7 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us)
     end
     local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer)
     if allowed == nil or reset_us == nil or wait_us == nil then
-      return nil, with_row_number(i, left)
+      return nil, with_row_number(numbers and numbers[i] or i, left)
     end
     if not allowed then
       if known and not row.global then
@@ -2375,7 +2376,7 @@ local function ratelimit_v1_check(keys, args)
     return {err = 'RLARG check must be called with at least 1 key and 1 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]
@@ -2740,7 +2741,7 @@ local function ratelimit_v1_check_peek(keys, args)
     return {err = 'RLARG check_peek must be called with at least 1 key and 1 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]
@@ -3085,7 +3086,7 @@ local function ratelimit_v1_check_reset(keys, args)
     return {err = 'RLARG check_reset must be called with at least 1 key and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_key = 1
   local limits = rlfunc_limits_young[args[1]]
@@ -3183,7 +3184,7 @@ local function ratelimit_v1_fixed_window(keys, args)
     return {err = 'RLARG fixed_window must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3288,7 +3289,7 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
     return {err = 'RLARG fixed_window_at_most must be called with 1 key and 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3400,7 +3401,7 @@ local function ratelimit_v1_fixed_window_peek(keys, args)
     return {err = 'RLARG fixed_window_peek must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3505,7 +3506,7 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
     return {err = 'RLARG fixed_window_refund must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3591,7 +3592,7 @@ local function ratelimit_v1_fixed_window_reset(keys, args)
     return {err = 'RLARG fixed_window_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(fixed_window_reset, keys[1])
   if rlfunc_ok then
@@ -3648,7 +3649,7 @@ local function ratelimit_v1_gcra(keys, args)
     return {err = 'RLARG gcra must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3766,7 +3767,7 @@ local function ratelimit_v1_gcra_at_most(keys, args)
     return {err = 'RLARG gcra_at_most must be called with 1 key and 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3886,7 +3887,7 @@ local function ratelimit_v1_gcra_peek(keys, args)
     return {err = 'RLARG gcra_peek must be called with 1 key and 2 to 4 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -3999,7 +4000,7 @@ local function ratelimit_v1_gcra_refund(keys, args)
     return {err = 'RLARG gcra_refund must be called with 1 key and 2 to 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4083,7 +4084,7 @@ local function ratelimit_v1_gcra_reset(keys, args)
     return {err = 'RLARG gcra_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(gcra_reset, keys[1])
   if rlfunc_ok then
@@ -4159,7 +4160,7 @@ local function ratelimit_v1_quota(keys, args)
     return {err = 'RLARG quota must be called with 1 key and 5 to 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4282,7 +4283,7 @@ local function ratelimit_v1_quota_at_most(keys, args)
     return {err = 'RLARG quota_at_most must be called with 1 key and 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4413,7 +4414,7 @@ local function ratelimit_v1_quota_peek(keys, args)
     return {err = 'RLARG quota_peek must be called with 1 key and 5 to 6 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4534,7 +4535,7 @@ local function ratelimit_v1_quota_refund(keys, args)
     return {err = 'RLARG quota_refund must be called with 1 key and 5 to 7 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 16777216 then
@@ -4632,7 +4633,7 @@ local function ratelimit_v1_quota_reset(keys, args)
     return {err = 'RLARG quota_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(quota_reset, keys[1])
   if rlfunc_ok then
@@ -4701,7 +4702,7 @@ local function ratelimit_v1_sliding_counter(keys, args)
     return {err = 'RLARG sliding_counter must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4800,7 +4801,7 @@ local function ratelimit_v1_sliding_counter_peek(keys, args)
     return {err = 'RLARG sliding_counter_peek must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4895,7 +4896,7 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
     return {err = 'RLARG sliding_counter_refund must be called with 1 key and 2 to 3 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -4973,7 +4974,7 @@ local function ratelimit_v1_sliding_counter_reset(keys, args)
     return {err = 'RLARG sliding_counter_reset must be called with 1 key and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_counter_reset, keys[1])
   if rlfunc_ok then
@@ -5070,7 +5071,7 @@ local function ratelimit_v1_sliding_log(keys, args)
     return {err = 'RLARG sliding_log must be called with 2 keys and 2 to 5 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -5201,7 +5202,7 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
     return {err = 'RLARG sliding_log_peek must be called with 1 key and 2 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local limit = rlfunc_recent[args[1]] or rlfunc_parse(args[1])
   if not limit or limit < 1 or limit > 1000000 then
@@ -5295,7 +5296,7 @@ local function ratelimit_v1_sliding_log_refund(keys, args)
     return {err = 'RLARG sliding_log_refund must be called with 2 keys and 1 argument'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local receipt = args[1]
   if #receipt < 1 or #receipt > 256 then
@@ -5340,7 +5341,7 @@ local function ratelimit_v1_sliding_log_reset(keys, args)
     return {err = 'RLARG sliding_log_reset must be called with 2 keys and at most 0 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
-    return {err = 'RLARG bucket must not be empty'}
+    return {err = 'RLARG subject must not be empty'}
   end
   local rlfunc_ok, out_existed, rlfunc_refusal = pcall(sliding_log_reset, keys[1], keys[2])
   if rlfunc_ok then
