@@ -48,8 +48,8 @@ var windowCalls = map[string]map[string]func(context.Context, *ratelimit.Client)
 	"quota": {
 		"take":    quota(hourly),
 		"peek":    luatest.Call((*ratelimit.Client).QuotaPeek, ratelimit.QuotaPeekParams(hourly)),
-		"refund":  luatest.Call((*ratelimit.Client).QuotaRefund, ratelimit.QuotaRefundParams{Bucket: "u1", Limit: 5, Previous: hourly.Previous, Start: hourly.Start, Next: hourly.Next, After: hourly.After}),
-		"at most": luatest.Call((*ratelimit.Client).QuotaAtMost, ratelimit.QuotaAtMostParams{Bucket: "u1", Limit: 5, Previous: hourly.Previous, Start: hourly.Start, Next: hourly.Next, After: hourly.After, Most: 2}),
+		"refund":  luatest.Call((*ratelimit.Client).QuotaRefund, ratelimit.QuotaRefundParams{Subject: "u1", Limit: 5, Previous: hourly.Previous, Start: hourly.Start, Next: hourly.Next, After: hourly.After}),
+		"at most": luatest.Call((*ratelimit.Client).QuotaAtMost, ratelimit.QuotaAtMostParams{Subject: "u1", Limit: 5, Previous: hourly.Previous, Start: hourly.Start, Next: hourly.Next, After: hourly.After, Most: 2}),
 	},
 	"gcra": {
 		"refund":         luatest.Call((*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 1, Period: time.Second}),
