@@ -126,7 +126,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 		d.Count() // the response is not known here
 		d.FinishSoon(ctx, false)
 		return answer(d, matched), nil
-	case errors.Is(err, guard.ErrEndpoint) && rules.policy != s.guard.Policy():
+	case errors.Is(err, guard.ErrEndpoint) && rules != s.current():
 		return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()
