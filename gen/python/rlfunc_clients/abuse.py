@@ -97,15 +97,15 @@ _attempt = Function(
 
 def _attempt_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         tiers: Sequence[AttemptTiers],
         escalation: Sequence[AttemptEscalation] = (),
         strike_memory: timedelta | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "block")
-    a.key("attempts", bucket, "attempts")
-    a.key("pages", bucket, "attempt_pages")
+    a.key("subject", subject, "block")
+    a.key("attempts", subject, "attempts")
+    a.key("pages", subject, "attempt_pages")
     a.rows("tiers", len(tiers), 1, 8)
     for a.row, tiers_row in enumerate(tiers):
         a.integer("threshold", tiers_row.threshold, 1, 10000)
@@ -166,12 +166,12 @@ _block = Function(
 
 def _block_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         duration: timedelta,
         reason: Text | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "block")
+    a.key("subject", subject, "block")
     a.duration("duration", duration, 1000, 315360000000000)
     a.text("reason", reason, 1, 256, optional=True)
     return a
@@ -206,10 +206,10 @@ _forgive = Function(
 
 def _forgive_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "attempts")
-    a.key("pages", bucket, "attempt_pages")
+    a.key("subject", subject, "attempts")
+    a.key("pages", subject, "attempt_pages")
     return a
 
 
@@ -276,14 +276,14 @@ _status = Function(
 
 def _status_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         tiers: Sequence[StatusTiers] = (),
         strike_memory: timedelta | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "block")
-    a.key("attempts", bucket, "attempts")
-    a.key("pages", bucket, "attempt_pages")
+    a.key("subject", subject, "block")
+    a.key("attempts", subject, "attempts")
+    a.key("pages", subject, "attempt_pages")
     a.rows("tiers", len(tiers), 0, 8)
     for a.row, tiers_row in enumerate(tiers):
         a.integer("threshold", tiers_row.threshold, 1, 10000)
@@ -335,13 +335,13 @@ _unblock = Function(
 
 def _unblock_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         pardon: bool = False,
 ) -> Args:
-    a.key("bucket", bucket, "block")
-    a.key("attempts", bucket, "attempts")
-    a.key("pages", bucket, "attempt_pages")
+    a.key("subject", subject, "block")
+    a.key("attempts", subject, "attempts")
+    a.key("pages", subject, "attempt_pages")
     a.flag("pardon", pardon, optional=True)
     return a
 
@@ -368,7 +368,7 @@ class Client(SyncClient):
 
     def attempt(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         tiers: Sequence[AttemptTiers],
         escalation: Sequence[AttemptEscalation] = (),
@@ -393,7 +393,7 @@ class Client(SyncClient):
         gave, for as long as it keeps attempts.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             tiers: How many attempts are too many; a tier's number is its position, from 1. 1 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
                 rows.
@@ -403,11 +403,11 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _attempt_result(self._call(_attempt_args(self._start(_attempt), bucket, tiers=tiers, escalation=escalation, strike_memory=strike_memory)))
+        return _attempt_result(self._call(_attempt_args(self._start(_attempt), subject, tiers=tiers, escalation=escalation, strike_memory=strike_memory)))
 
     def block(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         duration: timedelta,
         reason: Text | None = None,
@@ -416,32 +416,32 @@ class Client(SyncClient):
         shorten one.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             duration: How long the block lasts, rounded up to a millisecond. From 1ms to 3650 days.
             reason: Why, for operators; status returns it. 1 to 256 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _block_result(self._call(_block_args(self._start(_block), bucket, duration=duration, reason=reason)))
+        return _block_result(self._call(_block_args(self._start(_block), subject, duration=duration, reason=reason)))
 
     def forgive(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> ForgiveResult:
         """Forgets a subject's attempts, as after a successful login. A block and the strikes remain.
 
         Args:
-            bucket: When attempts were made and blocks began.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _forgive_result(self._call(_forgive_args(self._start(_forgive), bucket)))
+        return _forgive_result(self._call(_forgive_args(self._start(_forgive), subject)))
 
     def status(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         tiers: Sequence[StatusTiers] = (),
         strike_memory: timedelta | None = None,
@@ -450,7 +450,7 @@ class Client(SyncClient):
         nothing.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             tiers: Tiers to count for, as in attempt. 0 to 8 rows.
             strike_memory: How long a block counts as a strike, from its beginning. From 1ms to 3650 days.
                 Defaults to 30 days.
@@ -458,11 +458,11 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _status_result(self._call(_status_args(self._start(_status), bucket, tiers=tiers, strike_memory=strike_memory)))
+        return _status_result(self._call(_status_args(self._start(_status), subject, tiers=tiers, strike_memory=strike_memory)))
 
     def unblock(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         pardon: bool = False,
     ) -> UnblockResult:
@@ -472,10 +472,10 @@ class Client(SyncClient):
         the next block is longer.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             pardon: Whether to forget attempts and strikes as well.
         """
-        return _unblock_result(self._call(_unblock_args(self._start(_unblock), bucket, pardon=pardon)))
+        return _unblock_result(self._call(_unblock_args(self._start(_unblock), subject, pardon=pardon)))
 
 
 class AsyncClient(AsyncioClient):
@@ -488,7 +488,7 @@ class AsyncClient(AsyncioClient):
 
     async def attempt(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         tiers: Sequence[AttemptTiers],
         escalation: Sequence[AttemptEscalation] = (),
@@ -513,7 +513,7 @@ class AsyncClient(AsyncioClient):
         gave, for as long as it keeps attempts.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             tiers: How many attempts are too many; a tier's number is its position, from 1. 1 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
                 rows.
@@ -523,11 +523,11 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _attempt_result(await self._call(_attempt_args(self._start(_attempt), bucket, tiers=tiers, escalation=escalation, strike_memory=strike_memory)))
+        return _attempt_result(await self._call(_attempt_args(self._start(_attempt), subject, tiers=tiers, escalation=escalation, strike_memory=strike_memory)))
 
     async def block(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         duration: timedelta,
         reason: Text | None = None,
@@ -536,32 +536,32 @@ class AsyncClient(AsyncioClient):
         shorten one.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             duration: How long the block lasts, rounded up to a millisecond. From 1ms to 3650 days.
             reason: Why, for operators; status returns it. 1 to 256 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _block_result(await self._call(_block_args(self._start(_block), bucket, duration=duration, reason=reason)))
+        return _block_result(await self._call(_block_args(self._start(_block), subject, duration=duration, reason=reason)))
 
     async def forgive(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> ForgiveResult:
         """Forgets a subject's attempts, as after a successful login. A block and the strikes remain.
 
         Args:
-            bucket: When attempts were made and blocks began.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _forgive_result(await self._call(_forgive_args(self._start(_forgive), bucket)))
+        return _forgive_result(await self._call(_forgive_args(self._start(_forgive), subject)))
 
     async def status(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         tiers: Sequence[StatusTiers] = (),
         strike_memory: timedelta | None = None,
@@ -570,7 +570,7 @@ class AsyncClient(AsyncioClient):
         nothing.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             tiers: Tiers to count for, as in attempt. 0 to 8 rows.
             strike_memory: How long a block counts as a strike, from its beginning. From 1ms to 3650 days.
                 Defaults to 30 days.
@@ -578,11 +578,11 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write, or a block that never ends
         """
-        return _status_result(await self._call(_status_args(self._start(_status), bucket, tiers=tiers, strike_memory=strike_memory)))
+        return _status_result(await self._call(_status_args(self._start(_status), subject, tiers=tiers, strike_memory=strike_memory)))
 
     async def unblock(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         pardon: bool = False,
     ) -> UnblockResult:
@@ -592,7 +592,7 @@ class AsyncClient(AsyncioClient):
         the next block is longer.
 
         Args:
-            bucket: The block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             pardon: Whether to forget attempts and strikes as well.
         """
-        return _unblock_result(await self._call(_unblock_args(self._start(_unblock), bucket, pardon=pardon)))
+        return _unblock_result(await self._call(_unblock_args(self._start(_unblock), subject, pardon=pardon)))

@@ -47,12 +47,12 @@ _consume = Function(
 
 def _consume_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
         payload: Text | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "challenges")
+    a.key("subject", subject, "challenges")
     a.text("token", token, 1, 128)
     a.text("payload", payload, 1, 1024, optional=True)
     return a
@@ -94,7 +94,7 @@ _issue = Function(
 
 def _issue_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
         ttl: timedelta,
@@ -102,7 +102,7 @@ def _issue_args(
         reuse_within: timedelta | None = None,
         max_outstanding: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "challenges")
+    a.key("subject", subject, "challenges")
     a.text("token", token, 1, 128)
     a.duration("ttl", ttl, 1, 315360000000000)
     a.text("payload", payload, 1, 1024, optional=True)
@@ -158,11 +158,11 @@ _peek = Function(
 
 def _peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
 ) -> Args:
-    a.key("bucket", bucket, "challenges")
+    a.key("subject", subject, "challenges")
     a.text("token", token, 1, 128)
     return a
 
@@ -193,7 +193,7 @@ class Client(SyncClient):
 
     def consume(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
         payload: Text | None = None,
@@ -204,18 +204,18 @@ class Client(SyncClient):
         challenge unchanged.
 
         Args:
-            bucket: The subject's challenges, by token.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             token: The challenge. 1 to 128 bytes.
             payload: What it was issued for; omitted differs from every text. 1 to 1024 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a challenge
         """
-        return _consume_result(self._call(_consume_args(self._start(_consume), bucket, token=token, payload=payload)))
+        return _consume_result(self._call(_consume_args(self._start(_consume), subject, token=token, payload=payload)))
 
     def issue(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
         ttl: timedelta,
@@ -235,7 +235,7 @@ class Client(SyncClient):
         deleted early: consuming one then returns expired_or_unknown instead of replayed.
 
         Args:
-            bucket: The subject's challenges, by token.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             token: New challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
             ttl: How long it can be consumed. From 1µs to 3650 days.
             payload: What it is for; consume must receive the same. 1 to 1024 bytes. None omits it.
@@ -247,24 +247,24 @@ class Client(SyncClient):
             RLARG: token is known for another payload, or was consumed
             RLSTATE: the key holds data that is not a challenge
         """
-        return _issue_result(self._call(_issue_args(self._start(_issue), bucket, token=token, ttl=ttl, payload=payload, reuse_within=reuse_within, max_outstanding=max_outstanding)))
+        return _issue_result(self._call(_issue_args(self._start(_issue), subject, token=token, ttl=ttl, payload=payload, reuse_within=reuse_within, max_outstanding=max_outstanding)))
 
     def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
     ) -> PeekResult:
         """Returns what a challenge is for and whether it can be consumed; writes nothing.
 
         Args:
-            bucket: The subject's challenges, by token.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             token: The challenge. 1 to 128 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a challenge
         """
-        return _peek_result(self._call(_peek_args(self._start(_peek), bucket, token=token)))
+        return _peek_result(self._call(_peek_args(self._start(_peek), subject, token=token)))
 
 
 class AsyncClient(AsyncioClient):
@@ -277,7 +277,7 @@ class AsyncClient(AsyncioClient):
 
     async def consume(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
         payload: Text | None = None,
@@ -288,18 +288,18 @@ class AsyncClient(AsyncioClient):
         challenge unchanged.
 
         Args:
-            bucket: The subject's challenges, by token.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             token: The challenge. 1 to 128 bytes.
             payload: What it was issued for; omitted differs from every text. 1 to 1024 bytes. None omits it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a challenge
         """
-        return _consume_result(await self._call(_consume_args(self._start(_consume), bucket, token=token, payload=payload)))
+        return _consume_result(await self._call(_consume_args(self._start(_consume), subject, token=token, payload=payload)))
 
     async def issue(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
         ttl: timedelta,
@@ -319,7 +319,7 @@ class AsyncClient(AsyncioClient):
         deleted early: consuming one then returns expired_or_unknown instead of replayed.
 
         Args:
-            bucket: The subject's challenges, by token.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             token: New challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
             ttl: How long it can be consumed. From 1µs to 3650 days.
             payload: What it is for; consume must receive the same. 1 to 1024 bytes. None omits it.
@@ -331,21 +331,21 @@ class AsyncClient(AsyncioClient):
             RLARG: token is known for another payload, or was consumed
             RLSTATE: the key holds data that is not a challenge
         """
-        return _issue_result(await self._call(_issue_args(self._start(_issue), bucket, token=token, ttl=ttl, payload=payload, reuse_within=reuse_within, max_outstanding=max_outstanding)))
+        return _issue_result(await self._call(_issue_args(self._start(_issue), subject, token=token, ttl=ttl, payload=payload, reuse_within=reuse_within, max_outstanding=max_outstanding)))
 
     async def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         token: Text,
     ) -> PeekResult:
         """Returns what a challenge is for and whether it can be consumed; writes nothing.
 
         Args:
-            bucket: The subject's challenges, by token.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             token: The challenge. 1 to 128 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a challenge
         """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), bucket, token=token)))
+        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, token=token)))

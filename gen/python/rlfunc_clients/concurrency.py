@@ -55,14 +55,14 @@ _acquire = Function(
 
 def _acquire_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         limit: int,
         lease: timedelta,
         weight: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "holders")
+    a.key("subject", subject, "holders")
     a.text("holder", holder, 1, 256)
     a.integer("limit", limit, 1, 1000000)
     a.duration("lease", lease, 1000, 86400000000)
@@ -110,11 +110,11 @@ _evict = Function(
 
 def _evict_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
 ) -> Args:
-    a.key("bucket", bucket, "holders")
+    a.key("subject", subject, "holders")
     a.text("holder", holder, 1, 256)
     return a
 
@@ -172,9 +172,9 @@ _peek = Function(
 
 def _peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "holders")
+    a.key("subject", subject, "holders")
     return a
 
 
@@ -227,12 +227,12 @@ _release = Function(
 
 def _release_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         fence: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "holders")
+    a.key("subject", subject, "holders")
     a.text("holder", holder, 1, 256)
     a.integer("fence", fence, 0, 9007199254740992, optional=True)
     return a
@@ -276,13 +276,13 @@ _renew = Function(
 
 def _renew_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         lease: timedelta,
         fence: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "holders")
+    a.key("subject", subject, "holders")
     a.text("holder", holder, 1, 256)
     a.duration("lease", lease, 1000, 86400000000)
     a.integer("fence", fence, 0, 9007199254740992, optional=True)
@@ -313,7 +313,7 @@ class Client(SyncClient):
 
     def acquire(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         limit: int,
@@ -328,7 +328,7 @@ class Client(SyncClient):
         longer: no place is given twice. A refused call writes nothing.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
             limit: Most places in use at a time. From 1 to 1000000.
             lease: How long the place is kept without renewal. From 1ms to 1 day.
@@ -338,11 +338,11 @@ class Client(SyncClient):
             RLARG: weight exceeds limit
             RLSTATE: the key holds what is not a set of holders
         """
-        return _acquire_result(self._call(_acquire_args(self._start(_acquire), bucket, holder=holder, limit=limit, lease=lease, weight=weight)))
+        return _acquire_result(self._call(_acquire_args(self._start(_acquire), subject, holder=holder, limit=limit, lease=lease, weight=weight)))
 
     def evict(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
     ) -> EvictResult:
@@ -353,31 +353,31 @@ class Client(SyncClient):
         fence.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, as peek lists it. 1 to 256 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _evict_result(self._call(_evict_args(self._start(_evict), bucket, holder=holder)))
+        return _evict_result(self._call(_evict_args(self._start(_evict), subject, holder=holder)))
 
     def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> PeekResult:
         """Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _peek_result(self._call(_peek_args(self._start(_peek), bucket)))
+        return _peek_result(self._call(_peek_args(self._start(_peek), subject)))
 
     def release(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         fence: int | None = None,
@@ -385,7 +385,7 @@ class Client(SyncClient):
         """Releases a holder's place.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
             fence: The fence of the acquisition to release; any when 0. From 0 to 9007199254740992. Defaults to
                 0.
@@ -393,11 +393,11 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _release_result(self._call(_release_args(self._start(_release), bucket, holder=holder, fence=fence)))
+        return _release_result(self._call(_release_args(self._start(_release), subject, holder=holder, fence=fence)))
 
     def renew(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         lease: timedelta,
@@ -406,7 +406,7 @@ class Client(SyncClient):
         """Extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
             lease: How long the place is kept from now on. From 1ms to 1 day.
             fence: The fence of the acquisition to renew; any when 0. From 0 to 9007199254740992. Defaults to 0.
@@ -414,7 +414,7 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _renew_result(self._call(_renew_args(self._start(_renew), bucket, holder=holder, lease=lease, fence=fence)))
+        return _renew_result(self._call(_renew_args(self._start(_renew), subject, holder=holder, lease=lease, fence=fence)))
 
 
 class AsyncClient(AsyncioClient):
@@ -427,7 +427,7 @@ class AsyncClient(AsyncioClient):
 
     async def acquire(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         limit: int,
@@ -442,7 +442,7 @@ class AsyncClient(AsyncioClient):
         longer: no place is given twice. A refused call writes nothing.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
             limit: Most places in use at a time. From 1 to 1000000.
             lease: How long the place is kept without renewal. From 1ms to 1 day.
@@ -452,11 +452,11 @@ class AsyncClient(AsyncioClient):
             RLARG: weight exceeds limit
             RLSTATE: the key holds what is not a set of holders
         """
-        return _acquire_result(await self._call(_acquire_args(self._start(_acquire), bucket, holder=holder, limit=limit, lease=lease, weight=weight)))
+        return _acquire_result(await self._call(_acquire_args(self._start(_acquire), subject, holder=holder, limit=limit, lease=lease, weight=weight)))
 
     async def evict(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
     ) -> EvictResult:
@@ -467,31 +467,31 @@ class AsyncClient(AsyncioClient):
         fence.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name, as peek lists it. 1 to 256 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _evict_result(await self._call(_evict_args(self._start(_evict), bucket, holder=holder)))
+        return _evict_result(await self._call(_evict_args(self._start(_evict), subject, holder=holder)))
 
     async def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> PeekResult:
         """Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), bucket)))
+        return _peek_result(await self._call(_peek_args(self._start(_peek), subject)))
 
     async def release(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         fence: int | None = None,
@@ -499,7 +499,7 @@ class AsyncClient(AsyncioClient):
         """Releases a holder's place.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
             fence: The fence of the acquisition to release; any when 0. From 0 to 9007199254740992. Defaults to
                 0.
@@ -507,11 +507,11 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _release_result(await self._call(_release_args(self._start(_release), bucket, holder=holder, fence=fence)))
+        return _release_result(await self._call(_release_args(self._start(_release), subject, holder=holder, fence=fence)))
 
     async def renew(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         holder: Text,
         lease: timedelta,
@@ -520,7 +520,7 @@ class AsyncClient(AsyncioClient):
         """Extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
 
         Args:
-            bucket: The holders: a string, or a zset if there are many.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             holder: The holder's name. 1 to 256 bytes.
             lease: How long the place is kept from now on. From 1ms to 1 day.
             fence: The fence of the acquisition to renew; any when 0. From 0 to 9007199254740992. Defaults to 0.
@@ -528,4 +528,4 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: the key holds what is not a set of holders
         """
-        return _renew_result(await self._call(_renew_args(self._start(_renew), bucket, holder=holder, lease=lease, fence=fence)))
+        return _renew_result(await self._call(_renew_args(self._start(_renew), subject, holder=holder, lease=lease, fence=fence)))

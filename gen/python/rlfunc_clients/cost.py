@@ -52,11 +52,11 @@ _cancel = Function(
 
 def _cancel_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
 ) -> Args:
-    a.key("bucket", bucket, "charges")
+    a.key("subject", subject, "charges")
     a.text("receipt", receipt, 1, 256)
     return a
 
@@ -156,13 +156,13 @@ _peek = Function(
 
 def _peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: Sequence[PeekLimits],
         estimate: Micros | None = None,
         receipt: Text | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "charges")
+    a.key("subject", subject, "charges")
     a.rows("limits", len(limits), 1, 16)
     for a.row, limits_row in enumerate(limits):
         a.integer("budget", limits_row.budget, 0, 1000000000000000)
@@ -279,7 +279,7 @@ _reserve = Function(
 
 def _reserve_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         estimate: Micros,
@@ -287,7 +287,7 @@ def _reserve_args(
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "charges")
+    a.key("subject", subject, "charges")
     a.text("receipt", receipt, 1, 256)
     a.integer("estimate", estimate, 0, 1000000000000000)
     a.rows("limits", len(limits), 1, 16)
@@ -406,7 +406,7 @@ _reserve_at_most = Function(
 
 def _reserve_at_most_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         most: Micros,
@@ -415,7 +415,7 @@ def _reserve_at_most_args(
         hold: timedelta | None = None,
         penalty: timedelta | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "charges")
+    a.key("subject", subject, "charges")
     a.text("receipt", receipt, 1, 256)
     a.integer("most", most, 1, 1000000000000000)
     a.rows("limits", len(limits), 1, 16)
@@ -476,9 +476,9 @@ _reset = Function(
 
 def _reset_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "charges")
+    a.key("subject", subject, "charges")
     return a
 
 
@@ -556,13 +556,13 @@ _settle = Function(
 
 def _settle_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         actual: Micros,
         limits: Sequence[SettleLimits] = (),
 ) -> Args:
-    a.key("bucket", bucket, "charges")
+    a.key("subject", subject, "charges")
     a.text("receipt", receipt, 1, 256)
     a.integer("actual", actual, 0, 1000000000000000)
     a.rows("limits", len(limits), 0, 16)
@@ -609,7 +609,7 @@ class Client(SyncClient):
 
     def cancel(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
     ) -> CancelResult:
@@ -619,18 +619,18 @@ class Client(SyncClient):
         recorded as unknown. A settled charge remains.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _cancel_result(self._call(_cancel_args(self._start(_cancel), bucket, receipt=receipt)))
+        return _cancel_result(self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt)))
 
     def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: Sequence[PeekLimits],
         estimate: Micros | None = None,
@@ -640,7 +640,7 @@ class Client(SyncClient):
         writes nothing.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             limits: Budgets to report. 1 to 16 rows.
             estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
@@ -648,11 +648,11 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write
         """
-        return _peek_result(self._call(_peek_args(self._start(_peek), bucket, limits=limits, estimate=estimate, receipt=receipt)))
+        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt)))
 
     def reserve(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         estimate: Micros,
@@ -669,7 +669,7 @@ class Client(SyncClient):
         the longest window. A refused call writes nothing, so its receipt can be used again.
 
         Args:
-            bucket: The subject's charges: whose money it is, never a session.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
             estimate: Expected cost of the request. From 0 to 1000000000000000.
             limits: Budgets that are decided together. 1 to 16 rows.
@@ -682,11 +682,11 @@ class Client(SyncClient):
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_result(self._call(_reserve_args(self._start(_reserve), bucket, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty)))
+        return _reserve_result(self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty)))
 
     def reserve_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         most: Micros,
@@ -701,7 +701,7 @@ class Client(SyncClient):
         It is reserve with the estimate that fits. Settle the receipt with what was used.
 
         Args:
-            bucket: The subject's charges: whose money it is, never a session.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
             most: Most to reserve. From 1 to 1000000000000000.
             limits: Budgets that are decided together. 1 to 16 rows.
@@ -715,24 +715,24 @@ class Client(SyncClient):
             RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_at_most_result(self._call(_reserve_at_most_args(self._start(_reserve_at_most), bucket, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty)))
+        return _reserve_at_most_result(self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty)))
 
     def reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> ResetResult:
         """Forgets everything that a subject has spent and reserved, and its penalty.
 
         A later settlement of an earlier reservation is recorded as unknown.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
         """
-        return _reset_result(self._call(_reset_args(self._start(_reset), bucket)))
+        return _reset_result(self._call(_reset_args(self._start(_reset), subject)))
 
     def settle(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         actual: Micros,
@@ -746,7 +746,7 @@ class Client(SyncClient):
         reservation set.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
             actual: Actual cost. From 0 to 1000000000000000.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
@@ -756,7 +756,7 @@ class Client(SyncClient):
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _settle_result(self._call(_settle_args(self._start(_settle), bucket, receipt=receipt, actual=actual, limits=limits)))
+        return _settle_result(self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits)))
 
 
 class AsyncClient(AsyncioClient):
@@ -769,7 +769,7 @@ class AsyncClient(AsyncioClient):
 
     async def cancel(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
     ) -> CancelResult:
@@ -779,18 +779,18 @@ class AsyncClient(AsyncioClient):
         recorded as unknown. A settled charge remains.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
 
         Raises, besides what every call does:
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _cancel_result(await self._call(_cancel_args(self._start(_cancel), bucket, receipt=receipt)))
+        return _cancel_result(await self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt)))
 
     async def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: Sequence[PeekLimits],
         estimate: Micros | None = None,
@@ -800,7 +800,7 @@ class AsyncClient(AsyncioClient):
         writes nothing.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             limits: Budgets to report. 1 to 16 rows.
             estimate: What would be reserved. From 0 to 1000000000000000. Defaults to 0.
             receipt: Receipt to report. 1 to 256 bytes. None omits it.
@@ -808,11 +808,11 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: a key holds data that this library did not write
         """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), bucket, limits=limits, estimate=estimate, receipt=receipt)))
+        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt)))
 
     async def reserve(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         estimate: Micros,
@@ -829,7 +829,7 @@ class AsyncClient(AsyncioClient):
         the longest window. A refused call writes nothing, so its receipt can be used again.
 
         Args:
-            bucket: The subject's charges: whose money it is, never a session.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
             estimate: Expected cost of the request. From 0 to 1000000000000000.
             limits: Budgets that are decided together. 1 to 16 rows.
@@ -842,11 +842,11 @@ class AsyncClient(AsyncioClient):
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_result(await self._call(_reserve_args(self._start(_reserve), bucket, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty)))
+        return _reserve_result(await self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty)))
 
     async def reserve_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         most: Micros,
@@ -861,7 +861,7 @@ class AsyncClient(AsyncioClient):
         It is reserve with the estimate that fits. Settle the receipt with what was used.
 
         Args:
-            bucket: The subject's charges: whose money it is, never a session.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
             most: Most to reserve. From 1 to 1000000000000000.
             limits: Budgets that are decided together. 1 to 16 rows.
@@ -875,24 +875,24 @@ class AsyncClient(AsyncioClient):
             RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _reserve_at_most_result(await self._call(_reserve_at_most_args(self._start(_reserve_at_most), bucket, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty)))
+        return _reserve_at_most_result(await self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty)))
 
     async def reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> ResetResult:
         """Forgets everything that a subject has spent and reserved, and its penalty.
 
         A later settlement of an earlier reservation is recorded as unknown.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
         """
-        return _reset_result(await self._call(_reset_args(self._start(_reset), bucket)))
+        return _reset_result(await self._call(_reset_args(self._start(_reset), subject)))
 
     async def settle(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
         actual: Micros,
@@ -906,7 +906,7 @@ class AsyncClient(AsyncioClient):
         reservation set.
 
         Args:
-            bucket: The subject's charges.
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
             receipt: Receipt of the reservation. 1 to 256 bytes.
             actual: Actual cost. From 0 to 1000000000000000.
             limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
@@ -916,4 +916,4 @@ class AsyncClient(AsyncioClient):
             RLARG: the subject's stored charges would exceed 2^53 - 1 micros
             RLSTATE: a key holds data that this library did not write
         """
-        return _settle_result(await self._call(_settle_args(self._start(_settle), bucket, receipt=receipt, actual=actual, limits=limits)))
+        return _settle_result(await self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits)))

@@ -309,7 +309,7 @@ _admit = Function(
 
 def _admit_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         blocks: Sequence[Subject] = (),
         limits: LimitPack | None = None,
@@ -334,18 +334,18 @@ def _admit_args(
         challenge_required: bool = False,
         payload: Text | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "block")
+    a.key("subject", subject, "block")
     if receipt:
-        a.key("receipts", bucket if receipt_of is None else receipt_of, "checked")
+        a.key("receipts", subject if receipt_of is None else receipt_of, "checked")
     if tiers:
-        a.key("attempts", bucket, "attempts")
+        a.key("attempts", subject, "attempts")
     if tiers:
-        a.key("pages", bucket, "attempt_pages")
+        a.key("pages", subject, "attempt_pages")
     if challenge:
-        a.key("challenges", bucket if challenge_of is None else challenge_of, "challenges")
+        a.key("challenges", subject if challenge_of is None else challenge_of, "challenges")
     if budgets:
-        a.key("charges", bucket if budgets_of is None else budgets_of, "charges")
-    a.pack_keys("limits", limits, bucket, limits_of)
+        a.key("charges", subject if budgets_of is None else budgets_of, "charges")
+    a.pack_keys("limits", limits, subject, limits_of)
     a.subjects("blocks", blocks, "block", 16)
     a.pack("limits", limits, 0, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
@@ -551,16 +551,16 @@ _peek = Function(
 
 def _peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: Sequence[PeekLimits] = (),
 ) -> Args:
-    a.key("bucket", bucket, "charges")
-    a.key("challenges", bucket, "challenges")
-    a.key("attempts", bucket, "attempts")
-    a.key("pages", bucket, "attempt_pages")
+    a.key("subject", subject, "charges")
+    a.key("challenges", subject, "challenges")
+    a.key("attempts", subject, "attempts")
+    a.key("pages", subject, "attempt_pages")
     for limits_row in limits:
-        a.row_key("state", bucket, "sliding_log", limits_row.name)
+        a.row_key("state", subject, "sliding_log", limits_row.name)
     a.rows("limits", len(limits), 0, 16)
     for a.row, limits_row in enumerate(limits):
         a.text("name", limits_row.name, 1, 64)
@@ -648,7 +648,7 @@ _refund = Function(
 
 def _refund_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack | None = None,
         limits_of: Sequence[Subject] = (),
@@ -664,12 +664,12 @@ def _refund_args(
         taken: Sequence[RefundTaken] = (),
         expires: datetime | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "checked")
+    a.key("subject", subject, "checked")
     if challenge:
-        a.key("challenges", bucket if challenge_of is None else challenge_of, "challenges")
+        a.key("challenges", subject if challenge_of is None else challenge_of, "challenges")
     if reservation:
-        a.key("charges", bucket if reservation_of is None else reservation_of, "charges")
-    a.pack_keys("limits", limits, bucket, limits_of)
+        a.key("charges", subject if reservation_of is None else reservation_of, "charges")
+    a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, 0, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.time("at", at, 0, 9007199254740992, optional=True)
@@ -728,14 +728,14 @@ _take = Function(
 
 def _take_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
         most: int,
 ) -> Args:
-    a.key("bucket", bucket, "block")
-    a.pack_keys("limits", limits, bucket, limits_of)
+    a.key("subject", subject, "block")
+    a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, 1, 1)
     a.integer("most", most, 1, 1000000)
     return a
@@ -773,7 +773,7 @@ class Client(SyncClient):
 
     def admit(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         blocks: Sequence[Subject] = (),
         limits: LimitPack | None = None,
@@ -815,7 +815,7 @@ class Client(SyncClient):
         reason's list.
 
         Args:
-            bucket: The subject's block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             blocks: Blocks of the request's other subjects. At most 16, each a subject.
             limits: Limits, each optionally of its own subject. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
@@ -853,11 +853,11 @@ class Client(SyncClient):
                 - 1 micros
             RLSTATE: a key holds data that its library did not write
         """
-        return _admit_result(self._call(_admit_args(self._start(_admit), bucket, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload)))
+        return _admit_result(self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload)))
 
     def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: Sequence[PeekLimits] = (),
     ) -> PeekResult:
@@ -867,17 +867,17 @@ class Client(SyncClient):
         ratelimit.check_peek, abuse.status and cost.peek.
 
         Args:
-            bucket: The subject's charges.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that its library did not write
         """
-        return _peek_result(self._call(_peek_args(self._start(_peek), bucket, limits=limits)))
+        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits)))
 
     def refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack | None = None,
         limits_of: Sequence[Subject] = (),
@@ -901,7 +901,7 @@ class Client(SyncClient):
         Charges that no longer count are not refunded, and neither are settled ones.
 
         Args:
-            bucket: Receipts that were admitted, by time; each limit has its own key.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits of the call. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -925,11 +925,11 @@ class Client(SyncClient):
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
         """
-        return _refund_result(self._call(_refund_args(self._start(_refund), bucket, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires)))
+        return _refund_result(self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires)))
 
     def take(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -942,7 +942,7 @@ class Client(SyncClient):
         n requests would. Refund what was not used with refund, most as its weight, and expires.
 
         Args:
-            bucket: The limit's subject, which begins its key; a block of it does not matter.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -952,7 +952,7 @@ class Client(SyncClient):
             RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other
             RLSTATE: the limit's key holds data that its kind did not write
         """
-        return _take_result(self._call(_take_args(self._start(_take), bucket, limits=limits, limits_of=limits_of, most=most)))
+        return _take_result(self._call(_take_args(self._start(_take), subject, limits=limits, limits_of=limits_of, most=most)))
 
 
 class AsyncClient(AsyncioClient):
@@ -965,7 +965,7 @@ class AsyncClient(AsyncioClient):
 
     async def admit(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         blocks: Sequence[Subject] = (),
         limits: LimitPack | None = None,
@@ -1007,7 +1007,7 @@ class AsyncClient(AsyncioClient):
         reason's list.
 
         Args:
-            bucket: The subject's block: active while the key exists.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             blocks: Blocks of the request's other subjects. At most 16, each a subject.
             limits: Limits, each optionally of its own subject. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
@@ -1045,11 +1045,11 @@ class AsyncClient(AsyncioClient):
                 - 1 micros
             RLSTATE: a key holds data that its library did not write
         """
-        return _admit_result(await self._call(_admit_args(self._start(_admit), bucket, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload)))
+        return _admit_result(await self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload)))
 
     async def peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: Sequence[PeekLimits] = (),
     ) -> PeekResult:
@@ -1059,17 +1059,17 @@ class AsyncClient(AsyncioClient):
         ratelimit.check_peek, abuse.status and cost.peek.
 
         Args:
-            bucket: The subject's charges.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
 
         Raises, besides what every call does:
             RLSTATE: a key holds data that its library did not write
         """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), bucket, limits=limits)))
+        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits)))
 
     async def refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack | None = None,
         limits_of: Sequence[Subject] = (),
@@ -1093,7 +1093,7 @@ class AsyncClient(AsyncioClient):
         Charges that no longer count are not refunded, and neither are settled ones.
 
         Args:
-            bucket: Receipts that were admitted, by time; each limit has its own key.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits of the call. 0 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -1117,11 +1117,11 @@ class AsyncClient(AsyncioClient):
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
         """
-        return _refund_result(await self._call(_refund_args(self._start(_refund), bucket, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires)))
+        return _refund_result(await self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires)))
 
     async def take(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -1134,7 +1134,7 @@ class AsyncClient(AsyncioClient):
         n requests would. Refund what was not used with refund, most as its weight, and expires.
 
         Args:
-            bucket: The limit's subject, which begins its key; a block of it does not matter.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -1144,4 +1144,4 @@ class AsyncClient(AsyncioClient):
             RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other
             RLSTATE: the limit's key holds data that its kind did not write
         """
-        return _take_result(await self._call(_take_args(self._start(_take), bucket, limits=limits, limits_of=limits_of, most=most)))
+        return _take_result(await self._call(_take_args(self._start(_take), subject, limits=limits, limits_of=limits_of, most=most)))

@@ -41,11 +41,11 @@ _clear = Function(
 
 def _clear_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         target: Text,
 ) -> Args:
-    a.key("bucket", bucket, "overrides")
+    a.key("subject", subject, "overrides")
     a.text("target", target, 1, 512)
     return a
 
@@ -79,9 +79,9 @@ _clear_all = Function(
 
 def _clear_all_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "overrides")
+    a.key("subject", subject, "overrides")
     return a
 
 
@@ -156,11 +156,11 @@ _list = Function(
 
 def _list_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         known: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "overrides")
+    a.key("subject", subject, "overrides")
     a.integer("known", known, 0, 9007199254740992, optional=True)
     return a
 
@@ -225,7 +225,7 @@ _set = Function(
 
 def _set_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         target: Text,
         effect: SetEffect,
@@ -234,7 +234,7 @@ def _set_args(
         reason: Text,
         factor: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "overrides")
+    a.key("subject", subject, "overrides")
     a.text("target", target, 1, 512)
     a.enum("effect", effect, SetEffect)
     a.duration("duration", duration, 1000, 315360000000000)
@@ -272,7 +272,7 @@ class Client(SyncClient):
 
     def clear(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         target: Text,
     ) -> ClearResult:
@@ -281,28 +281,30 @@ class Client(SyncClient):
         Expired overrides are deleted as well.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
             target: The subject whose override it is, as passed to set. 1 to 512 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
         """
-        return _clear_result(self._call(_clear_args(self._start(_clear), bucket, target=target)))
+        return _clear_result(self._call(_clear_args(self._start(_clear), subject, target=target)))
 
     def clear_all(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> ClearAllResult:
         """Clears all overrides of a namespace, including unreadable ones.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
         """
-        return _clear_all_result(self._call(_clear_all_args(self._start(_clear_all), bucket)))
+        return _clear_all_result(self._call(_clear_all_args(self._start(_clear_all), subject)))
 
     def list(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         known: int | None = None,
     ) -> ListResult:
@@ -312,18 +314,19 @@ class Client(SyncClient):
         their own clock, after left.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
             known: Version that the caller has; omit it to always get the list. From 0 to 9007199254740992. None
                 omits it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
         """
-        return _list_result(self._call(_list_args(self._start(_list), bucket, known=known)))
+        return _list_result(self._call(_list_args(self._start(_list), subject, known=known)))
 
     def set(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         target: Text,
         effect: SetEffect,
@@ -338,7 +341,8 @@ class Client(SyncClient):
         RLFULL and changes nothing.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
             target: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
             effect: Allow: never limited. deny: always refused. multiply: factor times each limit.
             duration: How long it lasts. From 1ms to 3650 days.
@@ -351,7 +355,7 @@ class Client(SyncClient):
             RLFULL: 1,000 other subjects have an override
             RLSTATE: the key holds data that is not an override
         """
-        return _set_result(self._call(_set_args(self._start(_set), bucket, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))
+        return _set_result(self._call(_set_args(self._start(_set), subject, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))
 
 
 class AsyncClient(AsyncioClient):
@@ -364,7 +368,7 @@ class AsyncClient(AsyncioClient):
 
     async def clear(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         target: Text,
     ) -> ClearResult:
@@ -373,28 +377,30 @@ class AsyncClient(AsyncioClient):
         Expired overrides are deleted as well.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
             target: The subject whose override it is, as passed to set. 1 to 512 bytes.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
         """
-        return _clear_result(await self._call(_clear_args(self._start(_clear), bucket, target=target)))
+        return _clear_result(await self._call(_clear_args(self._start(_clear), subject, target=target)))
 
     async def clear_all(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> ClearAllResult:
         """Clears all overrides of a namespace, including unreadable ones.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
         """
-        return _clear_all_result(await self._call(_clear_all_args(self._start(_clear_all), bucket)))
+        return _clear_all_result(await self._call(_clear_all_args(self._start(_clear_all), subject)))
 
     async def list(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         known: int | None = None,
     ) -> ListResult:
@@ -404,18 +410,19 @@ class AsyncClient(AsyncioClient):
         their own clock, after left.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
             known: Version that the caller has; omit it to always get the list. From 0 to 9007199254740992. None
                 omits it.
 
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not an override
         """
-        return _list_result(await self._call(_list_args(self._start(_list), bucket, known=known)))
+        return _list_result(await self._call(_list_args(self._start(_list), subject, known=known)))
 
     async def set(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         target: Text,
         effect: SetEffect,
@@ -430,7 +437,8 @@ class AsyncClient(AsyncioClient):
         RLFULL and changes nothing.
 
         Args:
-            bucket: Overrides of a namespace, by subject.
+            subject: One name for each namespace, under which its overrides are kept. The call's keys are made
+                from it.
             target: A subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
             effect: Allow: never limited. deny: always refused. multiply: factor times each limit.
             duration: How long it lasts. From 1ms to 3650 days.
@@ -443,4 +451,4 @@ class AsyncClient(AsyncioClient):
             RLFULL: 1,000 other subjects have an override
             RLSTATE: the key holds data that is not an override
         """
-        return _set_result(await self._call(_set_args(self._start(_set), bucket, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))
+        return _set_result(await self._call(_set_args(self._start(_set), subject, target=target, effect=effect, duration=duration, by=by, reason=reason, factor=factor)))

@@ -148,7 +148,7 @@ _check = Function(
 
 def _check_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -156,8 +156,8 @@ def _check_args(
         receipt: Text | None = None,
         dedup: timedelta | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "checked")
-    a.pack_keys("limits", limits, bucket, limits_of)
+    a.key("subject", subject, "checked")
+    a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, 1, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
@@ -220,7 +220,7 @@ _check_peek = Function(
 
 def _check_peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -228,8 +228,8 @@ def _check_peek_args(
         receipt: Text | None = None,
         dedup: timedelta | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "checked")
-    a.pack_keys("limits", limits, bucket, limits_of)
+    a.key("subject", subject, "checked")
+    a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, 1, 16)
     a.integer("weight", weight, 1, 1000000, optional=True)
     a.text("receipt", receipt, 1, 256, optional=True)
@@ -280,13 +280,13 @@ _check_reset = Function(
 
 def _check_reset_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
 ) -> Args:
-    a.key("bucket", bucket, "checked")
-    a.pack_keys("limits", limits, bucket, limits_of)
+    a.key("subject", subject, "checked")
+    a.pack_keys("limits", limits, subject, limits_of)
     a.pack("limits", limits, 1, 16)
     return a
 
@@ -327,13 +327,13 @@ _fixed_window = Function(
 
 def _fixed_window_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "window")
+    a.key("subject", subject, "window")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
@@ -388,13 +388,13 @@ _fixed_window_at_most = Function(
 
 def _fixed_window_at_most_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
         most: int,
 ) -> Args:
-    a.key("bucket", bucket, "window")
+    a.key("subject", subject, "window")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     a.integer("most", most, 1, 1000000)
@@ -447,13 +447,13 @@ _fixed_window_peek = Function(
 
 def _fixed_window_peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "window")
+    a.key("subject", subject, "window")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
@@ -499,14 +499,14 @@ _fixed_window_refund = Function(
 
 def _fixed_window_refund_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
         cost: int | None = None,
         expires: datetime | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "window")
+    a.key("subject", subject, "window")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     a.integer("cost", cost, 1, 1000000, optional=True)
@@ -545,9 +545,9 @@ _fixed_window_reset = Function(
 
 def _fixed_window_reset_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "window")
+    a.key("subject", subject, "window")
     return a
 
 
@@ -587,14 +587,14 @@ _gcra = Function(
 
 def _gcra_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
         burst: int | None = None,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "gcra")
+    a.key("subject", subject, "gcra")
     a.integer("limit", limit, 1, 1000000)
     a.duration("period", period, 1, 315360000000000)
     a.integer("burst", burst, 1, 1000000, optional=True)
@@ -650,14 +650,14 @@ _gcra_at_most = Function(
 
 def _gcra_at_most_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
         burst: int | None = None,
         most: int,
 ) -> Args:
-    a.key("bucket", bucket, "gcra")
+    a.key("subject", subject, "gcra")
     a.integer("limit", limit, 1, 1000000)
     a.duration("period", period, 1, 315360000000000)
     a.integer("burst", burst, 1, 1000000, optional=True)
@@ -711,14 +711,14 @@ _gcra_peek = Function(
 
 def _gcra_peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
         burst: int | None = None,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "gcra")
+    a.key("subject", subject, "gcra")
     a.integer("limit", limit, 1, 1000000)
     a.duration("period", period, 1, 315360000000000)
     a.integer("burst", burst, 1, 1000000, optional=True)
@@ -765,7 +765,7 @@ _gcra_refund = Function(
 
 def _gcra_refund_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -773,7 +773,7 @@ def _gcra_refund_args(
         cost: int | None = None,
         expires: datetime | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "gcra")
+    a.key("subject", subject, "gcra")
     a.integer("limit", limit, 1, 1000000)
     a.duration("period", period, 1, 315360000000000)
     a.integer("burst", burst, 1, 1000000, optional=True)
@@ -813,9 +813,9 @@ _gcra_reset = Function(
 
 def _gcra_reset_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "gcra")
+    a.key("subject", subject, "gcra")
     return a
 
 
@@ -855,7 +855,7 @@ _quota = Function(
 
 def _quota_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -864,7 +864,7 @@ def _quota_args(
         after: datetime,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "quota")
+    a.key("subject", subject, "quota")
     a.integer("limit", limit, 1, 16777216)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
@@ -922,7 +922,7 @@ _quota_at_most = Function(
 
 def _quota_at_most_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -931,7 +931,7 @@ def _quota_at_most_args(
         after: datetime,
         most: int,
 ) -> Args:
-    a.key("bucket", bucket, "quota")
+    a.key("subject", subject, "quota")
     a.integer("limit", limit, 1, 16777216)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
@@ -987,7 +987,7 @@ _quota_peek = Function(
 
 def _quota_peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -996,7 +996,7 @@ def _quota_peek_args(
         after: datetime,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "quota")
+    a.key("subject", subject, "quota")
     a.integer("limit", limit, 1, 16777216)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
@@ -1045,7 +1045,7 @@ _quota_refund = Function(
 
 def _quota_refund_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -1055,7 +1055,7 @@ def _quota_refund_args(
         cost: int | None = None,
         expires: datetime | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "quota")
+    a.key("subject", subject, "quota")
     a.integer("limit", limit, 1, 16777216)
     a.time("previous", previous, 0, 9007199254740992)
     a.time("start", start, 0, 9007199254740992)
@@ -1097,9 +1097,9 @@ _quota_reset = Function(
 
 def _quota_reset_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "quota")
+    a.key("subject", subject, "quota")
     return a
 
 
@@ -1139,13 +1139,13 @@ _sliding_counter = Function(
 
 def _sliding_counter_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "counter")
+    a.key("subject", subject, "counter")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 7776000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
@@ -1194,13 +1194,13 @@ _sliding_counter_peek = Function(
 
 def _sliding_counter_peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "counter")
+    a.key("subject", subject, "counter")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 7776000000000)
     a.integer("cost", cost, 0, 1000000, optional=True)
@@ -1246,13 +1246,13 @@ _sliding_counter_refund = Function(
 
 def _sliding_counter_refund_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
         cost: int | None = None,
 ) -> Args:
-    a.key("bucket", bucket, "counter")
+    a.key("subject", subject, "counter")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 7776000000000)
     a.integer("cost", cost, 1, 1000000, optional=True)
@@ -1290,9 +1290,9 @@ _sliding_counter_reset = Function(
 
 def _sliding_counter_reset_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "counter")
+    a.key("subject", subject, "counter")
     return a
 
 
@@ -1340,7 +1340,7 @@ _sliding_log = Function(
 
 def _sliding_log_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -1348,8 +1348,8 @@ def _sliding_log_args(
         dedup: timedelta | None = None,
         refresh: bool = False,
 ) -> Args:
-    a.key("bucket", bucket, "log")
-    a.key("receipts", bucket, "receipts")
+    a.key("subject", subject, "log")
+    a.key("receipts", subject, "receipts")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     a.text("receipt", receipt, 1, 256, optional=True)
@@ -1407,12 +1407,12 @@ _sliding_log_peek = Function(
 
 def _sliding_log_peek_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
 ) -> Args:
-    a.key("bucket", bucket, "log")
+    a.key("subject", subject, "log")
     a.integer("limit", limit, 1, 1000000)
     a.duration("window", window, 1, 315360000000000)
     return a
@@ -1453,12 +1453,12 @@ _sliding_log_refund = Function(
 
 def _sliding_log_refund_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
 ) -> Args:
-    a.key("bucket", bucket, "log")
-    a.key("receipts", bucket, "receipts")
+    a.key("subject", subject, "log")
+    a.key("receipts", subject, "receipts")
     a.text("receipt", receipt, 1, 256)
     return a
 
@@ -1490,10 +1490,10 @@ _sliding_log_reset = Function(
 
 def _sliding_log_reset_args(
         a: Args,
-        bucket: Subject,
+        subject: Subject,
 ) -> Args:
-    a.key("bucket", bucket, "log")
-    a.key("receipts", bucket, "receipts")
+    a.key("subject", subject, "log")
+    a.key("receipts", subject, "receipts")
     return a
 
 
@@ -1519,7 +1519,7 @@ class Client(SyncClient):
 
     def check(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -1540,7 +1540,7 @@ class Client(SyncClient):
         functions of its kind.
 
         Args:
-            bucket: Receipts that were counted, by time; each limit has its own key.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -1553,11 +1553,11 @@ class Client(SyncClient):
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
             RLSTATE: a limit's key holds data that its kind did not write
         """
-        return _check_result(self._call(_check_args(self._start(_check), bucket, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
+        return _check_result(self._call(_check_args(self._start(_check), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
 
     def check_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -1568,7 +1568,7 @@ class Client(SyncClient):
         """Returns what check would return, and writes nothing.
 
         Args:
-            bucket: Receipts that were counted, by time; each limit has its own key.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -1581,11 +1581,11 @@ class Client(SyncClient):
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
             RLSTATE: a limit's key holds data that its kind did not write
         """
-        return _check_peek_result(self._call(_check_peek_args(self._start(_check_peek), bucket, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
+        return _check_peek_result(self._call(_check_peek_args(self._start(_check_peek), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
 
     def check_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -1593,16 +1593,16 @@ class Client(SyncClient):
         """Resets limits of check, and forgets every receipt of the subject that check counted.
 
         Args:
-            bucket: Receipts that were counted.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits to reset, by kind and name. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
         """
-        return _check_reset_result(self._call(_check_reset_args(self._start(_check_reset), bucket, limits=limits, limits_of=limits_of)))
+        return _check_reset_result(self._call(_check_reset_args(self._start(_check_reset), subject, limits=limits, limits_of=limits_of)))
 
     def fixed_window(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -1622,7 +1622,7 @@ class Client(SyncClient):
         whose caller was admitted longest ago, and all are forgotten when no window is active.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
@@ -1631,11 +1631,11 @@ class Client(SyncClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_result(self._call(_fixed_window_args(self._start(_fixed_window), bucket, limit=limit, window=window, cost=cost)))
+        return _fixed_window_result(self._call(_fixed_window_args(self._start(_fixed_window), subject, limit=limit, window=window, cost=cost)))
 
     def fixed_window_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -1647,7 +1647,7 @@ class Client(SyncClient):
         fixed_window_refund and expires.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
@@ -1655,11 +1655,11 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_at_most_result(self._call(_fixed_window_at_most_args(self._start(_fixed_window_at_most), bucket, limit=limit, window=window, most=most)))
+        return _fixed_window_at_most_result(self._call(_fixed_window_at_most_args(self._start(_fixed_window_at_most), subject, limit=limit, window=window, most=most)))
 
     def fixed_window_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -1668,7 +1668,7 @@ class Client(SyncClient):
         """Returns what fixed_window would return, and writes nothing.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
@@ -1677,11 +1677,11 @@ class Client(SyncClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_peek_result(self._call(_fixed_window_peek_args(self._start(_fixed_window_peek), bucket, limit=limit, window=window, cost=cost)))
+        return _fixed_window_peek_result(self._call(_fixed_window_peek_args(self._start(_fixed_window_peek), subject, limit=limit, window=window, cost=cost)))
 
     def fixed_window_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -1696,7 +1696,7 @@ class Client(SyncClient):
         charge certainly counted there.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount to refund. From 1 to 1000000. Defaults to 1.
@@ -1706,22 +1706,22 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_refund_result(self._call(_fixed_window_refund_args(self._start(_fixed_window_refund), bucket, limit=limit, window=window, cost=cost, expires=expires)))
+        return _fixed_window_refund_result(self._call(_fixed_window_refund_args(self._start(_fixed_window_refund), subject, limit=limit, window=window, cost=cost, expires=expires)))
 
     def fixed_window_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> FixedWindowResetResult:
         """Ends a subject's active window.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _fixed_window_reset_result(self._call(_fixed_window_reset_args(self._start(_fixed_window_reset), bucket)))
+        return _fixed_window_reset_result(self._call(_fixed_window_reset_args(self._start(_fixed_window_reset), subject)))
 
     def gcra(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -1738,7 +1738,7 @@ class Client(SyncClient):
         share the bucket: each sees all tokens that were taken, and applies its own limit.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -1748,11 +1748,11 @@ class Client(SyncClient):
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_result(self._call(_gcra_args(self._start(_gcra), bucket, limit=limit, period=period, burst=burst, cost=cost)))
+        return _gcra_result(self._call(_gcra_args(self._start(_gcra), subject, limit=limit, period=period, burst=burst, cost=cost)))
 
     def gcra_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -1766,7 +1766,7 @@ class Client(SyncClient):
         of gcra would. Refund the tokens that were not used with gcra_refund and expires.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -1776,11 +1776,11 @@ class Client(SyncClient):
             RLARG: burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_at_most_result(self._call(_gcra_at_most_args(self._start(_gcra_at_most), bucket, limit=limit, period=period, burst=burst, most=most)))
+        return _gcra_at_most_result(self._call(_gcra_at_most_args(self._start(_gcra_at_most), subject, limit=limit, period=period, burst=burst, most=most)))
 
     def gcra_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -1790,7 +1790,7 @@ class Client(SyncClient):
         """Returns what gcra would return, and writes nothing.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -1800,11 +1800,11 @@ class Client(SyncClient):
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_peek_result(self._call(_gcra_peek_args(self._start(_gcra_peek), bucket, limit=limit, period=period, burst=burst, cost=cost)))
+        return _gcra_peek_result(self._call(_gcra_peek_args(self._start(_gcra_peek), subject, limit=limit, period=period, burst=burst, cost=cost)))
 
     def gcra_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -1817,7 +1817,7 @@ class Client(SyncClient):
         Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -1829,22 +1829,22 @@ class Client(SyncClient):
             RLARG: burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_refund_result(self._call(_gcra_refund_args(self._start(_gcra_refund), bucket, limit=limit, period=period, burst=burst, cost=cost, expires=expires)))
+        return _gcra_refund_result(self._call(_gcra_refund_args(self._start(_gcra_refund), subject, limit=limit, period=period, burst=burst, cost=cost, expires=expires)))
 
     def gcra_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> GcraResetResult:
         """Refills a subject's bucket.
 
         Args:
-            bucket: The subject's bucket.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _gcra_reset_result(self._call(_gcra_reset_args(self._start(_gcra_reset), bucket)))
+        return _gcra_reset_result(self._call(_gcra_reset_args(self._start(_gcra_reset), subject)))
 
     def quota(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -1869,7 +1869,7 @@ class Client(SyncClient):
         whose caller was admitted longest ago.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -1881,11 +1881,11 @@ class Client(SyncClient):
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_result(self._call(_quota_args(self._start(_quota), bucket, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
+        return _quota_result(self._call(_quota_args(self._start(_quota), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
 
     def quota_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -1900,7 +1900,7 @@ class Client(SyncClient):
         expires.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -1912,11 +1912,11 @@ class Client(SyncClient):
             RLARG: boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_at_most_result(self._call(_quota_at_most_args(self._start(_quota_at_most), bucket, limit=limit, previous=previous, start=start, next=next, after=after, most=most)))
+        return _quota_at_most_result(self._call(_quota_at_most_args(self._start(_quota_at_most), subject, limit=limit, previous=previous, start=start, next=next, after=after, most=most)))
 
     def quota_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -1928,7 +1928,7 @@ class Client(SyncClient):
         """Returns what quota would return, and writes nothing.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -1940,11 +1940,11 @@ class Client(SyncClient):
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_peek_result(self._call(_quota_peek_args(self._start(_quota_peek), bucket, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
+        return _quota_peek_result(self._call(_quota_peek_args(self._start(_quota_peek), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
 
     def quota_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -1961,7 +1961,7 @@ class Client(SyncClient):
         the charge until they end.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -1975,22 +1975,22 @@ class Client(SyncClient):
             RLARG: boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_refund_result(self._call(_quota_refund_args(self._start(_quota_refund), bucket, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost, expires=expires)))
+        return _quota_refund_result(self._call(_quota_refund_args(self._start(_quota_refund), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost, expires=expires)))
 
     def quota_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> QuotaResetResult:
         """Forgets what a subject used in its period.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _quota_reset_result(self._call(_quota_reset_args(self._start(_quota_reset), bucket)))
+        return _quota_reset_result(self._call(_quota_reset_args(self._start(_quota_reset), subject)))
 
     def sliding_counter(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2011,7 +2011,7 @@ class Client(SyncClient):
         while that window lasts; the use of a shorter one counts as that of the previous window.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
@@ -2020,11 +2020,11 @@ class Client(SyncClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a pair of counts, or never expires
         """
-        return _sliding_counter_result(self._call(_sliding_counter_args(self._start(_sliding_counter), bucket, limit=limit, window=window, cost=cost)))
+        return _sliding_counter_result(self._call(_sliding_counter_args(self._start(_sliding_counter), subject, limit=limit, window=window, cost=cost)))
 
     def sliding_counter_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2033,7 +2033,7 @@ class Client(SyncClient):
         """Returns what sliding_counter would return, and writes nothing.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
@@ -2042,11 +2042,11 @@ class Client(SyncClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a pair of counts, or never expires
         """
-        return _sliding_counter_peek_result(self._call(_sliding_counter_peek_args(self._start(_sliding_counter_peek), bucket, limit=limit, window=window, cost=cost)))
+        return _sliding_counter_peek_result(self._call(_sliding_counter_peek_args(self._start(_sliding_counter_peek), subject, limit=limit, window=window, cost=cost)))
 
     def sliding_counter_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2059,7 +2059,7 @@ class Client(SyncClient):
         twice.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount to refund. From 1 to 1000000. Defaults to 1.
@@ -2067,22 +2067,22 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a pair of counts, or never expires
         """
-        return _sliding_counter_refund_result(self._call(_sliding_counter_refund_args(self._start(_sliding_counter_refund), bucket, limit=limit, window=window, cost=cost)))
+        return _sliding_counter_refund_result(self._call(_sliding_counter_refund_args(self._start(_sliding_counter_refund), subject, limit=limit, window=window, cost=cost)))
 
     def sliding_counter_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> SlidingCounterResetResult:
         """Forgets what a subject used.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _sliding_counter_reset_result(self._call(_sliding_counter_reset_args(self._start(_sliding_counter_reset), bucket)))
+        return _sliding_counter_reset_result(self._call(_sliding_counter_reset_args(self._start(_sliding_counter_reset), subject)))
 
     def sliding_log(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2104,7 +2104,7 @@ class Client(SyncClient):
         longest dedup of its callers until it has been idle that long.
 
         Args:
-            bucket: The subject's admissions, oldest first.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most admissions in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
@@ -2114,11 +2114,11 @@ class Client(SyncClient):
         Raises, besides what every call does:
             RLSTATE: the log holds an entry that is not a time
         """
-        return _sliding_log_result(self._call(_sliding_log_args(self._start(_sliding_log), bucket, limit=limit, window=window, receipt=receipt, dedup=dedup, refresh=refresh)))
+        return _sliding_log_result(self._call(_sliding_log_args(self._start(_sliding_log), subject, limit=limit, window=window, receipt=receipt, dedup=dedup, refresh=refresh)))
 
     def sliding_log_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2126,18 +2126,18 @@ class Client(SyncClient):
         """Returns what sliding_log would return for a request without a receipt, and writes nothing.
 
         Args:
-            bucket: The subject's admissions, oldest first.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most admissions in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
 
         Raises, besides what every call does:
             RLSTATE: the log holds an entry that is not a time
         """
-        return _sliding_log_peek_result(self._call(_sliding_log_peek_args(self._start(_sliding_log_peek), bucket, limit=limit, window=window)))
+        return _sliding_log_peek_result(self._call(_sliding_log_peek_args(self._start(_sliding_log_peek), subject, limit=limit, window=window)))
 
     def sliding_log_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
     ) -> SlidingLogRefundResult:
@@ -2147,21 +2147,21 @@ class Client(SyncClient):
         again. A refreshed receipt is not refunded, because the time of its admission is no longer known.
 
         Args:
-            bucket: The subject's admissions, oldest first.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
         """
-        return _sliding_log_refund_result(self._call(_sliding_log_refund_args(self._start(_sliding_log_refund), bucket, receipt=receipt)))
+        return _sliding_log_refund_result(self._call(_sliding_log_refund_args(self._start(_sliding_log_refund), subject, receipt=receipt)))
 
     def sliding_log_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> SlidingLogResetResult:
         """Forgets every admission and receipt of a subject.
 
         Args:
-            bucket: The subject's admissions.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _sliding_log_reset_result(self._call(_sliding_log_reset_args(self._start(_sliding_log_reset), bucket)))
+        return _sliding_log_reset_result(self._call(_sliding_log_reset_args(self._start(_sliding_log_reset), subject)))
 
 
 class AsyncClient(AsyncioClient):
@@ -2174,7 +2174,7 @@ class AsyncClient(AsyncioClient):
 
     async def check(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -2195,7 +2195,7 @@ class AsyncClient(AsyncioClient):
         functions of its kind.
 
         Args:
-            bucket: Receipts that were counted, by time; each limit has its own key.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -2208,11 +2208,11 @@ class AsyncClient(AsyncioClient):
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
             RLSTATE: a limit's key holds data that its kind did not write
         """
-        return _check_result(await self._call(_check_args(self._start(_check), bucket, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
+        return _check_result(await self._call(_check_args(self._start(_check), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
 
     async def check_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -2223,7 +2223,7 @@ class AsyncClient(AsyncioClient):
         """Returns what check would return, and writes nothing.
 
         Args:
-            bucket: Receipts that were counted, by time; each limit has its own key.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits that are decided together. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
@@ -2236,11 +2236,11 @@ class AsyncClient(AsyncioClient):
             RLARG: two rows are the same limit, or a limit's arguments contradict each other
             RLSTATE: a limit's key holds data that its kind did not write
         """
-        return _check_peek_result(await self._call(_check_peek_args(self._start(_check_peek), bucket, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
+        return _check_peek_result(await self._call(_check_peek_args(self._start(_check_peek), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
 
     async def check_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limits: LimitPack,
         limits_of: Sequence[Subject] = (),
@@ -2248,16 +2248,16 @@ class AsyncClient(AsyncioClient):
         """Resets limits of check, and forgets every receipt of the subject that check counted.
 
         Args:
-            bucket: Receipts that were counted.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limits: Limits to reset, by kind and name. 1 to 16 rows.
             limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
                 row.
         """
-        return _check_reset_result(await self._call(_check_reset_args(self._start(_check_reset), bucket, limits=limits, limits_of=limits_of)))
+        return _check_reset_result(await self._call(_check_reset_args(self._start(_check_reset), subject, limits=limits, limits_of=limits_of)))
 
     async def fixed_window(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2277,7 +2277,7 @@ class AsyncClient(AsyncioClient):
         whose caller was admitted longest ago, and all are forgotten when no window is active.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
@@ -2286,11 +2286,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_result(await self._call(_fixed_window_args(self._start(_fixed_window), bucket, limit=limit, window=window, cost=cost)))
+        return _fixed_window_result(await self._call(_fixed_window_args(self._start(_fixed_window), subject, limit=limit, window=window, cost=cost)))
 
     async def fixed_window_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2302,7 +2302,7 @@ class AsyncClient(AsyncioClient):
         fixed_window_refund and expires.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             most: Most to charge; more than limit charges at most limit. From 1 to 1000000.
@@ -2310,11 +2310,11 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_at_most_result(await self._call(_fixed_window_at_most_args(self._start(_fixed_window_at_most), bucket, limit=limit, window=window, most=most)))
+        return _fixed_window_at_most_result(await self._call(_fixed_window_at_most_args(self._start(_fixed_window_at_most), subject, limit=limit, window=window, most=most)))
 
     async def fixed_window_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2323,7 +2323,7 @@ class AsyncClient(AsyncioClient):
         """Returns what fixed_window would return, and writes nothing.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
@@ -2332,11 +2332,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_peek_result(await self._call(_fixed_window_peek_args(self._start(_fixed_window_peek), bucket, limit=limit, window=window, cost=cost)))
+        return _fixed_window_peek_result(await self._call(_fixed_window_peek_args(self._start(_fixed_window_peek), subject, limit=limit, window=window, cost=cost)))
 
     async def fixed_window_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2351,7 +2351,7 @@ class AsyncClient(AsyncioClient):
         charge certainly counted there.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             cost: Amount to refund. From 1 to 1000000. Defaults to 1.
@@ -2361,22 +2361,22 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a count, or never expires
         """
-        return _fixed_window_refund_result(await self._call(_fixed_window_refund_args(self._start(_fixed_window_refund), bucket, limit=limit, window=window, cost=cost, expires=expires)))
+        return _fixed_window_refund_result(await self._call(_fixed_window_refund_args(self._start(_fixed_window_refund), subject, limit=limit, window=window, cost=cost, expires=expires)))
 
     async def fixed_window_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> FixedWindowResetResult:
         """Ends a subject's active window.
 
         Args:
-            bucket: What the subject used in this window.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _fixed_window_reset_result(await self._call(_fixed_window_reset_args(self._start(_fixed_window_reset), bucket)))
+        return _fixed_window_reset_result(await self._call(_fixed_window_reset_args(self._start(_fixed_window_reset), subject)))
 
     async def gcra(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -2393,7 +2393,7 @@ class AsyncClient(AsyncioClient):
         share the bucket: each sees all tokens that were taken, and applies its own limit.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -2403,11 +2403,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_result(await self._call(_gcra_args(self._start(_gcra), bucket, limit=limit, period=period, burst=burst, cost=cost)))
+        return _gcra_result(await self._call(_gcra_args(self._start(_gcra), subject, limit=limit, period=period, burst=burst, cost=cost)))
 
     async def gcra_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -2421,7 +2421,7 @@ class AsyncClient(AsyncioClient):
         of gcra would. Refund the tokens that were not used with gcra_refund and expires.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -2431,11 +2431,11 @@ class AsyncClient(AsyncioClient):
             RLARG: burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_at_most_result(await self._call(_gcra_at_most_args(self._start(_gcra_at_most), bucket, limit=limit, period=period, burst=burst, most=most)))
+        return _gcra_at_most_result(await self._call(_gcra_at_most_args(self._start(_gcra_at_most), subject, limit=limit, period=period, burst=burst, most=most)))
 
     async def gcra_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -2445,7 +2445,7 @@ class AsyncClient(AsyncioClient):
         """Returns what gcra would return, and writes nothing.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -2455,11 +2455,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_peek_result(await self._call(_gcra_peek_args(self._start(_gcra_peek), bucket, limit=limit, period=period, burst=burst, cost=cost)))
+        return _gcra_peek_result(await self._call(_gcra_peek_args(self._start(_gcra_peek), subject, limit=limit, period=period, burst=burst, cost=cost)))
 
     async def gcra_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         period: timedelta,
@@ -2472,7 +2472,7 @@ class AsyncClient(AsyncioClient):
         Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
 
         Args:
-            bucket: The subject's bucket: when it will be full.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Tokens gained per period. From 1 to 1000000.
             period: Time in which limit tokens are gained. From 1µs to 3650 days.
             burst: Most tokens the bucket holds; limit when omitted. From 1 to 1000000. None omits it.
@@ -2484,22 +2484,22 @@ class AsyncClient(AsyncioClient):
             RLARG: burst takes longer than 100 years to gain
             RLSTATE: the key holds data that is not a bucket, or never expires
         """
-        return _gcra_refund_result(await self._call(_gcra_refund_args(self._start(_gcra_refund), bucket, limit=limit, period=period, burst=burst, cost=cost, expires=expires)))
+        return _gcra_refund_result(await self._call(_gcra_refund_args(self._start(_gcra_refund), subject, limit=limit, period=period, burst=burst, cost=cost, expires=expires)))
 
     async def gcra_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> GcraResetResult:
         """Refills a subject's bucket.
 
         Args:
-            bucket: The subject's bucket.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _gcra_reset_result(await self._call(_gcra_reset_args(self._start(_gcra_reset), bucket)))
+        return _gcra_reset_result(await self._call(_gcra_reset_args(self._start(_gcra_reset), subject)))
 
     async def quota(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -2524,7 +2524,7 @@ class AsyncClient(AsyncioClient):
         whose caller was admitted longest ago.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -2536,11 +2536,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_result(await self._call(_quota_args(self._start(_quota), bucket, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
+        return _quota_result(await self._call(_quota_args(self._start(_quota), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
 
     async def quota_at_most(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -2555,7 +2555,7 @@ class AsyncClient(AsyncioClient):
         expires.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -2567,11 +2567,11 @@ class AsyncClient(AsyncioClient):
             RLARG: boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_at_most_result(await self._call(_quota_at_most_args(self._start(_quota_at_most), bucket, limit=limit, previous=previous, start=start, next=next, after=after, most=most)))
+        return _quota_at_most_result(await self._call(_quota_at_most_args(self._start(_quota_at_most), subject, limit=limit, previous=previous, start=start, next=next, after=after, most=most)))
 
     async def quota_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -2583,7 +2583,7 @@ class AsyncClient(AsyncioClient):
         """Returns what quota would return, and writes nothing.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -2595,11 +2595,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_peek_result(await self._call(_quota_peek_args(self._start(_quota_peek), bucket, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
+        return _quota_peek_result(await self._call(_quota_peek_args(self._start(_quota_peek), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
 
     async def quota_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         previous: datetime,
@@ -2616,7 +2616,7 @@ class AsyncClient(AsyncioClient):
         the charge until they end.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a period. From 1 to 16777216.
             previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
             start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
@@ -2630,22 +2630,22 @@ class AsyncClient(AsyncioClient):
             RLARG: boundaries do not ascend, or the server's time is outside of them
             RLSTATE: the key holds data that is not the use of periods
         """
-        return _quota_refund_result(await self._call(_quota_refund_args(self._start(_quota_refund), bucket, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost, expires=expires)))
+        return _quota_refund_result(await self._call(_quota_refund_args(self._start(_quota_refund), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost, expires=expires)))
 
     async def quota_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> QuotaResetResult:
         """Forgets what a subject used in its period.
 
         Args:
-            bucket: What the subject used in this period.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _quota_reset_result(await self._call(_quota_reset_args(self._start(_quota_reset), bucket)))
+        return _quota_reset_result(await self._call(_quota_reset_args(self._start(_quota_reset), subject)))
 
     async def sliding_counter(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2666,7 +2666,7 @@ class AsyncClient(AsyncioClient):
         while that window lasts; the use of a shorter one counts as that of the previous window.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount to charge; 0 charges nothing. From 0 to 1000000. Defaults to 1.
@@ -2675,11 +2675,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a pair of counts, or never expires
         """
-        return _sliding_counter_result(await self._call(_sliding_counter_args(self._start(_sliding_counter), bucket, limit=limit, window=window, cost=cost)))
+        return _sliding_counter_result(await self._call(_sliding_counter_args(self._start(_sliding_counter), subject, limit=limit, window=window, cost=cost)))
 
     async def sliding_counter_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2688,7 +2688,7 @@ class AsyncClient(AsyncioClient):
         """Returns what sliding_counter would return, and writes nothing.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount that would be charged. From 0 to 1000000. Defaults to 1.
@@ -2697,11 +2697,11 @@ class AsyncClient(AsyncioClient):
             RLARG: cost exceeds limit
             RLSTATE: the key holds data that is not a pair of counts, or never expires
         """
-        return _sliding_counter_peek_result(await self._call(_sliding_counter_peek_args(self._start(_sliding_counter_peek), bucket, limit=limit, window=window, cost=cost)))
+        return _sliding_counter_peek_result(await self._call(_sliding_counter_peek_args(self._start(_sliding_counter_peek), subject, limit=limit, window=window, cost=cost)))
 
     async def sliding_counter_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2714,7 +2714,7 @@ class AsyncClient(AsyncioClient):
         twice.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most that may be charged in a window's length, by the estimate. From 1 to 1000000.
             window: Length of the window. From 1µs to 90 days.
             cost: Amount to refund. From 1 to 1000000. Defaults to 1.
@@ -2722,22 +2722,22 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: the key holds data that is not a pair of counts, or never expires
         """
-        return _sliding_counter_refund_result(await self._call(_sliding_counter_refund_args(self._start(_sliding_counter_refund), bucket, limit=limit, window=window, cost=cost)))
+        return _sliding_counter_refund_result(await self._call(_sliding_counter_refund_args(self._start(_sliding_counter_refund), subject, limit=limit, window=window, cost=cost)))
 
     async def sliding_counter_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> SlidingCounterResetResult:
         """Forgets what a subject used.
 
         Args:
-            bucket: What was used in this window and in the previous one.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _sliding_counter_reset_result(await self._call(_sliding_counter_reset_args(self._start(_sliding_counter_reset), bucket)))
+        return _sliding_counter_reset_result(await self._call(_sliding_counter_reset_args(self._start(_sliding_counter_reset), subject)))
 
     async def sliding_log(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2759,7 +2759,7 @@ class AsyncClient(AsyncioClient):
         longest dedup of its callers until it has been idle that long.
 
         Args:
-            bucket: The subject's admissions, oldest first.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most admissions in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
             receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
@@ -2769,11 +2769,11 @@ class AsyncClient(AsyncioClient):
         Raises, besides what every call does:
             RLSTATE: the log holds an entry that is not a time
         """
-        return _sliding_log_result(await self._call(_sliding_log_args(self._start(_sliding_log), bucket, limit=limit, window=window, receipt=receipt, dedup=dedup, refresh=refresh)))
+        return _sliding_log_result(await self._call(_sliding_log_args(self._start(_sliding_log), subject, limit=limit, window=window, receipt=receipt, dedup=dedup, refresh=refresh)))
 
     async def sliding_log_peek(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         limit: int,
         window: timedelta,
@@ -2781,18 +2781,18 @@ class AsyncClient(AsyncioClient):
         """Returns what sliding_log would return for a request without a receipt, and writes nothing.
 
         Args:
-            bucket: The subject's admissions, oldest first.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             limit: Most admissions in a window. From 1 to 1000000.
             window: Length of the window. From 1µs to 3650 days.
 
         Raises, besides what every call does:
             RLSTATE: the log holds an entry that is not a time
         """
-        return _sliding_log_peek_result(await self._call(_sliding_log_peek_args(self._start(_sliding_log_peek), bucket, limit=limit, window=window)))
+        return _sliding_log_peek_result(await self._call(_sliding_log_peek_args(self._start(_sliding_log_peek), subject, limit=limit, window=window)))
 
     async def sliding_log_refund(
         self,
-        bucket: Subject,
+        subject: Subject,
         *,
         receipt: Text,
     ) -> SlidingLogRefundResult:
@@ -2802,18 +2802,18 @@ class AsyncClient(AsyncioClient):
         again. A refreshed receipt is not refunded, because the time of its admission is no longer known.
 
         Args:
-            bucket: The subject's admissions, oldest first.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
             receipt: The request's own ID. 1 to 256 bytes.
         """
-        return _sliding_log_refund_result(await self._call(_sliding_log_refund_args(self._start(_sliding_log_refund), bucket, receipt=receipt)))
+        return _sliding_log_refund_result(await self._call(_sliding_log_refund_args(self._start(_sliding_log_refund), subject, receipt=receipt)))
 
     async def sliding_log_reset(
         self,
-        bucket: Subject,
+        subject: Subject,
     ) -> SlidingLogResetResult:
         """Forgets every admission and receipt of a subject.
 
         Args:
-            bucket: The subject's admissions.
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
         """
-        return _sliding_log_reset_result(await self._call(_sliding_log_reset_args(self._start(_sliding_log_reset), bucket)))
+        return _sliding_log_reset_result(await self._call(_sliding_log_reset_args(self._start(_sliding_log_reset), subject)))

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,14 +11,18 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// Args returns the fields of a call that have a parameter. Derived keys are built from the first key's subject.
-func Args(fields []spec.Field) (out []spec.Field) {
+// Args returns the fields of a call that have a parameter. The first key's is the subject, from which derived keys are built.
+func Args(fn spec.Function) (out []spec.Field) {
 	subject := false
-	for _, f := range fields {
+	for _, f := range fn.Params {
 		if f.Kind == spec.KindKey && subject && !f.Several {
 			continue
 		}
-		subject = subject || f.Kind == spec.KindKey
+		if f.Kind == spec.KindKey && !subject {
+			f.Name, subject = spec.Subject, true
+			f.Doc = strings.TrimSuffix(cmp.Or(fn.Subject, "the user, address or other name that the call is about"), ".") +
+				". The call's keys are made from it"
+		}
 		out = append(out, f)
 	}
 	return out

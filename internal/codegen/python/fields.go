@@ -184,7 +184,7 @@ func wrap(prefix, text string) (out []string) {
 type parameter struct{ Name, Type, Doc string }
 
 func parameters(fn clients.Function) (out []parameter) {
-	for _, f := range clients.Args(fn.Params) {
+	for _, f := range clients.Args(fn.Function) {
 		out = append(out, parameter{identifier(f.Name), argType(fn.Class, f), clients.ArgDoc("None", f)})
 		switch {
 		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:

@@ -18,7 +18,7 @@ func encodeAll(fn clients.Function) string {
 			continue
 		}
 		if subject == "" {
-			subject = identifier(f.Name)
+			subject, f.Name = spec.Subject, spec.Subject
 		}
 		switch {
 		case f.Several:

@@ -77,7 +77,7 @@ func property(owner string, f spec.Field, param bool) string {
 // params returns the properties of a function's arguments.
 func params(fn clients.Function) string {
 	var b strings.Builder
-	for _, f := range clients.Args(fn.Params) {
+	for _, f := range clients.Args(fn.Function) {
 		b.WriteString(property(fn.Class, f, true))
 		switch {
 		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:

@@ -17,7 +17,7 @@ func encodeAll(fn clients.Function) string {
 			continue
 		}
 		if subject == "" {
-			subject = "p." + camel(f.Name)
+			subject, f.Name = "p."+spec.Subject, spec.Subject
 		}
 		switch {
 		case f.Several:
