@@ -123,7 +123,7 @@ func (g *Group) DeleteConsumer(c *Consumer) {
 	delete(g.consumers, c.Name)
 }
 
-// Deliver records that c got an entry, whoever had it before.
+// Deliver records that c got an entry, also if another consumer had it.
 func (g *Group) Deliver(id StreamID, c *Consumer, when, count int64) {
 	d, there := g.Pending.Get(id)
 	switch {
