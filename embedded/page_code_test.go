@@ -10,6 +10,10 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 )
 
+const counters = `#!lua name=counters
+redis.register_function('next', function(keys) return redis.call('INCR', keys[1]) end)
+`
+
 func TestSession(t *testing.T) {
 	server := embedded.RunT(t) // ends with the test
 	client := server.Client()
@@ -22,7 +26,7 @@ func TestSession(t *testing.T) {
 
 func TestFunction(t *testing.T) {
 	server := embedded.RunT(t)
-	server.Load(t, library) // the source of a library
+	server.Load(t, counters) // the source of a library
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer client.Close()
 	if n, err := client.FCall(t.Context(), "next", []string{"counter"}).Int(); err != nil || n != 1 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The functions below are the Go of docs/embedded.md.
+// page_code_test.go holds the Go of docs/embedded.md.
 func TestPage_codeIsWhatRuns(t *testing.T) {
 	page, err := os.ReadFile("../docs/embedded.md")
 	if err != nil {
