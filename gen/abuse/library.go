@@ -58,12 +58,12 @@ var Library = &fcall.Library{
 		{Line: 1292},
 		{Line: 1297, File: "functions/abuse/status.lua", FileLine: 1},
 		{Line: 1340},
-		{Line: 1473, File: "functions/abuse/status.lua", FileLine: 19},
-		{Line: 1474},
-		{Line: 1479, File: "functions/abuse/unblock.lua", FileLine: 1},
-		{Line: 1494},
-		{Line: 1530, File: "functions/abuse/unblock.lua", FileLine: 10},
-		{Line: 1531},
+		{Line: 1476, File: "functions/abuse/status.lua", FileLine: 19},
+		{Line: 1477},
+		{Line: 1482, File: "functions/abuse/unblock.lua", FileLine: 1},
+		{Line: 1497},
+		{Line: 1533, File: "functions/abuse/unblock.lua", FileLine: 10},
+		{Line: 1534},
 	},
 }
 

@@ -554,6 +554,9 @@ local function challenge_v1_issue(keys, args)
     end
     local rlfunc_wrong
     local rlfunc_head = 0
+    if #out_token > 128 then
+      rlfunc_wrong = 'result token must be at most 128 bytes'
+    end
     if out_reused then
       rlfunc_head = rlfunc_head + 1
     end
@@ -644,6 +647,9 @@ local function challenge_v1_peek(keys, args)
         rlfunc_wrong, out_place_state = 'result state must be one of unused, consumed, expired_or_unknown', 0
       end
       rlfunc_head = rlfunc_head + out_place_state
+    end
+    if #out_payload > 1024 then
+      rlfunc_wrong = 'result payload must be at most 1024 bytes'
     end
     if out_expires_after_us ~= 0 then
       if not (out_expires_after_us >= 0 and out_expires_after_us <= 9007199254740992 and out_expires_after_us % 1 == 0) then

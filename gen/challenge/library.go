@@ -37,12 +37,12 @@ var Library = &fcall.Library{
 		{Line: 450},
 		{Line: 455, File: "functions/challenge/issue.lua", FileLine: 1},
 		{Line: 511},
-		{Line: 587, File: "functions/challenge/issue.lua", FileLine: 23},
-		{Line: 588},
-		{Line: 593, File: "functions/challenge/peek.lua", FileLine: 1},
-		{Line: 620},
-		{Line: 669, File: "functions/challenge/peek.lua", FileLine: 10},
-		{Line: 670},
+		{Line: 590, File: "functions/challenge/issue.lua", FileLine: 23},
+		{Line: 591},
+		{Line: 596, File: "functions/challenge/peek.lua", FileLine: 1},
+		{Line: 623},
+		{Line: 675, File: "functions/challenge/peek.lua", FileLine: 10},
+		{Line: 676},
 	},
 }
 

@@ -5206,6 +5206,9 @@ local function guard_v1_admit(keys, args)
       end
       rlfunc_head = rlfunc_head + out_place_challenge * 318240
     end
+    if #out_reservation > 256 then
+      rlfunc_wrong = 'result reservation must be at most 256 bytes'
+    end
     if not rlfunc_wrong then
       if #out_limits == 1 and #out_budgets == 0 and #out_tiers == 0 then
         local row = out_limits[1]
@@ -5391,8 +5394,8 @@ local function guard_v1_admit(keys, args)
           rlfunc_word = rlfunc_word + row_count
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+          if not (row_remaining >= 0 and row_remaining <= 10000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 10000'
           end
         end
         reply[rlfunc_at + i] = rlfunc_word
@@ -5544,12 +5547,10 @@ local function guard_v1_peek(keys, args)
         local row_limit = row.limit
         local row_at_us = row.at_us
         local rlfunc_word = 0
-        if row_limit ~= 0 then
-          if not (row_limit >= 0 and row_limit <= 16 and row_limit % 1 == 0) then
-            rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
-          end
-          rlfunc_word = rlfunc_word + row_limit
+        if not (row_limit >= 1 and row_limit <= 16 and row_limit % 1 == 0) then
+          rlfunc_wrong = 'result admissions.limit must be a whole number from 1 to 16'
         end
+        rlfunc_word = rlfunc_word + row_limit
         if row_at_us ~= 0 then
           if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
             rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
@@ -5581,12 +5582,10 @@ local function guard_v1_peek(keys, args)
           local row_limit = row.limit
           local row_at_us = row.at_us
           local rlfunc_word = 0
-          if row_limit ~= 0 then
-            if not (row_limit >= 0 and row_limit <= 16 and row_limit % 1 == 0) then
-              rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
-            end
-            rlfunc_word = rlfunc_word + row_limit
+          if not (row_limit >= 1 and row_limit <= 16 and row_limit % 1 == 0) then
+            rlfunc_wrong = 'result admissions.limit must be a whole number from 1 to 16'
           end
+          rlfunc_word = rlfunc_word + row_limit
           if row_at_us ~= 0 then
             if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
               rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
@@ -5613,12 +5612,10 @@ local function guard_v1_peek(keys, args)
         local row_limit = row.limit
         local row_at_us = row.at_us
         local rlfunc_word = 0
-        if row_limit ~= 0 then
-          if not (row_limit >= 0 and row_limit <= 16 and row_limit % 1 == 0) then
-            rlfunc_wrong = 'result admissions.limit must be a whole number from 0 to 16'
-          end
-          rlfunc_word = rlfunc_word + row_limit
+        if not (row_limit >= 1 and row_limit <= 16 and row_limit % 1 == 0) then
+          rlfunc_wrong = 'result admissions.limit must be a whole number from 1 to 16'
         end
+        rlfunc_word = rlfunc_word + row_limit
         if row_at_us ~= 0 then
           if not (row_at_us >= 0 and row_at_us <= 9007199254740992 and row_at_us % 1 == 0) then
             rlfunc_wrong = 'result admissions.at must be a whole number from 0 to 9007199254740992'
@@ -5678,6 +5675,9 @@ local function guard_v1_peek(keys, args)
         local row_at_us = row.at_us
         local row_counts_until_us = row.counts_until_us
         local rlfunc_word = 0
+        if #row_id > 256 then
+          rlfunc_wrong = 'result reservations.id must be at most 256 bytes'
+        end
         if row_state ~= 'open' then
           local row_place_state = rlfunc_places_reservations_state[row_state]
           if not row_place_state then
@@ -5721,6 +5721,9 @@ local function guard_v1_peek(keys, args)
         local row_expires_us = row.expires_us
         local row_payload = row.payload
         local rlfunc_word = 0
+        if #row_token > 128 then
+          rlfunc_wrong = 'result challenges.token must be at most 128 bytes'
+        end
         if row_state ~= 'unused' then
           local row_place_state = rlfunc_places_challenges_state[row_state]
           if not row_place_state then
@@ -5737,6 +5740,9 @@ local function guard_v1_peek(keys, args)
           if not (row_expires_us >= 0 and row_expires_us <= 9007199254740992 and row_expires_us % 1 == 0) then
             rlfunc_wrong = 'result challenges.expires must be a whole number from 0 to 9007199254740992'
           end
+        end
+        if #row_payload > 1024 then
+          rlfunc_wrong = 'result challenges.payload must be at most 1024 bytes'
         end
         reply[rlfunc_at + i] = rlfunc_word
         reply[rlfunc_at + i + rlfunc_challenges] = row_issued_us
@@ -6300,8 +6306,8 @@ local function guard_v1_take(keys, args)
       rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
     end
     if out_reset_after_us ~= 0 then

@@ -40,12 +40,12 @@ var Library = &fcall.Library{
 		{Line: 435},
 		{Line: 440, File: "functions/override/list.lua", FileLine: 1},
 		{Line: 476},
-		{Line: 704, File: "functions/override/list.lua", FileLine: 23},
-		{Line: 705},
-		{Line: 710, File: "functions/override/set.lua", FileLine: 1},
-		{Line: 750},
-		{Line: 832, File: "functions/override/set.lua", FileLine: 20},
-		{Line: 833},
+		{Line: 731, File: "functions/override/list.lua", FileLine: 23},
+		{Line: 732},
+		{Line: 737, File: "functions/override/set.lua", FileLine: 1},
+		{Line: 777},
+		{Line: 859, File: "functions/override/set.lua", FileLine: 20},
+		{Line: 860},
 	},
 }
 

@@ -518,6 +518,9 @@ local function override_v1_list(keys, args)
         local row_by = row.by
         local row_reason = row.reason
         local rlfunc_word = 0
+        if #row_subject > 512 then
+          rlfunc_wrong = 'result overrides.subject must be at most 512 bytes'
+        end
         if row_effect ~= 'allow' then
           local row_place_effect = rlfunc_places_overrides_effect[row_effect]
           if not row_place_effect then
@@ -545,6 +548,12 @@ local function override_v1_list(keys, args)
           if not (row_set_us >= 0 and row_set_us <= 9007199254740992 and row_set_us % 1 == 0) then
             rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
           end
+        end
+        if #row_by > 128 then
+          rlfunc_wrong = 'result overrides.by must be at most 128 bytes'
+        end
+        if #row_reason > 256 then
+          rlfunc_wrong = 'result overrides.reason must be at most 256 bytes'
         end
         if not rlfunc_wrong then
           if out_version ~= 0 then
@@ -593,6 +602,9 @@ local function override_v1_list(keys, args)
           local row_by = row.by
           local row_reason = row.reason
           local rlfunc_word = 0
+          if #row_subject > 512 then
+            rlfunc_wrong = 'result overrides.subject must be at most 512 bytes'
+          end
           if row_effect ~= 'allow' then
             local row_place_effect = rlfunc_places_overrides_effect[row_effect]
             if not row_place_effect then
@@ -621,6 +633,12 @@ local function override_v1_list(keys, args)
               rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
             end
           end
+          if #row_by > 128 then
+            rlfunc_wrong = 'result overrides.by must be at most 128 bytes'
+          end
+          if #row_reason > 256 then
+            rlfunc_wrong = 'result overrides.reason must be at most 256 bytes'
+          end
           local rlfunc_one = rlfunc_word + row_left_us / 1000 * 3000003
           if rlfunc_wrong or rlfunc_one > 9007199254740992 or row_left_us % 1000 ~= 0 or row_ends_us ~= 0 or row_set_us ~= 0 or row_subject ~= '' or row_by ~= '' or row_reason ~= '' then
             rlfunc_rows = nil
@@ -648,6 +666,9 @@ local function override_v1_list(keys, args)
         local row_by = row.by
         local row_reason = row.reason
         local rlfunc_word = 0
+        if #row_subject > 512 then
+          rlfunc_wrong = 'result overrides.subject must be at most 512 bytes'
+        end
         if row_effect ~= 'allow' then
           local row_place_effect = rlfunc_places_overrides_effect[row_effect]
           if not row_place_effect then
@@ -675,6 +696,12 @@ local function override_v1_list(keys, args)
           if not (row_set_us >= 0 and row_set_us <= 9007199254740992 and row_set_us % 1 == 0) then
             rlfunc_wrong = 'result overrides.set must be a whole number from 0 to 9007199254740992'
           end
+        end
+        if #row_by > 128 then
+          rlfunc_wrong = 'result overrides.by must be at most 128 bytes'
+        end
+        if #row_reason > 256 then
+          rlfunc_wrong = 'result overrides.reason must be at most 256 bytes'
         end
         reply[rlfunc_at + i] = rlfunc_word
         reply[rlfunc_at + i + rlfunc_overrides] = row_left_us

@@ -1073,8 +1073,8 @@ local function abuse_v1_attempt(keys, args)
           rlfunc_word = rlfunc_word + row_count
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+          if not (row_remaining >= 0 and row_remaining <= 10000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 10000'
           end
         end
         if not rlfunc_wrong then
@@ -1110,8 +1110,8 @@ local function abuse_v1_attempt(keys, args)
             rlfunc_word = rlfunc_word + row_count
           end
           if row_remaining ~= 0 then
-            if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
-              rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+            if not (row_remaining >= 0 and row_remaining <= 10000 and row_remaining % 1 == 0) then
+              rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 10000'
             end
           end
           local rlfunc_one = rlfunc_word + row_remaining / 1000 * 1000001
@@ -1142,8 +1142,8 @@ local function abuse_v1_attempt(keys, args)
           rlfunc_word = rlfunc_word + row_count
         end
         if row_remaining ~= 0 then
-          if not (row_remaining >= 0 and row_remaining <= 9007199254740992 and row_remaining % 1 == 0) then
-            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 9007199254740992'
+          if not (row_remaining >= 0 and row_remaining <= 10000 and row_remaining % 1 == 0) then
+            rlfunc_wrong = 'result tiers.remaining must be a whole number from 0 to 10000'
           end
         end
         reply[rlfunc_at + i] = rlfunc_word
@@ -1398,6 +1398,9 @@ local function abuse_v1_status(keys, args)
         rlfunc_wrong = 'result tier must be a whole number from 0 to 8'
       end
       rlfunc_head = rlfunc_head + out_tier * 2
+    end
+    if #out_reason > 256 then
+      rlfunc_wrong = 'result reason must be at most 256 bytes'
     end
     if out_retry_after_us ~= 0 then
       if not (out_retry_after_us >= 0 and out_retry_after_us <= 9007199254740992 and out_retry_after_us % 1 == 0) then

@@ -1014,17 +1014,18 @@ local function concurrency_v1_peek(keys, args)
         local row_weight = row.weight
         local row_expires_after_us = row.expires_after_us
         local rlfunc_word = 0
+        if #row_holder > 256 then
+          rlfunc_wrong = 'result holders.holder must be at most 256 bytes'
+        end
         if row_fence ~= 0 then
           if not (row_fence >= 0 and row_fence <= 9007199254740992 and row_fence % 1 == 0) then
             rlfunc_wrong = 'result holders.fence must be a whole number from 0 to 9007199254740992'
           end
         end
-        if row_weight ~= 0 then
-          if not (row_weight >= 0 and row_weight <= 1000 and row_weight % 1 == 0) then
-            rlfunc_wrong = 'result holders.weight must be a whole number from 0 to 1000'
-          end
-          rlfunc_word = rlfunc_word + row_weight
+        if not (row_weight >= 1 and row_weight <= 1000 and row_weight % 1 == 0) then
+          rlfunc_wrong = 'result holders.weight must be a whole number from 1 to 1000'
         end
+        rlfunc_word = rlfunc_word + row_weight
         if row_expires_after_us ~= 0 then
           if not (row_expires_after_us >= 0 and row_expires_after_us <= 9007199254740992 and row_expires_after_us % 1 == 0) then
             rlfunc_wrong = 'result holders.expires_after must be a whole number from 0 to 9007199254740992'
@@ -1067,17 +1068,18 @@ local function concurrency_v1_peek(keys, args)
           local row_weight = row.weight
           local row_expires_after_us = row.expires_after_us
           local rlfunc_word = 0
+          if #row_holder > 256 then
+            rlfunc_wrong = 'result holders.holder must be at most 256 bytes'
+          end
           if row_fence ~= 0 then
             if not (row_fence >= 0 and row_fence <= 9007199254740992 and row_fence % 1 == 0) then
               rlfunc_wrong = 'result holders.fence must be a whole number from 0 to 9007199254740992'
             end
           end
-          if row_weight ~= 0 then
-            if not (row_weight >= 0 and row_weight <= 1000 and row_weight % 1 == 0) then
-              rlfunc_wrong = 'result holders.weight must be a whole number from 0 to 1000'
-            end
-            rlfunc_word = rlfunc_word + row_weight
+          if not (row_weight >= 1 and row_weight <= 1000 and row_weight % 1 == 0) then
+            rlfunc_wrong = 'result holders.weight must be a whole number from 1 to 1000'
           end
+          rlfunc_word = rlfunc_word + row_weight
           if row_expires_after_us ~= 0 then
             if not (row_expires_after_us >= 0 and row_expires_after_us <= 9007199254740992 and row_expires_after_us % 1 == 0) then
               rlfunc_wrong = 'result holders.expires_after must be a whole number from 0 to 9007199254740992'
@@ -1106,17 +1108,18 @@ local function concurrency_v1_peek(keys, args)
         local row_weight = row.weight
         local row_expires_after_us = row.expires_after_us
         local rlfunc_word = 0
+        if #row_holder > 256 then
+          rlfunc_wrong = 'result holders.holder must be at most 256 bytes'
+        end
         if row_fence ~= 0 then
           if not (row_fence >= 0 and row_fence <= 9007199254740992 and row_fence % 1 == 0) then
             rlfunc_wrong = 'result holders.fence must be a whole number from 0 to 9007199254740992'
           end
         end
-        if row_weight ~= 0 then
-          if not (row_weight >= 0 and row_weight <= 1000 and row_weight % 1 == 0) then
-            rlfunc_wrong = 'result holders.weight must be a whole number from 0 to 1000'
-          end
-          rlfunc_word = rlfunc_word + row_weight
+        if not (row_weight >= 1 and row_weight <= 1000 and row_weight % 1 == 0) then
+          rlfunc_wrong = 'result holders.weight must be a whole number from 1 to 1000'
         end
+        rlfunc_word = rlfunc_word + row_weight
         if row_expires_after_us ~= 0 then
           if not (row_expires_after_us >= 0 and row_expires_after_us <= 9007199254740992 and row_expires_after_us % 1 == 0) then
             rlfunc_wrong = 'result holders.expires_after must be a whole number from 0 to 9007199254740992'

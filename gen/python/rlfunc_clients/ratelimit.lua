@@ -3320,8 +3320,8 @@ local function ratelimit_v1_fixed_window_at_most(keys, args)
       rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -3545,8 +3545,8 @@ local function ratelimit_v1_fixed_window_refund(keys, args)
       rlfunc_head = rlfunc_head + out_refunded
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -3805,8 +3805,8 @@ local function ratelimit_v1_gcra_at_most(keys, args)
       rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -4326,8 +4326,8 @@ local function ratelimit_v1_quota_at_most(keys, args)
       rlfunc_head = rlfunc_head + out_taken * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -4586,8 +4586,8 @@ local function ratelimit_v1_quota_refund(keys, args)
       rlfunc_head = rlfunc_head + out_refunded
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 16777216 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 16777216'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -4927,8 +4927,8 @@ local function ratelimit_v1_sliding_counter_refund(keys, args)
       rlfunc_head = rlfunc_head + out_refunded
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -5122,8 +5122,8 @@ local function ratelimit_v1_sliding_log(keys, args)
       rlfunc_head = rlfunc_head + out_count * 4
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
     end
     if out_reset_after_us ~= 0 then
@@ -5229,8 +5229,8 @@ local function ratelimit_v1_sliding_log_peek(keys, args)
       rlfunc_head = rlfunc_head + out_count * 2
     end
     if out_remaining ~= 0 then
-      if not (out_remaining >= 0 and out_remaining <= 9007199254740992 and out_remaining % 1 == 0) then
-        rlfunc_wrong = 'result remaining must be a whole number from 0 to 9007199254740992'
+      if not (out_remaining >= 0 and out_remaining <= 1000000 and out_remaining % 1 == 0) then
+        rlfunc_wrong = 'result remaining must be a whole number from 0 to 1000000'
       end
     end
     if out_reset_after_us ~= 0 then

@@ -98,17 +98,24 @@ func (w *replyWriter) word(name string, fields []spec.Field, prefix, group strin
 		case f.Kind == spec.KindEnum:
 			w.place(f, prefix, group)
 		case f.Kind.Integer():
-			most := int64(spec.MaxInt)
-			if values > 0 {
-				most = f.Max
+			if f.Min > 0 { // 0 is out of bounds, too
+				w.whole(f, value, group)
+				if values > 0 {
+					w.printf(add, times(value, above))
+				}
+				break
 			}
 			w.printf("if %s ~= 0 then", value)
-			w.printf("  if not (%s >= 0 and %s <= %d and %s %% 1 == 0) then", value, value, most, value)
-			w.printf("    rlfunc_wrong = 'result %s must be a whole number from 0 to %d'", group+f.Name, most)
-			w.printf("  end")
+			w.indent += "  "
+			w.whole(f, value, group)
 			if values > 0 {
-				w.printf("  "+add, times(value, above))
+				w.printf(add, times(value, above))
 			}
+			w.indent = w.indent[2:]
+			w.printf("end")
+		case f.Kind == spec.KindText && f.Max > 0:
+			w.printf("if #%s > %d then", value, f.Max)
+			w.printf("  rlfunc_wrong = 'result %s must be at most %d bytes'", group+f.Name, f.Max)
 			w.printf("end")
 		}
 		if values > 0 {
@@ -116,6 +123,17 @@ func (w *replyWriter) word(name string, fields []spec.Field, prefix, group strin
 		}
 	}
 	return above
+}
+
+// whole writes the check of a number.
+func (w *replyWriter) whole(f spec.Field, value, group string) {
+	most := f.Max
+	if f.Kind == spec.KindDuration && most == spec.MaxDuration {
+		most = spec.MaxInt // without a bound a result may be longer than an argument
+	}
+	w.printf("if not (%s >= %d and %s <= %d and %s %% 1 == 0) then", value, f.Min, value, most, value)
+	w.printf("  rlfunc_wrong = 'result %s must be a whole number from %d to %d'", group+f.Name, f.Min, most)
+	w.printf("end")
 }
 
 // place writes the local with the index of an enum's value.

@@ -259,6 +259,145 @@ end
 return item
 end)()
 
+do -- rlfunc: lines=22 file=functions/everything/beyond.lua
+--- Answers with results that are inside their bounds, or with one that is not.
+--- @flags  no-writes
+--- @key    bucket      string[state]                       the subject's key
+--- @arg    which       enum(none,small,large,price,wait,note,row) which result is out of bounds
+--- @arg    value       count                               what it is; of a text, its length
+--- @result ok          bool                                true
+--- @result small       count[3..9]                         a number that shares one with others
+--- @result large       count[3..20000000]                  one that does not
+--- @result price       micros[0..1000000]                  money
+--- @result wait        duration[0..1d]                     a duration
+--- @result note        text[0..4]                          a text
+--- @result rows        group                               a row
+--- @result rows.number count[2..20000000]                  its number
+local function beyond(bucket, which, value)
+  local r = {small = 3, large = 3, price = 0, wait = 0, note = '', row = 2}
+  if which == 'note' then
+    r.note = string.rep('x', value)
+  elseif which ~= 'none' then
+    r[which] = value
+  end
+  return redis.call('EXISTS', bucket) == 0, r.small, r.large, r.price, r.wait, r.note, {{number = r.row}}
+end
+
+-- Joins beyond to Redis.
+local function everything_v2_beyond(keys, args)
+  if #keys ~= 1 or #args ~= 2 then
+    return {err = 'RLARG beyond must be called with 1 key and 2 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local which = args[1]
+  if which ~= 'none' and which ~= 'small' and which ~= 'large' and which ~= 'price' and which ~= 'wait' and which ~= 'note' and which ~= 'row' then
+    return {err = 'RLARG which must be one of none, small, large, price, wait, note, row'}
+  end
+  local value = rlfunc_whole(args[2])
+  if not value or value < 0 or value > 9007199254740992 then
+    return {err = 'RLARG value must be a whole number from 0 to 9007199254740992'}
+  end
+  local rlfunc_ok, out_ok, out_small, out_large, out_price_micros, out_wait_us, out_note, out_rows = pcall(beyond, keys[1], which, value)
+  if rlfunc_ok then
+    if out_ok == nil then
+      return out_small
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_ok then
+      rlfunc_head = rlfunc_head + 1
+    end
+    if not (out_small >= 3 and out_small <= 9 and out_small % 1 == 0) then
+      rlfunc_wrong = 'result small must be a whole number from 3 to 9'
+    end
+    rlfunc_head = rlfunc_head + out_small * 2
+    if not (out_large >= 3 and out_large <= 20000000 and out_large % 1 == 0) then
+      rlfunc_wrong = 'result large must be a whole number from 3 to 20000000'
+    end
+    if out_price_micros ~= 0 then
+      if not (out_price_micros >= 0 and out_price_micros <= 1000000 and out_price_micros % 1 == 0) then
+        rlfunc_wrong = 'result price must be a whole number from 0 to 1000000'
+      end
+    end
+    if out_wait_us ~= 0 then
+      if not (out_wait_us >= 0 and out_wait_us <= 86400000000 and out_wait_us % 1 == 0) then
+        rlfunc_wrong = 'result wait must be a whole number from 0 to 86400000000'
+      end
+    end
+    if #out_note > 4 then
+      rlfunc_wrong = 'result note must be at most 4 bytes'
+    end
+    if not rlfunc_wrong then
+      if #out_rows == 1 then
+        local row = out_rows[1]
+        local row_number = row.number
+        local rlfunc_word = 0
+        if not (row_number >= 2 and row_number <= 20000000 and row_number % 1 == 0) then
+          rlfunc_wrong = 'result rows.number must be a whole number from 2 to 20000000'
+        end
+        if not rlfunc_wrong then
+          if out_note ~= '' then
+            return {rlfunc_head + 20, row_number, out_large, out_price_micros, out_wait_us, out_note}
+          end
+          if out_wait_us ~= 0 then
+            return {rlfunc_head + 20, row_number, out_large, out_price_micros, out_wait_us}
+          end
+          if out_price_micros ~= 0 then
+            return {rlfunc_head + 20, row_number, out_large, out_price_micros}
+          end
+          if out_large ~= 0 then
+            return {rlfunc_head + 20, row_number, out_large}
+          end
+          if row_number ~= 0 then
+            return {rlfunc_head + 20, row_number}
+          end
+          return rlfunc_head + 20
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_rows * 20, nil, nil}, 1
+      local rlfunc_rows = #out_rows
+      if rlfunc_rows > 65536 then
+        rlfunc_wrong, rlfunc_rows = 'result rows must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_rows do
+        local row = out_rows[i]
+        local row_number = row.number
+        local rlfunc_word = 0
+        if not (row_number >= 2 and row_number <= 20000000 and row_number % 1 == 0) then
+          rlfunc_wrong = 'result rows.number must be a whole number from 2 to 20000000'
+        end
+        reply[rlfunc_at + i] = row_number
+      end
+      rlfunc_at = rlfunc_at + rlfunc_rows
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_large
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_price_micros
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_wait_us
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_note
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_ok = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_ok, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_beyond', callback = everything_v2_beyond, description = 'Answers with results that are inside their bounds, or with one that is not.', flags = {'no-writes'}}
+end
+
 do -- rlfunc: lines=42 file=functions/everything/echo.lua
 --- Answers with its own arguments, of every type.
 --- @key    bucket      string[state]            the subject's key
