@@ -13,6 +13,7 @@ type Library struct {
 	ServerName string    // the name in Redis, "ratelimit_v1"
 	Code       string    // the bundle, byte for byte what the server holds
 	Files      []Section // sorted by Line
+	Forever    []string  // suffixes of the keys that may stay without an expiry, sorted
 }
 
 // A Section maps a run of bundle lines to a file: line Line of the bundle is line FileLine of File, and so on until the next

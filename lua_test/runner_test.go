@@ -29,6 +29,7 @@ func TestStep_keysAreHeldAgainstWhatTheStepSays(t *testing.T) {
 		{name: "no write where the step says so", writes: true, before: keys{"k": one}, after: keys{"k": one}, want: "was to write"},
 		{name: "no expiry", writes: true, after: keys{"k": immortal}, want: "left k without an expiry"},
 		{name: "an expiry taken away", writes: true, before: keys{"k": one}, after: keys{"k": immortal}, want: "left k without an expiry"},
+		{name: "no expiry of a key that lasts", writes: true, after: keys{"stock": immortal}},
 		{name: "the test's own key without one", before: keys{"k": immortal}, after: keys{"k": immortal}},
 		{name: "the expiry wanted", writes: true, after: keys{"k": one}, ttls: map[string]time.Duration{"k": time.Second}},
 		{name: "another expiry", writes: true, after: keys{"k": longer}, ttls: map[string]time.Duration{"k": time.Second}, want: "expiries (-want +got)"},
@@ -37,7 +38,7 @@ func TestStep_keysAreHeldAgainstWhatTheStepSays(t *testing.T) {
 		if c.before == nil {
 			c.before = keys{}
 		}
-		got := Step[any]{Writes: c.writes, TTLs: c.ttls}.keys(c.before, c.after)
+		got := Step[any]{Writes: c.writes, TTLs: c.ttls}.keys(c.before, c.after, func(name string) bool { return name == "stock" })
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}

@@ -2,7 +2,9 @@ package luatest
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,11 +26,23 @@ type Server struct {
 	Caller fcall.Caller  // what the generated client calls
 	Redis  *redis.Client // to prepare and to look at keys
 
-	libs   []*fcall.Library
-	manual *embedded.ManualClock // the embedded engine's; nil on real servers
-	late   time.Duration         // of every expiry on the server
-	now    time.Time             // zero where the clock is the real one
-	stored *redis.Client         // where scripts find the time; nil for functions
+	libs    []*fcall.Library
+	clocked []*fcall.Library      // those with the test's clock, on real servers
+	manual  *embedded.ManualClock // the embedded engine's; nil on real servers
+	late    time.Duration         // of every expiry on the server
+	now     time.Time             // zero where the clock is the real one
+	stored  *redis.Client         // where scripts find the time; nil for functions
+}
+
+// setClock is the function by which the test moves a library's clock.
+func setClock(lib *fcall.Library) string { return lib.ServerName + "_set_clock" }
+
+// lasts reports whether the header of a key allows it to stay without an expiry. The name is `<namespace>:{<tag>}:<suffix>`, and
+// `:<value>` behind that if the suffix ends in a text.
+func (s *Server) lasts(name string) bool {
+	_, suffix, ok := strings.Cut(name, "}:")
+	word, _, _ := strings.Cut(suffix, ":")
+	return ok && slices.ContainsFunc(s.libs, func(lib *fcall.Library) bool { return slices.Contains(lib.Forever, word) })
 }
 
 // inProcess is an engine of the test's own; without a clock its time is the real one.
@@ -56,6 +70,9 @@ func inProcess(t testing.TB, name string, clock *embedded.ManualClock) Engine {
 func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 	t.Helper()
 	s.libs = append(s.libs, lib)
+	if e.Clock == nil && strings.Contains(code, setClock(lib)) {
+		s.clocked = append(s.clocked, lib)
+	}
 	s.Caller = s.Redis
 	if e.Embedded != nil {
 		s.Caller = e.Embedded
@@ -106,14 +123,14 @@ func (s *Server) Set(t testing.TB, to time.Time) {
 		return
 	}
 	us := strconv.FormatInt(to.UnixMicro(), 10)
-	// No call may come between: the libraries of a server have one clock.
+	// No call may come between: the libraries of a server have one clock. Those that do not use lib/clock have none.
 	if _, err := s.Redis.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
-		for _, lib := range s.libs {
-			pipe.Do(t.Context(), "FCALL", lib.ServerName+"_set_clock", 0, us)
+		for _, lib := range s.clocked {
+			pipe.Do(t.Context(), "FCALL", setClock(lib), 0, us)
 		}
 		return nil
 	}); err != nil {
-		t.Fatalf("%s: move the clock of libraries that have to use lib/clock: %v", s.Engine, err)
+		t.Fatalf("%s: move the clock: %v", s.Engine, err)
 	}
 	if s.stored == nil {
 		return

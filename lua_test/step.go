@@ -25,7 +25,8 @@ type Step[C any] struct {
 	WantErr error
 	// Writes says that the call changes a key or an expiry. Without it nothing at all may change.
 	Writes bool
-	// TTLs is what every key has left after the call. Defaults to any expiry, but one each.
+	// TTLs is what every key has left after the call, [Immortal] without an expiry. Defaults to any expiry, but one each unless the
+	// header of the key says that it lasts.
 	TTLs map[string]time.Duration
 }
 
@@ -71,13 +72,13 @@ func (st Step[C]) run(t *testing.T, s *Server, client C, number int) {
 	if err != nil {
 		fail("%v", err)
 	}
-	if problem := st.keys(before, after); problem != "" {
+	if problem := st.keys(before, after, s.lasts); problem != "" {
 		fail("%s", problem)
 	}
 }
 
-// keys describes what is wrong with the keys after a call.
-func (st Step[C]) keys(before, after map[string]Key) string {
+// keys describes what is wrong with the keys after a call. Those that last need no expiry.
+func (st Step[C]) keys(before, after map[string]Key, lasts func(string) bool) string {
 	diff := cmp.Diff(before, after)
 	if diff != "" && !st.Writes {
 		return "the call was to leave every key as it was (-before +after):\n" + diff
@@ -88,7 +89,7 @@ func (st Step[C]) keys(before, after map[string]Key) string {
 	ttls := map[string]time.Duration{}
 	for name, k := range after {
 		ttls[name] = k.TTL
-		if k.TTL == Immortal && before[name].TTL != Immortal {
+		if k.TTL == Immortal && before[name].TTL != Immortal && !lasts(name) {
 			return "the call left " + name + " without an expiry"
 		}
 	}

@@ -121,6 +121,7 @@ type Field struct {
 	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
 	Own        bool     `json:"own,omitempty"`         // key with an argument: a call may give the argument's keys a subject of their own
 	Several    bool     `json:"several,omitempty"`     // key: a call has Min to Max of them, each of a subject of its own
+	Forever    bool     `json:"forever,omitempty"`     // key: what it holds lasts, so calls may leave it without an expiry
 	Suffix     string   `json:"suffix,omitempty"`      // key: what comes after the tag, "log"
 	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key in a group: the text field whose value ends the suffix

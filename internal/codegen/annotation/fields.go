@@ -45,6 +45,9 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 	if !r.readType(rw, w, typeCol, inGroup || r.lib, &f) {
 		return fields
 	}
+	if first, rest, _, _ := word(doc, 0); rw.tag == tagKey && first == lasting {
+		f.Forever, doc = true, rest
+	}
 	f.Doc = rw.doc(doc)
 	if f.Doc == "" {
 		r.add(rw.line, typeCol, RuleRow, "@%s %s has no text: say what it is, in its unit", rw.tag, name)
@@ -255,6 +258,9 @@ func (r *fieldReader) checkWith(params []spec.Field) {
 		}
 	}
 }
+
+// lasting is the word behind a key's type that allows it to stay without an expiry.
+const lasting = "forever"
 
 // checkGroups finds groups without fields and suffixes that name no text field.
 func (r *fieldReader) checkGroups(fields []spec.Field) {

@@ -19,6 +19,11 @@ var stateRules = []Rule{
 		Why:    "RLSTATE for every subject until its key has expired. Two majors run on the same keys: another type needs another suffix.",
 	},
 	{
+		ID: "key-forever", Category: State, scope: onKeys, check: keyForever,
+		Checks: "Checks that a key that lasts still does, in a new major too.",
+		Why:    "One version expires what the other promises to keep.",
+	},
+	{
 		ID: "state-shape", Category: State, scope: onKeys, check: stateShape,
 		Checks: "Checks that what a function declares by `@state` keeps its number, in a new major too.",
 		Why:    "One version cannot read what the other has stored. Two majors run on the same keys: another shape needs another suffix.",
@@ -105,6 +110,23 @@ func keyType(p *pass) {
 		for _, k := range namedKeys(fn) {
 			if old, ok := was[k.in]; ok && old != k.Redis && old != any && k.Redis != any {
 				p.add(fn.File, k.Line, k.Col, "the key of %s that ends in %s is a %s and was a %s: give it another suffix in a new major", fn.Name, shown(k.Field), k.Redis, old)
+			}
+		}
+	}
+}
+
+func keyForever(p *pass) {
+	was := map[string]bool{}
+	for i := range p.old.Spec.Functions {
+		for _, k := range namedKeys(&p.old.Spec.Functions[i]) {
+			was[k.in] = was[k.in] || k.Forever
+		}
+	}
+	for i := range p.new.Spec.Functions {
+		fn := &p.new.Spec.Functions[i]
+		for _, k := range namedKeys(fn) {
+			if was[k.in] && !k.Forever {
+				p.add(fn.File, k.Line, k.Col, "the key of %s that ends in %s lasted, and no longer does: give it another suffix, or keep it forever", fn.Name, shown(k.Field))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"go/format"
+	"slices"
 	"text/template"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -22,6 +23,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"paragraphs":   paragraphs,
 	"fieldDoc":     fieldDoc,
 	"subjectDoc":   subjectDoc,
+	"forever":      forever,
 	"argFields":    argFields,
 	"goType":       goType,
 	"resultType":   resultType,
@@ -101,6 +103,27 @@ func functionData(fn *spec.Function) data {
 		d.Own = d.Own || f.Own
 	})
 	return d
+}
+
+// forever returns the suffixes of the keys that last, as the elements of a Go literal.
+func forever(lib spec.Library) string {
+	var out []string
+	for _, fn := range lib.Functions {
+		for _, p := range fn.Params {
+			for _, k := range append(p.Keys(), p) {
+				switch {
+				case !k.Forever:
+				case k.SuffixKind == "":
+					out = append(out, k.Suffix)
+				default:
+					i := slices.IndexFunc(p.Fields, func(f spec.Field) bool { return f.Name == k.SuffixKind })
+					out = append(out, p.Fields[i].Values...)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return quoted(slices.Compact(out))
 }
 
 func walk(fn *spec.Function, visit func(spec.Field)) {

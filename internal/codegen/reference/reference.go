@@ -39,6 +39,9 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 	for _, p := range fn.Params {
 		if p.Kind == spec.KindKey {
 			doc := cell(p.Doc)
+			if p.Forever {
+				doc += "; it lasts"
+			}
 			if p.With != "" {
 				doc += "; only in calls with " + p.With
 			}
@@ -48,11 +51,14 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, p.Suffix, doc)
 		}
 		for _, k := range p.Keys() {
-			suffix := k.Suffix
+			suffix, doc := k.Suffix, cell(k.Doc)
+			if k.Forever {
+				doc += "; it lasts"
+			}
 			if k.SuffixKind != "" {
 				suffix = "<" + k.SuffixKind + ">"
 			}
-			fmt.Fprintf(b, "| %s.%s | %s | `%s:{<tag>}:%s:<%s>` | %s |\n", p.Name, k.Name, k.Redis, s.Name, suffix, k.SuffixOf, cell(k.Doc))
+			fmt.Fprintf(b, "| %s.%s | %s | `%s:{<tag>}:%s:<%s>` | %s |\n", p.Name, k.Name, k.Redis, s.Name, suffix, k.SuffixOf, doc)
 		}
 	}
 	if len(fn.States) > 0 {

@@ -190,6 +190,7 @@ func (l *loader) library(dir string) {
 	for i := range lib.Spec.Functions {
 		l.use(lib, lib.Files[i], lib.Spec.Functions[i].Uses)
 	}
+	l.lasting(lib)
 	if len(l.found) == 0 { // a circle would not end
 		l.states(lib)
 	}

@@ -259,22 +259,33 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 
 // declaredType returns the Redis type of a key in the header.
 func (r *run) declaredType(key string) string {
+	if k := r.declared(key); k.Redis != "any" {
+		return k.Redis
+	}
+	return ""
+}
+
+// lasts reports whether the header allows a key to stay without an expiry.
+func (r *run) lasts(key string) bool { return r.declared(key).Forever }
+
+// declared returns a key of the header; its zero value if there is none.
+func (r *run) declared(key string) spec.Field {
 	if r.spec == nil {
-		return ""
+		return spec.Field{}
 	}
 	group, field, inGroup := strings.Cut(key, ".")
 	for _, p := range r.spec.Params {
 		if p.Lua != group {
 			continue
 		}
-		if !inGroup && p.Redis != "any" {
-			return p.Redis
+		if !inGroup {
+			return p
 		}
 		for _, f := range p.Fields {
-			if f.Lua == field && f.Redis != "any" {
-				return f.Redis
+			if f.Lua == field {
+				return f
 			}
 		}
 	}
-	return ""
+	return spec.Field{}
 }

@@ -97,6 +97,9 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 // endOfCall reports writes without an expiry.
 func (r *run) endOfCall(s *state) {
 	for key, t := range s.ttl {
+		if r.lasts(key) {
+			continue
+		}
 		for _, at := range t.pending {
 			r.report(at, RuleMissingTTL, "this call writes %s without an expiry on some path: call PEXPIRE after the write, or use SET ... PX", key)
 		}

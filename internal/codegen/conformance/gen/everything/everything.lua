@@ -918,6 +918,94 @@ end
 redis.register_function{function_name = 'everything_v2_groups', callback = everything_v2_groups, description = 'Reads the keys of two groups.', flags = {'no-writes'}}
 end
 
+do -- rlfunc: lines=16 file=functions/everything/keep.lua
+--- Adds to a stock that lasts, and to one that expires.
+--- @key    stock       hash[stock] forever                 how much there is, by name
+--- @key    recent      string[recent]                      how much was added lately
+--- @arg    name        text[16]                            what is added
+--- @arg    amount      count[1..1000]                      how much
+--- @arg    lots        group[0..4]                         lots
+--- @arg    lots.name   text[16]                            the lot's name
+--- @key    lots.left   string[left:<name>] forever         what is left of it
+--- @result stock       count                               how much there is after the call
+local function keep(stock, recent, name, amount, lots)
+  for i = 1, #lots do
+    redis.call('INCRBY', lots[i].left, amount)
+  end
+  redis.call('SET', recent, amount, 'PX', 60000)
+  return redis.call('HINCRBY', stock, name, amount)
+end
+
+-- Joins keep to Redis.
+local function everything_v2_keep(keys, args)
+  if #keys < 2 or #args < 3 then
+    return {err = 'RLARG keep must be called with at least 2 keys and 3 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local name = args[1]
+  if #name < 1 or #name > 16 then
+    return {err = 'RLARG name must be 1 to 16 bytes'}
+  end
+  local amount = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
+  if not amount or amount < 1 or amount > 1000 then
+    return {err = 'RLARG amount must be a whole number from 1 to 1000'}
+  end
+  local rlfunc_key, rlfunc_arg = 2, 2
+  rlfunc_arg = rlfunc_arg + 1
+  if not args[rlfunc_arg] then
+    return {err = 'RLARG keep must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_rows = rlfunc_recent[args[rlfunc_arg]] or rlfunc_parse(args[rlfunc_arg])
+  if not rlfunc_rows or rlfunc_rows < 0 or rlfunc_rows > 4 then
+    return {err = 'RLARG lots must have 0 to 4 rows'}
+  end
+  if #args < rlfunc_arg + rlfunc_rows * 1 or #keys < rlfunc_key + rlfunc_rows * 1 then
+    return {err = 'RLARG keep must be called with as many keys and arguments as its groups have rows'}
+  end
+  local lots = {nil, nil}
+  for rlfunc_row = 1, rlfunc_rows do
+    local in_name = args[rlfunc_arg + 1]
+    if #in_name < 1 or #in_name > 16 then
+      return {err = string.format('RLARG lots.%d.%s', rlfunc_row - 1, 'name must be 1 to 16 bytes')}
+    end
+    lots[rlfunc_row] = {name = in_name, left = keys[rlfunc_key + 1]}
+    rlfunc_key, rlfunc_arg = rlfunc_key + 1, rlfunc_arg + 1
+  end
+  if #args ~= rlfunc_arg or #keys ~= rlfunc_key then
+    return {err = 'RLARG keep must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_stock, rlfunc_refusal = pcall(keep, keys[1], keys[2], name, amount, lots)
+  if rlfunc_ok then
+    if out_stock == nil then
+      return rlfunc_refusal
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_stock ~= 0 then
+      if not (out_stock >= 0 and out_stock <= 9007199254740992 and out_stock % 1 == 0) then
+        rlfunc_wrong = 'result stock must be a whole number from 0 to 9007199254740992'
+      end
+    end
+    if not rlfunc_wrong then
+      local rlfunc_one = rlfunc_head + out_stock
+      if rlfunc_one <= 9007199254740992 then
+        return rlfunc_one
+      end
+      return {rlfunc_head, out_stock}
+    end
+    out_stock = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_stock, keys, {{rows = 1, 'hash', 'string'}, {rows = #lots, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_keep', callback = everything_v2_keep, description = 'Adds to a stock that lasts, and to one that expires.'}
+end
+
 do -- rlfunc: lines=33 file=functions/everything/mixed.lua
 --- Answers with the keys of groups that are packed and groups that are not.
 --- @flags  no-writes
