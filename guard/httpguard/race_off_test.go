@@ -3,6 +3,6 @@
 package httpguard_test
 
 const (
-	subjects        = 100_000
+	subjects        = 30_000
 	mostAllocations = 24
 )
