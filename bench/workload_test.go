@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -66,6 +67,9 @@ func TestWorkloads_areAnsweredAsExpected(t *testing.T) {
 	}
 	defer p.conn.Close()
 	for _, w := range workloads() {
+		if testing.Short() && strings.Contains(w.name, "100000 open holds") {
+			continue // those with fewer have the same answers
+		}
 		t.Run(w.name, func(t *testing.T) { checkAnswers(t, meter{client: srv.client, pipe: p}, w) })
 	}
 }

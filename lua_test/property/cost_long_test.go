@@ -50,6 +50,8 @@ func TestCost_longHistoriesAgreeWithTheModel(t *testing.T) {
 		seeds, calls := 3, 4000
 		if suites.Slow || s.Engine != "embedded" { // several round trips a call
 			seeds, calls = 1, 2000
+		} else if testing.Short() {
+			seeds = 1
 		}
 		for seed := range seeds {
 			m, now := model.NewCost(), luatest.Start

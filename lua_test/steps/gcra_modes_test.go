@@ -75,7 +75,7 @@ func TestGCRA_sevenAMinuteFor10000Minutes(t *testing.T) {
 		switch {
 		case s.Engine != "embedded":
 			periods = 100
-		case suites.Slow:
+		case suites.Slow || testing.Short():
 			periods = 1000
 		}
 		p := gcraParams{Subject: "minutes", Limit: 7, Period: time.Minute}
