@@ -123,7 +123,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	i.measure(ctx, method, message, &r)
 	d, err := i.decide(ctx, r)
 	switch {
-	case errors.Is(err, guard.ErrEndpoint) && methods.policy != i.guard.Policy():
+	case errors.Is(err, guard.ErrEndpoint) && methods != i.current():
 		return i.admit(ctx, method, message) // the policy was replaced meanwhile
 	case errors.Is(err, guard.ErrEndpoint):
 		return nil, nil, failure(err)

@@ -111,7 +111,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
-	case errors.Is(err, guard.ErrEndpoint) && routes.policy != m.guard.Policy():
+	case errors.Is(err, guard.ErrEndpoint) && routes != m.current():
 		again(w, r)
 		return
 	case d == nil:
