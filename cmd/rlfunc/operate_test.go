@@ -133,7 +133,7 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 			decides("key=ab12", "login", guard.ReasonNone)
 			ran(t, exitcode.OK, "reset ip=203.0.113.7 --limit chat/minute --limit chat/burst --reason test --yes"+at, "ip=203.0.113.7: reset")
 			decides("ip=203.0.113.7", "chat", guard.ReasonNone)
-			ran(t, exitcode.Error, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, chat/team, chat/member, login/tries, cost)`)
+			ran(t, exitcode.Error, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, chat/team, chat/year, chat/member, login/tries, cost)`)
 			ran(t, exitcode.Error, "reset ip=203.0.113.7 --limit chat/team --reason test --yes"+at, "limit chat/team does not count ip=203.0.113.7: it is by tenant")
 			ran(t, exitcode.Error, "reset ip=203.0.113.7 --limit chat/all --reason test --yes"+at, "limit chat/all does not count ip=203.0.113.7: it is by all")
 			ran(t, exitcode.OK, "reset ip=203.0.113.7 --reason test --yes"+at)
