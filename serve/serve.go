@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	ready.drain()
 	if err == nil {
-		o.Logger.Info("draining", "delay", o.Delay, "drain", o.Drain)
+		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", o.Drain.String())
 		sleep(o.Delay, failed)
 	}
 	return errors.Join(err, shutdown(server, web, o.Drain))
