@@ -2,9 +2,10 @@
 //
 // One port answers gRPC: Envoy's rate limit service (package envoyguard) and grpc.health.v1. Another one answers HTTP:
 //
-//	/livez    200 while the process runs
-//	/readyz   200 while the process takes requests; else 503 with the reason
-//	/metrics  for Prometheus
+//	/forward-auth  for proxies: see httpguard's ForwardAuth
+//	/livez         200 while the process runs
+//	/readyz        200 while the process takes requests; else 503 with the reason
+//	/metrics       for Prometheus
 //
 // A process is ready once Redis has answered. After that the policy's failure modes decide while Redis does not answer, so an outage of
 // Redis does not take the process out of its load balancer. It is not ready while it drains.

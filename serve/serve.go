@@ -19,6 +19,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/envoyguard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
@@ -34,6 +35,8 @@ type Options struct {
 	GRPC, HTTP net.Listener
 	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
 	Connections int
+	// ReadTimeout is how long a peer may take for the HTTP/2 preface, and for an HTTP request. Defaults to 5 s.
+	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
 	// Drain is how long requests in flight may take after that. Defaults to 10 s.
@@ -49,11 +52,9 @@ const (
 	maxMessage   = 4 << 20 // bytes of a rate limit request
 	maxMetadata  = 64 << 10
 	maxStreams   = 256 // requests at once on a gRPC connection
-	handshake    = 10 * time.Second
 	idleFor      = 5 * time.Minute
-	readHeader   = 5 * time.Second
-	readRequest  = 10 * time.Second
-	maxHTTPBytes = 64 << 10 // of a request's header
+	writeFor     = 70 * time.Second // more than a policy's longest timeout
+	maxHTTPBytes = 64 << 10         // of a request's header
 )
 
 // Run serves until ctx ends and requests have finished. It returns an error if the policy is not valid or a listener fails.
@@ -86,10 +87,14 @@ func Run(ctx context.Context, o Options) error {
 	}
 	healthy := health.NewServer()
 	ready := newReadiness(healthy)
-	server := newGRPC()
+	gateway, err := httpguard.New(g, httpguard.Options{})
+	if err != nil {
+		return err
+	}
+	server := newGRPC(o)
 	ratelimitv3.RegisterRateLimitServiceServer(server, service)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
-	web := newHTTP(ready, metrics)
+	web := newHTTP(o, ready, metrics, gateway.ForwardAuth())
 
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -100,7 +105,8 @@ func Run(ctx context.Context, o Options) error {
 	go func() { failed <- server.Serve(netutil.LimitListener(o.GRPC, o.Connections)) }()
 	go func() { failed <- web.Serve(netutil.LimitListener(o.HTTP, o.Connections)) }()
 	go ready.awaitRedis(background, o.Redis)
-	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String())
+	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
+		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
 
 	select {
 	case err = <-failed:
@@ -118,6 +124,9 @@ func fill(o *Options) {
 	if o.Connections == 0 {
 		o.Connections = 1024
 	}
+	if o.ReadTimeout == 0 {
+		o.ReadTimeout = 5 * time.Second
+	}
 	if o.Drain == 0 {
 		o.Drain = 10 * time.Second
 	}
@@ -126,24 +135,26 @@ func fill(o *Options) {
 	}
 }
 
-func newGRPC() *grpc.Server {
+func newGRPC(o Options) *grpc.Server {
 	return grpc.NewServer(
 		envoyguard.ServerOption(),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.ConnectionTimeout(handshake),
+		grpc.ConnectionTimeout(o.ReadTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleFor}),
 	)
 }
 
-func newHTTP(ready *readiness, metrics http.Handler) *http.Server {
+func newHTTP(o Options, ready, metrics, forwardAuth http.Handler) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /readyz", ready)
 	mux.Handle("GET /metrics", metrics)
+	mux.Handle("/forward-auth", forwardAuth)
 	return &http.Server{
-		Handler: mux, ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: readRequest, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
+		Handler: mux, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
+		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -28,21 +28,23 @@ import (
 
 const limits = `
 timeout: 10s
-endpoints: [{name: total, limits: [{name: day, by: all, limit: 2, window: 24h}]}]
+identities: {ip: {trusted_proxies: [127.0.0.1]}}
+endpoints: [{name: total, match: ["/"], limits: [{name: day, by: all, limit: 2, window: 24h}]}]
 descriptors: [{domain: edge, entries: [{key: generic_key, value: total}], endpoint: total}]
 `
 
 type process struct {
 	conn    *grpc.ClientConn
 	client  ratelimitv3.RateLimitServiceClient
-	web     string
+	grpc    string // address
+	web     string // URL
 	file    string
 	stop    context.CancelFunc
 	ended   chan error
 	serving grpc.ServerStreamingClient[grpc_health_v1.HealthCheckResponse]
 }
 
-func start(t *testing.T, rdb redis.UniversalClient, delay time.Duration) *process {
+func start(t *testing.T, rdb redis.UniversalClient, o serve.Options) *process {
 	t.Helper()
 	p := &process{file: filepath.Join(t.TempDir(), "limits.yaml"), ended: make(chan error, 1)}
 	if err := os.WriteFile(p.file, []byte(limits), 0o600); err != nil {
@@ -55,16 +57,13 @@ func start(t *testing.T, rdb redis.UniversalClient, delay time.Duration) *proces
 			t.Fatal(err)
 		}
 	}
-	p.web = "http://" + ports[1].Addr().String()
+	p.grpc, p.web = ports[0].Addr().String(), "http://"+ports[1].Addr().String()
+	o.Redis, o.Policy, o.GRPC, o.HTTP, o.Logger = rdb, p.file, ports[0], ports[1], slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	go func() {
-		p.ended <- serve.Run(ctx, serve.Options{
-			Redis: rdb, Policy: p.file, GRPC: ports[0], HTTP: ports[1], Delay: delay, Logger: slog.New(slog.DiscardHandler),
-		})
-	}()
+	go func() { p.ended <- serve.Run(ctx, o) }()
 	var err error
-	if p.conn, err = grpc.NewClient(ports[0].Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+	if p.conn, err = grpc.NewClient(p.grpc, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
 		t.Fatal(err)
 	}
 	p.client = ratelimitv3.NewRateLimitServiceClient(p.conn)
@@ -114,7 +113,7 @@ func (p *process) ask(ctx context.Context) (*ratelimitv3.RateLimitResponse, erro
 }
 
 func TestRun_decidesAndDrains(t *testing.T) {
-	p := start(t, embedded.New(embedded.Options{}).Client(), 500*time.Millisecond)
+	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{Delay: 500 * time.Millisecond})
 	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
 	if code, body := p.get(t, "/readyz"); code != 200 {
 		t.Errorf("/readyz: %d %s", code, body)
@@ -155,7 +154,7 @@ func TestRun_decidesAndDrains(t *testing.T) {
 
 func TestRun_saysWhyItIsNotReady(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
-	p := start(t, rdb, 0)
+	p := start(t, rdb, serve.Options{})
 	p.await(t, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	if code, body := p.get(t, "/readyz"); code != 503 || !strings.HasPrefix(body, "not ready: redis ") {
 		t.Errorf("/readyz: %d %s", code, body)

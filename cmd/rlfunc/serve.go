@@ -26,9 +26,10 @@ func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Decide the rate limit requests of Envoy by a policy",
-		Long: `Answers Envoy's rate limit service and grpc.health.v1 on one port, and /livez, /readyz and /metrics on another. The descriptors section of
-the policy maps Envoy's descriptors to endpoints and identities; the limits of one request are all charged, or none is.
+		Short: "Decide the requests of proxies by a policy",
+		Long: `Answers Envoy's rate limit service and grpc.health.v1 on one port, and /forward-auth, /livez, /readyz and /metrics on another. Envoy's
+descriptors map to endpoints and identities by the descriptors section of the policy. /forward-auth is for nginx, Caddy, Traefik, HAProxy and
+Kubernetes ingresses, whose addresses the policy trusts. The limits of one request are all charged, or none is.
 
 It reloads the policy when the file changes; a file that is not valid keeps the old policy. On SIGTERM it is not ready at once, keeps
 answering for --drain-delay, then finishes the requests in flight.`,

@@ -92,6 +92,9 @@ func problemOf(err error) *Problem {
 }
 
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
+	if r.Context().Value(onlyForbidden{}) != nil {
+		p = p.forbid(w.Header())
+	}
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(ratelimitheader.Seconds(p.RetryAfter), 10))
 	}

@@ -15,6 +15,12 @@ var ErrNone = errors.New("the request has no identity")
 // different values. Respond with 400.
 var ErrAmbiguous = errors.New("the request is ambiguous")
 
+// Errors of Forwarded.
+var (
+	ErrUntrusted = errors.New("the peer is not a trusted proxy")
+	ErrNoClient  = errors.New("the request has no forwarded header")
+)
+
 // Found holds the identities of a request. All texts are printable and bounded, see Value.
 type Found struct {
 	// Subjects are the identities of the request, in the order of the configs: user=42, ip=203.0.113.7. A subject has at most
@@ -56,4 +62,16 @@ func (r *Reader) Read(req *http.Request, path func(wildcard string) string) (Fou
 	*p = reading{text: p.text[:0]}
 	readings.Put(p)
 	return found, nil
+}
+
+// Forwarded returns nil if a trusted proxy forwards the request for a client. Otherwise it returns ErrUntrusted, or ErrNoClient for a
+// trusted proxy that adds no forwarded header.
+func (r *Reader) Forwarded(req *http.Request) error {
+	if peer, ok := parseHop(req.RemoteAddr); !ok || !r.trusts(peer) {
+		return ErrUntrusted
+	}
+	if len(req.Header[r.header]) == 0 {
+		return ErrNoClient
+	}
+	return nil
 }

@@ -1,0 +1,70 @@
+package httpguard
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
+)
+
+// ForwardAuth returns a handler that decides the requests of a proxy, as nginx's auth_request, Caddy's forward_auth and Traefik's
+// ForwardAuth ask. It answers 204 with the RateLimit fields to a request that may pass, and otherwise as [Middleware.Handler].
+//
+// The proxy's headers describe the request to decide:
+//
+//	X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host     Caddy, Traefik
+//	X-Original-Method, X-Original-Uri, X-Original-Host        nginx
+//	X-Original-Method, X-Original-Url                         ingress-nginx; the URL is absolute
+//
+// The policy's forwarded header, such as X-Forwarded-For, names the client. The handler answers 403 unless the peer is a trusted proxy of the
+// policy. It answers 400 if a header is missing or has two lines, and if headers of two rows are present: a proxy sets those of its row, so
+// those of another row are a client's.
+//
+// With the query refuse=403 each refusal has status 403. Its own status and body are then in the headers X-Refusal-Status and
+// X-Refusal-Body. nginx needs that, because auth_request passes on no other status and no body.
+//
+// The response to the request is not known here. A limit that counts some responses counts each request, and a budget is charged the estimate.
+func (m *Middleware) ForwardAuth() http.Handler {
+	guarded := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d := FromContext(r.Context()); d != nil {
+			d.Count()
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "refuse=403" {
+			r = r.WithContext(context.WithValue(r.Context(), onlyForbidden{}, true))
+		}
+		switch err := m.current().reader.Forwarded(r); err {
+		case nil:
+		case identity.ErrUntrusted:
+			m.refuse(w, r, &Problem{Status: http.StatusForbidden, Error: "untrusted_proxy", Message: "The peer is not a trusted proxy.", Cause: err})
+			return
+		default:
+			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The proxy does not name the client.", Cause: err})
+			return
+		}
+		original, err := originalRequest(r)
+		if err != nil {
+			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The proxy does not describe the request.", Cause: err})
+			return
+		}
+		guarded.ServeHTTP(w, original)
+	})
+}
+
+// onlyForbidden is the context key of requests whose refusals all have status 403.
+type onlyForbidden struct{}
+
+// forbid moves the status and the body of a problem to headers.
+func (p *Problem) forbid(header http.Header) *Problem {
+	if body, err := json.Marshal(p); err == nil {
+		header.Set("X-Refusal-Body", string(body))
+	}
+	header.Set("X-Refusal-Status", strconv.Itoa(p.Status))
+	forbidden := *p
+	forbidden.Status = http.StatusForbidden
+	return &forbidden
+}
