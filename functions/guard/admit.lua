@@ -76,9 +76,9 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     if not rows then
       return nil, refused
     elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_rows.none, limit_rows.none -- rlfunc:ignore result-type a refusal is not in rows
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_rows.none, limit_rows.none
     end
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_rows.none, limit_rows.none -- rlfunc:ignore result-type as above
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_rows.none, limit_rows.none
   end
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)

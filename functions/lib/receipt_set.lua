@@ -57,7 +57,7 @@ function receipt_set.record_pass(key, receipt, mark, used_up)
   end
   local at = mark and redis.call('ZSCORE', key, receipt)
   if mark and at then
-    redis.call('ZADD', key, at, mark) -- rlfunc:ignore missing-ttl the receipt is there, and with it the key's expiry
+    redis.call('ZADD', key, at, mark)
   elseif used_up then
     redis.call('ZREM', key, unpack(marks_of(receipt, max_repeats)))
   end

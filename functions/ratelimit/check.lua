@@ -27,7 +27,7 @@ local function check(bucket, limits, limits_state, weight, receipt, dedup_us)
     if not taken then
       return nil, against
     end
-    return against == 0, false, against, longest_us, taken -- rlfunc:ignore result-type a refusal is not in taken
+    return against == 0, false, against, longest_us, taken
   end
   local clock_us, known_us = clock.now_us(), dedup_us or limit_rows.longest_us(limits)
   local known = receipt_set.knows(bucket, receipt, clock_us, known_us)

@@ -409,7 +409,7 @@ function receipt_set.record_pass(key, receipt, mark, used_up)
   end
   local at = mark and redis.call('ZSCORE', key, receipt)
   if mark and at then
-    redis.call('ZADD', key, at, mark) -- rlfunc:ignore missing-ttl the receipt is there, and with it the key's expiry
+    redis.call('ZADD', key, at, mark)
   elseif used_up then
     redis.call('ZREM', key, unpack(marks_of(receipt, max_repeats)))
   end
@@ -958,7 +958,7 @@ function counter_pair.refund(key, window_ms, cost, taken_before)
     return current_refund + before_refund, 0, 0
   end
   if is_current then
-    redis.call('DECRBY', key, before_refund * shift + current_refund) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('DECRBY', key, before_refund * shift + current_refund)
   else
     elapsed_ms = begin(key, window_ms, left_before, 0, elapsed_ms)
   end
@@ -1175,7 +1175,7 @@ function fixed_window_shared.refund(key, windows, cost)
     taken = taken + window.used
   end
   if taken > 0 then
-    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl no window that is left has another end
+    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL')
   else
     redis.call('DEL', key)
   end
@@ -1284,7 +1284,7 @@ function fixed_window_count.refund(key, window_ms, cost)
     redis.call('DEL', key)
     return used, 0, 0
   end
-  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  redis.call('DECRBY', key, cost)
   return cost, used - cost, left_ms * 1000
 end
 
@@ -3783,7 +3783,7 @@ end
 
 -- Makes a consumed challenge usable again for this payload or nil.
 function challenge_record.reopen(key, token, text, payload)
-  redis.call('HSET', key, token, 'open' .. string.sub(text, 5, 56) .. (payload or '')) -- rlfunc:ignore missing-ttl as above
+  redis.call('HSET', key, token, 'open' .. string.sub(text, 5, 56) .. (payload or ''))
 end
 
 return challenge_record
@@ -4367,7 +4367,7 @@ function attempt_log.forget(key, pages)
   end
   attempt_pages.clear(pages)
   local kept = retention.head .. string.format('%019d%02d00', 0, #log.strike_times / 16) .. log.strike_times
-  redis.call('SET', key, kept, 'KEEPTTL') -- rlfunc:ignore missing-ttl the key keeps its expiry
+  redis.call('SET', key, kept, 'KEEPTTL')
   return true
 end
 
@@ -4705,9 +4705,9 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     if not rows then
       return nil, refused
     elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_rows.none, limit_rows.none -- rlfunc:ignore result-type a refusal is not in rows
+      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', '', rows, limit_rows.none, limit_rows.none
     end
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_rows.none, limit_rows.none -- rlfunc:ignore result-type as above
+    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', '', rows, limit_rows.none, limit_rows.none
   end
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)

@@ -765,7 +765,7 @@ function counter_pair.refund(key, window_ms, cost, taken_before)
     return current_refund + before_refund, 0, 0
   end
   if is_current then
-    redis.call('DECRBY', key, before_refund * shift + current_refund) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('DECRBY', key, before_refund * shift + current_refund)
   else
     elapsed_ms = begin(key, window_ms, left_before, 0, elapsed_ms)
   end
@@ -982,7 +982,7 @@ function fixed_window_shared.refund(key, windows, cost)
     taken = taken + window.used
   end
   if taken > 0 then
-    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl no window that is left has another end
+    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL')
   else
     redis.call('DEL', key)
   end
@@ -1091,7 +1091,7 @@ function fixed_window_count.refund(key, window_ms, cost)
     redis.call('DEL', key)
     return used, 0, 0
   end
-  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  redis.call('DECRBY', key, cost)
   return cost, used - cost, left_ms * 1000
 end
 
@@ -2150,7 +2150,7 @@ function receipt_set.record_pass(key, receipt, mark, used_up)
   end
   local at = mark and redis.call('ZSCORE', key, receipt)
   if mark and at then
-    redis.call('ZADD', key, at, mark) -- rlfunc:ignore missing-ttl the receipt is there, and with it the key's expiry
+    redis.call('ZADD', key, at, mark)
   elseif used_up then
     redis.call('ZREM', key, unpack(marks_of(receipt, max_repeats)))
   end
@@ -2246,7 +2246,7 @@ local function check(bucket, limits, limits_state, weight, receipt, dedup_us)
     if not taken then
       return nil, against
     end
-    return against == 0, false, against, longest_us, taken -- rlfunc:ignore result-type a refusal is not in taken
+    return against == 0, false, against, longest_us, taken
   end
   local clock_us, known_us = clock.now_us(), dedup_us or limit_rows.longest_us(limits)
   local known = receipt_set.knows(bucket, receipt, clock_us, known_us)

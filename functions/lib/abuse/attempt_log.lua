@@ -230,7 +230,7 @@ function attempt_log.forget(key, pages)
   end
   attempt_pages.clear(pages)
   local kept = retention.head .. string.format('%019d%02d00', 0, #log.strike_times / 16) .. log.strike_times
-  redis.call('SET', key, kept, 'KEEPTTL') -- rlfunc:ignore missing-ttl the key keeps its expiry
+  redis.call('SET', key, kept, 'KEEPTTL')
   return true
 end
 

@@ -145,7 +145,7 @@ function counter_pair.refund(key, window_ms, cost, taken_before)
     return current_refund + before_refund, 0, 0
   end
   if is_current then
-    redis.call('DECRBY', key, before_refund * shift + current_refund) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+    redis.call('DECRBY', key, before_refund * shift + current_refund)
   else
     elapsed_ms = begin(key, window_ms, left_before, 0, elapsed_ms)
   end

@@ -96,7 +96,7 @@ function fixed_window_count.refund(key, window_ms, cost)
     redis.call('DEL', key)
     return used, 0, 0
   end
-  redis.call('DECRBY', key, cost) -- rlfunc:ignore missing-ttl the window has begun, and with it the key's expiry
+  redis.call('DECRBY', key, cost)
   return cost, used - cost, left_ms * 1000
 end
 

@@ -160,7 +160,7 @@ function fixed_window_shared.refund(key, windows, cost)
     taken = taken + window.used
   end
   if taken > 0 then
-    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL') -- rlfunc:ignore missing-ttl no window that is left has another end
+    redis.call('SET', key, text(all, windows.total_ms), 'KEEPTTL')
   else
     redis.call('DEL', key)
   end

@@ -288,7 +288,7 @@ end
 
 -- Makes a consumed challenge usable again for this payload or nil.
 function challenge_record.reopen(key, token, text, payload)
-  redis.call('HSET', key, token, 'open' .. string.sub(text, 5, 56) .. (payload or '')) -- rlfunc:ignore missing-ttl as above
+  redis.call('HSET', key, token, 'open' .. string.sub(text, 5, 56) .. (payload or ''))
 end
 
 return challenge_record

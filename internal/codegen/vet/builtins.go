@@ -50,10 +50,13 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 	}
 	first := valueAt(args, 0)
 	out := of(isNum)
-	for _, v := range args {
+	list := make([]interval, len(args))
+	for i, v := range args {
+		list[i] = v.interval()
 		out.reply = union(out.reply, v.reply)
 		out.content = out.content || v.content
 	}
+	out.in = rounded(name, list)
 	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt

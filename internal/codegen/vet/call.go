@@ -207,6 +207,7 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		r.raises(e, args[1], 1)
 	}
 	if len(e.Args) > 0 {
+		valueAt(args, 0).proof.learn(s, true)
 		if ok, _ := r.refine(s, e.Args[0], true); !ok {
 			return nil
 		}
@@ -237,7 +238,7 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	if v.param != "" && v.may(isStr) && v.taint&fromCaller != 0 {
 		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and tonumber accepts 'nan', 'inf', '0x10' and ' 5 ': declare it as count, micros, duration or time", v.param)
 	}
-	out := value{kinds: isNum, reply: v.reply}
+	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), name: v.name}
 	switch {
 	case v.lenient:
 		return anything()
@@ -248,7 +249,9 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	default:
 		if v.literal != nil && v.only(isStr) {
 			if _, ok := parseNumber(*v.literal); ok {
-				return numberLiteral(*v.literal)
+				n := numberLiteral(*v.literal)
+				n.proof = out.proof
+				return n
 			}
 		}
 		out.kinds |= isNil

@@ -29,6 +29,8 @@ const (
 	setsTTL   expiry = 't'
 	dropsOnly expiry = 'p' // PERSIST
 	deletes   expiry = 'x'
+	empties   expiry = 'e' // may remove the last element, and with it the key and its expiry
+	setsFirst expiry = 'f' // sets the expiry of a key that was missing
 )
 
 type replyKind byte
@@ -105,19 +107,19 @@ LPUSH w list 1 w n
 RPUSH w list 1 w n
 LPUSHX w list 1 k n
 RPUSHX w list 1 k n
-LPOP w list 1 k ?
-RPOP w list 1 k ?
+LPOP w list 1 e ?
+RPOP w list 1 e ?
 LLEN r list 1 k n
 LINDEX r list 1 k m
 LRANGE r list 1 k a
 LSET w list 1 k o
-LTRIM w list 1 k o
-LREM w list 1 k i
+LTRIM w list 1 e o
+LREM w list 1 e i
 LINSERT w list 1 k i
 LPOS r list 1 k ?
 LMOVE w list 1-2 w m
 RPOPLPUSH w list 1-2 w m
-LMPOP w list @1 k ?
+LMPOP w list @1 e ?
 HSET w hash 1 w i
 HSETNX w hash 1 w i
 HMSET w hash 1 w o
@@ -129,18 +131,18 @@ HVALS r hash 1 k a
 HLEN r hash 1 k n
 HSTRLEN r hash 1 k n
 HEXISTS r hash 1 k i
-HDEL w hash 1 k i
+HDEL w hash 1 e i
 HINCRBY w hash 1 w i
 HINCRBYFLOAT w hash 1 w f
 HRANDFIELD r hash 1 k ?
 HSCAN r hash 1 k ?
 SADD w set 1 w i
-SREM w set 1 k i
+SREM w set 1 e i
 SISMEMBER r set 1 k i
 SMISMEMBER r set 1 k a
 SMEMBERS r set 1 k a
 SCARD r set 1 k n
-SPOP w set 1 k ?
+SPOP w set 1 e ?
 SRANDMEMBER r set 1 k ?
 SMOVE w set 1-2 w i
 SINTER r set 1* k a
@@ -153,7 +155,7 @@ SDIFFSTORE w set 1* d n
 SSCAN r set 1 k ?
 ZADD w zset 1 w ?
 ZINCRBY w zset 1 w f
-ZREM w zset 1 k i
+ZREM w zset 1 e i
 ZCARD r zset 1 k n
 ZCOUNT r zset 1 k n
 ZLEXCOUNT r zset 1 k n
@@ -168,12 +170,12 @@ ZREVRANGE r zset 1 k a
 ZREVRANGEBYSCORE r zset 1 k a
 ZREVRANGEBYLEX r zset 1 k a
 ZRANGESTORE w zset 1-2 d n
-ZREMRANGEBYSCORE w zset 1 k i
-ZREMRANGEBYRANK w zset 1 k i
-ZREMRANGEBYLEX w zset 1 k i
-ZPOPMIN w zset 1 k a
-ZPOPMAX w zset 1 k a
-ZMPOP w zset @1 k ?
+ZREMRANGEBYSCORE w zset 1 e i
+ZREMRANGEBYRANK w zset 1 e i
+ZREMRANGEBYLEX w zset 1 e i
+ZPOPMIN w zset 1 e a
+ZPOPMAX w zset 1 e a
+ZMPOP w zset @1 e ?
 ZRANDMEMBER r zset 1 k ?
 ZINTERCARD r zset @1 k n
 ZINTER r zset @1 k a

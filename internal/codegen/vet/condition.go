@@ -2,13 +2,13 @@ package vet
 
 import "github.com/yuin/gopher-lua/ast"
 
-// condition splits a path by a condition, and returns the keys whose replies the condition tests.
-func (r *run) condition(s *state, e ast.Expr) (yes, no []*state, about []string) {
+// condition splits a path by a condition.
+func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 	for _, got := range r.eval(s, e) {
 		r.noteTested(e, got.v)
-		about = union(about, got.v.reply)
 		if got.v.truthy().kinds != 0 {
 			st := got.s.clone()
+			got.v.proof.learn(st, true)
 			if ok, _ := r.refine(st, e, true); ok {
 				yes = append(yes, st)
 			}
@@ -17,12 +17,13 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state, about []string)
 		case got.v.only(isNumber): // judgeTested reports it; the author meant the other branch
 			no = append(no, got.s)
 		case got.v.falsy().kinds != 0:
+			got.v.proof.learn(got.s, false)
 			if ok, _ := r.refine(got.s, e, false); ok {
 				no = append(no, got.s)
 			}
 		}
 	}
-	return distinct(yes), distinct(no), about
+	return distinct(yes), distinct(no)
 }
 
 // noteTested records the possible values of a tested expression. From these, judgeTested reports tests with only one outcome.

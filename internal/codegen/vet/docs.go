@@ -37,7 +37,9 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - A run ends after 350,000 statements, with a finding of the rule complexity.
 - The rule shared-ttl recognizes a time to live that is a duration argument, also converted or rounded, but not a sum or a choice of
   several. It assumes that a call which reads the key's time to live compares it.
-- Numbers have no range, so vet does not prove that a sum stays below 2^53 or that a time to live is not 0. ` + "`math.floor`" + ` of a
+- A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
+  single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
+- Vet does not prove that a sum stays below 2^53 or that a time to live is not 0. ` + "`math.floor`" + ` of a
   fraction as a time to live is a finding; an argument whose header allows 0 is not.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call.

@@ -165,7 +165,7 @@ func (r *run) evalOne(s *state, e ast.Expr) []result {
 	case *ast.UnaryLenOpExpr:
 		return r.unary(s, e.Expr, func(st *state, v value) value {
 			r.needs(st, v, e.Expr, "take the length of")
-			return of(isInt)
+			return value{kinds: isInt, proof: v.proof.length()}
 		})
 	case *ast.FunctionExpr:
 		return one(s, r.functionValue(e))
@@ -199,7 +199,7 @@ func (r *run) not(s *state, e *ast.UnaryNotOpExpr) []result {
 	out := r.eval(s, e.Expr)
 	for i, o := range out {
 		r.noteTested(e.Expr, o.v)
-		v := value{reply: o.v.reply}
+		v := value{reply: o.v.reply, proof: o.v.proof.not()}
 		if o.v.may(isFalsy) {
 			v.kinds |= isTrue
 		}
@@ -232,11 +232,13 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 		}
 		if !goesOn && isDefault(e) {
 			rhs := r.eval(lhs.s, e.Rhs)[0]
+			proof := lhs.v.proof.then(goesOn, rhs.v)
 			if !mayGoOn {
 				rhs.v = short
 			} else {
 				rhs.v = join(rhs.v, short)
 			}
+			rhs.v.proof = proof
 			out = append(out, rhs)
 			continue
 		}
@@ -250,13 +252,23 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 			}
 			continue
 		}
+		split := !stopOK || stopChanged || onChanged
+		if split {
+			lhs.v.proof.learn(lhs.s, goesOn)
+		}
 		rhs := r.eval(lhs.s, e.Rhs)
-		if stopOK && !stopChanged && !onChanged && len(rhs) == 1 {
+		for i := range rhs {
+			rhs[i].v.proof = lhs.v.proof.then(goesOn, rhs[i].v)
+		}
+		if !split && len(rhs) == 1 {
+			proof := rhs[0].v.proof
 			rhs[0].v = join(rhs[0].v, short)
+			rhs[0].v.proof = proof
 			out = append(out, rhs...)
 			continue
 		}
 		if stopOK {
+			lhs.v.proof.learn(stop, !goesOn)
 			out = append(out, result{stop, short})
 		}
 		for i := range rhs {

@@ -226,32 +226,13 @@ func (r *run) functionValue(e *ast.FunctionExpr) value {
 
 func (r *run) ifStmt(s *state, stmt *ast.IfStmt) flow {
 	out := flow{}
-	yes, no, about := r.condition(s, stmt.Condition)
+	yes, no := r.condition(s, stmt.Condition)
 	then := r.block(yes, stmt.Then)
 	otherwise := r.block(no, stmt.Else)
-	settleByReply(about, then.next, otherwise.next)
-	settleByReply(about, otherwise.next, then.next)
 	out.next = distinct(append(then.next, otherwise.next...))
 	out.returns = append(then.returns, otherwise.returns...)
 	out.breaks = append(then.breaks, otherwise.breaks...)
 	return out
-}
-
-// settleByReply counts an expiry under a test of the key's own reply on both branches. `if INCR == 1 then PEXPIRE` sets the expiry of
-// a new key, and an existing key has one.
-func settleByReply(about []string, with, without []*state) {
-	for _, key := range about {
-		set := false
-		for _, s := range with {
-			set = set || s.ttl[key].settled
-		}
-		if !set {
-			continue
-		}
-		for _, s := range without {
-			s.own(ttls).ttl[key] = ttl{settled: true}
-		}
-	}
 }
 
 func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {

@@ -35,11 +35,12 @@ type view struct {
 	state *state
 	seen  map[int]bool
 	vars  map[*variable]bool
-	sum   print // of the hashes of its tables and variables, so their order does not matter
+	keys  map[string]bool // keys of Redis that a value in it may be, or is a reply of
+	sum   print           // of the hashes of its tables and variables, so their order does not matter
 }
 
 func newView(s *state) *view {
-	return &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}}
+	return &view{state: s, seen: map[int]bool{}, vars: map[*variable]bool{}, keys: map[string]bool{}}
 }
 
 // see adds a value to the view, and to a hash of all properties that rules read.
@@ -50,6 +51,12 @@ func (w *view) see(h print, v value) print {
 		if flag {
 			flags++
 		}
+	}
+	for _, key := range v.keys {
+		w.keys[key] = true
+	}
+	if v.proof != nil {
+		w.keys[v.proof.key] = true
 	}
 	h = h.number(int(v.kinds)).number(flags)
 	if v.literal != nil {
@@ -63,7 +70,10 @@ func (w *view) see(h print, v value) print {
 			w.function(c.fn)
 		}
 	}
-	h = h.number(len(v.objects))
+	if v.in.known {
+		h = h.number(int(v.in.low)).number(int(v.in.high))
+	}
+	h = v.proof.print(h).number(len(v.objects))
 	for _, id := range v.objects {
 		h = h.number(id)
 		w.table(id)
@@ -137,8 +147,12 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 			w.table(id) // the library's, changed
 		}
 	}
-	for key, t := range s.ttl {
-		p := printBegin.word(key).flag(t.settled).number(len(t.pending))
+	for key := range w.keys {
+		t, ok := s.ttl[key]
+		if !ok {
+			continue
+		}
+		p := printBegin.word(key).flag(t.settled).flag(t.proven).number(len(t.pending)).number(t.epoch).number(t.size)
 		for _, at := range t.pending {
 			p = p.number(at.file.id).number(at.at.line).number(at.at.col)
 		}
@@ -193,7 +207,12 @@ func (r *run) framed(s *state, fn *function, args []value, call ast.Expr, exprs 
 // frame returns a state that holds only the view.
 func (w *view) frame() *state {
 	s, in := w.state, newState()
-	in.base, in.ttl, in.times = s.base, maps.Clone(s.ttl), s.times
+	in.base, in.times = s.base, s.times
+	for key := range w.keys {
+		if t, ok := s.ttl[key]; ok {
+			in.ttl[key] = t
+		}
+	}
 	for id := range w.seen {
 		if o := s.heap[id]; o != nil {
 			in.heap[id] = o
@@ -245,8 +264,11 @@ func (w *view) apply(s, end *state) {
 	if len(end.heap) > 0 {
 		maps.Copy(s.own(heap).heap, end.heap)
 	}
-	s.ttl = end.ttl
-	s.owned &^= ttls
+	for key := range w.keys {
+		if t, ok := end.ttl[key]; ok {
+			s.own(ttls).ttl[key] = t
+		}
+	}
 	s.times = end.times
 	for name := range end.forgot {
 		s.forgetField(name)

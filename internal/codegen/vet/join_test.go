@@ -19,7 +19,7 @@ func branches(n int) (before, after []string) {
 		before = append(
 			before,
 			fmt.Sprintf("local v%d", i),
-			fmt.Sprintf("if redis.call('STRLEN', counter) > %d then", i),
+			fmt.Sprintf("if window_us * redis.call('STRLEN', counter) > %d then", i),
 			fmt.Sprintf("  v%d = 'set'", i),
 			"end",
 		)

@@ -28,7 +28,7 @@ func (r *run) loop(s *state, l loop) flow {
 		if l.condition != nil && !l.atEnd {
 			enter = nil
 			for _, st := range states {
-				yes, no, _ := r.condition(st, l.condition)
+				yes, no := r.condition(st, l.condition)
 				enter = append(enter, yes...)
 				out.next = append(out.next, no...)
 			}
@@ -49,7 +49,7 @@ func (r *run) loop(s *state, l loop) flow {
 		if l.atEnd {
 			var again []*state
 			for _, st := range f.next {
-				yes, no, _ := r.condition(st, l.condition)
+				yes, no := r.condition(st, l.condition)
 				out.next = append(out.next, yes...)
 				again = append(again, no...)
 			}
@@ -66,7 +66,7 @@ func (r *run) loop(s *state, l loop) flow {
 		out.next = append(out.next, left...)
 	} else if !l.atEnd {
 		for _, st := range left {
-			_, no, _ := r.condition(st.clone(), l.condition)
+			_, no := r.condition(st.clone(), l.condition)
 			out.next = append(out.next, no...)
 		}
 	}

@@ -49,10 +49,11 @@ func (r *run) reportOnce(at site, rule string) bool {
 func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	r.needs(s, a, e.Lhs, "calculate with")
 	r.needs(s, b, e.Rhs, "calculate with")
-	out := value{reply: union(a.reply, b.reply), content: a.content || b.content}
+	out := value{reply: union(a.reply, b.reply), content: a.content || b.content, proof: arithmeticProof(e.Operator, a, b)}
 	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
 		out.span = a.span
 	}
+	out.in = calculate(e.Operator, a.interval(), b.interval())
 	inexact := isInt // the result of two whole numbers
 	switch e.Operator {
 	case "/":
@@ -130,6 +131,9 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 		text := "-" + strings.TrimPrefix(*v.literal, "-")
 		out.literal = &text
 	}
+	if in := v.interval(); in.known {
+		out.in = between(-in.high, -in.low)
+	}
 	if out.kinds == 0 {
 		out.kinds = isNum
 	}
@@ -137,7 +141,7 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 }
 
 func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
-	out := value{kinds: isBool, reply: union(a.reply, b.reply)}
+	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b)}
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")

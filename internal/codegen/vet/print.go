@@ -53,7 +53,9 @@ func (s *state) print(extra []value, depth int) print {
 		sum += s.printValue(printBegin.word(path), val, max(depth-1, 0))
 	}
 	for key, t := range s.ttl {
-		sum += printBegin.word(key).flag(t.settled).flag(len(t.pending) > 0)
+		if len(t.pending) > 0 { // an expiry alone does not keep paths apart: the value that gave a proof can give it again
+			sum += printBegin.word(key)
+		}
 	}
 	p := sum.number(min(s.times, 2))
 	for _, v := range extra {

@@ -43,9 +43,11 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	for _, i := range keys {
 		r.key(e, cmd, i+1, args[i])
 	}
+	proof := r.proves(s, cmd, args, keys)
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, args, timed)
 	reply := r.reply(s, e, cmd, args)
+	reply.proof = proof
 	if len(keys) > 0 {
 		for _, i := range keys {
 			reply.reply = union(reply.reply, args[i].keys)

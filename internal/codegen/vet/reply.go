@@ -22,7 +22,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	case repliesInt:
 		return of(isInt)
 	case repliesGrowing:
-		return value{kinds: isInt, content: true}
+		return value{kinds: isInt, content: true, in: nonNegative}
 	case repliesString, repliesNumber:
 		return stored
 	case repliesMaybe:

@@ -247,9 +247,9 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		elem := r.newObject(s, name+"[]", row)
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
 	case spec.KindDuration:
-		v = value{kinds: isInt, span: p.Name}
+		v = value{kinds: isInt, span: p.Name, name: name, in: between(float64(p.Min), float64(p.Max))}
 	default:
-		v = of(isInt)
+		v = value{kinds: isInt, name: name, in: between(float64(p.Min), float64(p.Max))}
 	}
 	if p.Optional && p.Default == nil {
 		v.kinds |= isNil

@@ -19,7 +19,10 @@ type object struct {
 // A ttl records what one path has done to a key's expiry.
 type ttl struct {
 	settled bool
+	proven  bool   // a condition has proved that the key has an expiry
 	pending []site // writes that no expiry followed
+	epoch   int    // times that this call may have dropped the expiry; a proof holds within one
+	size    int    // elements, if the first write made the key; 0 is unknown
 }
 
 // A state is one path's knowledge. Its holder owns it; clone it to keep a second one. A clone shares the maps until one of the two
@@ -182,11 +185,15 @@ func merge(a, b *state) *state {
 	}
 	for k, bt := range b.ttl {
 		at, ok := a.ttl[k]
-		out.ttl[k] = ttl{settled: ok && at.settled && bt.settled, pending: mergeSites(at.pending, bt.pending)}
+		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), epoch: max(at.epoch, bt.epoch)}
+		if at.size == bt.size {
+			t.size = at.size
+		}
+		out.ttl[k] = t
 	}
 	for k, at := range a.ttl {
 		if _, ok := b.ttl[k]; !ok {
-			out.ttl[k] = ttl{pending: at.pending}
+			out.ttl[k] = ttl{pending: at.pending, epoch: at.epoch}
 		}
 	}
 	for k, av := range a.paths {

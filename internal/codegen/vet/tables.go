@@ -100,6 +100,7 @@ func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
 			if fixed && int(place) > o.atLeast && !s.facts["#"+r.pathOf(e.Object)] {
 				v = join(v, of(isNil))
 			}
+			v.proof = table.proof.element()
 		}
 		out = join(out, v)
 	}

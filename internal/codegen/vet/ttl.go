@@ -2,6 +2,7 @@ package vet
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -10,16 +11,22 @@ import (
 // expiry records the effect of a command on the expiry of its keys, and checks its time to live, argument timed.
 func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, keys []int) (timed int) {
 	effect, ttlAt, unit := cmd.expiry, -1, "ms"
+	existing := false // it has no effect on a missing key
 	switch cmd.name {
 	case "SET":
 		ttlAt, unit = expiryOption(args, 2)
-		if ttlAt >= 0 {
+		switch {
+		case ttlAt >= 0 && hasWord(args, "NX"):
+			effect = setsFirst
+		case ttlAt >= 0:
 			effect = setsTTL
-		} else if hasWord(args, "KEEPTTL") {
+		case hasWord(args, "KEEPTTL"), hasWord(args, "NX"):
 			effect = growsKey
 		}
+		existing = hasWord(args, "XX")
 	case "GETEX":
 		ttlAt, unit = expiryOption(args, 1)
+		existing = true
 		if ttlAt < 0 {
 			effect = keepsTTL
 		}
@@ -31,7 +38,13 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	case "PSETEX", "PEXPIRE":
 		ttlAt = 1
 	case "EXPIREAT", "PEXPIREAT":
-		unit = "at"
+		ttlAt, unit = 1, "at"
+	}
+	if strings.Contains(cmd.name, "EXPIRE") {
+		existing = true
+		if n, ok := valueAt(args, 1).number(); ok && (n <= 0 || unit == "at" && n < longAgo) {
+			effect = deletes
+		}
 	}
 	if ttlAt >= 0 && ttlAt < len(args) && unit != "at" {
 		r.timeToLive(argument(e, ttlAt+1), args[ttlAt], cmd.name, unit)
@@ -54,10 +67,42 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 			continue
 		}
 		for _, key := range args[i].keys {
-			r.applyExpiry(s, e, key, effect, strings.Contains(cmd.name, "EXPIRE"))
+			r.applyExpiry(s, e, key, effect, existing)
+			if t := s.ttl[key]; effect == growsKey && len(t.pending) == 1 {
+				t.size = firstSize(cmd.name, args)
+				s.own(ttls).ttl[key] = t
+			}
 		}
 	}
+	r.moved(s, cmd, args, keys)
 	return ttlAt
+}
+
+// longAgo is a time in seconds or milliseconds that is in the past, in either unit.
+const longAgo = 1e9
+
+// moved records what a command does to the key that it takes something from, and to a key that gets another's expiry.
+func (r *run) moved(s *state, cmd *command, args []value, keys []int) {
+	if len(keys) != 2 || args[keys[0]].lenient || args[keys[1]].lenient {
+		return
+	}
+	for _, from := range args[keys[0]].keys {
+		source := s.ttl[from]
+		switch cmd.name {
+		case "RENAME", "RENAMENX", "COPY":
+			for _, to := range args[keys[1]].keys {
+				s.own(ttls).ttl[to] = ttl{settled: len(source.pending) == 0, proven: source.proven, pending: source.pending, epoch: s.ttl[to].epoch + 1}
+			}
+		}
+		switch cmd.name {
+		case "RENAME", "RENAMENX":
+			s.own(ttls).ttl[from] = ttl{epoch: source.epoch + 1}
+		case "LMOVE", "RPOPLPUSH", "SMOVE":
+			if !slices.Equal(args[keys[0]].keys, args[keys[1]].keys) {
+				s.own(ttls).ttl[from] = ttl{pending: source.pending, epoch: source.epoch + 1}
+			}
+		}
+	}
 }
 
 // written returns the indexes of the keys that a command changes, among all of its keys.
@@ -78,19 +123,25 @@ func (r *run) applyExpiry(s *state, e *ast.FuncCallExpr, key string, effect expi
 	now := s.ttl[key]
 	switch effect {
 	case setsTTL:
-		if onlyExisting && !now.settled && len(now.pending) == 0 {
+		if onlyExisting && !now.settled && !now.proven && len(now.pending) == 0 {
 			return // before the first write the key may be missing
 		}
-		s.own(ttls).ttl[key] = ttl{settled: true}
+		s.own(ttls).ttl[key] = ttl{settled: true, epoch: now.epoch}
+	case setsFirst:
+		if len(now.pending) == 0 { // a key that this call wrote is left as it is
+			s.own(ttls).ttl[key] = ttl{settled: true, epoch: now.epoch}
+		}
 	case growsKey:
 		// An ignore comment at the write counts, because the report at the end of the call no longer has the path to it.
-		if !now.settled && !r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
-			s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
+		if !now.settled && !now.proven && !r.c.ignore.silences(RuleMissingTTL, []site{r.at(e)}) {
+			s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)}), epoch: now.epoch}
 		}
 	case dropsTTL, dropsOnly:
-		s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)})}
+		s.own(ttls).ttl[key] = ttl{pending: mergeSites(now.pending, []site{r.outer(e)}), epoch: now.epoch + 1}
+	case empties:
+		s.own(ttls).ttl[key] = ttl{pending: now.pending, epoch: now.epoch + 1}
 	case deletes:
-		delete(s.own(ttls).ttl, key)
+		s.own(ttls).ttl[key] = ttl{epoch: now.epoch + 1}
 	}
 }
 

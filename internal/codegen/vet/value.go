@@ -54,6 +54,9 @@ type value struct {
 	digits  bool     // a string that is a whole number
 	enum    []string // the strings that it may be
 	reads   bool     // a table that is a reply of unknown length
+	name    string   // the number argument that it is
+	in      interval // the numbers that it may be
+	proof   *proof   // what it is if its key has no expiry
 }
 
 // A closure is a function value, the author's or Redis's.
@@ -116,6 +119,18 @@ func join(a, b value) value {
 	if a.span == b.span {
 		out.span = a.span
 	}
+	if a.name == b.name {
+		out.name = a.name
+	}
+	out.proof = a.proof.and(b.proof)
+	switch {
+	case !a.may(isNumber):
+		out.in = b.in
+	case !b.may(isNumber):
+		out.in = a.in
+	default:
+		out.in = a.interval().join(b.interval())
+	}
 	out.prefix = commonPrefix(a.prefix, b.prefix)
 	if len(a.keys) > 0 && len(b.keys) > 0 || a.only(isNil) || b.only(isNil) {
 		out.keys = union(a.keys, b.keys) // if one side is not a key, neither is the whole
@@ -159,7 +174,7 @@ func (v value) truthy() value {
 
 func (v value) falsy() value {
 	v.kinds &= isFalsy
-	v.keys, v.literal, v.objects, v.fns = nil, nil, nil, nil
+	v.keys, v.literal, v.objects, v.fns, v.name = nil, nil, nil, nil, ""
 	return v
 }
 

@@ -1,0 +1,171 @@
+package vet
+
+import "math"
+
+// An interval holds the least and the greatest number that a value can be. Its zero value says nothing.
+type interval struct {
+	known     bool
+	low, high float64
+}
+
+func between(low, high float64) interval { return interval{true, low, high} }
+
+// nonNegative is what a reply that counts something can be.
+var nonNegative = between(0, maxWhole)
+
+// maxWhole is the greatest number that Lua and every client hold exactly.
+const maxWhole = 1 << 53
+
+// interval returns the numbers that a value can be.
+func (v value) interval() interval {
+	if v.lenient {
+		return interval{}
+	}
+	if n, ok := v.number(); ok {
+		return between(n, n)
+	}
+	return v.in
+}
+
+func (a interval) join(b interval) interval {
+	if !a.known || !b.known {
+		return interval{}
+	}
+	return between(min(a.low, b.low), max(a.high, b.high))
+}
+
+func (a interval) has(n float64) bool { return !a.known || a.low <= n && n <= a.high }
+
+// calculate returns the interval of an operation's result.
+func calculate(operator string, a, b interval) interval {
+	if !a.known || !b.known {
+		if operator == "%" && b.known && b.low > 0 {
+			return between(0, b.high)
+		}
+		return interval{}
+	}
+	switch operator {
+	case "+":
+		return between(a.low+b.low, a.high+b.high)
+	case "-":
+		return between(a.low-b.high, a.high-b.low)
+	case "*":
+		return corners(a, b, func(x, y float64) float64 { return x * y })
+	case "/":
+		if b.low > 0 || b.high < 0 {
+			return corners(a, b, func(x, y float64) float64 { return x / y })
+		}
+	case "%":
+		if b.low > 0 {
+			if a.low >= 0 {
+				return between(0, min(a.high, b.high))
+			}
+			return between(0, b.high)
+		}
+	}
+	return interval{}
+}
+
+func corners(a, b interval, f func(x, y float64) float64) interval {
+	ll, lh, hl, hh := f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)
+	return between(min(ll, lh, hl, hh), max(ll, lh, hl, hh))
+}
+
+// rounded returns the interval of a function of the math library.
+func rounded(name string, list []interval) interval {
+	for _, in := range list {
+		if !in.known && name != "math.max" && name != "math.min" {
+			return interval{}
+		}
+	}
+	if len(list) == 0 {
+		return interval{}
+	}
+	out := list[0]
+	switch name {
+	case "math.floor":
+		return between(math.Floor(out.low), math.Floor(out.high))
+	case "math.ceil":
+		return between(math.Ceil(out.low), math.Ceil(out.high))
+	case "math.abs":
+		if out.low >= 0 {
+			return out
+		}
+		return between(0, max(-out.low, out.high))
+	case "math.max", "math.min":
+		open := between(math.Inf(-1), math.Inf(1)) // unless it is NaN
+		if !out.known {
+			out = open
+		}
+		for _, in := range list[1:] {
+			if !in.known {
+				in = open
+			}
+			if name == "math.max" {
+				out = between(max(out.low, in.low), max(out.high, in.high))
+			} else {
+				out = between(min(out.low, in.low), min(out.high, in.high))
+			}
+		}
+		return out
+	}
+	return interval{}
+}
+
+// holds reports whether a comparison of any numbers of two intervals is true, or is false.
+func holds(operator string, a, b interval) (truth, sure bool) {
+	if !a.known || !b.known {
+		return false, false
+	}
+	switch operator {
+	case "<":
+		return a.high < b.low, a.high < b.low || a.low >= b.high
+	case "<=":
+		return a.high <= b.low, a.high <= b.low || a.low > b.high
+	case ">":
+		return holds("<", b, a)
+	case ">=":
+		return holds("<=", b, a)
+	case "==":
+		return false, a.high < b.low || b.high < a.low
+	case "~=":
+		return true, a.high < b.low || b.high < a.low
+	}
+	return false, false
+}
+
+// narrowed returns the part of an interval for which a comparison with another is true.
+func (a interval) narrowed(operator string, b interval, whole bool) interval {
+	if !b.known {
+		return a
+	}
+	if !a.known {
+		a = between(math.Inf(-1), math.Inf(1))
+	}
+	step := 0.0
+	if whole {
+		step = 1
+	}
+	switch operator {
+	case "<":
+		a.high = min(a.high, b.high-step)
+	case "<=":
+		a.high = min(a.high, b.high)
+	case ">":
+		a.low = max(a.low, b.low+step)
+	case ">=":
+		a.low = max(a.low, b.low)
+	case "==":
+		a.low, a.high = max(a.low, b.low), min(a.high, b.high)
+	case "~=":
+		if b.low == b.high && whole {
+			if a.low == b.low {
+				a.low++
+			}
+			if a.high == b.high {
+				a.high--
+			}
+		}
+	}
+	return a
+}
