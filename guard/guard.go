@@ -44,7 +44,7 @@ type Options struct {
 	MaxWaiting int
 	// MaxWait is the longest wait in Guard.Wait. A request that would pass later is refused at once. Defaults to 1 minute.
 	MaxWait time.Duration
-	// LocalBytes is the heap for subjects of limits with on_failure: local in this process, besides 5 MiB for their engine. The engine
+	// LocalBytes is the heap for subjects of limits with on_failure: local in this process, besides 6 MiB for their engine. The engine
 	// evicts the least recently used subjects. Defaults to 64 MiB.
 	LocalBytes int64
 	// NoSharing gives each call its own round trip; see fcall.Options. Defaults to false.

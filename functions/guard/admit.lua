@@ -8,8 +8,9 @@
 --- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
 --- is refused. A refused call records only the attempt.
 ---
---- A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of the
---- longest wait. If there are several reasons, the result is the first in reason's list.
+--- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global
+--- limits. A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of
+--- the longest wait. If there are several reasons, the result is the first in reason's list.
 --- @use clock block_state receipt_set limit limit_rows request_parts attempt_tiers
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
@@ -41,6 +42,7 @@
 --- @arg    challenge      text[128]?               challenge to consume; the call is refused if that is impossible
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
+--- @arg    holder         text[64]?                holder of the places, unique to the call: required with a limit of kind concurrency
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
@@ -64,7 +66,7 @@
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
     budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
-    payload)
+    payload, holder)
   local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
   if not left_ms then
     return nil, blocked_by
@@ -72,7 +74,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
-    local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true)
+    local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true, nil, nil, holder)
     if not rows then
       return nil, refused
     elseif refused > 0 then
@@ -83,11 +85,11 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
   local parts, failure = request_parts.check(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
-    challenges, challenge, challenge_required, payload, clock_us)
+    challenges, challenge, challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure
   end
-  local rows, cost_rows, reason, outcome = parts.rows, parts.cost.rows, parts.reason, parts.outcome
+  local rows, cost_rows, reason, outcome, wait_us = parts.rows, parts.cost.rows, parts.reason, parts.outcome, parts.wait_us
   local counted = #tiers > 0 and (not known or mark ~= nil) and (parts.refused_beyond_global or not count_refused)
   local tried_tiers, no_attempts = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried_tiers then
@@ -102,7 +104,6 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     end
     receipt_set.record_pass(receipts, receipt, mark, used_up)
   end
-  local wait_us = parts.wait_us
   if counted and attempts and pages then
     wait_us = math.max(wait_us, attempt_tiers.record(bucket, attempts, pages, tiers, tried_tiers, escalation, clock_us))
   end

@@ -18,11 +18,12 @@
 --- @arg    taken          group[0..16]             what the call returned, one row per limit
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
 --- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
+--- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
-    taken, expires_us)
+    taken, expires_us, holder)
   if #taken ~= #limits then
     return nil, refusal.argument('taken must have as many rows as limits')
   end
@@ -44,7 +45,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
       numbers[place] = i
     end
   end
-  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers)
+  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers, holder)
   if not rows then
     return nil, no_limits -- rlfunc:ignore result-nil check returns rows or a refusal
   end
@@ -64,7 +65,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us
     if left_us > 0 and row.cost > 0 then
-      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us)
+      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end
   if outcome == 'replayed' then

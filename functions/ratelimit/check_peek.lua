@@ -15,7 +15,7 @@
 --- @error  RLSTATE                                 a limit's key holds data that its kind did not write
 local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_us)
   if not receipt then
-    local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, false, false)
+    local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, false, false, nil, nil, '')
     if not all then
       return nil, refused
     end
@@ -23,7 +23,7 @@ local function check_peek(bucket, limits, limits_state, weight, receipt, dedup_u
   end
   local clock_us = clock.now_us()
   local known = receipt_set.knows(bucket, receipt, clock_us, dedup_us or limit_rows.longest_us(limits))
-  local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, known, false, clock_us)
+  local all, refused, wait_us = limit_rows.check(limits, limits_state, weight, known, false, clock_us, nil, '')
   if not all then
     return nil, refused -- rlfunc:ignore result-nil limit_rows.check returns nil with a refusal only
   end

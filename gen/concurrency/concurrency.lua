@@ -249,7 +249,7 @@ end
 return holder_head
 end)()
 
-local holder_text = (function() -- rlfunc: lines=115 file=functions/lib/concurrency/holder_text.lua
+local holder_text = (function() -- rlfunc: lines=120 file=functions/lib/concurrency/holder_text.lua
 --- The places of a set while they are few: one string, the head and then the places.
 ---
 --- All are read only if a lease may have ended or the holder's name occurs in the string.
@@ -268,7 +268,7 @@ local place_bytes = 20
 local function read_all(set)
   local text, from = set.text, holder_head.bytes + 1
   local places, in_use, until_us = {}, 0, holder_head.forever_us
-  while from + place_bytes <= #text do
+  while from + place_bytes <= #text do -- rlfunc:ignore maybe-nil these functions get sets with a text
     local length, ends_us, fence, weight = struct.unpack('<HddH', text, from)
     local next_from = from + place_bytes + length
     if length < 1 or next_from > #text + 1 or weight < 1 or weight > 1000 or not holder_head.whole(ends_us) or not holder_head.whole(fence) then
@@ -331,6 +331,11 @@ function holder_text.free_us(set, wanted)
   return nil
 end
 
+-- Returns whether a holder can be added. If the string becomes too long, its places move to a sorted set, so they must be readable.
+function holder_text.can_add(set, holder)
+  return #set.text + place_bytes + #holder <= most_bytes or holder_text.list(set) ~= nil
+end
+
 local function packed(place)
   return struct.pack('<HddH', #place.holder, place.ends_us, place.fence, place.weight) .. place.holder
 end
@@ -350,7 +355,7 @@ function holder_text.with(set, place, instead_of)
     end
     text = table.concat(all)
   else
-    text = string.sub(set.text, holder_head.bytes + 1)
+    text = string.sub(set.text, holder_head.bytes + 1) -- rlfunc:ignore maybe-nil as above
   end
   if place then
     text = text .. packed(place)
@@ -587,7 +592,7 @@ end
 return holder_tree
 end)()
 
-local holder_set = (function() -- rlfunc: lines=164 file=functions/lib/concurrency/holder_set.lua
+local holder_set = (function() -- rlfunc: lines=180 file=functions/lib/concurrency/holder_set.lua
 --- The holders of a subject and the leases on their places, in one key: a string, or a sorted set if there are many.
 ---
 --- A lease that has ended stays ended: the time of the last change is kept, and if the clock is set back, no lease that had
@@ -647,13 +652,29 @@ function holder_set.open(key, holder, now_us)
 end
 
 -- The time by which this many places are free, if no holder releases or renews; or nil and a refusal. They must be in use.
-function holder_set.free_us(set, wanted)
+local function free_us_of(set, wanted)
   local store = set.text and holder_text or holder_tree
   local free_us = store.free_us(set, wanted)
   if not free_us then
     return nil, refusal.state(set.key, 'holds a holder that cannot be read')
   end
   return free_us
+end
+
+-- Returns how long a holder without a place waits for that many, if no holder releases or renews: 0 if add can add it. Or nil and a
+-- refusal.
+function holder_set.wait_us(set, holder, weight, limit)
+  local above = set.in_use + weight - limit
+  if above > 0 then
+    local free_us, unreadable = free_us_of(set, above)
+    if not free_us then
+      return nil, unreadable
+    end
+    return free_us - set.now_us
+  elseif set.text and not holder_text.can_add(set, holder) then
+    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+  end
+  return 0
 end
 
 -- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
@@ -690,7 +711,7 @@ local function store(set, place, instead_of)
       return
     end
     local places = holder_text.list(set)
-    if places and place then
+    if places and place then -- can_add has read them
       holder_tree.create(set, places, place)
     end
     left_us = set.expiry_us - set.now_us
@@ -754,7 +775,7 @@ end
 return holder_set
 end)()
 
-do -- rlfunc: lines=43 file=functions/concurrency/acquire.lua
+do -- rlfunc: lines=42 file=functions/concurrency/acquire.lua
 --- Acquires a place for a holder if the places in use and this one fit the limit.
 ---
 --- A holder has one place: the same holder again gets its own place back, with its first fence and weight, and the later of
@@ -788,12 +809,11 @@ local function acquire(bucket, holder, limit, lease_us, weight)
     holder_set.extend(set, mine, now_us + lease_us)
     return true, true, mine.fence, in_use, math.max(limit - in_use, 0), 0 -- rlfunc:ignore result-nil open sets it
   end
-  if in_use + weight > limit then
-    local free_us, unreadable = holder_set.free_us(set, in_use + weight - limit)
-    if not free_us then
-      return nil, unreadable
-    end
-    return false, false, 0, in_use, math.max(limit - in_use, 0), free_us - now_us -- rlfunc:ignore result-nil as above
+  local wait_us, unreadable = holder_set.wait_us(set, holder, weight, limit)
+  if not wait_us then
+    return nil, unreadable
+  elseif wait_us > 0 then
+    return false, false, 0, in_use, math.max(limit - in_use, 0), wait_us -- rlfunc:ignore result-nil as above
   end
   local fence = holder_set.add(set, holder, weight, now_us + lease_us)
   return true, false, fence, in_use + weight, limit - in_use - weight, 0

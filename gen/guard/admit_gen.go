@@ -17,7 +17,7 @@ var admitFunction = &fcall.Function{
 	Name:       "admit",
 	ServerName: "guard_v1_admit",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  17,
+	Omissible:  18,
 	Results: []fcall.Result{
 		{Values: 2},
 		{Values: 2},
@@ -90,6 +90,9 @@ type AdmitParams struct {
 	ChallengeRequired bool
 	// Payload: what the challenge was issued for. 1 to 1024 bytes. The zero value omits it.
 	Payload string
+	// Holder: holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64 bytes.
+	// The zero value omits it.
+	Holder string
 }
 
 // AdmitBudgets is one row of AdmitParams.Budgets.
@@ -300,8 +303,10 @@ const (
 // one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is
 // refused. A refused call records only the attempt.
 //
-// A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after
-// is that of the longest wait. If there are several reasons, the result is the first in reason's list.
+// A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt
+// charges only global limits. A shadow limit is reported but never refuses; it is charged where it allows.
+// The resolution of retry_after is that of the longest wait. If there are several reasons, the result is the
+// first in reason's list.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53 - 1 micros
@@ -334,7 +339,7 @@ func (p PendingAdmit) Result() (AdmitResult, error) {
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys(), 17)
+	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys(), 18)
 	a.Key("subject", p.Subject, "block")
 	if p.Receipt != "" {
 		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Subject), "checked")
@@ -368,6 +373,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptText("challenge", p.Challenge, 1, 128)
 	a.OptBool("challenge_required", p.ChallengeRequired)
 	a.OptText("payload", p.Payload, 1, 1024)
+	a.OptText("holder", p.Holder, 1, 64)
 	return a
 }
 

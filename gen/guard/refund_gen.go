@@ -17,7 +17,7 @@ var refundFunction = &fcall.Function{
 	Name:       "refund",
 	ServerName: "guard_v1_refund",
 	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  1,
+	Omissible:  2,
 	Results:    []fcall.Result{{Values: 2}},
 }
 
@@ -55,6 +55,8 @@ type RefundParams struct {
 	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From 0 to
 	// 9007199254740992. The zero value omits it.
 	Expires time.Time
+	// Holder: as in the call: required with a limit of kind concurrency. 1 to 64 bytes. The zero value omits it.
+	Holder string
 }
 
 // RefundTaken is one row of RefundParams.Taken.
@@ -107,7 +109,7 @@ func (p PendingRefund) Result() (RefundResult, error) {
 }
 
 func (c *Client) refundArgs(p RefundParams) *fcall.Args {
-	a := c.fcall.Args(refundFunction, 3+p.Limits.pack.Keys(), 10+1*len(p.Taken))
+	a := c.fcall.Args(refundFunction, 3+p.Limits.pack.Keys(), 11+1*len(p.Taken))
 	a.Key("subject", p.Subject, "checked")
 	if p.Challenge != "" {
 		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Subject), "challenges")
@@ -131,6 +133,7 @@ func (c *Client) refundArgs(p RefundParams) *fcall.Args {
 	}
 	a.EndRows()
 	a.OptTime("expires", p.Expires, 0, 9007199254740992)
+	a.OptText("holder", p.Holder, 1, 64)
 	return a
 }
 

@@ -12,19 +12,20 @@ import (
 type Limit struct {
 	// Name: the limit's name: minute. 1 to 64 bytes.
 	Name string
-	// Kind: how it counts, like the function of that name.
+	// Kind: how it counts, like the function of that name; a concurrency like concurrency.acquire.
 	Kind LimitKind
 	// Limit: most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens
 	// gained per window. From 1 to 16777216.
 	Limit int64
 	// Window: length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
-	// from start to the next start. From 1µs to 3650 days, rounded up to a microsecond.
+	// from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days, rounded up
+	// to a microsecond.
 	Window time.Duration
 	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. The zero value
 	// omits it.
 	Burst int64
-	// Cost: amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1. From 0 to 1000000. Nil
-	// defaults to 1.
+	// Cost: amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
+	// places, at most 1000. From 0 to 1000000. Nil defaults to 1.
 	Cost *int64
 	// Shadow sets whether the limit only reports and never refuses.
 	Shadow bool
@@ -53,7 +54,7 @@ func PackLimit(rows ...Limit) (LimitPack, error) {
 	for _, row := range rows {
 		a := p.Row()
 		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra", "quota")
+		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra", "quota", "concurrency")
 		a.Int("limit", row.Limit, 1, 16777216)
 		a.Duration("window", row.Window, 1, 315360000000000)
 		a.OptInt("burst", row.Burst, 1, 1000000)
@@ -85,9 +86,11 @@ type LimitResult struct {
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are used.
 	Remaining int64
-	// ResetAfter: wait until the limit has its full capacity again; 0 when it has.
+	// ResetAfter: wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the
+	// lease of the call's own places has left.
 	ResetAfter time.Duration
-	// RetryAfter: wait until this limit allows the call; 0 when it does.
+	// RetryAfter: wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases
+	// have ended, if no holder releases or renews.
 	RetryAfter time.Duration
 }
 
@@ -101,4 +104,5 @@ const (
 	LimitKindFixedWindow    LimitKind = "fixed_window"
 	LimitKindGCRA           LimitKind = "gcra"
 	LimitKindQuota          LimitKind = "quota"
+	LimitKindConcurrency    LimitKind = "concurrency"
 )

@@ -186,6 +186,8 @@ func TestConcurrency_unreadableStateIsReportedAndKept(t *testing.T) {
 	broken := "z\x00\x01a" + head(1.5, us) + "\x00\x01"
 	steps = append(steps, brokenLease("a record of a sorted set", "ZADD", "!"+fine, broken)...)
 	steps = append(steps, brokenLease("a short record of a sorted set", "ZADD", "!"+fine, broken[:9])...)
+	unread := head(us, us, us+3600e6, us+60e6, 1, 1) + strings.Repeat("x", 960) // a further place makes it a sorted set
+	steps = append(steps, brokenLease("a string that is nearly full", "SET", unread)[0])
 	steps = append(steps, leaseStep{Given: wrongType(holdersKey), Call: of2("a"), WantErr: fcall.ErrState})
 	semaphores.Run(t, steps...)
 }

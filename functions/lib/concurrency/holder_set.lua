@@ -57,13 +57,29 @@ function holder_set.open(key, holder, now_us)
 end
 
 -- The time by which this many places are free, if no holder releases or renews; or nil and a refusal. They must be in use.
-function holder_set.free_us(set, wanted)
+local function free_us_of(set, wanted)
   local store = set.text and holder_text or holder_tree
   local free_us = store.free_us(set, wanted)
   if not free_us then
     return nil, refusal.state(set.key, 'holds a holder that cannot be read')
   end
   return free_us
+end
+
+-- Returns how long a holder without a place waits for that many, if no holder releases or renews: 0 if add can add it. Or nil and a
+-- refusal.
+function holder_set.wait_us(set, holder, weight, limit)
+  local above = set.in_use + weight - limit
+  if above > 0 then
+    local free_us, unreadable = free_us_of(set, above)
+    if not free_us then
+      return nil, unreadable
+    end
+    return free_us - set.now_us
+  elseif set.text and not holder_text.can_add(set, holder) then
+    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+  end
+  return 0
 end
 
 -- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
@@ -100,7 +116,7 @@ local function store(set, place, instead_of)
       return
     end
     local places = holder_text.list(set)
-    if places and place then
+    if places and place then -- can_add has read them
       holder_tree.create(set, places, place)
     end
     left_us = set.expiry_us - set.now_us

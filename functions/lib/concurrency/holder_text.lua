@@ -16,7 +16,7 @@ local place_bytes = 20
 local function read_all(set)
   local text, from = set.text, holder_head.bytes + 1
   local places, in_use, until_us = {}, 0, holder_head.forever_us
-  while from + place_bytes <= #text do
+  while from + place_bytes <= #text do -- rlfunc:ignore maybe-nil these functions get sets with a text
     local length, ends_us, fence, weight = struct.unpack('<HddH', text, from)
     local next_from = from + place_bytes + length
     if length < 1 or next_from > #text + 1 or weight < 1 or weight > 1000 or not holder_head.whole(ends_us) or not holder_head.whole(fence) then
@@ -79,6 +79,11 @@ function holder_text.free_us(set, wanted)
   return nil
 end
 
+-- Returns whether a holder can be added. If the string becomes too long, its places move to a sorted set, so they must be readable.
+function holder_text.can_add(set, holder)
+  return #set.text + place_bytes + #holder <= most_bytes or holder_text.list(set) ~= nil
+end
+
 local function packed(place)
   return struct.pack('<HddH', #place.holder, place.ends_us, place.fence, place.weight) .. place.holder
 end
@@ -98,7 +103,7 @@ function holder_text.with(set, place, instead_of)
     end
     text = table.concat(all)
   else
-    text = string.sub(set.text, holder_head.bytes + 1)
+    text = string.sub(set.text, holder_head.bytes + 1) -- rlfunc:ignore maybe-nil as above
   end
   if place then
     text = text .. packed(place)

@@ -58,7 +58,7 @@ end
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
   receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required,
-  payload, clock_us)
+  payload, clock_us, holder)
   local cost, id = check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
     return nil, id
@@ -67,7 +67,7 @@ function request_parts.check(
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, known, false, clock_us)
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, known, false, clock_us, nil, holder)
   if not rows then
     return nil, refused
   end

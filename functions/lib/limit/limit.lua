@@ -4,16 +4,16 @@
 --- (weighted) and whether it needs the clock (needs_clock). check reads the row's key and writes nothing; it returns whether the
 --- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
 --- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
---- commands, and returns what is left after the call. refund refunds a charge.
---- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota
+--- commands, and returns what is left after the call. refund refunds a charge. check and refund also get the call's holder.
+--- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
---- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota) how it counts, like the function of that name
---- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string
+--- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
+--- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string; for a concurrency, a zset if there are many holders
 --- @arg    limit       count[1..16777216]       most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained per window
---- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start
+--- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start; for a concurrency, the lease, 1ms to 1d
 --- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
---- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1
+--- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
 --- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
 --- @arg    previous    time?                    as in quota. Only for a quota
@@ -21,13 +21,13 @@
 --- @arg    after       time?                    as in quota. Only for a quota
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
 --- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
---- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has
---- @result retry_after duration                 wait until this limit allows the call; 0 when it does
+--- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
+--- @result retry_after duration                 wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases have ended, if no holder releases or renews
 local limit = {}
 
 local kinds = {
   sliding_log = kind_sliding_log, sliding_counter = kind_sliding_counter, fixed_window = kind_fixed_window, gcra = kind_gcra,
-  quota = kind_quota,
+  quota = kind_quota, concurrency = kind_concurrency,
 }
 
 -- Checks a row, and adds the functions of its kind. same_name_above marks a row after one of the same kind and name: for one

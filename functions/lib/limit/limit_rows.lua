@@ -68,8 +68,8 @@ end
 -- the last one while it is checked if its kind can do both in fewer commands. Otherwise nothing is written. If clock_us is nil,
 -- it is read if a row needs it. numbers are the rows' numbers in the call, if some were left out. Returns the result of each row,
 -- the number of refusals, the longest of their waits, the number of refusals by limits that are not global, and the clock, 0 if no
--- row needed it; or nil and a refusal.
-function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers)
+-- row needed it; or nil and a refusal. holder is that of the call, '' if it only looks, nil without one.
+function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers, holder)
   local count = #limits
   local all = answers[count] or answers_of(count)
   local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
@@ -95,7 +95,7 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us, numbe
       decide = row.take
       charged_here = count - 1
     end
-    local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer)
+    local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer, holder)
     if allowed == nil or reset_us == nil or wait_us == nil then
       return nil, with_row_number(numbers and numbers[i] or i, left)
     end

@@ -2067,6 +2067,641 @@ end
 return kind_quota
 end)()
 
+local holder_head = (function() -- rlfunc: lines=37 file=functions/lib/concurrency/holder_head.lua
+--- The head of a set of holders, which is stored in front of their places: the last fence, the time of the last change, when
+--- the key expires, the places in use, until when that number holds, and how many powers of two the weights have.
+---
+--- The number holds until a lease ends. Without a place it holds for ever.
+--- @lib holder_head
+--- @state holder_head 1 '<last fence><last change><expiry><until><in use><powers>': little-endian doubles
+local holder_head = {bytes = 48, forever_us = 9007199254740992}
+
+-- Reports whether a stored number is whole and not negative.
+function holder_head.whole(number)
+  return number >= 0 and number <= 9007199254740992 and number % 1 == 0
+end
+
+function holder_head.pack(set)
+  return struct.pack('<dddddd', set.fence, set.changed_us, set.expiry_us, set.until_us, set.in_use, set.powers)
+end
+
+-- Reports whether six numbers can be those of a head.
+function holder_head.valid(fence, changed_us, expiry_us, until_us, in_use, powers)
+  local fraction = fence % 1 + changed_us % 1 + expiry_us % 1 + until_us % 1 + in_use % 1 + powers % 1 -- NaN also for infinity
+  return fraction == 0 and fence >= 0 and changed_us >= 0 and expiry_us >= 0 and until_us >= 0 and in_use >= 0 and powers >= 1 and
+    powers <= 10 and fence + changed_us + expiry_us + until_us + in_use <= 45035996273704960
+end
+
+local function by_end(one, other)
+  if one.ends_us == other.ends_us then
+    return one.holder < other.holder
+  end
+  return one.ends_us < other.ends_us
+end
+
+-- Sorts places by the time that they end.
+function holder_head.sort(places)
+  table.sort(places, by_end)
+end
+
+return holder_head
+end)()
+
+local holder_text = (function() -- rlfunc: lines=120 file=functions/lib/concurrency/holder_text.lua
+--- The places of a set while they are few: one string, the head and then the places.
+---
+--- All are read only if a lease may have ended or the holder's name occurs in the string.
+--- @use holder_head
+--- @lib holder_text
+--- @state holder_text 1 the head, then '<length of the holder><end><fence><weight><holder>' of each place: little-endian 16 bits, two doubles and 16 bits
+local holder_text = {}
+
+-- A longer string becomes a sorted set.
+local most_bytes = 1024
+
+-- The bytes of a place before the holder's name.
+local place_bytes = 20
+
+-- Returns the places whose leases have not ended, how many places they take, and when the first ends; nil if they cannot be read.
+local function read_all(set)
+  local text, from = set.text, holder_head.bytes + 1
+  local places, in_use, until_us = {}, 0, holder_head.forever_us
+  while from + place_bytes <= #text do -- rlfunc:ignore maybe-nil these functions get sets with a text
+    local length, ends_us, fence, weight = struct.unpack('<HddH', text, from)
+    local next_from = from + place_bytes + length
+    if length < 1 or next_from > #text + 1 or weight < 1 or weight > 1000 or not holder_head.whole(ends_us) or not holder_head.whole(fence) then
+      return nil, 0, 0
+    end
+    if ends_us > set.after_us then
+      places[#places + 1] = {holder = string.sub(text, from + place_bytes, next_from - 1), ends_us = ends_us, fence = fence, weight = weight}
+      in_use = in_use + weight
+      until_us = math.min(until_us, ends_us)
+    end
+    from = next_from
+  end
+  if from ~= #text + 1 then
+    return nil, 0, 0
+  end
+  return places, in_use, until_us
+end
+
+-- Returns whether the set can be read, and the holder's place or nil.
+function holder_text.find(set, holder)
+  if set.until_us > set.after_us and not string.find(set.text, holder, holder_head.bytes + 1, true) then
+    return true
+  end
+  local places, in_use, until_us = read_all(set)
+  if not places then
+    return false
+  end
+  set.places = places
+  set.in_use = in_use
+  set.until_us = until_us
+  for i = 1, #places do
+    if places[i].holder == holder then
+      return true, places[i]
+    end
+  end
+  return true
+end
+
+-- All places, in any order.
+function holder_text.list(set)
+  return set.places or (read_all(set))
+end
+
+-- The time by which this many places are free; nil if they cannot be read.
+function holder_text.free_us(set, wanted)
+  if wanted == 1 then
+    return set.until_us
+  end
+  local places = holder_text.list(set)
+  if not places then
+    return nil
+  end
+  holder_head.sort(places)
+  for i = 1, #places do
+    wanted = wanted - places[i].weight
+    if wanted <= 0 then
+      return places[i].ends_us
+    end
+  end
+  return nil
+end
+
+-- Returns whether a holder can be added. If the string becomes too long, its places move to a sorted set, so they must be readable.
+function holder_text.can_add(set, holder)
+  return #set.text + place_bytes + #holder <= most_bytes or holder_text.list(set) ~= nil
+end
+
+local function packed(place)
+  return struct.pack('<HddH', #place.holder, place.ends_us, place.fence, place.weight) .. place.holder
+end
+
+-- Returns the set's text with one place instead of another, either of which may be nil; or nil if it would be too long.
+function holder_text.with(set, place, instead_of)
+  local text, places = nil, set.places
+  if places then
+    local all = {''}
+    set.until_us = holder_head.forever_us
+    for i = 1, #places do
+      local kept = places[i]
+      if kept ~= instead_of then
+        all[#all + 1] = packed(kept)
+        set.until_us = math.min(set.until_us, kept.ends_us)
+      end
+    end
+    text = table.concat(all)
+  else
+    text = string.sub(set.text, holder_head.bytes + 1) -- rlfunc:ignore maybe-nil as above
+  end
+  if place then
+    text = text .. packed(place)
+    if place.ends_us < set.until_us then
+      set.until_us = place.ends_us
+    end
+  end
+  if #text + holder_head.bytes > most_bytes then
+    return nil
+  end
+  return holder_head.pack(set) .. text
+end
+
+return holder_text
+end)()
+
+local holder_tree = (function() -- rlfunc: lines=217 file=functions/lib/concurrency/holder_tree.lua
+--- The places of a set that are too many for one string: a sorted set, in which all scores are 0, so that members sort as text.
+---
+--- A holder's weight is split into powers of two, and the lease has a member for each: ZLEXCOUNT of at most ten ranges is the
+--- number of places in use, however many leases have ended since. These members sort by power, then by the time they end.
+--- @use holder_head
+--- @lib holder_tree
+--- @state holder_tree 1 '!<head>'; '<letter of the power><end><holder>' of each lease, ends as big-endian doubles, which sort by time; 'z<length of the holder><holder><end><fence><weight>' of each place
+local holder_tree = {}
+
+-- The letter of the leases of power 0; those of power 1 follow it in the alphabet.
+local first_letter = 97
+
+-- Calls remove at most this many ended leases of each power, and each adds at most one.
+local most_swept = 2
+
+-- More than there can be.
+local all_swept = 10000000
+
+local function lease(power, ends_us, holder)
+  return struct.pack('>bd', first_letter + power, ends_us) .. holder
+end
+
+-- The end of the range of a power's leases.
+local function stop_of(power)
+  return '(' .. string.char(first_letter + power + 1)
+end
+
+-- When a lease ends, and its holder.
+local function read_lease(text)
+  if #text < 10 then
+    return 0, ''
+  end
+  return struct.unpack('>d', text, 2), string.sub(text, 10)
+end
+
+local function name_of(holder)
+  return 'z' .. struct.pack('>H', #holder) .. holder
+end
+
+-- The member that has a place's fence and weight.
+local function record(place)
+  return name_of(place.holder) .. struct.pack('>ddH', place.ends_us, place.fence, place.weight)
+end
+
+-- The members of a place: its record, and a lease for each power of two in its weight.
+local function members(place)
+  local all = {record(place)}
+  for power = 0, 9 do
+    if math.floor(place.weight / 2 ^ power) % 2 == 1 then
+      all[#all + 1] = lease(power, place.ends_us, place.holder)
+    end
+  end
+  return all
+end
+
+-- Returns whether a holder's place can be read, and the place, also if its lease has ended, or nil.
+local function stored(set, holder)
+  local name = name_of(holder)
+  local found = redis.call('ZRANGEBYLEX', set.key, '[' .. name, '+', 'LIMIT', '0', '1')[1]
+  if not found or string.sub(found, 1, #name) ~= name then
+    return true
+  end
+  if #found ~= #name + 18 then
+    return false
+  end
+  local ends_us, fence, weight = struct.unpack('>ddH', found, #name + 1)
+  if not holder_head.whole(ends_us) or not holder_head.whole(fence) or weight < 1 or weight > 1000 then
+    return false
+  end
+  return true, {holder = holder, ends_us = ends_us, fence = fence, weight = weight}
+end
+
+-- Counts the places in use, or without those whose leases end later than a time.
+local function count(set, until_us)
+  local sum = 0
+  for power = 0, set.powers - 1 do
+    local stop = stop_of(power)
+    if until_us then
+      stop = '(' .. lease(power, until_us + 1, '')
+    end
+    sum = sum + redis.call('ZLEXCOUNT', set.key, '[' .. lease(power, set.after_us + 1, ''), stop) * 2 ^ power
+  end
+  return sum
+end
+
+-- Returns whether the set can be read, and the holder's place or nil. Counts the places in use if a lease may have ended.
+function holder_tree.find(set, holder)
+  if set.until_us <= set.after_us then
+    set.in_use = count(set)
+  end
+  local readable, place = stored(set, holder)
+  if place and place.ends_us <= set.after_us then
+    set.ended = place
+    return true
+  end
+  return readable, place
+end
+
+-- The time by which this many places are free; nil if a lease cannot be read.
+function holder_tree.free_us(set, wanted)
+  if set.powers == 1 then
+    local before = redis.call('ZLEXCOUNT', set.key, '-', '(' .. lease(0, set.after_us + 1, ''))
+    local found = redis.call('ZRANGE', set.key, before + wanted - 1, before + wanted - 1)[1]
+    local ends_us = found and read_lease(found)
+    if ends_us and holder_head.whole(ends_us) then
+      return ends_us
+    end
+    return nil
+  end
+  local low_us, high_us = set.after_us + 1, math.max(set.after_us + 1, set.expiry_us)
+  for _ = 1, 53 do
+    local middle_us = low_us + math.floor((high_us - low_us) / 2)
+    if low_us < high_us and count(set, middle_us) >= wanted then
+      high_us = middle_us
+    elseif low_us < high_us then
+      low_us = middle_us + 1
+    end
+  end
+  return high_us
+end
+
+-- Removes ended leases of one power: all if the clock was set back. Returns when the first that is left ends, 0 if it has ended.
+local function sweep(set, power)
+  local most = most_swept
+  if set.after_us > set.now_us then
+    most = all_swept
+  end
+  local found = redis.call('ZRANGEBYLEX', set.key, '[' .. lease(power, 0, ''), stop_of(power), 'LIMIT', '0', most + 1)
+  for i = 1, #found do
+    local ends_us, holder = read_lease(found[i])
+    if ends_us > set.after_us then
+      return ends_us
+    elseif i > most then
+      return 0
+    end
+    redis.call('ZREM', set.key, found[i])
+    local _, place = stored(set, holder)
+    if place and place.ends_us == ends_us then
+      redis.call('ZREM', set.key, record(place))
+    end
+  end
+  return holder_head.forever_us
+end
+
+-- Adds a place.
+local function add(set, place)
+  while place.weight >= 2 ^ set.powers do
+    set.powers = set.powers + 1
+  end
+  set.until_us = math.min(set.until_us, place.ends_us)
+  local all = members(place)
+  for i = 1, #all do
+    redis.call('ZADD', set.key, '0', all[i]) -- rlfunc:ignore missing-ttl the key keeps its expiry, or gets one
+  end
+end
+
+-- Replaces the stored head. The new one is added first: an empty set would lose its expiry.
+local function store_head(set)
+  local member = '!' .. holder_head.pack(set)
+  if member ~= set.member then
+    redis.call('ZADD', set.key, '0', member) -- rlfunc:ignore missing-ttl as above
+    redis.call('ZREM', set.key, set.member)
+  end
+end
+
+-- Stores one place instead of another, either of which may be nil.
+function holder_tree.store(set, place, instead_of)
+  if set.until_us <= set.after_us then
+    set.until_us = holder_head.forever_us
+    for power = 0, set.powers - 1 do
+      set.until_us = math.min(set.until_us, sweep(set, power))
+    end
+  end
+  local former = instead_of or set.ended
+  if former then
+    local gone = members(former)
+    for i = 1, #gone do
+      redis.call('ZREM', set.key, gone[i])
+    end
+  end
+  if place then
+    add(set, place)
+  end
+  store_head(set)
+end
+
+-- Stores the places of a string, and one that made it too long.
+function holder_tree.create(set, places, place)
+  redis.call('DEL', set.key)
+  for i = 1, #places do
+    add(set, places[i])
+  end
+  add(set, place)
+  store_head(set)
+end
+
+-- The places whose leases end first, at least that many of them if there are; nil if one cannot be read.
+function holder_tree.list(set, most)
+  local places, seen = {}, {}
+  for power = 0, set.powers - 1 do
+    local found = redis.call('ZRANGEBYLEX', set.key, '[' .. lease(power, set.after_us + 1, ''), stop_of(power), 'LIMIT', '0', most)
+    for i = 1, #found do
+      local _, holder = read_lease(found[i])
+      if not seen[holder] then
+        local _, place = stored(set, holder)
+        if not place then
+          return nil
+        end
+        seen[holder] = true
+        places[#places + 1] = place
+      end
+    end
+  end
+  return places
+end
+
+return holder_tree
+end)()
+
+local holder_set = (function() -- rlfunc: lines=180 file=functions/lib/concurrency/holder_set.lua
+--- The holders of a subject and the leases on their places, in one key: a string, or a sorted set if there are many.
+---
+--- A lease that has ended stays ended: the time of the last change is kept, and if the clock is set back, no lease that had
+--- ended by then counts again. Leases that had not ended last that much longer.
+---
+--- A fence is the clock in microseconds, or one more than the last fence, if that is greater. So fences grow after a failover
+--- that lost some, as long as the new primary's clock is not behind by more than the failover took. The last fence is kept
+--- for an hour after it and after the last lease, at least, so fences also grow if the clock is set back by less.
+--- @use clock refusal holder_head holder_text holder_tree
+--- @lib holder_set
+local holder_set = {}
+
+local most_listed = 100
+
+-- How long the last fence is kept after its time and the last lease; the key's expiry is set once in as long, if no more is needed.
+local keep_us = 3600000000
+
+-- Reads what a call of this holder needs, '' for none: a set, with the places in use, and the holder's place or nil. Or nil and a
+-- refusal.
+function holder_set.open(key, holder, now_us)
+  local text, member = redis.call('MGET', key)[1], '' -- MGET of a sorted set is false, GET an error
+  if not text then
+    member = redis.call('ZRANGE', key, '0', '0')[1]
+    if not member then
+      return {
+        key = key, text = '', member = '', places = {}, now_us = now_us, after_us = now_us, fence = 0, changed_us = 0, expiry_us = 0,
+        until_us = holder_head.forever_us, in_use = 0, powers = 1,
+      }
+    end
+  end
+  local head = text or string.sub(member, 2)
+  if #head < holder_head.bytes then
+    return nil, refusal.state(key, 'holds no holders')
+  end
+  local fence, changed_us, expiry_us, until_us, in_use, powers = struct.unpack('<dddddd', head)
+  if not holder_head.valid(fence, changed_us, expiry_us, until_us, in_use, powers) then
+    return nil, refusal.state(key, 'holds no holders')
+  end
+  local after_us = now_us
+  if changed_us > now_us then
+    after_us = changed_us
+  end
+  local set = {
+    key = key, text = text, member = member, now_us = now_us, after_us = after_us, fence = fence, changed_us = changed_us,
+    expiry_us = expiry_us, until_us = until_us, in_use = in_use, powers = powers,
+  }
+  local readable, place
+  if text then
+    readable, place = holder_text.find(set, holder)
+  else
+    readable, place = holder_tree.find(set, holder)
+  end
+  if not readable then
+    return nil, refusal.state(key, 'holds a holder that cannot be read')
+  end
+  return set, place
+end
+
+-- The time by which this many places are free, if no holder releases or renews; or nil and a refusal. They must be in use.
+local function free_us_of(set, wanted)
+  local store = set.text and holder_text or holder_tree
+  local free_us = store.free_us(set, wanted)
+  if not free_us then
+    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+  end
+  return free_us
+end
+
+-- Returns how long a holder without a place waits for that many, if no holder releases or renews: 0 if add can add it. Or nil and a
+-- refusal.
+function holder_set.wait_us(set, holder, weight, limit)
+  local above = set.in_use + weight - limit
+  if above > 0 then
+    local free_us, unreadable = free_us_of(set, above)
+    if not free_us then
+      return nil, unreadable
+    end
+    return free_us - set.now_us
+  elseif set.text and not holder_text.can_add(set, holder) then
+    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+  end
+  return 0
+end
+
+-- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
+function holder_set.owner(place, fence)
+  if not place or fence > place.fence then
+    return 'not_held'
+  end
+  if fence > 0 and fence < place.fence then
+    return 'superseded'
+  end
+  return 'held'
+end
+
+-- Stores one place instead of another, either of which may be nil.
+local function store(set, place, instead_of)
+  local last_us, left_us = 0, 0
+  if place then
+    last_us = place.ends_us
+    if set.fence > last_us then
+      last_us = set.fence
+    end
+  end
+  if last_us + keep_us > set.expiry_us then
+    left_us = last_us + 2 * keep_us - set.now_us
+    set.expiry_us = set.now_us - set.now_us % 1000 + math.ceil(left_us / 1000) * 1000
+  end
+  if set.text then
+    local text = holder_text.with(set, place, instead_of)
+    if text and left_us > 0 then
+      clock.store_for(set.key, text, left_us)
+      return
+    elseif text then
+      redis.call('SET', set.key, text, 'KEEPTTL') -- rlfunc:ignore missing-ttl its expiry suffices
+      return
+    end
+    local places = holder_text.list(set)
+    if places and place then -- can_add has read them
+      holder_tree.create(set, places, place)
+    end
+    left_us = set.expiry_us - set.now_us
+  else
+    holder_tree.store(set, place, instead_of)
+  end
+  if left_us > 0 then
+    clock.expire(set.key, left_us)
+  end
+end
+
+-- Ends a place's lease no sooner than at a time.
+function holder_set.extend(set, place, ends_us)
+  if ends_us > place.ends_us then
+    set.changed_us = set.after_us
+    store(set, {holder = place.holder, fence = place.fence, ends_us = ends_us, weight = place.weight}, place)
+    place.ends_us = ends_us
+  end
+end
+
+-- Removes a place. The key keeps its expiry.
+function holder_set.remove(set, place)
+  set.changed_us = set.after_us
+  set.in_use = set.in_use - place.weight
+  store(set, nil, place)
+end
+
+-- Adds a holder that has no place. Returns its fence.
+function holder_set.add(set, holder, weight, ends_us)
+  local fence, now_us = set.fence + 1, set.now_us
+  if fence < now_us then
+    fence = now_us
+  end
+  set.fence = fence
+  set.changed_us = now_us
+  set.in_use = set.in_use + weight
+  store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight})
+  return fence
+end
+
+-- The holders whose leases end first, at most 100; or nil and a refusal.
+function holder_set.list(set)
+  local places
+  if set.text then
+    places = holder_text.list(set)
+  else
+    places = holder_tree.list(set, most_listed)
+  end
+  if not places then
+    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
+  end
+  holder_head.sort(places)
+  local rows = {}
+  for i = 1, math.min(#places, most_listed) do
+    local place = places[i]
+    rows[i] = {holder = place.holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - set.now_us}
+  end
+  return rows
+end
+
+return holder_set
+end)()
+
+local kind_concurrency = (function() -- rlfunc: lines=66 file=functions/lib/limit/kind_concurrency.lua
+--- A limit of requests at the same time as a kind of limit: a request holds its places until it releases them or its lease ends.
+---
+--- The window is the lease, and the cost is the number of places. reset_after is what the lease of the call's own places has left,
+--- 0 without one.
+--- @use refusal holder_set
+--- @lib kind_concurrency
+local kind_concurrency = {redis_type = 'any'}
+
+-- The most places that one holder may have.
+local most_places = 1000
+
+function kind_concurrency.prepare(row)
+  if row.window_us < 1000 or row.window_us > 86400000000 then
+    return nil, refusal.argument('window must be 1 ms to 1 day in a concurrency: it is the lease')
+  end
+  row.needs_clock = true
+  row.weighted = true
+  return row
+end
+
+-- An empty holder has no place: for calls that charge nothing.
+function kind_concurrency.check(row, key, cost, clock_us, answer, holder)
+  if not holder then
+    return nil, refusal.argument('kind must not be concurrency without a holder')
+  elseif cost > row.limit or cost > most_places then
+    return nil, refusal.argument('cost must be at most limit and 1000 in a concurrency: it can never be allowed')
+  end
+  local set, own = holder_set.open(key, holder, clock_us)
+  if not set then
+    return nil, own
+  end
+  answer.holder = holder
+  answer.holders = set
+  answer.own = own
+  local left = math.max(row.limit - set.in_use, 0)
+  if own then
+    return true, left, own.ends_us - clock_us, 0
+  end
+  local wait_us, unreadable = holder_set.wait_us(set, holder, cost, row.limit)
+  if not wait_us then
+    return nil, unreadable
+  end
+  return wait_us == 0, left, 0, wait_us
+end
+
+function kind_concurrency.charge(row, _, cost, clock_us, answer)
+  local set, own, holder, ends_us = answer.holders, answer.own, answer.holder, clock_us + row.window_us
+  if set and own then
+    holder_set.extend(set, own, ends_us)
+    answer.reset_after_us = own.ends_us - clock_us
+  elseif set and holder then
+    holder_set.add(set, holder, cost, ends_us)
+    answer.remaining = answer.remaining - cost
+    answer.reset_after_us = row.window_us
+  end
+end
+
+-- Releases the holder's places.
+function kind_concurrency.refund(_, key, _, _, _, _, clock_us, holder)
+  local set, own = holder_set.open(key, holder, clock_us)
+  if set and own then
+    holder_set.remove(set, own)
+  end
+end
+
+return kind_concurrency
+end)()
+
 local limit = (function() -- rlfunc: lines=67 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
@@ -2074,16 +2709,16 @@ local limit = (function() -- rlfunc: lines=67 file=functions/lib/limit/limit.lua
 --- (weighted) and whether it needs the clock (needs_clock). check reads the row's key and writes nothing; it returns whether the
 --- cost is allowed, what is left without the call, the time until all is left, and the wait; it also stores what charge needs in
 --- the row's result. charge charges what check allowed, and corrects the result. take is optional: it does both in fewer
---- commands, and returns what is left after the call. refund refunds a charge.
---- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota
+--- commands, and returns what is left after the call. refund refunds a charge. check and refund also get the call's holder.
+--- @use refusal kind_sliding_log kind_sliding_counter kind_fixed_window kind_gcra kind_quota kind_concurrency
 --- @lib limit
 --- @arg    name        text[64]                 the limit's name: minute
---- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota) how it counts, like the function of that name
---- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string
+--- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
+--- @key    state       any[<kind>:<name>]       the limit's state: a list for a sliding_log, otherwise a string; for a concurrency, a zset if there are many holders
 --- @arg    limit       count[1..16777216]       most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens gained per window
---- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start
+--- @arg    window      duration[1us..3650d]     length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from start to the next start; for a concurrency, the lease, 1ms to 1d
 --- @arg    burst       count[1..1000000]?       most tokens a gcra holds; limit when omitted. Only for a gcra
---- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1
+--- @arg    cost        count[0..1000000]=1      amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
 --- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
 --- @arg    previous    time?                    as in quota. Only for a quota
@@ -2091,13 +2726,13 @@ local limit = (function() -- rlfunc: lines=67 file=functions/lib/limit/limit.lua
 --- @arg    after       time?                    as in quota. Only for a quota
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
 --- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
---- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has
---- @result retry_after duration                 wait until this limit allows the call; 0 when it does
+--- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
+--- @result retry_after duration                 wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases have ended, if no holder releases or renews
 local limit = {}
 
 local kinds = {
   sliding_log = kind_sliding_log, sliding_counter = kind_sliding_counter, fixed_window = kind_fixed_window, gcra = kind_gcra,
-  quota = kind_quota,
+  quota = kind_quota, concurrency = kind_concurrency,
 }
 
 -- Checks a row, and adds the functions of its kind. same_name_above marks a row after one of the same kind and name: for one
@@ -2208,8 +2843,8 @@ end
 -- the last one while it is checked if its kind can do both in fewer commands. Otherwise nothing is written. If clock_us is nil,
 -- it is read if a row needs it. numbers are the rows' numbers in the call, if some were left out. Returns the result of each row,
 -- the number of refusals, the longest of their waits, the number of refusals by limits that are not global, and the clock, 0 if no
--- row needed it; or nil and a refusal.
-function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers)
+-- row needed it; or nil and a refusal. holder is that of the call, '' if it only looks, nil without one.
+function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers, holder)
   local count = #limits
   local all = answers[count] or answers_of(count)
   local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
@@ -2235,7 +2870,7 @@ function limit_rows.check(limits, states, weight, known, taking, clock_us, numbe
       decide = row.take
       charged_here = count - 1
     end
-    local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer)
+    local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer, holder)
     if allowed == nil or reset_us == nil or wait_us == nil then
       return nil, with_row_number(numbers and numbers[i] or i, left)
     end
@@ -3850,7 +4485,7 @@ end
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
   receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets, challenges, challenge, required,
-  payload, clock_us)
+  payload, clock_us, holder)
   local cost, id = check_cost(receipts, charges, receipt, known, reservation, estimate_micros, budgets, clock_us)
   if not cost then
     return nil, id
@@ -3859,7 +4494,7 @@ function request_parts.check(
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, known, false, clock_us)
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, known, false, clock_us, nil, holder)
   if not rows then
     return nil, refused
   end
@@ -4626,7 +5261,7 @@ end
 return newest_entries
 end)()
 
-do -- rlfunc: lines=119 file=functions/guard/admit.lua
+do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- A request may have several subjects. Attempts, and the block that they start, belong to the call's subject. Each limit may
@@ -4637,8 +5272,9 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- attempts, and the next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
 --- is refused. A refused call records only the attempt.
 ---
---- A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of the
---- longest wait. If there are several reasons, the result is the first in reason's list.
+--- A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known receipt charges only global
+--- limits. A shadow limit is reported but never refuses; it is charged where it allows. The resolution of retry_after is that of
+--- the longest wait. If there are several reasons, the result is the first in reason's list.
 --- @use clock block_state receipt_set limit limit_rows request_parts attempt_tiers
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
@@ -4670,6 +5306,7 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @arg    challenge      text[128]?               challenge to consume; the call is refused if that is impossible
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
+--- @arg    holder         text[64]?                holder of the places, unique to the call: required with a limit of kind concurrency
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused; none when allowed
@@ -4693,7 +5330,7 @@ do -- rlfunc: lines=119 file=functions/guard/admit.lua
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function admit(bucket, receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
     budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
-    payload)
+    payload, holder)
   local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
   if not left_ms then
     return nil, blocked_by
@@ -4701,7 +5338,7 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', '', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
-    local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true)
+    local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true, nil, nil, holder)
     if not rows then
       return nil, refused
     elseif refused > 0 then
@@ -4712,11 +5349,11 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
   local clock_us = clock.now_us()
   local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
   local parts, failure = request_parts.check(receipts, receipt, known, limits, limits_state, weight, charges, reservation, estimate_micros, budgets,
-    challenges, challenge, challenge_required, payload, clock_us)
+    challenges, challenge, challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure
   end
-  local rows, cost_rows, reason, outcome = parts.rows, parts.cost.rows, parts.reason, parts.outcome
+  local rows, cost_rows, reason, outcome, wait_us = parts.rows, parts.cost.rows, parts.reason, parts.outcome, parts.wait_us
   local counted = #tiers > 0 and (not known or mark ~= nil) and (parts.refused_beyond_global or not count_refused)
   local tried_tiers, no_attempts = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
   if not tried_tiers then
@@ -4731,7 +5368,6 @@ local function admit(bucket, receipts, attempts, pages, challenges, charges, blo
     end
     receipt_set.record_pass(receipts, receipt, mark, used_up)
   end
-  local wait_us = parts.wait_us
   if counted and attempts and pages then
     wait_us = math.max(wait_us, attempt_tiers.record(bucket, attempts, pages, tiers, tried_tiers, escalation, clock_us))
   end
@@ -4754,8 +5390,8 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
   if not in_limit or in_limit < 1 or in_limit > 16777216 then
@@ -4971,8 +5607,8 @@ local rlfunc_places_challenge = {['none'] = 0, ['absent'] = 1, ['consumed'] = 2,
 local function guard_v1_admit(keys, args)
   local rlfunc_args = #args
   local rlfunc_keys = #keys
-  if rlfunc_keys < 1 or rlfunc_args > 17 then
-    return {err = 'RLARG admit must be called with at least 1 key and at most 17 arguments'}
+  if rlfunc_keys < 1 or rlfunc_args > 18 then
+    return {err = 'RLARG admit must be called with at least 1 key and at most 18 arguments'}
   end
   if keys[1]:find('{}', 1, true) then
     return {err = 'RLARG subject must not be empty'}
@@ -5029,7 +5665,7 @@ local function guard_v1_admit(keys, args)
     limits_state[rlfunc_row] = rlfunc_of
   end
   rlfunc_key = rlfunc_key + rlfunc_limits
-  local weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload = 1, nil, 10000000, nil, rlfunc_none, 0, nil, nil, nil, rlfunc_none, rlfunc_none, 2592000000000, false, nil, false
+  local weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder = 1, nil, 10000000, nil, rlfunc_none, 0, nil, nil, nil, rlfunc_none, rlfunc_none, 2592000000000, false, nil, false
   if rlfunc_args > 1 then
     if rlfunc_args >= 2 and args[2] ~= '' then
       weight = rlfunc_recent[args[2]] or rlfunc_parse(args[2])
@@ -5139,6 +5775,12 @@ local function guard_v1_admit(keys, args)
         return {err = 'RLARG payload must be 1 to 1024 bytes'}
       end
     end
+    if rlfunc_args >= 18 and args[18] ~= '' then
+      holder = args[18]
+      if #holder < 1 or #holder > 64 then
+        return {err = 'RLARG holder must be 1 to 64 bytes'}
+      end
+    end
   end
   local blocks = rlfunc_none
   if rlfunc_keys > rlfunc_key then
@@ -5151,7 +5793,7 @@ local function guard_v1_admit(keys, args)
   if rlfunc_keys ~= rlfunc_key then
     return {err = 'RLARG admit must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload)
+  local rlfunc_ok, out_allowed, out_duplicate, out_reason, out_tier, out_blocked, out_strikes, out_retry_after_us, out_at_us, out_challenge, out_reservation, out_limits, out_budgets, out_tiers = pcall(admit, keys[1], receipts, attempts, pages, challenges, charges, blocks, limits, limits_state, weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder)
   if rlfunc_ok then
     if out_allowed == nil then
       return out_duplicate
@@ -5772,7 +6414,7 @@ end
 redis.register_function{function_name = 'guard_v1_peek', callback = guard_v1_peek, description = 'Lists a subject\'s admissions, attempts, strikes, reservations and challenges; writes nothing.', flags = {'no-writes'}}
 end
 
-do -- rlfunc: lines=77 file=functions/guard/refund.lua
+do -- rlfunc: lines=78 file=functions/guard/refund.lua
 --- Refunds what one admit call charged, as if the request had not come; its attempt remains.
 ---
 --- A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default: to refund a
@@ -5793,11 +6435,12 @@ do -- rlfunc: lines=77 file=functions/guard/refund.lua
 --- @arg    taken          group[0..16]             what the call returned, one row per limit
 --- @arg    taken.left     duration[0us..]          the limit's reset_after; 0 refunds nothing
 --- @arg    expires        time?                    when the refund expires, from the call's result: from then on, nothing is refunded
+--- @arg    holder         text[64]?                as in the call: required with a limit of kind concurrency
 --- @result refunded     bool                     whether it was refunded; false when the receipt is unknown, and when it has expired
 --- @error  RLARG                                   limits that no call could have, or taken and limits differ in length
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function refund(bucket, challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload,
-    taken, expires_us)
+    taken, expires_us, holder)
   if #taken ~= #limits then
     return nil, refusal.argument('taken must have as many rows as limits')
   end
@@ -5819,7 +6462,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
       numbers[place] = i
     end
   end
-  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers)
+  local rows, no_limits = limit_rows.check(counting, states, weight, false, false, clock_us, numbers, holder)
   if not rows then
     return nil, no_limits -- rlfunc:ignore result-nil check returns rows or a refusal
   end
@@ -5839,7 +6482,7 @@ local function refund(bucket, challenges, charges, limits, limits_state, weight,
   for i = 1, #counting do
     local row, left_us = counting[i], taken[numbers[i]].left_us
     if left_us > 0 and row.cost > 0 then
-      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us)
+      row.refund(row, states[i], limit_rows.cost_of(row, weight), left_us, age_us, at_us or 0, clock_us, holder or '')
     end
   end
   if outcome == 'replayed' then
@@ -5858,8 +6501,8 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
   if not in_limit or in_limit < 1 or in_limit > 16777216 then
@@ -6078,10 +6721,18 @@ local function guard_v1_refund(keys, args)
       return {err = 'RLARG expires must be from 0 to 9007199254740992 microseconds since 1970'}
     end
   end
+  rlfunc_arg = rlfunc_arg + 1
+  local holder
+  if rlfunc_args >= rlfunc_arg and args[rlfunc_arg] ~= '' then
+    holder = args[rlfunc_arg]
+    if #holder < 1 or #holder > 64 then
+      return {err = 'RLARG holder must be 1 to 64 bytes'}
+    end
+  end
   if rlfunc_args > rlfunc_arg or #keys ~= rlfunc_key then
     return {err = 'RLARG refund must be called with as many keys and arguments as its groups have rows'}
   end
-  local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(refund, keys[1], challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken, expires_us)
+  local rlfunc_ok, out_refunded, rlfunc_refusal = pcall(refund, keys[1], challenges, charges, limits, limits_state, weight, at_us, age_us, receipt, reservation, challenge, payload, taken, expires_us, holder)
   if rlfunc_ok then
     if out_refunded == nil then
       return rlfunc_refusal
@@ -6103,6 +6754,412 @@ local function guard_v1_refund(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'guard_v1_refund', callback = guard_v1_refund, description = 'Refunds what one admit call charged, as if the request had not come; its attempt remains.'}
+end
+
+do -- rlfunc: lines=27 file=functions/guard/release.lua
+--- Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.
+--- @use clock limit holder_set refusal
+--- @key    bucket         any[places]              the subject of the call; each limit has its own key
+--- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
+--- @arg    holder         text[64]                 the holder of the admit call
+--- @result released       count[0..16]             number of limits whose places were released: 2 of 2
+--- @error  RLARG                                   a limit is of another kind
+--- @error  RLSTATE                                 a key holds data that its kind did not write
+local function release(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
+  local now_us, released = clock.now_us(), 0
+  for i = 1, #limits do
+    if limits[i].kind ~= 'concurrency' then
+      return nil, refusal.argument('limits must be of kind concurrency')
+    end
+  end
+  for i = 1, #limits do
+    local set, own = holder_set.open(limits_state[i], holder, now_us)
+    if not set then
+      return nil, own
+    end
+    if own then
+      holder_set.remove(set, own)
+      released = released + 1
+    end
+  end
+  return released
+end
+
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_limits_state_of = {}
+
+-- Joins release to Redis.
+local function guard_v1_release(keys, args)
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or #args ~= 2 then
+    return {err = 'RLARG release must be called with at least 1 key and 2 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rlfunc_key = 1
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
+    end
+  end
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
+    return {err = 'RLARG release must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits_state = rlfunc_limits_state_of[rlfunc_limits]
+  if not limits_state then
+    limits_state = {}
+    rlfunc_limits_state_of[rlfunc_limits] = limits_state
+  end
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = rlfunc_of
+  end
+  rlfunc_key = rlfunc_key + rlfunc_limits
+  local holder = args[2]
+  if #holder < 1 or #holder > 64 then
+    return {err = 'RLARG holder must be 1 to 64 bytes'}
+  end
+  if rlfunc_keys ~= rlfunc_key then
+    return {err = 'RLARG release must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_released, rlfunc_refusal = pcall(release, keys[1], limits, limits_state, holder)
+  if rlfunc_ok then
+    if out_released == nil then
+      return rlfunc_refusal
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_released ~= 0 then
+      if not (out_released >= 0 and out_released <= 16 and out_released % 1 == 0) then
+        rlfunc_wrong = 'result released must be a whole number from 0 to 16'
+      end
+      rlfunc_head = rlfunc_head + out_released
+    end
+    if not rlfunc_wrong then
+      return rlfunc_head
+    end
+    out_released = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_released, keys, {{rows = 1, 'any'}, {rows = #limits, of = limits, 'any'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'guard_v1_release', callback = guard_v1_release, description = 'Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.'}
+end
+
+do -- rlfunc: lines=31 file=functions/guard/renew.lua
+--- Extends the leases on the places that an admit call charged of limits of kind concurrency.
+---
+--- Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not charged again, even if there
+--- is room.
+--- @use clock limit holder_set refusal
+--- @key    bucket         any[places]              the subject of the call; each limit has its own key
+--- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
+--- @arg    holder         text[64]                 the holder of the admit call
+--- @result lost           count[0..16]             number of limits whose places the holder no longer has: 0 of 2
+--- @error  RLARG                                   a limit is of another kind
+--- @error  RLSTATE                                 a key holds data that its kind did not write
+local function renew(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
+  local now_us, lost = clock.now_us(), 0
+  for i = 1, #limits do
+    if limits[i].kind ~= 'concurrency' then
+      return nil, refusal.argument('limits must be of kind concurrency')
+    end
+  end
+  for i = 1, #limits do
+    local set, own = holder_set.open(limits_state[i], holder, now_us)
+    if not set then
+      return nil, own
+    end
+    if own then
+      holder_set.extend(set, own, now_us + limits[i].window_us)
+    else
+      lost = lost + 1
+    end
+  end
+  return lost
+end
+
+-- A row of limits from the cells of its text; or nil and a refusal.
+local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_name = rlfunc_pack.text(rlfunc_cells[1])
+  if not in_name or #in_name < 1 or #in_name > 64 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
+  end
+  local in_kind = rlfunc_cells[2]
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
+  end
+  local in_limit = rlfunc_whole(rlfunc_cells[3])
+  if not in_limit or in_limit < 1 or in_limit > 16777216 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.limit must be a whole number from 1 to 16777216')
+  end
+  local in_window_us = rlfunc_whole(rlfunc_cells[4])
+  if not in_window_us or in_window_us < 1 or in_window_us > 315360000000000 then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.window must be from 1 to 315360000000000 microseconds')
+  end
+  local in_burst
+  if rlfunc_cells[5] ~= '' then
+    in_burst = rlfunc_whole(rlfunc_cells[5])
+    if not in_burst or in_burst < 1 or in_burst > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.burst must be a whole number from 1 to 1000000')
+    end
+  end
+  local in_cost = 1
+  if rlfunc_cells[6] ~= '' then
+    in_cost = rlfunc_whole(rlfunc_cells[6])
+    if not in_cost or in_cost < 0 or in_cost > 1000000 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.cost must be a whole number from 0 to 1000000')
+    end
+  end
+  local in_shadow = false
+  if rlfunc_cells[7] ~= '' then
+    in_shadow = rlfunc_cells[7] == '1'
+    if not in_shadow and rlfunc_cells[7] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.shadow must be 1 or 0')
+    end
+  end
+  local in_global = false
+  if rlfunc_cells[8] ~= '' then
+    in_global = rlfunc_cells[8] == '1'
+    if not in_global and rlfunc_cells[8] ~= '0' then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.global must be 1 or 0')
+    end
+  end
+  local in_previous_us
+  if rlfunc_cells[9] ~= '' then
+    in_previous_us = rlfunc_whole(rlfunc_cells[9])
+    if not in_previous_us or in_previous_us < 0 or in_previous_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.previous must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_start_us
+  if rlfunc_cells[10] ~= '' then
+    in_start_us = rlfunc_whole(rlfunc_cells[10])
+    if not in_start_us or in_start_us < 0 or in_start_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.start must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local in_after_us
+  if rlfunc_cells[11] ~= '' then
+    in_after_us = rlfunc_whole(rlfunc_cells[11])
+    if not in_after_us or in_after_us < 0 or in_after_us > 9007199254740992 then
+      return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.after must be from 0 to 9007199254740992 microseconds since 1970')
+    end
+  end
+  local rlfunc_row = {name = in_name, kind = in_kind, limit = in_limit, window_us = in_window_us, burst = in_burst, cost = in_cost, shadow = in_shadow, global = in_global, previous_us = in_previous_us, start_us = in_start_us, after_us = in_after_us}
+  local _, rlfunc_refusal = limit.prepare(rlfunc_row, rlfunc_above)
+  if rlfunc_refusal then
+    return nil, rlfunc_pack.unprepared('limits', rlfunc_place, rlfunc_refusal)
+  end
+  return rlfunc_row
+end
+
+-- The rows of limits by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_limits_young, rlfunc_limits_old, rlfunc_limits_kept = {}, {}, 0
+local function rlfunc_limits_rows(text)
+  local rows = rlfunc_limits_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'limits', count = 'RLARG limits must have 1 to 16 rows', least = 1, most = 16,
+      required = 4, cells = 11, bytes = 304, row = rlfunc_limits_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_limits_kept == 64 then
+    rlfunc_limits_old = rlfunc_limits_young
+    rlfunc_limits_young = {}
+    rlfunc_limits_kept = 0
+  end
+  rlfunc_limits_young[text] = rows
+  rlfunc_limits_kept = rlfunc_limits_kept + 1
+  return rows
+end
+
+-- The lists of the rows' keys by their length: every call fills one again.
+local rlfunc_limits_state_of = {}
+
+-- Joins renew to Redis.
+local function guard_v1_renew(keys, args)
+  local rlfunc_keys = #keys
+  if rlfunc_keys < 1 or #args ~= 2 then
+    return {err = 'RLARG renew must be called with at least 1 key and 2 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local rlfunc_key = 1
+  local limits = rlfunc_limits_young[args[1]]
+  if not limits then
+    local rlfunc_refusal
+    limits, rlfunc_refusal = rlfunc_limits_rows(args[1])
+    if not limits then
+      return rlfunc_refusal
+    end
+  end
+  local rlfunc_limits = #limits
+  if rlfunc_keys < rlfunc_key + rlfunc_limits then
+    return {err = 'RLARG renew must be called with as many keys and arguments as its groups have rows'}
+  end
+  local limits_state = rlfunc_limits_state_of[rlfunc_limits]
+  if not limits_state then
+    limits_state = {}
+    rlfunc_limits_state_of[rlfunc_limits] = limits_state
+  end
+  for rlfunc_row = 1, rlfunc_limits do
+    local rlfunc_of = keys[rlfunc_key + rlfunc_row]
+    if rlfunc_of:find('{}', 1, true) then
+      return rlfunc_pack.refusal('limits', rlfunc_row - 1, '.of must not be empty')
+    end
+    limits_state[rlfunc_row] = rlfunc_of
+  end
+  rlfunc_key = rlfunc_key + rlfunc_limits
+  local holder = args[2]
+  if #holder < 1 or #holder > 64 then
+    return {err = 'RLARG holder must be 1 to 64 bytes'}
+  end
+  if rlfunc_keys ~= rlfunc_key then
+    return {err = 'RLARG renew must be called with as many keys and arguments as its groups have rows'}
+  end
+  local rlfunc_ok, out_lost, rlfunc_refusal = pcall(renew, keys[1], limits, limits_state, holder)
+  if rlfunc_ok then
+    if out_lost == nil then
+      return rlfunc_refusal
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_lost ~= 0 then
+      if not (out_lost >= 0 and out_lost <= 16 and out_lost % 1 == 0) then
+        rlfunc_wrong = 'result lost must be a whole number from 0 to 16'
+      end
+      rlfunc_head = rlfunc_head + out_lost
+    end
+    if not rlfunc_wrong then
+      return rlfunc_head
+    end
+    out_lost = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_lost, keys, {{rows = 1, 'any'}, {rows = #limits, of = limits, 'any'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'guard_v1_renew', callback = guard_v1_renew, description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.'}
 end
 
 do -- rlfunc: lines=37 file=functions/guard/take.lua
@@ -6151,8 +7208,8 @@ local function rlfunc_limits_row(rlfunc_cells, rlfunc_place, rlfunc_above)
     return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.name must be 1 to 64 bytes')
   end
   local in_kind = rlfunc_cells[2]
-  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' then
-    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota')
+  if in_kind ~= 'sliding_log' and in_kind ~= 'sliding_counter' and in_kind ~= 'fixed_window' and in_kind ~= 'gcra' and in_kind ~= 'quota' and in_kind ~= 'concurrency' then
+    return nil, rlfunc_pack.refusal('limits', rlfunc_place, '.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency')
   end
   local in_limit = rlfunc_whole(rlfunc_cells[3])
   if not in_limit or in_limit < 1 or in_limit > 16777216 then

@@ -27,6 +27,7 @@ class LimitKind(str, Enum):
     FIXED_WINDOW = "fixed_window"
     GCRA = "gcra"
     QUOTA = "quota"
+    CONCURRENCY = "concurrency"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Limit:
     """The limit's name: minute. 1 to 64 bytes."""
 
     kind: LimitKind
-    """How it counts, like the function of that name."""
+    """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
 
     limit: int
     """Most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens
@@ -46,15 +47,15 @@ class Limit:
 
     window: timedelta
     """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
-    from start to the next start. From 1µs to 3650 days.
+    from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
     """
 
     burst: int | None = None
     """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. None omits it."""
 
     cost: int | None = None
-    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1. From 0 to 1000000.
-    Defaults to 1.
+    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
+    places, at most 1000. From 0 to 1000000. Defaults to 1.
     """
 
     shadow: bool = False
@@ -110,10 +111,14 @@ class LimitResult:
     """What is left after the call: 7 when 3 of 10 are used."""
 
     reset_after: timedelta
-    """Wait until the limit has its full capacity again; 0 when it has."""
+    """Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease
+    of the call's own places has left.
+    """
 
     retry_after: timedelta
-    """Wait until this limit allows the call; 0 when it does."""
+    """Wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases have
+    ended, if no holder releases or renews.
+    """
 
 
 
@@ -302,7 +307,7 @@ _admit = Function(
     "guard", "admit",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=17,
+    omissible=18,
     results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(text=True), Result(rows=(Result(values=2), Result(values=16777217), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
 )
 
@@ -333,6 +338,7 @@ def _admit_args(
         challenge_of: Subject | None = None,
         challenge_required: bool = False,
         payload: Text | None = None,
+        holder: Text | None = None,
 ) -> Args:
     a.key("subject", subject, "block")
     if receipt:
@@ -364,6 +370,7 @@ def _admit_args(
     a.text("challenge", challenge, 1, 128, optional=True)
     a.flag("challenge_required", challenge_required, optional=True)
     a.text("payload", payload, 1, 1024, optional=True)
+    a.text("holder", holder, 1, 64, optional=True)
     return a
 
 
@@ -641,7 +648,7 @@ _refund = Function(
     "guard", "refund",
     read_only=False,
     codes=("RLARG", "RLSTATE", ),
-    omissible=1,
+    omissible=2,
     results=(Result(values=2), ),
 )
 
@@ -663,6 +670,7 @@ def _refund_args(
         payload: Text | None = None,
         taken: Sequence[RefundTaken] = (),
         expires: datetime | None = None,
+        holder: Text | None = None,
 ) -> Args:
     a.key("subject", subject, "checked")
     if challenge:
@@ -683,6 +691,7 @@ def _refund_args(
         a.duration("left", taken_row.left, 0, 3153600000000000)
     a.group = ""
     a.time("expires", expires, 0, 9007199254740992, optional=True)
+    a.text("holder", holder, 1, 64, optional=True)
     return a
 
 
@@ -690,6 +699,86 @@ def _refund_result(r: Reply) -> RefundResult:
     r_refunded = r.flag()
     return RefundResult(
         refunded=r_refunded,
+    )
+
+
+
+@dataclass(frozen=True)
+class ReleaseResult:
+    """The result of release."""
+
+    released: int
+    """Number of limits whose places were released: 2 of 2."""
+
+
+_release = Function(
+    "guard", "release",
+    read_only=False,
+    codes=("RLARG", "RLSTATE", ),
+    omissible=0,
+    results=(Result(values=17), ),
+)
+
+
+def _release_args(
+        a: Args,
+        subject: Subject,
+        *,
+        limits: LimitPack,
+        limits_of: Sequence[Subject] = (),
+        holder: Text,
+) -> Args:
+    a.key("subject", subject, "places")
+    a.pack_keys("limits", limits, subject, limits_of)
+    a.pack("limits", limits, 1, 16)
+    a.text("holder", holder, 1, 64)
+    return a
+
+
+def _release_result(r: Reply) -> ReleaseResult:
+    r_released = r.count()
+    return ReleaseResult(
+        released=r_released,
+    )
+
+
+
+@dataclass(frozen=True)
+class RenewResult:
+    """The result of renew."""
+
+    lost: int
+    """Number of limits whose places the holder no longer has: 0 of 2."""
+
+
+_renew = Function(
+    "guard", "renew",
+    read_only=False,
+    codes=("RLARG", "RLSTATE", ),
+    omissible=0,
+    results=(Result(values=17), ),
+)
+
+
+def _renew_args(
+        a: Args,
+        subject: Subject,
+        *,
+        limits: LimitPack,
+        limits_of: Sequence[Subject] = (),
+        holder: Text,
+) -> Args:
+    a.key("subject", subject, "places")
+    a.pack_keys("limits", limits, subject, limits_of)
+    a.pack("limits", limits, 1, 16)
+    a.text("holder", holder, 1, 64)
+    return a
+
+
+def _renew_result(r: Reply) -> RenewResult:
+    r_lost = r.count()
+    return RenewResult(
+        lost=r_lost,
     )
 
 
@@ -797,6 +886,7 @@ class Client(SyncClient):
         challenge_of: Subject | None = None,
         challenge_required: bool = False,
         payload: Text | None = None,
+        holder: Text | None = None,
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -810,9 +900,10 @@ class Client(SyncClient):
         an attempt, as in abuse.attempt, and the threshold-th one is refused. A refused call records only
         the attempt.
 
-        A shadow limit is reported but never refuses; it is charged where it allows. The resolution of
-        retry_after is that of the longest wait. If there are several reasons, the result is the first in
-        reason's list.
+        A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
+        receipt charges only global limits. A shadow limit is reported but never refuses; it is charged
+        where it allows. The resolution of retry_after is that of the longest wait. If there are several
+        reasons, the result is the first in reason's list.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -847,13 +938,15 @@ class Client(SyncClient):
             challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
             challenge_required: Whether a call without a challenge is refused.
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
+            holder: Holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64
+                bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53
                 - 1 micros
             RLSTATE: a key holds data that its library did not write
         """
-        return _admit_result(self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload)))
+        return _admit_result(self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder)))
 
     def peek(
         self,
@@ -892,6 +985,7 @@ class Client(SyncClient):
         payload: Text | None = None,
         taken: Sequence[RefundTaken] = (),
         expires: datetime | None = None,
+        holder: Text | None = None,
     ) -> RefundResult:
         """Refunds what one admit call charged, as if the request had not come; its attempt remains.
 
@@ -920,12 +1014,63 @@ class Client(SyncClient):
             taken: What the call returned, one row per limit. 0 to 16 rows.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
+            holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
         """
-        return _refund_result(self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires)))
+        return _refund_result(self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder)))
+
+    def release(
+        self,
+        subject: Subject,
+        *,
+        limits: LimitPack,
+        limits_of: Sequence[Subject] = (),
+        holder: Text,
+    ) -> ReleaseResult:
+        """Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
+        does not have are skipped.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: The limits of kind concurrency. 1 to 16 rows.
+            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
+                row.
+            holder: The holder of the admit call. 1 to 64 bytes.
+
+        Raises, besides what every call does:
+            RLARG: a limit is of another kind
+            RLSTATE: a key holds data that its kind did not write
+        """
+        return _release_result(self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder)))
+
+    def renew(
+        self,
+        subject: Subject,
+        *,
+        limits: LimitPack,
+        limits_of: Sequence[Subject] = (),
+        holder: Text,
+    ) -> RenewResult:
+        """Extends the leases on the places that an admit call charged of limits of kind concurrency.
+
+        Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not
+        charged again, even if there is room.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: The limits of kind concurrency. 1 to 16 rows.
+            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
+                row.
+            holder: The holder of the admit call. 1 to 64 bytes.
+
+        Raises, besides what every call does:
+            RLARG: a limit is of another kind
+            RLSTATE: a key holds data that its kind did not write
+        """
+        return _renew_result(self._call(_renew_args(self._start(_renew), subject, limits=limits, limits_of=limits_of, holder=holder)))
 
     def take(
         self,
@@ -989,6 +1134,7 @@ class AsyncClient(AsyncioClient):
         challenge_of: Subject | None = None,
         challenge_required: bool = False,
         payload: Text | None = None,
+        holder: Text | None = None,
     ) -> AdmitResult:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -1002,9 +1148,10 @@ class AsyncClient(AsyncioClient):
         an attempt, as in abuse.attempt, and the threshold-th one is refused. A refused call records only
         the attempt.
 
-        A shadow limit is reported but never refuses; it is charged where it allows. The resolution of
-        retry_after is that of the longest wait. If there are several reasons, the result is the first in
-        reason's list.
+        A limit of kind concurrency charges places, which renew keeps and release or refund frees; a known
+        receipt charges only global limits. A shadow limit is reported but never refuses; it is charged
+        where it allows. The resolution of retry_after is that of the longest wait. If there are several
+        reasons, the result is the first in reason's list.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
@@ -1039,13 +1186,15 @@ class AsyncClient(AsyncioClient):
             challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
             challenge_required: Whether a call without a challenge is refused.
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
+            holder: Holder of the places, unique to the call: required with a limit of kind concurrency. 1 to 64
+                bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: limits contradict each other, budgets lack an ID, or the subject's charges would exceed 2^53
                 - 1 micros
             RLSTATE: a key holds data that its library did not write
         """
-        return _admit_result(await self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload)))
+        return _admit_result(await self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder)))
 
     async def peek(
         self,
@@ -1084,6 +1233,7 @@ class AsyncClient(AsyncioClient):
         payload: Text | None = None,
         taken: Sequence[RefundTaken] = (),
         expires: datetime | None = None,
+        holder: Text | None = None,
     ) -> RefundResult:
         """Refunds what one admit call charged, as if the request had not come; its attempt remains.
 
@@ -1112,12 +1262,63 @@ class AsyncClient(AsyncioClient):
             taken: What the call returned, one row per limit. 0 to 16 rows.
             expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
                 1970-01-01T00:00:00Z to the year 2255. None omits it.
+            holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
 
         Raises, besides what every call does:
             RLARG: limits that no call could have, or taken and limits differ in length
             RLSTATE: a key holds data that its library did not write
         """
-        return _refund_result(await self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires)))
+        return _refund_result(await self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, reservation_of=reservation_of, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder)))
+
+    async def release(
+        self,
+        subject: Subject,
+        *,
+        limits: LimitPack,
+        limits_of: Sequence[Subject] = (),
+        holder: Text,
+    ) -> ReleaseResult:
+        """Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
+        does not have are skipped.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: The limits of kind concurrency. 1 to 16 rows.
+            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
+                row.
+            holder: The holder of the admit call. 1 to 64 bytes.
+
+        Raises, besides what every call does:
+            RLARG: a limit is of another kind
+            RLSTATE: a key holds data that its kind did not write
+        """
+        return _release_result(await self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder)))
+
+    async def renew(
+        self,
+        subject: Subject,
+        *,
+        limits: LimitPack,
+        limits_of: Sequence[Subject] = (),
+        holder: Text,
+    ) -> RenewResult:
+        """Extends the leases on the places that an admit call charged of limits of kind concurrency.
+
+        Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not
+        charged again, even if there is room.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: The limits of kind concurrency. 1 to 16 rows.
+            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
+                row.
+            holder: The holder of the admit call. 1 to 64 bytes.
+
+        Raises, besides what every call does:
+            RLARG: a limit is of another kind
+            RLSTATE: a key holds data that its kind did not write
+        """
+        return _renew_result(await self._call(_renew_args(self._start(_renew), subject, limits=limits, limits_of=limits_of, holder=holder)))
 
     async def take(
         self,

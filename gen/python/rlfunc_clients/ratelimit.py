@@ -27,6 +27,7 @@ class LimitKind(str, Enum):
     FIXED_WINDOW = "fixed_window"
     GCRA = "gcra"
     QUOTA = "quota"
+    CONCURRENCY = "concurrency"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Limit:
     """The limit's name: minute. 1 to 64 bytes."""
 
     kind: LimitKind
-    """How it counts, like the function of that name."""
+    """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
 
     limit: int
     """Most that may be charged in a window, at most 1000000 unless it is a quota; for a gcra, tokens
@@ -46,15 +47,15 @@ class Limit:
 
     window: timedelta
     """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
-    from start to the next start. From 1µs to 3650 days.
+    from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
     """
 
     burst: int | None = None
     """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 1000000. None omits it."""
 
     cost: int | None = None
-    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1. From 0 to 1000000.
-    Defaults to 1.
+    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
+    places, at most 1000. From 0 to 1000000. Defaults to 1.
     """
 
     shadow: bool = False
@@ -110,10 +111,14 @@ class LimitResult:
     """What is left after the call: 7 when 3 of 10 are used."""
 
     reset_after: timedelta
-    """Wait until the limit has its full capacity again; 0 when it has."""
+    """Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease
+    of the call's own places has left.
+    """
 
     retry_after: timedelta
-    """Wait until this limit allows the call; 0 when it does."""
+    """Wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases have
+    ended, if no holder releases or renews.
+    """
 
 
 

@@ -34,7 +34,7 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
 - It follows zero, one and two turns of a loop. It does not find errors that begin with the third turn.
 - It joins paths with the same values for every rule and later condition. Above 40 paths, it also joins those that differ only inside
   tables, and then any two. A value may then seem to be nil although two conditions exclude it.
-- A run ends after 350,000 statements, with a finding of the rule complexity.
+- A run ends after 2,000,000 statements, with a finding of the rule complexity.
 - The rule shared-ttl recognizes a time to live that is a duration argument, also converted or rounded, but not a sum or a choice of
   several. It assumes that a call which reads the key's time to live compares it.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for

@@ -56,7 +56,7 @@ type tested struct {
 }
 
 const (
-	stepLimit    = 350_000 // statements of one run; most functions take 2,000 at most, guard.admit 115,000
+	stepLimit    = 2_000_000 // statements of one run; most functions take 2,000 at most, guard.admit 115,000
 	stateLimit   = 40      // paths side by side
 	outcomeLimit = 24      // of one call
 	depthLimit   = 24      // of calls

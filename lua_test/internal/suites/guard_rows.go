@@ -33,6 +33,7 @@ type AdmitParams struct {
 	ChallengeOf       fcall.Subject
 	ChallengeRequired bool
 	Payload           string
+	Holder            string
 }
 
 func (p AdmitParams) Pack() (guard.AdmitParams, error) {
@@ -44,7 +45,7 @@ func (p AdmitParams) Pack() (guard.AdmitParams, error) {
 		Subject: p.Subject, Blocks: p.Blocks, Limits: limits, LimitsOf: p.Of, Weight: p.Weight, Receipt: p.Receipt, ReceiptOf: p.ReceiptOf,
 		Dedup: p.Dedup, Repeats: p.Repeats, Budgets: budgets, BudgetsOf: p.BudgetsOf, ChallengeOf: p.ChallengeOf, Estimate: p.Estimate,
 		Hold: p.Hold, Penalty: p.Penalty, Reservation: p.Reservation, Tiers: tiers, Escalation: escalation, StrikeMemory: p.StrikeMemory,
-		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload,
+		CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired, Payload: p.Payload, Holder: p.Holder,
 	}, errors.Join(err, errBudgets, errTiers, errEscalation)
 }
 
@@ -70,6 +71,7 @@ type RefundParams struct {
 	Challenge   string
 	Payload     string
 	Expires     time.Time
+	Holder      string
 
 	ChallengeOf, ReservationOf fcall.Subject
 }
@@ -78,7 +80,7 @@ func (p RefundParams) Packed() guard.RefundParams {
 	back := guard.RefundParams{
 		Subject: p.Subject, Limits: guard.MustPackLimit(p.Limits...), LimitsOf: p.Of, Weight: p.Weight, At: p.At, Age: p.Age,
 		Receipt: p.Receipt, Reservation: p.Reservation, ReservationOf: p.ReservationOf, Challenge: p.Challenge, ChallengeOf: p.ChallengeOf,
-		Payload: p.Payload, Expires: p.Expires,
+		Payload: p.Payload, Expires: p.Expires, Holder: p.Holder,
 	}
 	for _, left := range p.Left {
 		back.Taken = append(back.Taken, guard.RefundTaken{Left: left})

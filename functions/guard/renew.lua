@@ -1,0 +1,31 @@
+--- Extends the leases on the places that an admit call charged of limits of kind concurrency.
+---
+--- Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not charged again, even if there
+--- is room.
+--- @use clock limit holder_set refusal
+--- @key    bucket         any[places]              the subject of the call; each limit has its own key
+--- @arg    limits         packed(limit)[1..16]     the limits of kind concurrency
+--- @arg    holder         text[64]                 the holder of the admit call
+--- @result lost           count[0..16]             number of limits whose places the holder no longer has: 0 of 2
+--- @error  RLARG                                   a limit is of another kind
+--- @error  RLSTATE                                 a key holds data that its kind did not write
+local function renew(bucket, limits, limits_state, holder) -- rlfunc:ignore unused-parameter the limits' keys begin as the bucket does
+  local now_us, lost = clock.now_us(), 0
+  for i = 1, #limits do
+    if limits[i].kind ~= 'concurrency' then
+      return nil, refusal.argument('limits must be of kind concurrency')
+    end
+  end
+  for i = 1, #limits do
+    local set, own = holder_set.open(limits_state[i], holder, now_us)
+    if not set then
+      return nil, own
+    end
+    if own then
+      holder_set.extend(set, own, now_us + limits[i].window_us)
+    else
+      lost = lost + 1
+    end
+  end
+  return lost
+end

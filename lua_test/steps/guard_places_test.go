@@ -1,0 +1,285 @@
+package steps_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
+)
+
+// perPlaces is a limit of requests at the same time, with a lease of 10 s.
+func perPlaces(limit int64) admitLimit {
+	return admitLimit{Name: "streams", Kind: guard.LimitKindConcurrency, Limit: limit, Window: 10 * time.Second}
+}
+
+// placed is a call of a holder.
+func placed(holder string, limits ...admitLimit) func(context.Context, guarded) (any, error) {
+	return admit(admitParams{Limits: limits, Holder: holder})
+}
+
+func renewPlaces(holder string, limits ...admitLimit) func(context.Context, guarded) (any, error) {
+	return by(suites.GuardOf, (*guard.Client).Renew, guard.RenewParams{Subject: "u1", Limits: guard.MustPackLimit(limits...), Holder: holder})
+}
+
+func releasePlaces(holder string, limits ...admitLimit) func(context.Context, guarded) (any, error) {
+	return by(suites.GuardOf, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: guard.MustPackLimit(limits...), Holder: holder})
+}
+
+// inPlace is the row of a call that has its places for 10 s.
+func inPlace(remaining int64) admitRow {
+	return admitRow{Allowed: true, Remaining: remaining, ResetAfter: 10 * time.Second}
+}
+
+func noPlace(wait time.Duration) admitRow { return admitRow{RetryAfter: wait} }
+
+var released = guard.ReleaseResult{Released: 1}
+
+func TestAdmit_placesAreHeldUntilTheyAreReleased(t *testing.T) {
+	two := perPlaces(2)
+	key := func(ttl time.Duration) ttls { return ttls{guardKey("concurrency:streams"): ttl} }
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "nothing is held", Call: releasePlaces("a", two), Want: guard.ReleaseResult{}},
+		guardStep{Name: "first use", Call: placed("a", two), Writes: true, TTLs: key(2*time.Hour + 10*time.Second), Want: passesAt(0, inPlace(1))},
+		guardStep{Name: "the same holder", Call: placed("a", two), Want: passesAt(0, inPlace(1))},
+		guardStep{Name: "exactly the limit", Call: placed("b", two), Writes: true, Want: passesAt(0, inPlace(0))},
+		guardStep{Name: "one more", Advance: time.Second, Call: placed("c", two), Want: stops(9*time.Second, noPlace(9*time.Second))},
+		guardStep{Name: "renewed", Call: renewPlaces("a", two), Writes: true, Want: guard.RenewResult{}},
+		guardStep{Name: "a tick too early", Advance: 9*time.Second - time.Microsecond, Call: placed("c", two), Want: stops(time.Microsecond, noPlace(time.Microsecond))},
+		guardStep{Name: "one lease has ended", Advance: time.Microsecond, Call: placed("c", two), Writes: true, Want: passesAt(10*time.Second, inPlace(0))},
+		guardStep{Name: "a place is lost", Call: renewPlaces("b", two), Want: guard.RenewResult{Lost: 1}},
+		guardStep{Name: "and not released", Call: releasePlaces("b", two), Want: guard.ReleaseResult{}},
+		guardStep{Name: "released", Call: releasePlaces("a", two), Writes: true, Want: released},
+		guardStep{Name: "once", Call: releasePlaces("a", two), Want: guard.ReleaseResult{}},
+		guardStep{Name: "its place is free", Call: placed("d", two), Writes: true, Want: passesAt(10*time.Second, inPlace(0))},
+		guardStep{Name: "long idle", Advance: 1000 * day, Call: placed("e", two), Writes: true, Want: passesAt(10*time.Second+1000*day, inPlace(1))},
+		guardStep{Name: "a clock set back ends no lease", Advance: -time.Hour, Call: placed("f", two), Writes: true, Want: passesAt(10*time.Second+1000*day-time.Hour, inPlace(0))},
+	)
+}
+
+// A call that another limit refuses takes no place, and a call without a place charges no other limit.
+func TestAdmit_placesAndOtherLimitsAllOrNothing(t *testing.T) {
+	places := perPlaces(1)
+	for _, other := range suites.GuardLimits(2) {
+		t.Run(string(other.Kind), func(t *testing.T) {
+			both := []admitLimit{other, places}
+			at := func(call func(context.Context, guarded) (any, error)) func(context.Context, guarded) (any, error) {
+				return func(ctx context.Context, g guarded) (any, error) { // only whether it allows, and what is left
+					got, err := call(ctx, g)
+					r, _ := got.(admitResult)
+					if err != nil || len(r.Limits) != 2 {
+						return nil, fmt.Errorf("%+v: %w", r, err)
+					}
+					return [3]any{r.Allowed, r.Limits[0].Remaining, r.Limits[1].Remaining}, nil
+				}
+			}
+			suites.Guards.Run(
+				t,
+				guardStep{Name: "both", Call: at(placed("a", both...)), Writes: true, Want: [3]any{true, int64(1), int64(0)}},
+				guardStep{Name: "no place", Call: at(placed("b", both...)), Want: [3]any{false, int64(1), int64(0)}},
+				guardStep{Call: releasePlaces("a", places), Writes: true, Want: released},
+				guardStep{Name: "both again", Call: at(placed("b", both...)), Writes: true, Want: [3]any{true, int64(0), int64(0)}},
+				guardStep{Call: releasePlaces("b", places), Writes: true, Want: released},
+				guardStep{Name: "the other refuses", Call: at(placed("c", both...)), Want: [3]any{false, int64(0), int64(1)}},
+			)
+		})
+	}
+}
+
+func TestAdmit_placesOfARequestWithAttempts(t *testing.T) {
+	places, tiers := perPlaces(1), []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}}
+	tried := func(holder string) func(context.Context, guarded) (any, error) {
+		return admit(admitParams{Limits: []admitLimit{places}, Holder: holder, Tiers: tiers})
+	}
+	counts := func(r admitResult, count int64) admitResult {
+		r.Tiers = []guard.AdmitTiersResult{{Count: count, Remaining: 2 - count}}
+		return r
+	}
+	blocked := counts(stops(time.Minute, admitRow{Allowed: true, Remaining: 1}), 3)
+	blocked.Reason, blocked.Tier, blocked.Strikes, blocked.Tiers[0].Remaining = guard.AdmitReasonTier, 1, 1, 0
+	suites.Guards.Run(
+		t,
+		guardStep{Call: tried("a"), Writes: true, Want: counts(passesAt(0, inPlace(0)), 1)},
+		guardStep{Name: "a refused call is an attempt", Call: tried("b"), Writes: true, Want: counts(stops(10*time.Second, noPlace(10*time.Second)), 2)},
+		guardStep{Call: releasePlaces("a", places), Writes: true, Want: released},
+		guardStep{Name: "the attempt that starts a block takes no place", Call: tried("c"), Writes: true, Want: blocked},
+		guardStep{Name: "none is held", Call: renewPlaces("c", places), Want: guard.RenewResult{Lost: 1}},
+	)
+}
+
+// A repeat of a receipt takes no place of the subject's limit, and one of the global limit.
+func TestAdmit_placesOfAKnownReceipt(t *testing.T) {
+	own, all := perPlaces(1), perPlaces(5)
+	all.Name, all.Global = "all", true
+	call := func(holder string) func(context.Context, guarded) (any, error) {
+		return admit(admitParams{Limits: []admitLimit{own, all}, Holder: holder, Receipt: "r", Dedup: time.Minute})
+	}
+	repeat := passesAt(0, admitRow{Allowed: true}, inPlace(3))
+	repeat.Duplicate = true
+	suites.Guards.Run(
+		t,
+		guardStep{Call: call("a"), Writes: true, Want: passesAt(0, inPlace(0), inPlace(4))},
+		guardStep{Name: "a repeat", Call: call("b"), Writes: true, Want: repeat},
+		guardStep{Name: "it has one place", Call: releasePlaces("b", own, all), Writes: true, Want: released},
+		guardStep{Name: "the first call keeps its own", Call: renewPlaces("a", own, all), Want: guard.RenewResult{}},
+	)
+}
+
+func TestAdmit_placesOfAShadowLimit(t *testing.T) {
+	shadow := perPlaces(1)
+	shadow.Shadow = true
+	suites.Guards.Run(
+		t,
+		guardStep{Call: placed("a", shadow), Writes: true, Want: passesAt(0, inPlace(0))},
+		guardStep{Name: "reported, not refused", Call: placed("b", shadow), Want: passesAt(0, noPlace(10*time.Second))},
+		guardStep{Name: "without a place", Call: renewPlaces("b", shadow), Want: guard.RenewResult{Lost: 1}},
+		guardStep{Call: releasePlaces("a", shadow), Writes: true, Want: released},
+	)
+}
+
+func TestAdmit_costAndWeightArePlaces(t *testing.T) {
+	ten := perPlaces(10)
+	ten.Cost = cost(2)
+	weighs := func(holder string, weight int64) func(context.Context, guarded) (any, error) {
+		return admit(admitParams{Limits: []admitLimit{ten}, Holder: holder, Weight: weight})
+	}
+	none, many := ten, perPlaces(5000)
+	none.Cost = cost(0)
+	many.Name = "many"
+	suites.Guards.Run(
+		t,
+		guardStep{Call: weighs("a", 3), Writes: true, Want: passesAt(0, inPlace(4))},
+		guardStep{Name: "one too many", Call: weighs("b", 3), Want: stops(10*time.Second, admitRow{Remaining: 4, RetryAfter: 10 * time.Second})},
+		guardStep{Name: "exactly the rest", Call: weighs("b", 2), Writes: true, Want: passesAt(0, inPlace(0))},
+		guardStep{Name: "no place is charged", Call: placed("c", none), Want: passesAt(0, admitRow{Allowed: true})},
+		guardStep{Name: "above the limit", Call: weighs("c", 6), WantErr: fcall.ErrArgument},
+		guardStep{Name: "above 1000", Call: admit(admitParams{Limits: []admitLimit{many}, Holder: "c", Weight: 1001}), WantErr: fcall.ErrArgument},
+		guardStep{Name: "a lowered limit ends no lease", Call: placed("c", perPlaces(9)), Want: stops(10*time.Second, noPlace(10*time.Second))},
+	)
+}
+
+// A refund frees the places of the holder, whatever else it refunds.
+func TestRefund_places(t *testing.T) {
+	limits := []admitLimit{perLog("hour", 5, time.Hour), perPlaces(1)}
+	back := refund(suites.RefundParams{Limits: limits, Holder: "a", Left: []time.Duration{time.Hour, 10 * time.Second}, At: afterStart(0)})
+	first := passesAt(0, admitRow{Allowed: true, Remaining: 4, ResetAfter: time.Hour}, inPlace(0))
+	suites.Guards.Run(
+		t,
+		guardStep{Call: placed("a", limits...), Writes: true, Want: first},
+		guardStep{Call: back, Writes: true, Want: given},
+		guardStep{Name: "both are there again", Call: placed("b", limits...), Writes: true, Want: first},
+		guardStep{Name: "of another holder", Call: refund(suites.RefundParams{Limits: limits, Holder: "a", Left: []time.Duration{0, 10 * time.Second}}), Want: given},
+		guardStep{Name: "which keeps its place", Call: renewPlaces("b", limits[1]), Want: guard.RenewResult{}},
+		guardStep{Name: "without a holder", Call: refund(suites.RefundParams{Limits: limits, Left: []time.Duration{0, time.Second}}), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestPlaces_rejectedArguments(t *testing.T) {
+	short, long, log := perPlaces(1), perPlaces(1), perLog("hour", 5, time.Hour)
+	short.Window, long.Window = time.Millisecond-time.Microsecond, day+time.Microsecond
+	burst := perPlaces(1)
+	burst.Burst = 1
+	large := perPlaces(1_000_001)
+	var steps []guardStep
+	for name, call := range map[string]func(context.Context, guarded) (any, error){
+		"no holder":         placed("", perPlaces(1)),
+		"a long holder":     placed(strings.Repeat("x", 65), perPlaces(1)),
+		"a short lease":     placed("a", short),
+		"a long lease":      placed("a", long),
+		"a burst":           placed("a", burst),
+		"a large limit":     placed("a", large),
+		"twice the same":    placed("a", perPlaces(1), perPlaces(2)),
+		"renewed log":       by(suites.GuardOf, (*guard.Client).Renew, guard.RenewParams{Subject: "u1", Limits: guard.MustPackLimit(log), Holder: "a"}),
+		"released log":      by(suites.GuardOf, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: guard.MustPackLimit(log), Holder: "a"}),
+		"tokens in batches": takeOf(3, perPlaces(5)),
+	} {
+		steps = append(steps, guardStep{Name: name, Call: call, WantErr: fcall.ErrArgument})
+	}
+	suites.Guards.Run(t, steps...)
+}
+
+// Library ratelimit has no holders: it only looks at places, and resets them.
+func TestCheck_looksAtPlaces(t *testing.T) {
+	places := ratelimit.MustPackLimit(ratelimit.Limit{Name: "streams", Kind: ratelimit.LimitKindConcurrency, Limit: 2, Window: time.Second})
+	limiters.Run(
+		t,
+		step{Call: luatest.Call((*ratelimit.Client).Check, ratelimit.CheckParams{Subject: "u1", Limits: places}), WantErr: fcall.ErrArgument},
+		step{Call: luatest.Call((*ratelimit.Client).CheckPeek, ratelimit.CheckPeekParams{Subject: "u1", Limits: places}), Want: ratelimit.CheckPeekResult{Allowed: true, Limits: []ratelimit.LimitResult{{Allowed: true, Remaining: 2}}}},
+		step{Call: luatest.Call((*ratelimit.Client).CheckReset, ratelimit.CheckResetParams{Subject: "u1", Limits: places}), Want: ratelimit.CheckResetResult{}},
+	)
+}
+
+func TestPlaces_unreadableStateIsReportedAndKept(t *testing.T) {
+	name := guardKey("concurrency:streams")
+	var steps []guardStep
+	for what, content := range map[string][]string{"another type": {"LPUSH", name, "x"}, "other text": {"SET", name, "x"}, "a head of bytes": {"SET", name, string(bytes.Repeat([]byte{255}, 48))}} {
+		given := func(t testing.TB, s *luatest.Server) {
+			s.Do(t, "DEL", name)
+			s.Do(t, content[0], content[1], content[2])
+			s.Expire(t, name, time.Hour)
+		}
+		steps = append(
+			steps,
+			guardStep{Name: what, Given: given, Call: placed("a", perLog("hour", 5, time.Hour), perPlaces(1)), WantErr: fcall.ErrState},
+			guardStep{Call: renewPlaces("a", perPlaces(1)), WantErr: fcall.ErrState},
+			guardStep{Call: releasePlaces("a", perPlaces(1)), WantErr: fcall.ErrState},
+			guardStep{Call: refund(suites.RefundParams{Limits: []admitLimit{perPlaces(1)}, Holder: "a", Left: []time.Duration{1}}), WantErr: fcall.ErrState},
+		)
+	}
+	suites.Guards.Run(t, steps...)
+}
+
+// Fifty callers take and release a place of five, and another limit counts all of them; never do six have one.
+func TestPlaces_neverMoreThanTheLimitAtOnce(t *testing.T) {
+	const callers, each, limit = 50, 10, 5
+	places, other := perPlaces(limit), perLog("hour", 1_000_000, time.Hour)
+	places.Window = time.Hour
+	suites.Guards.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, c guarded) {
+		var now, most, passed atomic.Int64
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				for range each {
+					holder := fcall.NewToken()
+					r, err := c.Guard.Admit(t.Context(), admitParams{Subject: "u1", Limits: []admitLimit{places, other}, Holder: holder}.Packed())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if !r.Allowed {
+						continue
+					}
+					passed.Add(1)
+					n := now.Add(1)
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
+					now.Add(-1)
+					back, err := c.Guard.Release(t.Context(), guard.ReleaseParams{Subject: "u1", Limits: guard.MustPackLimit(places), Holder: holder})
+					if err != nil || back.Released != 1 {
+						t.Errorf("release: %+v, %v", back, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if most.Load() > limit || passed.Load() == 0 {
+			t.Errorf("%d had a place at once, %d in all, want at most %d at once", most.Load(), passed.Load(), limit)
+		}
+		look := other
+		look.Cost = cost(0)
+		r, err := c.Guard.Admit(t.Context(), admitParams{Subject: "u1", Limits: []admitLimit{look}}.Packed())
+		if err != nil || 1_000_000-r.Limits[0].Remaining != passed.Load() {
+			t.Errorf("the other limit counted %+v, want %d: %v", r.Limits, passed.Load(), err)
+		}
+	})
+}
