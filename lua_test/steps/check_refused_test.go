@@ -116,7 +116,7 @@ func TestCheck_rowsAreBoundedByTheServerToo(t *testing.T) {
 			{1, "a,gcra,5,1000000,,,,,,,,;", "RLARG limits.0 must have 4 to 11 cells, and has 12"},
 			{1, ",gcra,5,1000000;", "RLARG limits.0.name must be 1 to 64 bytes"},
 			{1, "a b,gcra,5,1000000;", "RLARG limits.0.name must be 1 to 64 bytes"},
-			{1, "a,GCRA,5,1000000;", "RLARG limits.0.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota"},
+			{1, "a,GCRA,5,1000000;", "RLARG limits.0.kind must be one of sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency"},
 			{1, "a,gcra,1e3,1000000;", "RLARG limits.0.limit must be a whole number from 1 to 16777216"},
 			{1, "a,gcra,5,nan;", "RLARG limits.0.window must be from 1 to 315360000000000 microseconds"},
 			{1, "a,gcra,5,1000000,0;", "RLARG limits.0.burst must be a whole number from 1 to 1000000"},

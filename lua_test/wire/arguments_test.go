@@ -212,6 +212,8 @@ func contradicts(text string) bool {
 		"burst must be gained within 100 years", "burst must be omitted unless kind is gcra",
 		"start must be after previous, next after start, and after after next", "after must be at most 3650 days after previous", "previous, start and after must be given for a quota",
 		"limit must be at most 1000000, and previous, start and after must be omitted, unless kind is quota", "window must be at most 90 days in a sliding_counter",
+		"kind must not be concurrency without a holder", "limits must be of kind concurrency", "window must be 1 ms to 1 day in a concurrency: it is the lease",
+		"cost must be at most limit and 1000 in a concurrency: it can never be allowed",
 		"limits must differ in kind or name", "limits must have cost 1 and a kind that charges several at once", "reservation must be given where there are budgets and no receipt",
 	}, func(part string) bool { return strings.HasPrefix(text, "RLARG ") && strings.Contains(text, part) })
 }
@@ -230,7 +232,7 @@ func TestArguments_keysOfAnotherTypeAreReportedAndKept(t *testing.T) {
 		all := 0
 		for i, name := range w.keys {
 			its, unlike := keys[i].kind, ""
-			if strings.HasSuffix(name, ":holders") {
+			if strings.HasSuffix(name, ":holders") || strings.Contains(name, ":concurrency:") {
 				its, unlike = "string", "the type of its kind" // or a zset
 			} else if its == "any" {
 				its = "string"

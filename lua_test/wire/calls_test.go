@@ -35,6 +35,8 @@ type wireCall struct {
 	decode func(ctx context.Context, server fcall.Caller) error // makes the same call by the client
 }
 
+var onePlace = guard.MustPackLimit(guard.Limit{Name: "a", Kind: guard.LimitKindConcurrency, Limit: 5, Window: 10 * time.Second})
+
 // wireCalls is a legal call of every function of every library; a function without a row fails a test.
 var wireCalls = []wireCall{
 	onWire(ratelimit.New, (*ratelimit.Client).SlidingLog, logParams{Subject: "u1", Limit: 5, Window: time.Second, Receipt: "r1", Dedup: 2 * time.Second, Refresh: true}),
@@ -102,6 +104,8 @@ var wireCalls = []wireCall{
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login",
 	}.Packed()),
 	onWire(guard.New, (*guard.Client).Take, guard.TakeParams{Subject: "u1", Limits: guard.MustPackLimit(suites.GuardLimits(5)[2]), Most: 2}),
+	onWire(guard.New, (*guard.Client).Renew, guard.RenewParams{Subject: "u1", Limits: onePlace, Holder: "h1"}),
+	onWire(guard.New, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: onePlace, Holder: "h1"}),
 	onWire(guard.New, (*guard.Client).Refund, suites.RefundParams{
 		Subject: "u1", Limits: suites.GuardLimits(5), Left: suites.TakenOf(suites.TakenAtStart()), Weight: 2, At: luatest.Start, Age: time.Second,
 		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login", Expires: luatest.Start.Add(time.Hour),
