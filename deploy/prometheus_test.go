@@ -3,7 +3,6 @@ package deploy_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,9 +16,8 @@ import (
 
 // A prometheus is a server that a test starts.
 type prometheus struct {
-	url    string
-	ended  <-chan struct{}
-	output func() string
+	engines.Process
+	url string
 }
 
 // startPrometheus starts a Prometheus with the alert rules, which scrapes a page every second.
@@ -46,21 +44,11 @@ scrape_configs:
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	addr := freeAddr(t)
+	addr := engines.FreeAddr(t)
 	p := &prometheus{url: "http://" + addr}
-	p.ended, p.output = engines.Beside(t, command, "--config.file", filepath.Join(dir, "prometheus.yml"),
+	p.Process = engines.Beside(t, command, "--config.file", filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", addr)
 	return p
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // get sends a request to Prometheus's HTTP API.
@@ -101,8 +89,8 @@ func (p *prometheus) eventually(t *testing.T, what string, ask func() error) {
 		}
 		select {
 		case <-tick.C:
-		case <-p.ended:
-			t.Fatalf("prometheus has ended: %s", p.output())
+		case <-p.Ended:
+			t.Fatalf("prometheus has ended: %s", p.Output())
 		case <-deadline:
 			t.Errorf("%s: %v", what, err)
 			return

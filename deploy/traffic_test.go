@@ -17,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	page "github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // serveTraffic runs guards with requests of every kind until the test ends, and returns the URL of their metrics.
@@ -37,7 +38,7 @@ func serveTraffic(t *testing.T) string {
 	rdb := server.Client()
 	t.Cleanup(func() { _ = rdb.Close() })
 	// No server listens there, so this guard decides by its failure modes.
-	nowhere := redis.NewClient(&redis.Options{Addr: freeAddr(t), MaxRetries: -1, DialerRetries: 1})
+	nowhere := redis.NewClient(&redis.Options{Addr: engines.FreeAddr(t), MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = nowhere.Close() })
 	o := guard.Options{Hooks: []guard.Hooks{exported.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
 	cut := newGuard(t, nowhere, livePolicy("guard"), o)

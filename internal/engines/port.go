@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"testing"
 )
 
 // Ports are taken below those that systems give to outgoing connections: the servers of a cluster make many.
@@ -39,4 +40,14 @@ func freePort() (int, error) {
 		return port, l.Close()
 	}
 	return 0, errors.New("find a free port: 1000 tries were in vain")
+}
+
+// FreeAddr returns a loopback address for a server that a test starts.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
