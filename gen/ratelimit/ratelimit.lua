@@ -176,7 +176,7 @@ local function keep(span_us)
     spans.count = 0 -- rlfunc:ignore library-state as above
   end
   local text = string.format('%.0f', math.ceil(span_us / 1000))
-  spans.texts[-span_us] = text
+  spans.texts[-span_us] = text -- rlfunc:ignore library-state as above
   spans.count = spans.count + 1 -- rlfunc:ignore library-state as above
   return text
 end
@@ -361,10 +361,10 @@ local function keep(text, limit, window_us)
   local of_limit = kept.by_limit[-limit]
   if not of_limit then
     of_limit = {}
-    kept.by_limit[-limit] = of_limit
+    kept.by_limit[-limit] = of_limit -- rlfunc:ignore library-state as above
   end
   of_limit[-window_us] = retention
-  kept.by_text[text] = retention
+  kept.by_text[text] = retention -- rlfunc:ignore library-state as above
   kept.count = kept.count + 1 -- rlfunc:ignore library-state as above
   return retention
 end

@@ -17,10 +17,10 @@ local function keep(text, limit, window_us)
   local of_limit = kept.by_limit[-limit]
   if not of_limit then
     of_limit = {}
-    kept.by_limit[-limit] = of_limit
+    kept.by_limit[-limit] = of_limit -- rlfunc:ignore library-state as above
   end
   of_limit[-window_us] = retention
-  kept.by_text[text] = retention
+  kept.by_text[text] = retention -- rlfunc:ignore library-state as above
   kept.count = kept.count + 1 -- rlfunc:ignore library-state as above
   return retention
 end

@@ -110,6 +110,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return gives(s, value{kinds: isStr, prefix: ""})
 	case "error":
 		r.raises(e, first)
+		r.thrown(s)
 		return nil
 	case "assert":
 		return r.assert(s, e, args)
@@ -125,6 +126,9 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 	case "unpack":
 		return r.unpack(s, e, args)
 	case "select":
+		if n, ok := first.number(); ok && n >= 1 && int(n) <= len(args) {
+			return gives(s, args[int(n):]...)
+		}
 		return gives(s, anything())
 	case "ipairs", "pairs", "next", "rawget":
 		return gives(s, anything(), anything(), anything())
@@ -133,7 +137,7 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 	case "struct.unpack", "cmsgpack.unpack":
 		return gives(s, unknown(), unknown(), unknown(), unknown(), unknown(), unknown(), unknown(), unknown())
 	case "xpcall":
-		return gives(s, of(isBool), anything(), anything(), anything())
+		return r.protected(s, e, args[:min(len(args), 1)])
 	case "rawequal":
 		return gives(s, of(isBool))
 	case "rawset", "setmetatable":
@@ -206,6 +210,14 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	if len(args) > 1 && valueAt(args, 0).falsy().kinds != 0 {
 		r.raises(e, args[1], 1)
 	}
+	if failed := s.clone(); valueAt(args, 0).falsy().kinds != 0 {
+		valueAt(args, 0).proof.learn(failed, false)
+		if len(e.Args) == 0 {
+			r.thrown(failed)
+		} else if ok, _ := r.refine(failed, e.Args[0], false); ok {
+			r.thrown(failed)
+		}
+	}
 	if len(e.Args) > 0 {
 		valueAt(args, 0).proof.learn(s, true)
 		if ok, _ := r.refine(s, e.Args[0], true); !ok {
@@ -219,19 +231,6 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 		}
 	}
 	return gives(s, args...)
-}
-
-// protected runs pcall, whose function may stop anywhere.
-func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
-	if len(args) == 0 {
-		return gives(s, of(isFalse), anything())
-	}
-	failed := s.clone()
-	out := []outcome{{failed, []value{of(isFalse), anything()}}}
-	for _, o := range r.apply(s, e, args[0], args[1:]) {
-		out = append(out, outcome{o.s, append([]value{of(isTrue)}, o.vals...)})
-	}
-	return out
 }
 
 func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {

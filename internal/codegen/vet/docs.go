@@ -43,6 +43,9 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   fraction as a time to live is a finding; an argument whose header allows 0 is not.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call.
+- Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that a redis.call fails before the first write
+  only; error and assert count on every path.
+- The rule refusal-writes assumes no write where a path that writes and one that does not have been joined.
 - It does not follow recursion, or functions called through a table that is built at run time.
 - It runs lib functions that no public function calls with unknown arguments, and concludes nothing from these.
 - It treats the rows of a group as one key, so an expiry of one row's key counts for the others.

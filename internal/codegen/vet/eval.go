@@ -2,6 +2,7 @@ package vet
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,6 +77,9 @@ func (r *run) evalMany(s *state, e ast.Expr) []outcome {
 			}
 		}
 		return out
+	}
+	if dots, ok := e.(*ast.Comma3Expr); ok && !dots.AdjustRet {
+		return []outcome{{s, slices.Clone(r.top().extra)}}
 	}
 	var out []outcome
 	for _, got := range r.eval(s, e) {
@@ -170,7 +174,7 @@ func (r *run) evalOne(s *state, e ast.Expr) []result {
 	case *ast.FunctionExpr:
 		return one(s, r.functionValue(e))
 	}
-	return one(s, anything()) // ...
+	return one(s, valueAt(r.top().extra, 0)) // ...
 }
 
 func (r *run) unary(s *state, e ast.Expr, f func(*state, value) value) []result {

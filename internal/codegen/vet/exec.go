@@ -2,6 +2,7 @@ package vet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -83,6 +84,9 @@ func only(outcomes []outcome) flow {
 
 func (r *run) set(s *state, v *variable, val value) {
 	s.forget(v)
+	if f := r.top(); f.loaded && !r.loading && slices.Contains(f.fn.outside, v) && !r.running(v.owner) {
+		r.report(f.site(), RuleLibraryState, "%s sets %s, which belongs to the library and not to this call: it keeps its value on this node and is not replicated; use a local, or a key", f.fn.name, v.name)
+	}
 	if v.top() {
 		r.static[v] = val
 		r.rewritten++
@@ -108,11 +112,7 @@ func (r *run) local(s *state, stmt *ast.LocalAssignStmt) flow {
 			}
 			r.set(o.s, v, val)
 			if v.top() {
-				for _, id := range val.objects {
-					if obj := o.s.get(id); obj != nil && obj.top == "" {
-						o.s.object(id).top = v.name
-					}
-				}
+				own(o.s, val, v.name)
 			}
 		}
 		if len(vars) == 1 && len(stmt.Exprs) == 1 {
@@ -176,10 +176,14 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 	} else {
 		s.forgetField("")
 	}
+	place, fixed := key.number()
 	for _, id := range table.objects {
 		o := s.object(id)
 		r.written(o, lhs, lhs.Object)
 		switch {
+		case fixed && len(table.objects) == 1 && place >= 1 && int(place) <= len(o.items):
+			o.items = slices.Clone(o.items)
+			o.items[int(place)-1] = val
 		case byName && len(table.objects) == 1:
 			o.fields[name.Value] = val
 		case byName:
@@ -221,7 +225,7 @@ func (r *run) define(s *state, stmt *ast.FuncDefStmt) flow {
 }
 
 func (r *run) functionValue(e *ast.FunctionExpr) value {
-	return value{kinds: isFunc, fns: []*closure{{fn: r.here().byExpr[e]}}}
+	return value{kinds: isFunc, fns: []*closure{{fn: r.here().byExpr[e], loaded: r.loading}}}
 }
 
 func (r *run) ifStmt(s *state, stmt *ast.IfStmt) flow {
@@ -254,13 +258,14 @@ func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []
 	}
 	defer r.enter(call, 0)()
 	if len(r.frames) > 0 && !r.loading {
-		return r.framed(s, fn, args, call, exprs)
+		return r.framed(s, c, args, call, exprs)
 	}
-	return r.follow(s, fn, args, call, exprs)
+	return r.follow(s, c, args, call, exprs)
 }
 
 // follow runs the statements of a function.
-func (r *run) follow(s *state, fn *function, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+	fn := c.fn
 	fn.entered = true
 	for i, p := range fn.params {
 		val := of(isNil)
@@ -270,7 +275,11 @@ func (r *run) follow(s *state, fn *function, args []value, call ast.Expr, exprs 
 		s.forget(p)
 		s.own(env).env[p] = &val
 	}
-	r.frames = append(r.frames, &frame{fn: fn, call: call, args: exprs})
+	frame := &frame{fn: fn, call: call, args: exprs, loaded: c.loaded}
+	if fn.expr.ParList != nil && fn.expr.ParList.HasVargs && len(args) > len(fn.params) {
+		frame.extra = args[len(fn.params):]
+	}
+	r.frames = append(r.frames, frame)
 	out := r.block([]*state{s}, fn.expr.Stmts)
 	if len(r.frames) == 1 && r.spec != nil && len(out.next) > 0 && r.steps <= stepLimit {
 		r.fallsOff(fn)
@@ -294,9 +303,22 @@ func (r *run) running(fn *function) bool {
 // leave drops a function's locals and joins outcomes that become equal.
 func (r *run) leave(fn *function, outcomes []outcome) []outcome {
 	for _, o := range outcomes {
+		if r.loading {
+			r.keep(o.s, fn)
+			continue
+		}
 		o.s.leave(fn)
 	}
 	return few(outcomes, outcomeLimit)
+}
+
+// keep marks what a function that runs while the library is loaded leaves to the functions inside it.
+func (r *run) keep(s *state, fn *function) {
+	for _, v := range fn.vars {
+		if val, ok := s.env[v]; ok && v.captured {
+			own(s, *val, v.name)
+		}
+	}
 }
 
 func valueAt(vals []value, i int) value {

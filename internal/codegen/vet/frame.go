@@ -139,6 +139,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	for _, f := range r.frames {
 		h = h.flag(f.unbounded > 0)
 	}
+	h = h.flag(r.caught())
 	for _, v := range args {
 		h = w.see(h, v)
 	}
@@ -175,31 +176,42 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 
 // A summary is one outcome of a call, as its caller sees it.
 type summary struct {
-	end  *state // the view at the end, and the tables that the function made
-	vals []value
+	end    *state // the view at the end, and the tables that the function made
+	vals   []value
+	thrown bool // an error ended it
 }
 
 // framed runs a function on its view, once for all paths with the same view.
-func (r *run) framed(s *state, fn *function, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
-	w, key := r.viewOf(s, fn, args)
+func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+	w, key := r.viewOf(s, c.fn, args)
 	known, ok := r.known[key]
 	if !ok {
-		for _, o := range r.follow(w.frame(), fn, args, call, exprs) {
-			w.prune(o)
-			known = append(known, summary{o.s, o.vals})
+		thrown := r.catching(false, func() {
+			for _, o := range r.follow(w.frame(), c, args, call, exprs) {
+				w.prune(o)
+				known = append(known, summary{end: o.s, vals: o.vals})
+			}
+		})
+		for _, s := range thrown {
+			w.prune(outcome{s: s})
+			known = append(known, summary{end: s, thrown: true})
 		}
 		if r.steps <= stepLimit {
 			r.known[key] = known
 		}
 	}
-	out := make([]outcome, len(known))
+	out := make([]outcome, 0, len(known))
 	for i, k := range known {
 		st := s
 		if i < len(known)-1 {
 			st = s.clone()
 		}
 		w.apply(st, k.end)
-		out[i] = outcome{st, slices.Clone(k.vals)}
+		if k.thrown {
+			r.thrown(st)
+			continue
+		}
+		out = append(out, outcome{st, slices.Clone(k.vals)})
 	}
 	return out
 }
@@ -270,6 +282,9 @@ func (w *view) apply(s, end *state) {
 		}
 	}
 	s.times = end.times
+	if s.first == nil {
+		s.first = end.first
+	}
 	for name := range end.forgot {
 		s.forgetField(name)
 	}

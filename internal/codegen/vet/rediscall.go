@@ -9,7 +9,7 @@ import (
 )
 
 // redisCall runs redis.call or redis.pcall.
-func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected bool) []outcome {
+func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected bool) (out []outcome) {
 	if len(args) == 0 || r.loading {
 		return gives(s, unknown())
 	}
@@ -43,6 +43,16 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	for _, i := range keys {
 		r.key(e, cmd, i+1, args[i])
 	}
+	if r.caught() {
+		r.thrown(s)
+	}
+	if protected && r.failsQuietly(cmd, args, keys, s) {
+		failed := s.clone()
+		defer func() {
+			reply := r.newObject(failed, &e.Func, &object{fields: map[string]value{"err": {kinds: isStr, taint: fromStore}}})
+			out = append(out, outcome{failed, []value{reply}})
+		}()
+	}
 	proof := r.proves(s, cmd, args, keys)
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, args, timed)
@@ -58,6 +68,19 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		reply = join(reply, failed)
 	}
 	return gives(s, reply)
+}
+
+// failsQuietly reports whether an expiry that redis.pcall sets may fail behind a write that needs it.
+func (r *run) failsQuietly(cmd *command, args []value, keys []int, s *state) bool {
+	if cmd.expiry != setsTTL || len(keys) == 0 || len(args) < 2 || args[1].only(isInt) {
+		return false
+	}
+	for _, key := range args[keys[0]].keys {
+		if len(s.ttl[key].pending) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *run) unknownCommand(e *ast.FuncCallExpr, name string) {

@@ -151,6 +151,7 @@ var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
 func (r *run) checkRefusal(s *state, stmt *ast.ReturnStmt, vals []value) {
 	failure := valueAt(vals, 1)
 	node := returned(stmt, 1)
+	r.refused(s, r.at(stmt), "the refusal")
 	switch {
 	case failure.lenient || failure.kinds == isAny:
 		r.hidden = true

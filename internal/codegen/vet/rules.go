@@ -47,6 +47,7 @@ const (
 	RuleResultFraction     = "result-fraction"
 	RuleErrorCode          = "error-code"
 	RuleErrorData          = "error-data"
+	RuleRefusalWrites      = "refusal-writes"
 	RuleRaisedTable        = "raised-table"
 	RuleRaisedData         = "raised-data"
 	RuleSetresp            = "setresp"

@@ -20,7 +20,9 @@ type frame struct {
 	fn        *function
 	call      ast.Expr // in the frame below; nil in the first
 	args      []ast.Expr
-	unbounded int // open while and repeat loops, and loops over a key's content
+	extra     []value // of `...`
+	loaded    bool    // the function was made while the library was loaded
+	unbounded int     // open while and repeat loops, and loops over a key's content
 }
 
 // A run follows one public function through every path: its file, the lib files that it uses, and the functions of both
@@ -46,6 +48,7 @@ type run struct {
 	codes     map[string]bool // first words of the errors that it returns
 	hidden    bool            // it returns an error whose code is not visible
 	tested    map[ast.Expr]tested
+	catchers  []*catcher
 }
 
 // A tested expression is a condition with its possible values over all paths.
@@ -68,6 +71,9 @@ func newRun(c *checker, f *file) *run {
 		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{},
 	}
 }
+
+// site returns the place of a frame's function.
+func (f *frame) site() site { return site{f.fn.file, f.fn.pos} }
 
 func (r *run) top() *frame { return r.frames[len(r.frames)-1] }
 
@@ -157,11 +163,7 @@ func (r *run) use(s *state, names []string) {
 		r.use(s, r.c.tree.Libs[name].Uses)
 		module := r.load(s, lib)
 		r.modules[name] = module
-		for _, id := range module.objects {
-			if o := s.get(id); o != nil {
-				s.object(id).top = name
-			}
-		}
+		own(s, module, name)
 	}
 }
 
@@ -190,9 +192,13 @@ func (r *run) public(fn *function, contract *spec.Function) {
 			args = append(args, r.newObject(s, p.KeyName(k), &object{elem: &key, atLeast: int(p.Min)}))
 		}
 	}
-	outcomes := r.invoke(s, &closure{fn: fn}, args, nil, nil)
-	for _, o := range outcomes {
-		r.endOfCall(o.s)
+	raised := r.catching(false, func() {
+		for _, o := range r.invoke(s, &closure{fn: fn}, args, nil, nil) {
+			r.endOfCall(o.s)
+		}
+	})
+	for _, s := range raised {
+		r.endOfCall(s)
 	}
 	if r.steps > stepLimit {
 		r.c.add(site{fn.file, fn.pos}, nil, RuleComplexity, "%s has too many paths, so it was checked only in part: return early or split it", contract.Name)

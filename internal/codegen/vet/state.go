@@ -37,6 +37,7 @@ type state struct {
 	facts  map[string]bool  // `a % b == 0`
 	times  int              // reads of the clock
 	forgot map[string]bool  // fields that were written in this frame
+	first  *site            // a write that a refusal must not follow
 }
 
 // A part is a set of a state's maps.
@@ -206,6 +207,9 @@ func merge(a, b *state) *state {
 	maps.DeleteFunc(out.facts, func(k string, _ bool) bool { return !b.facts[k] })
 	out.times = max(a.times, b.times)
 	maps.Copy(out.forgot, b.forgot)
+	if b.first == nil {
+		out.first = nil
+	}
 	return out
 }
 

@@ -155,6 +155,10 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 	for _, f := range e.Fields {
 		var next []outcome
 		for _, o := range states {
+			if dots, ok := f.Value.(*ast.Comma3Expr); ok && f.Key == nil && f == e.Fields[len(e.Fields)-1] && !dots.AdjustRet {
+				next = append(next, outcome{o.s, append(o.vals[:len(o.vals):len(o.vals)], r.top().extra...)})
+				continue
+			}
 			for _, got := range r.eval(o.s, f.Value) {
 				next = append(next, outcome{got.s, append(o.vals[:len(o.vals):len(o.vals)], got.v)})
 			}
@@ -165,6 +169,9 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 	for _, o := range states {
 		obj := &object{fields: map[string]value{}}
 		for i, f := range e.Fields {
+			if i >= len(o.vals) {
+				break // an empty ...
+			}
 			switch key := f.Key.(type) {
 			case nil:
 				obj.items = append(obj.items, o.vals[i])
@@ -184,6 +191,9 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 					r.append(obj, v)
 				}
 			}
+		}
+		if len(o.vals) > len(e.Fields) {
+			obj.items = append(obj.items, o.vals[len(e.Fields):]...)
 		}
 		out = append(out, result{o.s, r.newObject(o.s, e, obj)})
 	}

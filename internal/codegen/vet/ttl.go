@@ -62,6 +62,9 @@ func (r *run) expiry(s *state, e *ast.FuncCallExpr, cmd *command, args []value, 
 	if strings.HasSuffix(cmd.name, "EXPIRE") && hasWord(args, "XX", "GT") {
 		effect = keepsTTL // a key without an expiry stays without
 	}
+	if cmd.write && effect != empties {
+		s.wrote(r.outer(e))
+	}
 	for _, i := range written(cmd, keys) {
 		if args[i].lenient {
 			continue

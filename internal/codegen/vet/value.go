@@ -62,6 +62,7 @@ type value struct {
 // A closure is a function value, the author's or Redis's.
 type closure struct {
 	fn      *function
+	loaded  bool // made while the library was loaded
 	builtin string
 }
 

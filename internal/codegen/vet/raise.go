@@ -1,0 +1,65 @@
+package vet
+
+import "github.com/yuin/gopher-lua/ast"
+
+// A catcher collects the paths on which an error ends a function.
+type catcher struct {
+	states []*state
+	caught bool // by a pcall: then every redis.call may fail
+}
+
+// thrown records that an error ends a path here.
+func (r *run) thrown(s *state) {
+	if len(r.catchers) == 0 || r.loading {
+		return
+	}
+	c := r.catchers[len(r.catchers)-1]
+	c.states = distinct(append(c.states, s.clone()))
+}
+
+// catching runs f, and returns the paths that ended in an error.
+func (r *run) catching(caught bool, f func()) []*state {
+	c := &catcher{caught: caught || r.caught()}
+	r.catchers = append(r.catchers, c)
+	f()
+	r.catchers = r.catchers[:len(r.catchers)-1]
+	return c.states
+}
+
+// caught reports whether a pcall is open.
+func (r *run) caught() bool {
+	return len(r.catchers) > 0 && r.catchers[len(r.catchers)-1].caught
+}
+
+// protected runs pcall, whose function may stop at its first statement, at each redis.call, and where it raises an error.
+func (r *run) protected(s *state, e *ast.FuncCallExpr, args []value) []outcome {
+	if len(args) == 0 {
+		return gives(s, of(isFalse), anything())
+	}
+	var out []outcome
+	failed := s.clone()
+	thrown := r.catching(true, func() {
+		for _, o := range r.apply(s, e, args[0], args[1:]) {
+			out = append(out, outcome{o.s, append([]value{of(isTrue)}, o.vals...)})
+		}
+	})
+	for _, st := range distinct(append(thrown, failed)) {
+		out = append(out, outcome{st, []value{of(isFalse), anything()}})
+	}
+	return fewer(out)
+}
+
+// wrote records a write that a refusal must not follow.
+func (s *state) wrote(at site) {
+	if s.first == nil {
+		s.first = &at
+	}
+}
+
+// refused reports a refusal behind a write.
+func (r *run) refused(s *state, at site, what string) {
+	if s.first == nil || !r.reportOnce(at, RuleRefusalWrites) {
+		return
+	}
+	r.report(at, RuleRefusalWrites, "%s follows a write in line %d of %s, which stays: decide before the first write, or say why with `-- rlfunc:ignore %s reason`", what, s.first.at.line, s.first.file.src.Path, RuleRefusalWrites)
+}
