@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/audit"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/internal/inspect"
 )
 
 func (a *app) auditCommand() *cobra.Command {

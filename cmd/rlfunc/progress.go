@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/replay"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // A progress shows the progress of a replay: one changing line on a terminal, otherwise a line every 5 s.

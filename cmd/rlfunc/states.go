@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/loader"
 )
 

@@ -15,11 +15,11 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // Options configures Run. Only Out is required.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // A page prints the demo as text.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/inspect"
 	"github.com/rlfunc/rlfunc/internal/wire"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/report"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // A Source returns the latest report.

@@ -9,8 +9,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/report"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 var evening = report.Interval{

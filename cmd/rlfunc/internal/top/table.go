@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/inspect"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/report"
+	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // Lines returns a report as tables with at most rows rows each, in width columns.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 func TestColorMode_choosesTheStyle(t *testing.T) {

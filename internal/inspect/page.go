@@ -7,8 +7,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // A page writes lines and keeps the writer's first error.
