@@ -295,7 +295,7 @@ local function keep(text, digits, max_count, longest_us, memory_us)
     known.needs = {} -- rlfunc:ignore library-state a text has one meaning
     known.count = 0 -- rlfunc:ignore library-state as above
   end
-  known.needs[text] = retention
+  known.needs[text] = retention -- rlfunc:ignore library-state as above
   known.count = known.count + 1 -- rlfunc:ignore library-state as above
   return retention
 end

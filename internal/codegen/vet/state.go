@@ -184,6 +184,11 @@ func merge(a, b *state) *state {
 			out.heap[id] = mergeObjects(ao, bo)
 		}
 	}
+	for id, ao := range a.heap {
+		if _, ok := b.heap[id]; !ok && b.base[id] != nil && b.base[id] != ao { // b left the library's table as it was
+			out.heap[id] = mergeObjects(ao, b.base[id])
+		}
+	}
 	for k, bt := range b.ttl {
 		at, ok := a.ttl[k]
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), epoch: max(at.epoch, bt.epoch)}
