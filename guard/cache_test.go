@@ -83,10 +83,12 @@ func TestDecide_refundInvalidatesCachedRefusal(t *testing.T) {
 		"settled":   func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 1) },
 		"cancelled": func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Cancel(t.Context()) },
 		"settled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			return g.Settle(t.Context(), "ip=ada", d.Detach(), 1)
+			_, err := g.Settle(t.Context(), "ip=ada", d.Detach(), 1)
+			return err
 		},
 		"cancelled by name": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			return g.Cancel(t.Context(), "ip=ada", d.Detach())
+			_, err := g.Cancel(t.Context(), "ip=ada", d.Detach())
+			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ func (g *Guard) compose(d *Decision, q *plan.Query, answers []admit.Answer) {
 		}
 	}
 	d.addLimits(q, answers)
-	if d.Allowed && q.Plan.Counting {
+	if d.Allowed && (q.Plan.Counting || q.Request.Refundable) {
 		d.pendingResponse = &pendingResponse{guard: g, backend: &g.sender.Backend, query: q, answers: answers}
 	}
 	for i := range answers {

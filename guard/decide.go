@@ -94,7 +94,7 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if err := ctx.Err(); err != nil {
 		return redisCall{}, err
 	}
-	if pl.Prefetched != 0 && r.Weight == 1 && !pl.Attempts {
+	if pl.Prefetched != 0 && r.Weight == 1 && !pl.Attempts && !r.Refundable {
 		return g.decidePrefetched(ctx, d, pl, &resolved, r, ps.Policy.Timeout, start)
 	}
 	trip := new(admit.RoundTrip)

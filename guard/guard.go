@@ -162,7 +162,7 @@ func (g *Guard) events() admit.Events {
 			g.hooks.refunded(ctx, subject, err)
 		},
 		Cancel: func(ctx context.Context, subject, reservation string) {
-			_ = g.Cancel(ctx, subject, reservation) // Hooks.Settled reports the error
+			_, _ = g.Cancel(ctx, subject, reservation) // Hooks.Settled reports the error
 		},
 	}
 }

@@ -285,10 +285,10 @@ func TestDecide_rejectsEmptySubject(t *testing.T) {
 		if !errors.Is(err, fcall.ErrArgument) || d != nil && d.Allowed {
 			t.Errorf("Decide: %+v, %v, want ErrArgument", d, err)
 		}
-		if err := g.Settle(t.Context(), "", "r1", 1); !errors.Is(err, fcall.ErrArgument) {
+		if _, err := g.Settle(t.Context(), "", "r1", 1); !errors.Is(err, fcall.ErrArgument) {
 			t.Errorf("Settle: %v, want ErrArgument", err)
 		}
-		if err := g.Cancel(t.Context(), "", "r1"); !errors.Is(err, fcall.ErrArgument) {
+		if _, err := g.Cancel(t.Context(), "", "r1"); !errors.Is(err, fcall.ErrArgument) {
 			t.Errorf("Cancel: %v, want ErrArgument", err)
 		}
 	}

@@ -72,7 +72,8 @@ func TestPlan_settlesByItsBudgets(t *testing.T) {
 		{"tier=pro", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 20_000_000) }, true},
 		{"tier=huge", func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Settle(t.Context(), 20_000_000) }, false},
 		{"tier=pro", func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			return g.Settle(t.Context(), d.Account(), d.Reservation(), 20_000_000)
+			_, err := g.Settle(t.Context(), d.Account(), d.Reservation(), 20_000_000)
+			return err
 		}, true},
 	} {
 		rdb, _ := inProcess(t)

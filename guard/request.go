@@ -31,4 +31,7 @@ type Request struct {
 	Weight int64
 	// Estimate is the expected cost of the request. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
+	// Refundable makes Decision.Ticket return what another process needs to refund the decision. It takes no prefetched tokens. Defaults to
+	// false.
+	Refundable bool
 }

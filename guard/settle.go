@@ -48,7 +48,7 @@ func (d *Decision) Settle(ctx context.Context, actual fcall.Micros) error {
 	if !c.settled.CompareAndSwap(false, true) {
 		return nil
 	}
-	err := c.guard.settle(ctx, Settlement{Subject: c.subject, Reservation: c.reservation, Estimate: c.estimate, Actual: actual}, c.budgets)
+	_, err := c.guard.settle(ctx, Settlement{Subject: c.subject, Reservation: c.reservation, Estimate: c.estimate, Actual: actual}, c.budgets)
 	if err != nil {
 		c.unrecorded.Store(&actual)
 		c.settled.Store(false)
@@ -63,7 +63,7 @@ func (d *Decision) Cancel(ctx context.Context) error {
 	if c == nil || !c.settled.CompareAndSwap(false, true) || c.duplicate || c.notInRedis {
 		return nil
 	}
-	err := c.guard.Cancel(ctx, c.subject, c.reservation)
+	_, err := c.guard.Cancel(ctx, c.subject, c.reservation)
 	if err != nil {
 		c.settled.Store(false)
 	}
@@ -80,28 +80,28 @@ func (d *Decision) Reservation() string {
 
 // Settle settles a subject's reservation by its name; see [Decision.Settle]. It does not know the plan of the request, so it applies the
 // largest budgets of any plan.
-func (g *Guard) Settle(ctx context.Context, subject, reservation string, actual fcall.Micros) error {
+func (g *Guard) Settle(ctx context.Context, subject, reservation string, actual fcall.Micros) (Settlement, error) {
 	return g.settle(ctx, Settlement{Subject: subject, Reservation: reservation, Actual: actual}, g.plans.Load().SettleLimits)
 }
 
-func (g *Guard) settle(ctx context.Context, s Settlement, budgets []cost.SettleLimits) error {
+func (g *Guard) settle(ctx context.Context, s Settlement, budgets []cost.SettleLimits) (Settlement, error) {
 	result, err := g.costs.Settle(ctx, cost.SettleParams{
 		Subject: fcall.Subject(s.Subject), Receipt: s.Reservation, Actual: s.Actual, Limits: budgets,
 	})
 	g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
 	s.Outcome = string(result.Outcome)
 	g.hooks.settled(ctx, s, err)
-	return err
+	return s, err
 }
 
 // Cancel cancels a subject's reservation by its name; see [Decision.Cancel].
-func (g *Guard) Cancel(ctx context.Context, subject, reservation string) error {
+func (g *Guard) Cancel(ctx context.Context, subject, reservation string) (Settlement, error) {
 	s := Settlement{Subject: subject, Reservation: reservation}
 	result, err := g.costs.Cancel(ctx, cost.CancelParams{Subject: fcall.Subject(subject), Receipt: reservation})
 	g.refusals.Invalidate(subject)
 	s.Outcome, s.Estimate = string(result.Outcome), result.Refunded
 	g.hooks.settled(ctx, s, err)
-	return err
+	return s, err
 }
 
 // Detach returns the name of the reservation, for a later [Guard.Settle] by name. After it, Finish, Settle and Cancel of this decision do

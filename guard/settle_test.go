@@ -95,7 +95,7 @@ func TestDecision_anotherProcessSettlesByName(t *testing.T) {
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	name := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}).Detach()
 	worker := newGuard(t, rdb, budgeted(), guard.Options{})
-	if err := worker.Settle(t.Context(), "ip=ada", name, 70_000); err != nil {
+	if _, err := worker.Settle(t.Context(), "ip=ada", name, 70_000); err != nil {
 		t.Fatal(err)
 	}
 	if got := spent(t, g, "ip=ada"); got != 70_000 {

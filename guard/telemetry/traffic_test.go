@@ -157,7 +157,7 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want)
 		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want) // the breaker is open
 	}
-	if err := start(t, dead, everything(), watch).Settle(ctx, ada, fcall.NewToken(), 1); err == nil {
+	if _, err := start(t, dead, everything(), watch).Settle(ctx, ada, fcall.NewToken(), 1); err == nil {
 		t.Error("settled without Redis")
 	}
 }

@@ -50,7 +50,7 @@ func chargesNothing(q *plan.Query, c *plan.Call, a *guard.AdmitResult) bool {
 }
 
 // refundRows refunds what a call charged of some rows. A known receipt is charged for global limits only.
-func refundRows(q *plan.Query, c *plan.Call, a *guard.AdmitResult, rows plan.RowSet, share plan.Share) (refund guard.RefundParams, any bool) {
+func refundRows(q *plan.Query, c *plan.Call, a *guard.AdmitResult, rows plan.RowSet, share plan.Share) (refund guard.RefundParams, limits []guard.Limit) {
 	refund = guard.RefundParams{Subject: c.Params.Subject, Weight: c.Params.Weight, At: a.At, Age: monotime.Now().Since(q.Sent)}
 	charged := plan.RowSet(0)
 	for i := range (rows & c.Limits.Rows).All() {
@@ -61,21 +61,42 @@ func refundRows(q *plan.Query, c *plan.Call, a *guard.AdmitResult, rows plan.Row
 			refund.LimitsOf = append(refund.LimitsOf, fcall.Subject(q.RowSubjects[i]))
 		}
 	}
-	refund.Limits = q.Plan.Limits(&q.Resolved, charged, share).Pack
-	return refund, charged != 0
+	packed := q.Plan.Limits(&q.Resolved, charged, share)
+	refund.Limits = packed.Pack
+	return refund, packed.Each
 }
 
 // refundCall refunds all that a call charged.
-func refundCall(q *plan.Query, c *plan.Call, a *guard.AdmitResult, share plan.Share) guard.RefundParams {
+func refundCall(q *plan.Query, c *plan.Call, a *guard.AdmitResult, share plan.Share) (guard.RefundParams, []guard.Limit) {
 	p := &c.Params
-	refund, _ := refundRows(q, c, a, c.Limits.Rows, share)
+	refund, limits := refundRows(q, c, a, c.Limits.Rows, share)
 	refund.Subject = cmp.Or(p.ReceiptOf, p.Subject)
 	if a.Duplicate {
-		return refund
+		return refund, limits
 	}
 	refund.Receipt, refund.Reservation, refund.ReservationOf = p.Receipt, a.Reservation, cmp.Or(p.BudgetsOf, p.Subject)
 	if a.Challenge == guard.AdmitChallengeConsumed {
 		refund.Challenge, refund.ChallengeOf, refund.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
 	}
-	return refund
+	return refund, limits
+}
+
+// A Charge is what one call charged, with the rows of its limits, so that another process can refund it.
+type Charge struct {
+	Limits []guard.Limit
+	Refund guard.RefundParams // without the pack of Limits
+}
+
+// Charges returns what the calls of an admitted query charged.
+func Charges(q *plan.Query, answers []Answer, share plan.Share) []Charge {
+	var charges []Charge
+	for i := range answers {
+		a, c := &answers[i], &q.Calls[i]
+		if a.Err == nil && a.Result.Allowed && !chargesNothing(q, c, &a.Result) {
+			refund, limits := refundCall(q, c, &a.Result, share)
+			refund.Limits = guard.LimitPack{}
+			charges = append(charges, Charge{limits, refund})
+		}
+	}
+	return charges
 }

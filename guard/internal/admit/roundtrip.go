@@ -175,7 +175,8 @@ func (t *RoundTrip) refundNow() {
 		if a.Err != nil || !a.Result.Allowed || chargesNothing(q, c, &a.Result) {
 			continue
 		}
-		_, err := t.sender.Client.Refund(t.context(), refundCall(q, c, &a.Result, t.sender.Share))
+		refund, _ := refundCall(q, c, &a.Result, t.sender.Share)
+		_, err := t.sender.Client.Refund(t.context(), refund)
 		subjects := []string{string(c.Params.Subject)}
 		if c.Account != nil {
 			subjects = append(subjects, q.Account)
@@ -194,8 +195,8 @@ func (b *Backend) Refund(ctx context.Context, q *plan.Query, answers []Answer, r
 		if a.Err != nil {
 			continue
 		}
-		refund, any := refundRows(q, c, &a.Result, rows, b.Share)
-		if !any {
+		refund, limits := refundRows(q, c, &a.Result, rows, b.Share)
+		if len(limits) == 0 {
 			continue
 		}
 		_, err := b.Client.Refund(ctx, refund)

@@ -23,6 +23,7 @@ type Request struct {
 	Payload        string
 	Weight         int64
 	Estimate       fcall.Micros
+	Refundable     bool
 }
 
 const (
