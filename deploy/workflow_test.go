@@ -33,11 +33,12 @@ func TestWorkflow_deploysItsPlan(t *testing.T) {
 	if err := yaml.Unmarshal(text, &w); err != nil {
 		t.Fatal(err)
 	}
+	servers := engines.Real(t)
 	bin := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../cmd/rlfunc").CombinedOutput(); err != nil {
 		t.Fatalf("build rlfunc: %v: %s", err, out)
 	}
-	for _, e := range engines.Real(t) {
+	for _, e := range servers {
 		t.Run(e.Name, func(t *testing.T) {
 			e.Client(t) // leaves the server empty
 			dir := t.TempDir()

@@ -51,6 +51,9 @@ func TestReadme_codeIsThatOfExamples(t *testing.T) {
 
 // Numbers and the order of requests differ between runs of the demo; the text does not.
 func TestReadme_showsLinesOfTheDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the command line")
+	}
 	vary := regexp.MustCompile(`[\d.]+s?\b|[●○]+`)
 	printed := map[string]bool{}
 	for line := range strings.Lines(shell(t, "..", nil, "go run ./cmd/rlfunc demo")) {
@@ -112,6 +115,9 @@ func quickstart(t *testing.T, e engines.Engine) {
 }
 
 func TestWritingAFunction_isWhatRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and tests a module of its own")
+	}
 	page, packed := "../docs/writing-a-function.md", "../docs/packed-rows.md"
 	bin := t.TempDir()
 	shell(t, "..", nil, "go build -o "+bin+"/rlfunc ./cmd/rlfunc")

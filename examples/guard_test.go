@@ -124,6 +124,9 @@ func (p guarded) fifty(t *testing.T, name string, value func(i int) string) map[
 
 // A client without a known key has the 10 a minute of its address, whatever its headers.
 func TestGuard_exampleLimitsClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs examples/guard; the tests of httpguard make the same attacks")
+	}
 	same := func(text string) func(int) string { return func(int) string { return text } }
 	all := engines.All(t)
 	for _, e := range all[:min(2, len(all))] { // the tests of httpguard run on each engine

@@ -86,6 +86,9 @@ func left(d *guard.Decision) int64 {
 
 // TestDecide_localStaysWithinLocalBytes measures the live heap. The engine itself takes 6 MiB.
 func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("25,000 subjects for each kind of limit")
+	}
 	const bytes, engine = 6 << 20, 6 << 20
 	for name, p := range localPolicies() {
 		t.Run(name, func(t *testing.T) {

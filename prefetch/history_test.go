@@ -62,6 +62,9 @@ func eachHistory(t *testing.T, test func(seed uint64, h *history)) {
 		t.Fatal(err)
 	}
 	many := histories
+	if testing.Short() {
+		many /= 5
+	}
 	if n, err := strconv.Atoi(os.Getenv("RLFUNC_SOAK")); err == nil {
 		many = n
 	}

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -100,14 +101,22 @@ func (o oneByOne) Run(name string, f func(testscript.T)) {
 
 func (o oneByOne) Verbose() bool { return testing.Verbose() }
 
+var goVariables = []string{"GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"}
+
+// goEnv returns the value of each of goVariables, one a line.
+var goEnv = sync.OnceValues(func() (string, error) {
+	values, err := exec.Command("go", append([]string{"env"}, goVariables...)...).Output()
+	return string(values), err
+})
+
 // goEnvironment lets a script use the Go tool with the caches of the machine.
 func goEnvironment(env *testscript.Env) error {
-	for _, name := range []string{"GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"} {
-		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			return err
-		}
-		env.Setenv(name, strings.TrimSpace(string(value)))
+	values, err := goEnv()
+	if err != nil {
+		return err
+	}
+	for i, value := range strings.Split(strings.TrimSuffix(values, "\n"), "\n") {
+		env.Setenv(goVariables[i], value)
 	}
 	env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	env.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))

@@ -48,10 +48,8 @@ func TestCost_longHistoriesAgreeWithTheModel(t *testing.T) {
 	})
 	suites.Budgets.Each(t, func(t *testing.T, s *luatest.Server, client *budget.Client) {
 		seeds, calls := 3, 4000
-		if suites.Slow || s.Engine != "embedded" { // several round trips a call
+		if suites.Slow || testing.Short() || s.Engine != "embedded" { // several round trips a call
 			seeds, calls = 1, 2000
-		} else if testing.Short() {
-			seeds = 1
 		}
 		for seed := range seeds {
 			m, now := model.NewCost(), luatest.Start

@@ -107,6 +107,9 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 
 // The demo does not deploy source that vet rejects.
 func TestRun_badSourceIsNotDeployed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("vets every library")
+	}
 	const file = "ratelimit/sliding_log.lua"
 	e := virtual(t)
 	_, err := show(t.Context(), Options{Out: &bytes.Buffer{}, Source: appended(t, file, "counter = 1\n")}, e)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
@@ -32,7 +33,8 @@ func vettedOf(fsys fs.FS) *vetted {
 		return nil
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %d %d\n", program, built.Size(), built.ModTime().UnixNano())
+	info, _ := debug.ReadBuildInfo()
+	fmt.Fprintf(sum, "%v\n%d %d\n", info, built.Size(), built.ModTime().UnixNano())
 	err = fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
