@@ -33,6 +33,12 @@ type Options struct {
 	Policy string
 	// GRPC and HTTP accept connections. Run closes them. Required.
 	GRPC, HTTP net.Listener
+	// API accepts the connections of programs; Run closes it. It must be a loopback address or a Unix socket unless there are Tokens.
+	// Defaults to none.
+	API net.Listener
+	// Tokens is a file of the SHA-256 digests of bearer tokens, see identity.Digests, of which requests to API need one. It is reloaded.
+	// Defaults to none: each program that reaches API may use it.
+	Tokens string
 	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
 	Connections int
 	// ReadTimeout is how long a peer may take for the HTTP/2 preface, and for an HTTP request. Defaults to 5 s.
@@ -62,6 +68,9 @@ func Run(ctx context.Context, o Options) error {
 	fill(&o)
 	defer o.GRPC.Close()
 	defer o.HTTP.Close()
+	if o.API != nil {
+		defer o.API.Close()
+	}
 	p, err := policy.Load(o.Policy)
 	if err != nil {
 		return err
@@ -94,16 +103,26 @@ func Run(ctx context.Context, o Options) error {
 	server := newGRPC(o)
 	ratelimitv3.RegisterRateLimitServiceServer(server, service)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
-	web := newHTTP(o, ready, metrics, gateway.ForwardAuth())
+	webs := map[*http.Server]net.Listener{newHTTP(o, proxyPort(ready, metrics, gateway.ForwardAuth())): o.HTTP}
+	if o.API != nil {
+		programs, closeAPI, err := newAPI(&o, g)
+		if err != nil {
+			return err
+		}
+		defer closeAPI()
+		webs[newHTTP(o, programs)] = o.API
+	}
 
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := g.Watch(background, o.Policy); err != nil {
 		return err
 	}
-	failed := make(chan error, 2)
+	failed := make(chan error, 1+len(webs))
 	go func() { failed <- server.Serve(netutil.LimitListener(o.GRPC, o.Connections)) }()
-	go func() { failed <- web.Serve(netutil.LimitListener(o.HTTP, o.Connections)) }()
+	for web, port := range webs {
+		go func() { failed <- web.Serve(netutil.LimitListener(port, o.Connections)) }()
+	}
 	go ready.awaitRedis(background, o.Redis)
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
 		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
@@ -117,7 +136,7 @@ func Run(ctx context.Context, o Options) error {
 		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", o.Drain.String())
 		sleep(o.Delay, failed)
 	}
-	return errors.Join(err, shutdown(server, web, o.Drain))
+	return errors.Join(err, shutdown(server, webs, o.Drain))
 }
 
 func fill(o *Options) {
@@ -146,18 +165,6 @@ func newGRPC(o Options) *grpc.Server {
 	)
 }
 
-func newHTTP(o Options, ready, metrics, forwardAuth http.Handler) *http.Server {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.Handle("GET /readyz", ready)
-	mux.Handle("GET /metrics", metrics)
-	mux.Handle("/forward-auth", forwardAuth)
-	return &http.Server{
-		Handler: mux, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-	}
-}
-
 // sleep waits, unless a server fails.
 func sleep(d time.Duration, failed <-chan error) {
 	timer := time.NewTimer(d)
@@ -169,7 +176,7 @@ func sleep(d time.Duration, failed <-chan error) {
 }
 
 // shutdown finishes the requests in flight, and cuts off those that take longer.
-func shutdown(server *grpc.Server, web *http.Server, within time.Duration) error {
+func shutdown(server *grpc.Server, webs map[*http.Server]net.Listener, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	finished := make(chan struct{})
@@ -177,7 +184,14 @@ func shutdown(server *grpc.Server, web *http.Server, within time.Duration) error
 		server.GracefulStop()
 		close(finished)
 	}()
-	err := web.Shutdown(ctx)
+	ended := make(chan error, len(webs))
+	for web := range webs {
+		go func() { ended <- web.Shutdown(ctx) }()
+	}
+	var err error
+	for range webs {
+		err = errors.Join(err, <-ended)
+	}
 	select {
 	case <-finished:
 	case <-ctx.Done():

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,6 +17,7 @@ import (
 
 type serveFlags struct {
 	grpc, http   string
+	api, tokens  string
 	connections  int
 	delay, drain time.Duration
 }
@@ -41,6 +41,8 @@ answering for --drain-delay, then finishes the requests in flight.`,
 	f.drain = 10 * time.Second
 	cmd.Flags().StringVar(&f.grpc, "grpc", "127.0.0.1:8081", "`ADDRESS` of the gRPC port")
 	cmd.Flags().StringVar(&f.http, "http", "127.0.0.1:8080", "`ADDRESS` of the HTTP port")
+	cmd.Flags().StringVar(&f.api, "api", "", "`ADDRESS` of the JSON API for programs (default none)")
+	cmd.Flags().StringVar(&f.tokens, "api-tokens", "", "`FILE` with the SHA-256 digests of the API's bearer tokens; required unless --api is a loopback address")
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
 	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that")
@@ -62,16 +64,26 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	defer conn.Close()
-	grpcPort, err := net.Listen("tcp", f.grpc)
-	if err != nil {
-		return fmt.Errorf("--grpc: %w", err)
-	}
-	httpPort, err := net.Listen("tcp", f.http)
-	if err != nil {
-		return errors.Join(fmt.Errorf("--http: %w", err), grpcPort.Close())
-	}
-	return serve.Run(ctx, serve.Options{
-		Redis: conn.Client, Policy: a.policy, GRPC: grpcPort, HTTP: httpPort, Connections: f.connections, Delay: f.delay, Drain: f.drain,
+	o := serve.Options{
+		Redis: conn.Client, Policy: a.policy, Tokens: f.tokens, Connections: f.connections, Delay: f.delay, Drain: f.drain,
 		Logger: slog.New(slog.NewJSONHandler(a.err, nil)),
-	})
+	}
+	for _, port := range []struct {
+		flag, address string
+		to            *net.Listener
+	}{{"--grpc", f.grpc, &o.GRPC}, {"--http", f.http, &o.HTTP}, {"--api", f.api, &o.API}} {
+		if port.address == "" && port.flag == "--api" {
+			continue
+		}
+		if port.address == "" {
+			return usage.Errorf("%s must be an address, such as 127.0.0.1:8080", port.flag)
+		}
+		l, err := net.Listen("tcp", port.address)
+		if err != nil {
+			return fmt.Errorf("%s: %w", port.flag, err)
+		}
+		defer l.Close()
+		*port.to = l
+	}
+	return serve.Run(ctx, o)
 }

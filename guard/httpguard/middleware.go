@@ -92,7 +92,7 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 		routes := m.current()
 		e, ok := routes.policy.Endpoint(endpoint)
 		if !ok {
-			m.refuse(w, r, problemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
+			m.refuse(w, r, ProblemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
 			return
 		}
 		m.serve(w, r, next, routes, e, nil, guarded)
@@ -115,7 +115,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		again(w, r)
 		return
 	case d == nil:
-		m.refuse(w, r, problemOf(err))
+		m.refuse(w, r, ProblemOf(err))
 		return
 	}
 	m.writeHeaders(w.Header(), d)

@@ -3,6 +3,7 @@ package httpguard
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,7 +28,7 @@ func originalRequest(r *http.Request) (*http.Request, error) {
 	}
 	original := r.WithContext(r.Context()) // a copy
 	original.Method, original.URL, original.Host, original.RequestURI = method, u, host, u.RequestURI()
-	original.Body, original.ContentLength, original.TransferEncoding = http.NoBody, 0, nil
+	original.Body, original.ContentLength, original.TransferEncoding = io.NopCloser(strings.NewReader("")), 0, nil
 	original.TLS = nil // the certificate is the proxy's
 	return original, nil
 }

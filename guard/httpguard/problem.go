@@ -74,8 +74,8 @@ func problemFor(d *guard.Decision) *Problem {
 	return p
 }
 
-// problemOf returns the problem of an error.
-func problemOf(err error) *Problem {
+// ProblemOf returns the problem of an error of Guard.Decide or of a call.
+func ProblemOf(err error) *Problem {
 	p := &Problem{Status: http.StatusInternalServerError, Error: "limiter_failed", Message: "The rate limiter failed.", Cause: err}
 	switch {
 	case errors.Is(err, guard.ErrUnavailable):

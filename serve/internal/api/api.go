@@ -1,0 +1,143 @@
+// Package api is the JSON API of rlfunc serve: what guard decides, for programs in any language.
+//
+// Each operation is a POST with a JSON object. Errors are RFC 9457 problems. GET /openapi.json describes it, from the Go types.
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+)
+
+const (
+	maxBody = 64 << 10
+	within  = 5 * time.Second // for calls that have no deadline of the policy
+)
+
+// An API answers programs. It is safe for concurrent use.
+type API struct {
+	guard      *guard.Guard
+	rdb        redis.UniversalClient
+	challenges *challenge.Client
+}
+
+// New returns the handler of the API.
+func New(g *guard.Guard, rdb redis.UniversalClient) (http.Handler, error) {
+	challenges, err := challenge.New(rdb, fcall.Options{Namespace: g.Policy().Namespace})
+	if err != nil {
+		return nil, err
+	}
+	document, err := Document()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	for _, op := range (&API{guard: g, rdb: rdb, challenges: challenges}).operations() {
+		mux.HandleFunc("POST "+op.path, op.serve)
+		mux.HandleFunc(op.path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", http.MethodPost)
+			fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "The operation is a POST.")
+		})
+	}
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(document)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, r, http.StatusNotFound, "not_found", "There is no such operation. GET /openapi.json lists them.")
+	})
+	return mux, nil
+}
+
+// An operation is a path that programs post to.
+type operation struct {
+	path, summary    string
+	request, respond any // zero values, for the document
+	serve            http.HandlerFunc
+}
+
+func post[Q, A any](path, summary string, do func(context.Context, *Q) (*A, error)) operation {
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		q := new(Q)
+		if status, err := decode(w, r, q); err != nil {
+			name := "bad_request"
+			if status == http.StatusRequestEntityTooLarge {
+				name = "too_large"
+			}
+			fail(w, r, status, name, "The body is not a request: "+err.Error()+".")
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), within)
+		defer cancel()
+		a, err := do(ctx, q)
+		if err != nil {
+			problemOf(err).ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_ = json.NewEncoder(w).Encode(a) // fails if the client disconnected
+	}
+	return operation{path: path, summary: summary, request: *new(Q), respond: *new(A), serve: serve}
+}
+
+// decode reads the body. It returns the status of a wrong one.
+func decode(w http.ResponseWriter, r *http.Request, to any) (int, error) {
+	// A page in a browser cannot send this type to another origin.
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		return http.StatusUnsupportedMediaType, errors.New("its Content-Type must be application/json")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge, errors.New("it must have at most 64 KiB")
+	case err != nil:
+		return http.StatusBadRequest, errors.New("it does not arrive")
+	case !utf8.Valid(body):
+		return http.StatusBadRequest, errors.New("it must be UTF-8")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(to); err != nil {
+		return http.StatusBadRequest, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return http.StatusBadRequest, errors.New("it must be one JSON object")
+	}
+	return 0, nil
+}
+
+// problemOf returns the problem of an error. Programs learn which argument is wrong.
+func problemOf(err error) *httpguard.Problem {
+	p := httpguard.ProblemOf(err)
+	switch {
+	case errors.Is(err, guard.ErrUnavailable):
+	case errors.Is(err, guard.ErrEndpoint):
+		return &httpguard.Problem{Status: http.StatusNotFound, Error: "unknown_endpoint", Message: "The policy has no such endpoint.", Cause: err}
+	case errors.Is(err, fcall.ErrArgument):
+		p.Message = err.Error()
+	case errors.Is(err, fcall.ErrOutcomeUnknown):
+		p.Status, p.Error, p.Message = http.StatusServiceUnavailable, "outcome_unknown", "Redis did not answer. The call may have run."
+	case errors.Is(err, fcall.ErrUnavailable), errors.Is(err, fcall.ErrNotLoaded):
+		return httpguard.ProblemOf(guard.ErrUnavailable)
+	}
+	return p
+}
+
+func fail(w http.ResponseWriter, r *http.Request, status int, name, message string) {
+	(&httpguard.Problem{Status: status, Error: name, Message: message}).ServeHTTP(w, r)
+}

@@ -1,0 +1,308 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+const limits = `
+version: 1
+timeout: 20s
+cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+endpoints:
+  - {name: chat, cost: {estimate: "0.25"}, limits: [{name: hour, limit: 3, window: 1h}]}
+  - {name: code, limits: [{name: hour, limit: 3, window: 1h}], challenge: {required: true}}
+`
+
+var update = flag.Bool("update", false, "write openapi.json")
+
+func TestDocument_isCommitted(t *testing.T) {
+	const file = "../../openapi.json"
+	document, err := Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, document, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	committed, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(committed), string(document)); diff != "" {
+		t.Errorf("serve/openapi.json: run go test ./serve/internal/api -update (-committed +made):\n%s", diff)
+	}
+}
+
+// A program asks the API, and holds each request and answer against the document.
+type program struct {
+	http.Handler
+	t        *testing.T
+	document map[string]any
+	compiler *jsonschema.Compiler
+	asked    map[string]bool
+}
+
+func newProgram(t *testing.T, rdb redis.UniversalClient) *program {
+	t.Helper()
+	p, err := policy.Parse("limits.yaml", []byte(limits))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(rdb, p, guard.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	h, err := New(g, rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &program{Handler: h, t: t, compiler: jsonschema.NewCompiler(), asked: map[string]bool{}}
+	w := c.send(http.MethodGet, "/openapi.json", "")
+	if c.document, err = unmarshal(w.Body.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.compiler.AddResource("openapi.json", c.document); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func unmarshal(text []byte) (map[string]any, error) {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return v.(map[string]any), nil
+}
+
+func (p *program) send(method, path, body string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(p.t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w
+}
+
+// valid checks a value against a schema, by its place in the document.
+func (p *program) valid(place string, value any) {
+	p.t.Helper()
+	schema, err := p.compiler.Compile("openapi.json#" + place)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := schema.Validate(value); err != nil {
+		p.t.Errorf("%s: %v", place, err)
+	}
+}
+
+// ask posts a request and returns the status and the answer.
+func (p *program) ask(path string, request map[string]any) (int, map[string]any) {
+	p.t.Helper()
+	body, err := json.Marshal(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	w := p.send(http.MethodPost, path, string(body))
+	answer, err := unmarshal(w.Body.Bytes())
+	if err != nil {
+		p.t.Fatalf("%s: %v: %s", path, err, w.Body)
+	}
+	at := "/paths/" + strings.ReplaceAll(path, "/", "~1") + "/post/"
+	if w.Code != http.StatusOK {
+		p.valid("/components/responses/problem/content/application~1problem+json/schema", answer)
+		if w.Header().Get("Content-Type") != "application/problem+json" || fmt.Sprint(answer["status"]) != fmt.Sprint(w.Code) {
+			p.t.Errorf("%s: %d %v %v", path, w.Code, w.Header(), answer)
+		}
+		return w.Code, answer
+	}
+	sent, err := unmarshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.asked[path] = true
+	p.valid(at+"requestBody/content/application~1json/schema", sent)
+	p.valid(at+"responses/200/content/application~1json/schema", answer)
+	return w.Code, answer
+}
+
+// must asks, and returns the answer to a request that runs.
+func (p *program) must(path string, request map[string]any) map[string]any {
+	p.t.Helper()
+	status, answer := p.ask(path, request)
+	if status != http.StatusOK {
+		p.t.Fatalf("%s: %d %v", path, status, answer)
+	}
+	return answer
+}
+
+func TestAPI_decidesSettlesAndRefunds(t *testing.T) {
+	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0.4", "refundable": true}
+	first := p.must("/v1/decide", chat)
+	if first["allowed"] != true || first["account"] != "ip=192.0.2.1" {
+		t.Fatalf("%v", first)
+	}
+	settle := map[string]any{"subject": first["account"], "reservation": first["reservation"], "actual": "0.1"}
+	for _, want := range []string{"settled", "repeated"} {
+		if got := p.must("/v1/settle", settle)["outcome"]; got != want {
+			t.Errorf("settle: %v, want %s", got, want)
+		}
+	}
+	second := p.must("/v1/decide", chat)
+	if got := p.must("/v1/cancel", map[string]any{"subject": second["account"], "reservation": second["reservation"]})["outcome"]; got != "cancelled" {
+		t.Errorf("cancel: %v", got)
+	}
+	third := p.must("/v1/decide", chat)
+	fourth := p.must("/v1/decide", chat)
+	if fourth["allowed"] != false || fourth["reason"] != "limit" || fourth["ticket"] != nil || fmt.Sprint(fourth["retry_after"]) == "0" {
+		t.Errorf("the fourth of three: %v", fourth)
+	}
+	for _, want := range []bool{true, false} {
+		if got := p.must("/v1/refund", map[string]any{"ticket": third["ticket"]})["refunded"]; got != want {
+			t.Errorf("refund: %v, want %v", got, want)
+		}
+	}
+	status := p.must("/v1/status", map[string]any{"subject": "ip=192.0.2.1"})
+	limit, budget := status["limits"].([]any)[0].(map[string]any), status["budgets"].([]any)[0].(map[string]any)
+	if fmt.Sprint(limit["remaining"]) != "1" || budget["spent"] != "0.1" {
+		t.Errorf("status: %v %v", limit, budget)
+	}
+	if a := p.must("/v1/decide", chat); a["allowed"] != true {
+		t.Errorf("after the refund: %v", a)
+	}
+
+	// A challenge is consumed once, by an endpoint or by the program.
+	issue := map[string]any{"subject": "ip=192.0.2.1", "ttl": 60.5}
+	token := p.must("/v1/challenges/issue", issue)["token"]
+	code := map[string]any{"endpoint": "code", "subjects": []string{"ip=192.0.2.1"}, "challenge": token}
+	if a := p.must("/v1/decide", code); a["allowed"] != true || a["challenge"] != "consumed" {
+		t.Errorf("%v", a)
+	}
+	if a := p.must("/v1/decide", code); a["allowed"] != false || a["challenge"] != "replayed" {
+		t.Errorf("%v", a)
+	}
+	token = p.must("/v1/challenges/issue", issue)["token"]
+	for _, want := range []string{"consumed", "replayed"} {
+		if got := p.must("/v1/challenges/consume", map[string]any{"subject": "ip=192.0.2.1", "token": token})["outcome"]; got != want {
+			t.Errorf("consume: %v, want %s", got, want)
+		}
+	}
+	for path := range p.document["paths"].(map[string]any) {
+		if !p.asked[path] {
+			t.Errorf("no test asks %s", path)
+		}
+	}
+}
+
+func TestAPI_errorsAreProblems(t *testing.T) {
+	p := newProgram(t, embedded.New(embedded.Options{}).Client())
+	for _, c := range []struct {
+		path    string
+		request map[string]any
+		status  int
+		name    string
+	}{
+		{"/v1/decide", map[string]any{"endpoint": "none"}, 404, "unknown_endpoint"},
+		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ada"}}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=1"}, "estimate": "-1"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "chat"}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"limit": 7}, 400, "bad_request"},
+		{"/v1/settle", map[string]any{"subject": "ip=1"}, 400, "bad_request"},
+		{"/v1/refund", map[string]any{"ticket": "x"}, 400, "bad_request"},
+		{"/v1/challenges/issue", map[string]any{"subject": "ip=1", "ttl": 1e300}, 400, "bad_request"},
+		{"/v1/challenges/consume", map[string]any{"subject": "ip=1"}, 400, "bad_request"},
+		{"/v1/status", map[string]any{}, 400, "bad_request"},
+		{"/v1/status", map[string]any{"subject": strings.Repeat("a", 1<<20)}, 413, "too_large"},
+		{"/v2/decide", map[string]any{}, 404, "not_found"},
+	} {
+		if status, a := p.ask(c.path, c.request); status != c.status || a["error"] != c.name {
+			t.Errorf("%s %v: %d %v, want %d %s", c.path, c.request, status, a, c.status, c.name)
+		}
+	}
+	for _, body := range []string{"", "null,", `{"endpoint":"chat"}{}`, "{\"endpoint\":\"\xff\"}", `[]`, strings.Repeat("[", 60000)} {
+		if w := p.send(http.MethodPost, "/v1/decide", body); w.Code != 400 || !strings.Contains(w.Body.String(), `"bad_request"`) {
+			t.Errorf("%.30q: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if w := p.send(http.MethodGet, "/v1/decide", ""); w.Code != 405 || w.Header().Get("Allow") != "POST" || !strings.Contains(w.Body.String(), "method_not_allowed") {
+		t.Errorf("GET: %d %s", w.Code, w.Body)
+	}
+	if w := p.send(http.MethodPost, "/v1/decide", "{}", "Content-Type", "text/plain"); w.Code != 415 {
+		t.Errorf("text/plain: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestAPI_saysWhatIsKnownWithoutRedis(t *testing.T) {
+	p := newProgram(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}))
+	for path, request := range map[string]map[string]any{
+		"/v1/status":           {"subject": "ip=1"},
+		"/v1/settle":           {"subject": "ip=1", "reservation": "r", "actual": "1"},
+		"/v1/challenges/issue": {"subject": "ip=1", "ttl": 1},
+	} {
+		if status, a := p.ask(path, request); status != 503 || a["error"] != "limiter_unavailable" {
+			t.Errorf("%s: %d %v", path, status, a)
+		}
+	}
+	a := p.must("/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=1"}})
+	if a["fallback"] != "local" {
+		t.Errorf("%v", a)
+	}
+}
+
+func TestAuthorize_passesOnKnownTokensOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "%x billing\n", sha256.Sum256([]byte("secret"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, closeTokens, err := Authorize(file, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeTokens()
+	for _, c := range []struct {
+		lines []string
+		want  int
+	}{
+		{[]string{"Bearer secret"}, 200},
+		{[]string{"bearer secret"}, 200},
+		{nil, 401},
+		{[]string{"Bearer wrong"}, 401},
+		{[]string{"Bearer "}, 401},
+		{[]string{"secret"}, 401},
+		{[]string{"Basic secret"}, 401},
+		{[]string{"Bearer secret", "Bearer wrong"}, 401},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/decide", nil)
+		r.Header["Authorization"] = c.lines
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != c.want || (w.Code == 401) != (w.Header().Get("WWW-Authenticate") == "Bearer") {
+			t.Errorf("%q: %d %s", c.lines, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/internal/inspect"
+)
+
+// operations returns what a program can ask. a may be nil for their description.
+func (a *API) operations() []operation {
+	return []operation{
+		post("/v1/decide", "Decide whether a request may pass, and charge it", a.decide),
+		post("/v1/settle", "Replace the estimate of a reservation by what was spent", a.settle),
+		post("/v1/cancel", "Refund a reservation, because nothing was spent", a.cancel),
+		post("/v1/refund", "Refund everything that a decision charged", a.refund),
+		post("/v1/challenges/issue", "Issue a one-time challenge", a.issue),
+		post("/v1/challenges/consume", "Consume a challenge", a.consume),
+		post("/v1/status", "Return the limits, budgets and block of a subject", a.status),
+	}
+}
+
+func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
+	if r.Estimate < 0 {
+		return nil, &fcall.ArgumentError{Function: "decide", Name: "estimate", Must: "not be negative", Got: r.Estimate.String()}
+	}
+	d, err := a.guard.Decide(ctx, guard.Request{
+		Endpoint: r.Endpoint, OtherEndpoints: r.OtherEndpoints, Subjects: r.Subjects, Also: r.Also, Receipt: r.Receipt,
+		Challenge: r.Challenge, Payload: r.Payload, Weight: r.Weight, Estimate: fcall.Micros(r.Estimate), Refundable: r.Refundable,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.Count() // the response is not known here
+	out := &decision{
+		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: seconds(max(d.RetryAfter-d.Age, 0)),
+		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback), Ticket: d.Ticket(),
+		Account: d.Account(), Reservation: d.Detach(), Limits: []limit{}, Budgets: []budget{},
+	}
+	for _, l := range d.Limits {
+		out.Limits = append(out.Limits, limit{
+			Name: l.Name, Endpoint: l.Endpoint, Subject: l.Subject, Kind: string(l.Kind), Limit: l.Limit, Window: seconds(l.Window), Burst: l.Burst,
+			Global: l.Global, Shadow: l.Shadow, Allowed: l.Allowed, Remaining: l.Remaining,
+			RetryAfter: seconds(max(l.RetryAfter-d.Age, 0)), ResetAfter: seconds(max(l.ResetAfter-d.Age, 0)),
+		})
+	}
+	for _, b := range d.Budgets {
+		out.Budgets = append(out.Budgets, budget{
+			Name: b.Name, Budget: money(b.Budget), Window: seconds(b.Window), Allowed: b.Allowed,
+			Spent: money(b.Spent), Remaining: money(b.Remaining), RetryAfter: seconds(max(b.RetryAfter-d.Age, 0)),
+		})
+	}
+	return out, nil
+}
+
+func (a *API) settle(ctx context.Context, r *settleRequest) (*settlement, error) {
+	s, err := a.guard.Settle(ctx, r.Subject, r.Reservation, fcall.Micros(r.Actual))
+	return &settlement{s.Outcome}, err
+}
+
+func (a *API) cancel(ctx context.Context, r *cancelRequest) (*settlement, error) {
+	s, err := a.guard.Cancel(ctx, r.Subject, r.Reservation)
+	return &settlement{s.Outcome}, err
+}
+
+func (a *API) refund(ctx context.Context, r *refundRequest) (*refund, error) {
+	refunded, err := a.guard.Refund(ctx, r.Ticket)
+	return &refund{refunded}, err
+}
+
+func (a *API) issue(ctx context.Context, r *issueRequest) (*issued, error) {
+	i, err := a.challenges.Issue(ctx, challenge.IssueParams{
+		Subject: fcall.Subject(r.Subject), Token: fcall.NewToken(), TTL: time.Duration(r.TTL), Payload: r.Payload,
+		ReuseWithin: time.Duration(r.ReuseWithin), MaxOutstanding: r.MaxOutstanding,
+	})
+	return &issued{i.Token, i.Reused, seconds(i.ExpiresAfter), i.Outstanding}, err
+}
+
+func (a *API) consume(ctx context.Context, r *consumeRequest) (*consumed, error) {
+	c, err := a.challenges.Consume(ctx, challenge.ConsumeParams{Subject: fcall.Subject(r.Subject), Token: r.Token, Payload: r.Payload})
+	return &consumed{string(c.Outcome)}, err
+}
+
+func (a *API) status(ctx context.Context, r *statusRequest) (*inspect.Report, error) {
+	reader, err := inspect.NewReader(a.rdb, a.guard.Policy())
+	if err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	return reader.Subject(ctx, r.Subject)
+}

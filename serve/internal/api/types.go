@@ -1,0 +1,132 @@
+package api
+
+import (
+	"github.com/rlfunc/rlfunc/internal/inspect"
+)
+
+// Durations are decimal seconds and money is decimal text, as in rlfunc inspect --json.
+type (
+	seconds = inspect.Seconds
+	money   = inspect.Money
+)
+
+type decideRequest struct {
+	Endpoint       string   `json:"endpoint" doc:"Name of the endpoint in the policy."`
+	OtherEndpoints []string `json:"other_endpoints,omitempty" doc:"Endpoints whose limits apply as well."`
+	Subjects       []string `json:"subjects,omitempty" doc:"Identities of the client, IDENTITY=VALUE: at most one for each identity of the policy. The program vouches for them."`
+	Also           []string `json:"also,omitempty" doc:"Subjects that the client claims without proof. Only a deny applies to them."`
+	Receipt        string   `json:"receipt,omitempty" doc:"Idempotency key: a repeat is not charged again."`
+	Challenge      string   `json:"challenge,omitempty" doc:"One-time token of the client."`
+	Payload        string   `json:"payload,omitempty" doc:"Text that the challenge was issued for."`
+	Weight         int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit; 0 is 1."`
+	Estimate       money    `json:"estimate,omitempty" doc:"Expected cost, reserved in the budgets; the policy's estimate if omitted."`
+	Refundable     bool     `json:"refundable,omitempty" doc:"Whether the answer has a ticket for /v1/refund."`
+}
+
+type decision struct {
+	Allowed     bool     `json:"allowed" doc:"Whether the request may pass."`
+	Reason      string   `json:"reason,omitempty" doc:"Why not: denied, blocked, attempts, limit, global, penalty, budget, too_large or challenge."`
+	Subject     string   `json:"subject,omitempty" doc:"The client by the policy."`
+	Refused     string   `json:"refused,omitempty" doc:"The subject whose limit, budget or block refuses."`
+	RetryAfter  seconds  `json:"retry_after" doc:"How long the request stays refused; 0 if it is allowed or waiting does not help."`
+	Duplicate   bool     `json:"duplicate" doc:"Whether the receipt was known, so that nothing was charged."`
+	Challenge   string   `json:"challenge,omitempty" doc:"Outcome of the challenge: consumed, unused, absent, replayed, expired_or_unknown or mismatch."`
+	Fallback    string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
+	Account     string   `json:"account,omitempty" doc:"The subject whose budgets have the reservation, for /v1/settle and /v1/cancel."`
+	Reservation string   `json:"reservation,omitempty" doc:"Name of the reservation in the budgets, for /v1/settle and /v1/cancel."`
+	Ticket      string   `json:"ticket,omitempty" doc:"For /v1/refund."`
+	Limits      []limit  `json:"limits" doc:"The limits that count the request, global and shadow limits included."`
+	Budgets     []budget `json:"budgets" doc:"The budgets that the request is charged to."`
+}
+
+type limit struct {
+	Name       string  `json:"name"`
+	Endpoint   string  `json:"endpoint,omitempty" doc:"Omitted for a limit of the whole policy."`
+	Subject    string  `json:"subject"`
+	Kind       string  `json:"kind"`
+	Limit      int64   `json:"limit"`
+	Window     seconds `json:"window"`
+	Burst      int64   `json:"burst,omitempty"`
+	Global     bool    `json:"global"`
+	Shadow     bool    `json:"shadow"`
+	Allowed    bool    `json:"allowed"`
+	Remaining  int64   `json:"remaining"`
+	RetryAfter seconds `json:"retry_after"`
+	ResetAfter seconds `json:"reset_after"`
+}
+
+type budget struct {
+	Name       string  `json:"name"`
+	Budget     money   `json:"budget"`
+	Window     seconds `json:"window"`
+	Allowed    bool    `json:"allowed"`
+	Spent      money   `json:"spent"`
+	Remaining  money   `json:"remaining"`
+	RetryAfter seconds `json:"retry_after"`
+}
+
+type settleRequest struct {
+	Subject     string `json:"subject" doc:"The account of the decision."`
+	Reservation string `json:"reservation"`
+	Actual      money  `json:"actual" doc:"What was spent. It replaces the estimate, once."`
+}
+
+type cancelRequest struct {
+	Subject     string `json:"subject" doc:"The account of the decision."`
+	Reservation string `json:"reservation"`
+}
+
+type settlement struct {
+	Outcome string `json:"outcome" doc:"settled, repeated, late, unknown, cancelled or lapsed."`
+}
+
+type refundRequest struct {
+	Ticket string `json:"ticket" doc:"The ticket of a decision that is at most an hour old."`
+}
+
+type refund struct {
+	Refunded bool `json:"refunded" doc:"False if the ticket was refunded before."`
+}
+
+type issueRequest struct {
+	Subject        string  `json:"subject"`
+	TTL            seconds `json:"ttl" doc:"How long the challenge can be consumed."`
+	Payload        string  `json:"payload,omitempty" doc:"What it is for; consume must have the same."`
+	ReuseWithin    seconds `json:"reuse_within,omitempty" doc:"For how long after its issue an unused challenge is returned instead."`
+	MaxOutstanding int64   `json:"max_outstanding,omitempty" doc:"Most unused challenges of the subject, 1 to 64; 64 if omitted."`
+}
+
+type issued struct {
+	Token        string  `json:"token"`
+	Reused       bool    `json:"reused" doc:"Whether it had been issued before."`
+	ExpiresAfter seconds `json:"expires_after"`
+	Outstanding  int64   `json:"outstanding" doc:"Unused challenges of the subject, this one included."`
+}
+
+type consumeRequest struct {
+	Subject string `json:"subject"`
+	Token   string `json:"token"`
+	Payload string `json:"payload,omitempty"`
+}
+
+type consumed struct {
+	Outcome string `json:"outcome" doc:"consumed, which only one call ever gets, replayed, expired_or_unknown or mismatch."`
+}
+
+type statusRequest struct {
+	Subject string `json:"subject" doc:"IDENTITY=VALUE, or several joined by + for a limit of several identities."`
+}
+
+// problem is the RFC 9457 body of an error.
+type problem struct {
+	Type    string `json:"type"`
+	Title   string `json:"title"`
+	Status  int    `json:"status"`
+	Detail  string `json:"detail"`
+	Error   string `json:"error" doc:"bad_request, unauthorized, not_found, method_not_allowed, too_large, unknown_endpoint, limiter_unavailable, outcome_unknown, timeout, limiter_unreadable or limiter_failed."`
+	Message string `json:"message"`
+	Seconds int64  `json:"retry_after_seconds,omitempty"`
+	Context *struct {
+		RetryAfter int64 `json:"retryAfter"`
+	} `json:"context,omitempty"`
+}
