@@ -200,13 +200,13 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 	if had := g.Policy().Namespace; complete.Namespace != had {
 		return fmt.Errorf("set policy: cannot change namespace from %s to %s: all counts would be lost", had, complete.Namespace)
 	}
+	if reflect.DeepEqual(complete, g.Policy()) {
+		return nil // keeps the cached refusals
+	}
 	for _, check := range g.checks {
 		if err := check(complete); err != nil {
 			return fmt.Errorf("set policy: %w", err)
 		}
-	}
-	if reflect.DeepEqual(complete, g.Policy()) {
-		return nil // keeps the cached refusals
 	}
 	return g.install(complete)
 }

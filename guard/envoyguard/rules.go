@@ -20,6 +20,9 @@ type rules struct {
 	byShape map[string][]*policy.Descriptor
 }
 
+// Close ends the refreshes of keys. Requests in progress keep reading.
+func (r *rules) Close() error { return r.reader.Close() }
+
 func compile(p *policy.Policy, o *Options) (*rules, error) {
 	reader, err := p.Reader(o.Code, o.Identity)
 	if err != nil {

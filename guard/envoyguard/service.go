@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/codes"
@@ -15,6 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/internal/adapter"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -30,49 +29,17 @@ type Options struct {
 type RateLimitService struct {
 	ratelimitv3.UnimplementedRateLimitServiceServer
 
-	guard   *guard.Guard
-	options Options
-	rules   atomic.Pointer[rules]
-	change  sync.Mutex
+	guard *guard.Guard
+	rules *adapter.Followed[*rules]
 }
 
 // New returns a service that follows the guard's policy.
 func New(g *guard.Guard, o Options) (*RateLimitService, error) {
-	s := &RateLimitService{guard: g, options: o}
-	r, err := compile(g.Policy(), &o)
+	rules, err := adapter.Follow(g, func(p *policy.Policy) (*rules, error) { return compile(p, &o) })
 	if err != nil {
 		return nil, fmt.Errorf("new envoy rate limit service: %w", err)
 	}
-	s.rules.Store(r)
-	g.Require(func(p *policy.Policy) error {
-		r, err := compile(p, &s.options)
-		if err == nil {
-			err = r.reader.Close()
-		}
-		return err
-	})
-	return s, nil
-}
-
-// current returns the rules of the current policy.
-func (s *RateLimitService) current() *rules {
-	p := s.guard.Policy()
-	if r := s.rules.Load(); r.policy == p {
-		return r
-	}
-	s.change.Lock()
-	defer s.change.Unlock()
-	old := s.rules.Load()
-	if p = s.guard.Policy(); old.policy == p {
-		return old
-	}
-	r, err := compile(p, &s.options)
-	if err != nil {
-		return old // Require has compiled it before; a file vanished meanwhile
-	}
-	s.rules.Store(r)
-	go old.reader.Close() // Read keeps working
-	return r
+	return &RateLimitService{guard: g, rules: rules}, nil
 }
 
 // ShouldRateLimit decides a request. See the package documentation for what is an answer and what is an error.
@@ -83,7 +50,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 	if r.GetDomain() == "" || len(r.GetDescriptors()) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "the request has no domain or no descriptors")
 	}
-	rules := s.current()
+	rules := s.rules.Current()
 	matched := make([]*policy.Descriptor, len(r.Descriptors))
 	request := guard.Request{Weight: weight(uint64(r.HitsAddend))}
 	var c claim
@@ -126,7 +93,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 		d.Count() // the response is not known here
 		d.FinishSoon(ctx, false)
 		return answer(d, matched), nil
-	case errors.Is(err, guard.ErrEndpoint) && rules != s.current():
+	case errors.Is(err, guard.ErrEndpoint) && rules != s.rules.Current():
 		return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()

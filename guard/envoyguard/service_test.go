@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -356,23 +354,4 @@ descriptors:
 			t.Errorf("call %d: %+v", i+1, a)
 		}
 	}
-}
-
-// A key file may vanish after the policy was accepted and before the first request.
-func TestShouldRateLimit_refusesIfThePolicyCannotBeRead(t *testing.T) {
-	f := serve(t, limits)
-	keys := filepath.Join(t.TempDir(), "keys.txt")
-	if err := os.WriteFile(keys, []byte(strings.Repeat("ab", 32)+" ada\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.guard.SetPolicy(parse(t, `
-identities: {key: {header: X-API-Key, verify: {sha256_file: `+keys+`}}}
-endpoints: [{name: other, limits: [{name: minute, by: all, limit: 10, window: 1m}]}]
-`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(keys); err != nil {
-		t.Fatal(err)
-	}
-	f.expect(t, edge(from("203.0.113.7")), answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT"}, Error: "limiter_unreadable"})
 }

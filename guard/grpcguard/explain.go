@@ -21,7 +21,7 @@ type Explanation struct {
 
 // Explain returns how guard would decide a call. It sends nothing to Redis and charges nothing.
 func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*Explanation, error) {
-	methods := i.current()
+	methods := i.methods.Current()
 	endpoint, others := methods.endpoints(fullMethod)
 	if endpoint == nil {
 		return &Explanation{}, nil

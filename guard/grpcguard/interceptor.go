@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -50,7 +49,7 @@ type Options struct {
 type Interceptor struct {
 	guard   *guard.Guard
 	options Options
-	methods atomic.Pointer[methods] // of the policy at the last call
+	methods *adapter.Followed[*methods]
 }
 
 // New returns an interceptor that follows the guard's policy.
@@ -62,18 +61,10 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 		return nil, fmt.Errorf("new grpc interceptor: invalid Headers %d: use Draft11, Draft06 or NoHeaders", o.Headers)
 	}
 	i := &Interceptor{guard: g, options: o}
-	m, err := i.compile(g.Policy())
-	if err != nil {
+	var err error
+	if i.methods, err = adapter.Follow(g, i.compile); err != nil {
 		return nil, fmt.Errorf("new grpc interceptor: %w", err)
 	}
-	i.methods.Store(m)
-	g.Require(func(p *policy.Policy) error {
-		m, err := i.compile(p)
-		if err == nil {
-			err = m.reader.Close()
-		}
-		return err
-	})
 	return i, nil
 }
 
@@ -105,7 +96,7 @@ func respond(ctx context.Context, d *guard.Decision, code codes.Code) {
 // admit returns the decision that allows a call and its identities, or the error to answer with. The decision is nil if no endpoint
 // matches.
 func (i *Interceptor) admit(ctx context.Context, method string, message any) (*guard.Decision, *identity.Found, error) {
-	methods := i.current()
+	methods := i.methods.Current()
 	e, others := methods.endpoints(method)
 	if e == nil {
 		if methods.policy.Unmatched == policy.UnmatchedRefuse {
@@ -123,7 +114,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	i.measure(ctx, method, message, &r)
 	d, err := i.decide(ctx, r)
 	switch {
-	case errors.Is(err, guard.ErrEndpoint) && methods != i.current():
+	case errors.Is(err, guard.ErrEndpoint) && methods != i.methods.Current():
 		return i.admit(ctx, method, message) // the policy was replaced meanwhile
 	case errors.Is(err, guard.ErrEndpoint):
 		return nil, nil, failure(err)

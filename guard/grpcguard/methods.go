@@ -26,6 +26,9 @@ type methods struct {
 	reader   *identity.Reader
 }
 
+// Close ends the refreshes of keys. Calls in progress keep reading.
+func (m *methods) Close() error { return m.reader.Close() }
+
 func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
 	m := &methods{policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, fold: p.Paths.Case == policy.CaseFold}
 	for j := range p.Endpoints {
@@ -59,24 +62,6 @@ func asRequest(ctx context.Context, method string) *http.Request {
 		r.Header[textproto.CanonicalMIMEHeaderKey(key)] = values
 	}
 	return r.WithContext(ctx)
-}
-
-// current returns the methods of the current policy. New's check ensures that each policy compiles.
-func (i *Interceptor) current() *methods {
-	had, p := i.methods.Load(), i.guard.Policy()
-	if had.policy == p {
-		return had
-	}
-	m, err := i.compile(p)
-	if err != nil {
-		return had
-	}
-	if i.methods.CompareAndSwap(had, m) {
-		_ = had.reader.Close() // calls in progress keep reading with its last keys
-	} else {
-		_ = m.reader.Close()
-	}
-	return m
 }
 
 // endpoints returns the endpoint that a method matches, and the names of others that it matches if a proxy decodes or cleans it.

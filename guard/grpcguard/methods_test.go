@@ -2,8 +2,6 @@ package grpcguard_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,10 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 type tcp string
@@ -125,30 +121,5 @@ limits: [{name: address, by: ip, limit: 5, window: 1m}]`+chatAndAsk)
 	}
 	if _, err := i.Explain(from(t, "203.0.113.7:1", "x-api-key", "ada", "x-api-key", "bob"), "/chat.Chat/Ask"); err == nil {
 		t.Error("a call with two clients has an explanation")
-	}
-}
-
-// A key file may vanish after the policy was accepted and before the first call.
-func TestMethods_refuseIfThePolicyCannotBeRead(t *testing.T) {
-	f := serve(t, chatAndAsk, grpcguard.Options{}, nil)
-	keys := filepath.Join(t.TempDir(), "keys.txt")
-	if err := os.WriteFile(keys, []byte(strings.Repeat("ab", 32)+" ada\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, err := policy.Parse("policy.yaml", []byte(`
-version: 1
-identities: {key: {header: X-API-Key, verify: {func: true}}, file: {header: X-File, verify: {sha256_file: `+keys+`}}}
-endpoints: [{name: other, match: ["/other.Other/*"], limits: [{name: minute, by: all, limit: 10, window: 1m}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.guard.SetPolicy(p); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(keys); err != nil {
-		t.Fatal(err)
-	}
-	if code := status.Code(f.call(t.Context(), "/chat.Chat/Ask")); code != codes.Internal {
-		t.Errorf("code %v", code)
 	}
 }

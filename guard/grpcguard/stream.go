@@ -26,7 +26,7 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 		return handler(srv, stream)
 	}
 	if d == nil { // only messages of the method have endpoints
-		found, err := i.current().reader.Read(asRequest(ctx, method), nil)
+		found, err := i.methods.Current().reader.Read(asRequest(ctx, method), nil)
 		if err != nil {
 			return invalid(unidentified)
 		}

@@ -21,7 +21,7 @@ type Explanation struct {
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*Explanation, error) {
-	routes := m.current()
+	routes := m.routes.Current()
 	endpoint, others := routes.endpoints(r)
 	if endpoint == nil {
 		return &Explanation{}, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync/atomic"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
@@ -39,7 +38,7 @@ type Options struct {
 type Middleware struct {
 	guard   *guard.Guard
 	options Options
-	routes  atomic.Pointer[routes] // of the policy at the last request
+	routes  *adapter.Followed[*routes]
 }
 
 // New returns a middleware that follows the guard's policy.
@@ -51,18 +50,10 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 		return nil, fmt.Errorf("new http middleware: invalid Headers %d: use Draft11, Draft06 or NoHeaders", o.Headers)
 	}
 	m := &Middleware{guard: g, options: o}
-	r, err := m.compile(g.Policy())
-	if err != nil {
+	var err error
+	if m.routes, err = adapter.Follow(g, m.compile); err != nil {
 		return nil, fmt.Errorf("new http middleware: %w", err)
 	}
-	m.routes.Store(r)
-	g.Require(func(p *policy.Policy) error {
-		r, err := m.compile(p)
-		if err == nil {
-			err = r.close()
-		}
-		return err
-	})
 	return m, nil
 }
 
@@ -70,7 +61,7 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
-		routes := m.current()
+		routes := m.routes.Current()
 		endpoint, others := routes.endpoints(r)
 		switch {
 		case endpoint != nil:
@@ -89,7 +80,7 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
-		routes := m.current()
+		routes := m.routes.Current()
 		e, ok := routes.policy.Endpoint(endpoint)
 		if !ok {
 			m.refuse(w, r, ProblemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
@@ -111,7 +102,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
-	case errors.Is(err, guard.ErrEndpoint) && routes != m.current():
+	case errors.Is(err, guard.ErrEndpoint) && routes != m.routes.Current():
 		again(w, r)
 		return
 	case d == nil:

@@ -23,7 +23,8 @@ type routes struct {
 	wildcards bool // some identity is a wildcard of a pattern
 }
 
-func (r *routes) close() error { return r.reader.Close() }
+// Close ends the refreshes of keys. Requests in progress keep reading.
+func (r *routes) Close() error { return r.reader.Close() }
 
 func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 	r := &routes{policy: p, patterns: map[string]*policy.Endpoint{}}
@@ -62,24 +63,6 @@ func handle(mux *http.ServeMux, pattern string) (err error) {
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
 	return nil
-}
-
-// current returns the routes of the current policy. New's check ensures that each policy compiles.
-func (m *Middleware) current() *routes {
-	had, p := m.routes.Load(), m.guard.Policy()
-	if had.policy == p {
-		return had
-	}
-	r, err := m.compile(p)
-	if err != nil {
-		return had
-	}
-	if m.routes.CompareAndSwap(had, r) {
-		_ = had.close() // requests in progress keep reading with its last keys
-	} else {
-		_ = r.close()
-	}
-	return r
 }
 
 // endpoints returns the endpoint that a request matches, and the names of others that it matches if a router reads its path differently.
