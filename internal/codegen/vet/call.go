@@ -69,7 +69,7 @@ func (r *run) method(s *state, e *ast.FuncCallExpr) []outcome {
 			case receiver.v.only(isStr):
 				out = append(out, r.builtinCall(args.s, e, "string."+e.Method, vals)...)
 			case len(receiver.v.objects) == 1 && args.s.get(receiver.v.objects[0]) != nil:
-				callee := args.s.get(receiver.v.objects[0]).fields[e.Method]
+				callee, _ := args.s.get(receiver.v.objects[0]).fields.get(e.Method)
 				out = append(out, r.apply(args.s, e, callee, vals)...)
 			default:
 				out = append(out, outcome{args.s, []value{anything()}})
@@ -103,9 +103,9 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return r.redisCall(s, e, args, name == "redis.pcall")
 	case "redis.error_reply":
 		r.errorText(argument(e, 0), first)
-		return gives(s, r.newObject(s, e, &object{fields: map[string]value{"err": first}}))
+		return gives(s, r.newObject(s, e, &object{fields: with("err", first)}))
 	case "redis.status_reply":
-		return gives(s, r.newObject(s, e, &object{fields: map[string]value{"ok": first}}))
+		return gives(s, r.newObject(s, e, &object{fields: with("ok", first)}))
 	case "redis.sha1hex":
 		return gives(s, value{kinds: isStr, prefix: ""})
 	case "error":
@@ -189,7 +189,7 @@ func (r *run) holdsNumber(s *state, v value, depth int) bool {
 			continue
 		}
 		for _, f := range o.fields {
-			if r.holdsNumber(s, f, depth-1) {
+			if r.holdsNumber(s, *f.v, depth-1) {
 				return true
 			}
 		}

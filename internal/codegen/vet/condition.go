@@ -123,7 +123,7 @@ func (r *run) learn(s *state, e ast.Expr, narrow func(value) value) (ok, changed
 		s.own(env).env[variable] = &n
 		return true, true
 	}
-	s.own(paths).paths[r.pathOf(e)] = n
+	s.own(paths).paths[r.pathOf(e)] = &n
 	return true, true
 }
 

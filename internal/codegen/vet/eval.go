@@ -41,7 +41,10 @@ func numberLiteral(s string) value {
 
 // evalList evaluates a list as Lua does: the last expression yields all of its values, the others one each.
 func (r *run) evalList(s *state, exprs []ast.Expr) []outcome {
-	states := []outcome{{s: s}}
+	if len(exprs) == 1 {
+		return fewer(r.evalMany(s, exprs[0]))
+	}
+	states := []outcome{{s: s, vals: make([]value, 0, len(exprs))}}
 	for i, e := range exprs {
 		if isPlain(e) {
 			for j := range states {
@@ -53,18 +56,28 @@ func (r *run) evalList(s *state, exprs []ast.Expr) []outcome {
 		var next []outcome
 		for _, o := range states {
 			if i == len(exprs)-1 {
-				for _, got := range r.evalMany(o.s, e) {
-					next = append(next, outcome{got.s, append(o.vals[:len(o.vals):len(o.vals)], got.vals...)})
+				got := r.evalMany(o.s, e)
+				for j, g := range got {
+					next = append(next, outcome{g.s, append(room(o.vals, j == len(got)-1, len(exprs)), g.vals...)})
 				}
 				continue
 			}
-			for _, got := range r.eval(o.s, e) {
-				next = append(next, outcome{got.s, append(o.vals[:len(o.vals):len(o.vals)], got.v)})
+			got := r.eval(o.s, e)
+			for j, g := range got {
+				next = append(next, outcome{g.s, append(room(o.vals, j == len(got)-1, len(exprs)), g.v)})
 			}
 		}
 		states = fewer(next)
 	}
 	return states
+}
+
+// room returns values to which a path appends: the same for the last path, and copies for those before.
+func room(vals []value, last bool, n int) []value {
+	if last {
+		return vals
+	}
+	return append(make([]value, 0, n), vals...)
 }
 
 // evalMany returns all values of a call, or the one value of any other expression.
@@ -261,11 +274,16 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 			lhs.v.proof.learn(lhs.s, goesOn)
 		}
 		rhs := r.eval(lhs.s, e.Rhs)
-		for i := range rhs {
-			rhs[i].v.proof = lhs.v.proof.then(goesOn, rhs[i].v)
+		if lhs.v.proof != nil {
+			for i := range rhs {
+				rhs[i].v.proof = lhs.v.proof.then(goesOn, rhs[i].v)
+			}
 		}
 		if !split && len(rhs) == 1 {
 			proof := rhs[0].v.proof
+			if lhs.v.proof == nil {
+				proof = proof.joined(goesOn)
+			}
 			rhs[0].v = join(rhs[0].v, short)
 			rhs[0].v.proof = proof
 			out = append(out, rhs...)
@@ -306,8 +324,8 @@ func (r *run) ident(s *state, e *ast.IdentExpr) value {
 		}
 		return anything()
 	}
-	if val, ok := s.paths[r.pathOf(e)]; ok {
-		return val
+	if val, ok := s.paths[v.mark]; ok {
+		return *val
 	}
 	if val, ok := s.env[v]; ok {
 		return *val

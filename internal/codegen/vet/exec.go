@@ -185,11 +185,12 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 			o.items = slices.Clone(o.items)
 			o.items[int(place)-1] = val
 		case byName && len(table.objects) == 1:
-			o.fields[name.Value] = val
+			o.fields = o.fields.set(name.Value, val)
 		case byName:
-			o.fields[name.Value] = join(o.fields[name.Value], val)
+			old, _ := o.fields.get(name.Value)
+			o.fields = o.fields.set(name.Value, join(old, val))
 		case key.only(isStr) && key.literal != nil:
-			o.fields[*key.literal] = val
+			o.fields = o.fields.set(*key.literal, val)
 		default:
 			r.append(o, val)
 		}
@@ -217,7 +218,8 @@ func (r *run) define(s *state, stmt *ast.FuncDefStmt) flow {
 	out := flow{}
 	for _, o := range r.evalList(s, []ast.Expr{stmt.Name.Receiver}) {
 		for _, id := range o.vals[0].objects {
-			o.s.object(id).fields[stmt.Name.Method] = fn
+			o := o.s.object(id)
+			o.fields = o.fields.set(stmt.Name.Method, fn)
 		}
 		out.next = append(out.next, o.s)
 	}

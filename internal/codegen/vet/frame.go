@@ -2,10 +2,7 @@ package vet
 
 import (
 	"maps"
-	"slices"
 	"strings"
-
-	"github.com/yuin/gopher-lua/ast"
 )
 
 // A place identifies the open calls and loop turns of a path. A path reaches a node once in each place, so node and place identify
@@ -114,11 +111,11 @@ func (w *view) table(id int) {
 	if w.state.base[id] == o {
 		return // as the library was loaded
 	}
-	var fields print
-	for name, v := range o.fields {
-		fields += w.see(printBegin.word(name), v)
+	h := printBegin
+	for _, f := range o.fields {
+		h = w.see(h.word(f.name), *f.v)
 	}
-	h := fields.number(id).number(len(o.fields)).number(len(o.items))
+	h = h.number(id).number(len(o.fields)).number(len(o.items))
 	for _, item := range o.items {
 		h = w.see(h, item)
 	}
@@ -133,7 +130,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	w := newView(s)
 	w.function(fn)
 	h := printBegin
-	for _, n := range [...]int{fn.file.id, fn.id, r.place, r.rewritten, s.times, len(args)} {
+	for _, n := range [...]int{fn.file.id, fn.id, r.rewritten, s.times, len(args)} {
 		h = h.number(n)
 	}
 	for _, f := range r.frames {
@@ -162,7 +159,7 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 	if len(w.vars) > 0 {
 		for path, v := range s.paths {
 			if w.shares(path) {
-				w.sum += w.see(printBegin.word(path), v)
+				w.sum += w.see(printBegin.word(path), *v)
 			}
 		}
 		for fact := range s.facts {
@@ -172,48 +169,6 @@ func (r *run) viewOf(s *state, fn *function, args []value) (*view, print) {
 		}
 	}
 	return w, h.number(int(w.sum))
-}
-
-// A summary is one outcome of a call, as its caller sees it.
-type summary struct {
-	end    *state // the view at the end, and the tables that the function made
-	vals   []value
-	thrown bool // an error ended it
-}
-
-// framed runs a function on its view, once for all paths with the same view.
-func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
-	w, key := r.viewOf(s, c.fn, args)
-	known, ok := r.known[key]
-	if !ok {
-		thrown := r.catching(false, func() {
-			for _, o := range r.follow(w.frame(), c, args, call, exprs) {
-				w.prune(o)
-				known = append(known, summary{end: o.s, vals: o.vals})
-			}
-		})
-		for _, s := range thrown {
-			w.prune(outcome{s: s})
-			known = append(known, summary{end: s, thrown: true})
-		}
-		if r.steps <= stepLimit {
-			r.known[key] = known
-		}
-	}
-	out := make([]outcome, 0, len(known))
-	for i, k := range known {
-		st := s
-		if i < len(known)-1 {
-			st = s.clone()
-		}
-		w.apply(st, k.end)
-		if k.thrown {
-			r.thrown(st)
-			continue
-		}
-		out = append(out, outcome{st, slices.Clone(k.vals)})
-	}
-	return out
 }
 
 // frame returns a state that holds only the view.
@@ -298,7 +253,7 @@ func (w *view) apply(s, end *state) {
 			s.env[v] = val
 		}
 	}
-	maps.DeleteFunc(s.paths, func(path string, _ value) bool { return w.shares(path) })
+	maps.DeleteFunc(s.paths, func(path string, _ *value) bool { return w.shares(path) })
 	maps.DeleteFunc(s.facts, func(fact string, _ bool) bool { return w.shares(fact) })
 	for path, v := range end.paths {
 		if w.shares(path) {

@@ -39,6 +39,7 @@ func (r *run) needs(s *state, v value, e ast.Expr, doing string) {
 
 // reportOnce reports whether the rule has no finding at the place yet.
 func (r *run) reportOnce(at site, rule string) bool {
+	r.reports++
 	if r.c.quiet || r.c.said[said{at, rule}] {
 		return false
 	}

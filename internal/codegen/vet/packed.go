@@ -13,10 +13,10 @@ const packed = "the rows of "
 
 // prepare returns a packed group as the generated entry passes it: rows decoded, prepared by their lib file, and cached.
 func (r *run) prepare(s *state, g spec.Field) (*state, value) {
-	row := &object{fields: map[string]value{}}
+	row := &object{}
 	cells, _ := g.Cells()
 	for _, c := range cells {
-		row.fields[c.Lua] = r.argument(s, c, g.Lua+"."+c.Lua)
+		row.fields = row.fields.set(c.Lua, r.argument(s, c, g.Lua+"."+c.Lua))
 	}
 	elem := r.newObject(s, g.Lua+"[]", row)
 	rows := r.newObject(s, g.Lua, &object{elem: &elem, atLeast: int(g.Min)})
@@ -74,7 +74,7 @@ func own(s *state, v value, owner string) {
 		o = s.object(id)
 		o.top = owner
 		for _, field := range o.fields {
-			own(s, field, owner)
+			own(s, *field.v, owner)
 		}
 		for _, item := range o.items {
 			own(s, item, owner)

@@ -50,7 +50,7 @@ func (s *state) print(extra []value, depth int) print {
 		sum += s.printValue(printBegin.number(v.id), *val, depth)
 	}
 	for path, val := range s.paths {
-		sum += s.printValue(printBegin.word(path), val, max(depth-1, 0))
+		sum += s.printValue(printBegin.word(path), *val, max(depth-1, 0))
 	}
 	for key, t := range s.ttl {
 		if len(t.pending) > 0 { // an expiry alone does not keep paths apart: the value that gave a proof can give it again
@@ -96,8 +96,8 @@ func (s *state) printValue(p print, v value, depth int) print {
 
 func (s *state) printObject(o *object, depth int) print {
 	sum := printBegin
-	for name, v := range o.fields {
-		sum += s.printValue(printBegin.word(name), v, depth)
+	for _, f := range o.fields {
+		sum = s.printValue(sum.word(f.name), *f.v, depth)
 	}
 	if o.elem != nil {
 		sum += s.printValue(printBegin, *o.elem, depth)

@@ -26,7 +26,8 @@ const (
 	proofText  // a text of the number n, or of no number if n is NaN
 	proofEmpty // an empty table
 	proofGaps  // a table of false
-	proofTable // any other table
+	proofTable // any other table or value
+	proofFalsy // nil or false
 )
 
 // print adds a proof to a hash.
@@ -56,7 +57,14 @@ func (p *proof) bool(b bool) *proof {
 	return p.with(proofFalse, 0)
 }
 
-func (p *proof) truthy() bool { return p.kind != proofNil && p.kind != proofFalse }
+func (p *proof) truthy() bool {
+	return p.kind != proofNil && p.kind != proofFalse && p.kind != proofFalsy
+}
+
+// vague reports whether only its truth is known, or whose argument it is.
+func (p *proof) vague() bool {
+	return p.kind == proofName || p.kind == proofTable || p.kind == proofFalsy
+}
 
 func (p *proof) not() *proof {
 	if p == nil {
@@ -109,6 +117,18 @@ func (p *proof) then(goesOn bool, right value) *proof {
 		return right.proof
 	}
 	return p.constant(right)
+}
+
+// joined returns the proof of the right side of `and` (goesOn is true) or `or` for the whole, of whose left side nothing is known: a
+// right side that is false makes `and` false in any case.
+func (p *proof) joined(goesOn bool) *proof {
+	if p == nil || p.truthy() == goesOn {
+		return nil
+	}
+	if goesOn {
+		return p.with(proofFalsy, 0)
+	}
+	return p.with(proofTable, 0)
 }
 
 // constant returns the proof of a value that is the same in any case.
@@ -176,7 +196,7 @@ func compareProof(operator string, a, b value) *proof {
 	switch {
 	case x.kind == proofName && y.kind == proofName && x.name == y.name:
 		return x.bool(strings.Contains(operator, "=") && operator != "~=")
-	case x.kind == proofName || y.kind == proofName:
+	case x.vague() || y.vague():
 		return nil
 	case operator == "==" || operator == "~=":
 		same := x.kind == y.kind && x.n == y.n

@@ -49,7 +49,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	if protected && r.failsQuietly(cmd, args, keys, s) {
 		failed := s.clone()
 		defer func() {
-			reply := r.newObject(failed, &e.Func, &object{fields: map[string]value{"err": {kinds: isStr, taint: fromStore}}})
+			reply := r.newObject(failed, &e.Func, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 			out = append(out, outcome{failed, []value{reply}})
 		}()
 	}
@@ -64,7 +64,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		}
 	}
 	if protected {
-		failed := r.newObject(s, &e.Args, &object{fields: map[string]value{"err": {kinds: isStr, taint: fromStore}}})
+		failed := r.newObject(s, &e.Args, &object{fields: with("err", value{kinds: isStr, taint: fromStore})})
 		reply = join(reply, failed)
 	}
 	return gives(s, reply)

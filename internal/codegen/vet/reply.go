@@ -16,7 +16,7 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 		return v
 	}
 	status := func() value {
-		return r.newObject(s, e, &object{fields: map[string]value{"ok": {kinds: isStr}}})
+		return r.newObject(s, e, &object{fields: with("ok", of(isStr))})
 	}
 	switch c.reply {
 	case repliesInt:

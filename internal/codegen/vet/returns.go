@@ -136,7 +136,7 @@ func (r *run) rowField(s *state, row value, name string) value {
 		if o == nil || o.open {
 			return anything()
 		}
-		field, ok := o.fields[name]
+		field, ok := o.fields.get(name)
 		if !ok {
 			field = of(isNil)
 		}
@@ -166,7 +166,7 @@ func (r *run) checkRefusal(s *state, stmt *ast.ReturnStmt, vals []value) {
 			r.hidden = true
 			continue
 		}
-		text, ok := o.fields["err"]
+		text, ok := o.fields.get("err")
 		if !ok || !text.may(isStr) {
 			r.report(r.at(node), RuleResultNil, "an error reply needs a string err: {err = 'CODE text'}; without one Redis sends an empty array")
 			continue

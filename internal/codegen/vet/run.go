@@ -42,11 +42,13 @@ type run struct {
 	place     int
 	places    map[place]int
 	objects   map[place]int
-	known     map[print][]summary
-	rewritten int             // writes to the library's variables
-	asked     map[string]bool // keys whose time to live it has read, on any path
-	codes     map[string]bool // first words of the errors that it returns
-	hidden    bool            // it returns an error whose code is not visible
+	known     map[print][]summary // by view and place
+	elsewhere map[print][]summary // by view
+	reports   int                 // findings, also those that are silenced
+	rewritten int                 // writes to the library's variables
+	asked     map[string]bool     // keys whose time to live it has read, on any path
+	codes     map[string]bool     // first words of the errors that it returns
+	hidden    bool                // it returns an error whose code is not visible
 	tested    map[ast.Expr]tested
 	catchers  []*catcher
 }
@@ -60,15 +62,15 @@ type tested struct {
 
 const (
 	stepLimit    = 2_000_000 // statements of one run; most functions take 2,000 at most, guard.admit 115,000
-	stateLimit   = 40      // paths side by side
-	outcomeLimit = 24      // of one call
-	depthLimit   = 24      // of calls
+	stateLimit   = 40        // paths side by side
+	outcomeLimit = 24        // of one call
+	depthLimit   = 24        // of calls
 )
 
 func newRun(c *checker, f *file) *run {
 	return &run{
 		c: c, file: f, static: map[*variable]value{}, modules: map[string]value{}, asked: map[string]bool{}, codes: map[string]bool{}, tested: map[ast.Expr]tested{},
-		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{},
+		places: map[place]int{}, objects: map[place]int{}, known: map[print][]summary{}, elsewhere: map[print][]summary{},
 	}
 }
 
@@ -97,6 +99,7 @@ func (r *run) outer(node any) site {
 // report adds a finding. A comment at the place itself, or at a call that led there, can silence it. After too many steps a run reports
 // nothing, because it no longer follows functions to their end.
 func (r *run) report(at site, rule, format string, args ...any) {
+	r.reports++
 	if r.steps > stepLimit {
 		return
 	}
@@ -110,17 +113,20 @@ func (r *run) report(at site, rule, format string, args ...any) {
 	r.c.add(at, also, rule, format, args...)
 }
 
-// newObject returns the table that a node creates.
-func (r *run) newObject(s *state, node any, o *object) value {
+// objectAt returns the ID of the table that a node creates here.
+func (r *run) objectAt(node any) int {
 	at := place{outer: r.place, node: node}
 	id, ok := r.objects[at]
 	if !ok {
 		id = len(r.objects) + 1
 		r.objects[at] = id
 	}
-	if o.fields == nil {
-		o.fields = map[string]value{}
-	}
+	return id
+}
+
+// newObject returns the table that a node creates.
+func (r *run) newObject(s *state, node any, o *object) value {
+	id := r.objectAt(node)
 	s.own(heap).heap[id] = o
 	return value{kinds: isTable, objects: []int{id}}
 }
@@ -246,9 +252,9 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	case spec.KindEnum:
 		v = value{kinds: isStr, enum: p.Values}
 	case spec.KindGroup:
-		row := &object{fields: map[string]value{}}
+		row := &object{}
 		for _, f := range p.Fields {
-			row.fields[f.Lua] = r.argument(s, f, name+"."+f.Lua)
+			row.fields = row.fields.set(f.Lua, r.argument(s, f, name+"."+f.Lua))
 		}
 		elem := r.newObject(s, name+"[]", row)
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})

@@ -2,18 +2,19 @@ package vet
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
 
 // An object is one table.
 type object struct {
-	fields  map[string]value // by name
-	elem    *value           // join of the elements of its array part; nil if that is empty
-	items   []value          // of a constructor: known elements
-	open    bool             // fields that are not in the map may have any value
-	top     string           // the top-level variable that holds it, so it outlives the call
-	atLeast int              // least number of elements
+	fields  fields
+	elem    *value  // join of the elements of its array part; nil if that is empty
+	items   []value // of a constructor: known elements
+	open    bool    // fields that are not in the map may have any value
+	top     string  // the top-level variable that holds it, so it outlives the call
+	atLeast int     // least number of elements
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -33,11 +34,11 @@ type state struct {
 	heap   map[int]*object
 	base   map[int]*object // the library's tables, as they were when it was loaded; never written
 	ttl    map[string]ttl
-	paths  map[string]value // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
-	facts  map[string]bool  // `a % b == 0`
-	times  int              // reads of the clock
-	forgot map[string]bool  // fields that were written in this frame
-	first  *site            // a write that a refusal must not follow
+	paths  map[string]*value // values of `a.b` or `a[i]` narrowed by conditions, by the text of resolved names
+	facts  map[string]bool   // `a % b == 0`
+	times  int               // reads of the clock
+	forgot map[string]bool   // fields that were written in this frame
+	first  *site             // a write that a refusal must not follow
 }
 
 // A part is a set of a state's maps.
@@ -55,7 +56,7 @@ const (
 )
 
 func newState() *state {
-	return &state{owned: allParts, env: map[*variable]*value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
+	return &state{owned: allParts, env: map[*variable]*value{}, heap: map[int]*object{}, ttl: map[string]ttl{}, paths: map[string]*value{}, facts: map[string]bool{}, forgot: map[string]bool{}}
 }
 
 func (s *state) clone() *state {
@@ -103,10 +104,6 @@ func (s *state) object(id int) *object {
 		return &object{open: true}
 	}
 	o := *old
-	o.fields = maps.Clone(old.fields)
-	if o.fields == nil {
-		o.fields = map[string]value{}
-	}
 	s.own(heap).heap[id] = &o
 	return &o
 }
@@ -164,31 +161,77 @@ func (s *state) leave(fn *function) {
 
 // merge joins two states.
 func merge(a, b *state) *state {
-	out := a.clone().own(allParts)
-	for v, bv := range b.env {
-		if av, ok := a.env[v]; ok && av != bv {
-			both := join(*av, *bv)
-			out.env[v] = &both
+	out := a.clone()
+	if !shared(a.env, b.env) {
+		for v, av := range a.env {
+			bv, ok := b.env[v]
+			if !ok {
+				delete(out.own(env).env, v)
+			} else if both := joined(av, bv); both != av {
+				out.own(env).env[v] = both
+			}
 		}
 	}
-	for v := range a.env {
-		if _, ok := b.env[v]; !ok {
-			delete(out.env, v)
+	if !shared(a.heap, b.heap) {
+		mergeHeaps(out, a, b)
+	}
+	if !shared(a.ttl, b.ttl) {
+		mergeExpiries(out, a, b)
+	}
+	if !shared(a.paths, b.paths) {
+		for k, av := range a.paths {
+			bv, ok := b.paths[k]
+			if !ok {
+				delete(out.own(paths).paths, k)
+			} else if both := joined(av, bv); both != av {
+				out.own(paths).paths[k] = both
+			}
 		}
 	}
+	if !shared(a.facts, b.facts) {
+		for k := range a.facts {
+			if !b.facts[k] {
+				delete(out.own(facts).facts, k)
+			}
+		}
+	}
+	out.times = max(a.times, b.times)
+	if !shared(a.forgot, b.forgot) {
+		for name := range b.forgot {
+			if !a.forgot[name] {
+				out.own(forgot).forgot[name] = true
+			}
+		}
+	}
+	if b.first == nil {
+		out.first = nil
+	}
+	return out
+}
+
+// shared reports whether two states have the same map, and not only an equal one.
+func shared[K comparable, V any](a, b map[K]V) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+}
+
+func mergeHeaps(out, a, b *state) {
 	for id, bo := range b.heap {
 		ao := a.get(id)
 		if ao == nil {
-			out.heap[id] = bo
+			out.own(heap).heap[id] = bo
 		} else if ao != bo {
-			out.heap[id] = mergeObjects(ao, bo)
+			out.own(heap).heap[id] = mergeObjects(ao, bo)
 		}
 	}
 	for id, ao := range a.heap {
 		if _, ok := b.heap[id]; !ok && b.base[id] != nil && b.base[id] != ao { // b left the library's table as it was
-			out.heap[id] = mergeObjects(ao, b.base[id])
+			out.own(heap).heap[id] = mergeObjects(ao, b.base[id])
 		}
 	}
+}
+
+func mergeExpiries(out, a, b *state) {
+	out.own(ttls)
 	for k, bt := range b.ttl {
 		at, ok := a.ttl[k]
 		t := ttl{settled: ok && at.settled && bt.settled, proven: ok && (at.settled || at.proven) && (bt.settled || bt.proven), pending: mergeSites(at.pending, bt.pending), epoch: max(at.epoch, bt.epoch)}
@@ -202,23 +245,12 @@ func merge(a, b *state) *state {
 			out.ttl[k] = ttl{pending: at.pending, epoch: at.epoch}
 		}
 	}
-	for k, av := range a.paths {
-		if bv, ok := b.paths[k]; ok {
-			out.paths[k] = join(av, bv)
-		} else {
-			delete(out.paths, k)
-		}
-	}
-	maps.DeleteFunc(out.facts, func(k string, _ bool) bool { return !b.facts[k] })
-	out.times = max(a.times, b.times)
-	maps.Copy(out.forgot, b.forgot)
-	if b.first == nil {
-		out.first = nil
-	}
-	return out
 }
 
 func mergeSites(a, b []site) []site {
+	if len(b) == 0 || slices.Equal(a, b) {
+		return a
+	}
 	out := slices.Clone(a)
 	for _, s := range b {
 		if !slices.Contains(out, s) {
@@ -229,34 +261,22 @@ func mergeSites(a, b []site) []site {
 }
 
 func mergeObjects(a, b *object) *object {
-	out := &object{fields: make(map[string]value, len(a.fields)), open: a.open || b.open, top: a.top}
-	for k, av := range a.fields {
-		if bv, ok := b.fields[k]; ok {
-			out.fields[k] = join(av, bv)
-		} else if b.open {
-			out.fields[k] = av
-		} else {
-			out.fields[k] = join(av, of(isNil))
-		}
-	}
-	for k, bv := range b.fields {
-		if _, ok := a.fields[k]; !ok {
-			out.fields[k] = bv
-			if !a.open {
-				out.fields[k] = join(bv, of(isNil))
-			}
-		}
-	}
+	out := &object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top}
 	switch {
 	case a.elem == nil:
 		out.elem = b.elem
 	case b.elem == nil:
 		out.elem = a.elem
+	case a.elem == b.elem:
+		out.elem = a.elem
 	default:
-		e := join(*a.elem, *b.elem)
-		out.elem = &e
+		out.elem = joined(a.elem, b.elem)
 	}
-	if len(a.items) == len(b.items) {
+	switch {
+	case len(a.items) != len(b.items):
+	case len(a.items) > 0 && &a.items[0] == &b.items[0]:
+		out.items = a.items
+	default:
 		for i := range a.items {
 			out.items = append(out.items, join(a.items[i], b.items[i]))
 		}

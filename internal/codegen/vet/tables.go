@@ -22,8 +22,10 @@ func (r *run) attr(s *state, e *ast.AttrGetExpr) []result {
 
 // field evaluates `table.name`.
 func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) value {
-	if v, ok := s.paths[r.pathOf(e)]; ok {
-		return v
+	if len(s.paths) > 0 {
+		if v, ok := s.paths[r.pathOf(e)]; ok {
+			return *v
+		}
 	}
 	if len(table.fns) == 1 && table.fns[0].builtin != "" && table.only(isTable) {
 		return r.member(e, table.fns[0].builtin, name)
@@ -38,7 +40,7 @@ func (r *run) field(s *state, e *ast.AttrGetExpr, table value, name string) valu
 		if o == nil {
 			return anything()
 		}
-		v, ok := o.fields[name]
+		v, ok := o.fields.get(name)
 		if !ok {
 			v = of(isNil)
 			if o.open {
@@ -74,9 +76,12 @@ func (r *run) member(e *ast.AttrGetExpr, lib, name string) value {
 
 // element evaluates `table[key]`. It assumes that a computed element exists.
 func (r *run) element(s *state, e *ast.AttrGetExpr, table, key value) value {
-	path := r.pathOf(e)
-	if v, ok := s.paths[path]; ok && path != "" {
-		return v
+	if len(s.paths) > 0 {
+		if path := r.pathOf(e); path != "" {
+			if v, ok := s.paths[path]; ok {
+				return *v
+			}
+		}
 	}
 	r.needs(s, table, e.Object, "look into")
 	if table.lenient || table.only(isFalsy) {
@@ -120,7 +125,7 @@ func elementOf(o *object) value {
 	}
 	if v.kinds == 0 {
 		for _, field := range o.fields { // t[name]
-			v = join(v, field)
+			v = join(v, *field.v)
 		}
 	}
 	if v.kinds == 0 && !o.open {
@@ -167,7 +172,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 	}
 	var out []result
 	for _, o := range states {
-		obj := &object{fields: map[string]value{}}
+		obj := &object{}
 		for i, f := range e.Fields {
 			if i >= len(o.vals) {
 				break // an empty ...
@@ -176,7 +181,7 @@ func (r *run) table(s *state, e *ast.TableExpr) []result {
 			case nil:
 				obj.items = append(obj.items, o.vals[i])
 			case *ast.StringExpr:
-				obj.fields[key.Value] = o.vals[i]
+				obj.fields = obj.fields.set(key.Value, o.vals[i])
 				if key.Value == "err" {
 					r.errorText(f.Value, o.vals[i])
 				}

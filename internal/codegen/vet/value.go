@@ -147,6 +147,26 @@ func join(a, b value) value {
 	return out
 }
 
+// joined returns a value that may be a or b, and a itself where that says all.
+func joined(a, b *value) *value {
+	if a == b {
+		return a
+	}
+	both := join(*a, *b)
+	if both.equals(a) {
+		return a
+	}
+	return &both
+}
+
+func (v *value) equals(o *value) bool {
+	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
+		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.in == o.in &&
+		v.literal == o.literal && v.proof == o.proof && v.prefix == o.prefix && v.param == o.param && v.span == o.span && v.name == o.name &&
+		slices.Equal(v.objects, o.objects) && slices.Equal(v.keys, o.keys) && slices.Equal(v.reply, o.reply) && slices.Equal(v.enum, o.enum) &&
+		slices.Equal(v.fns, o.fns)
+}
+
 func union[T string | int](a, b []T) []T {
 	if len(b) == 0 {
 		return a

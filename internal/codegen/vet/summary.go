@@ -1,0 +1,173 @@
+package vet
+
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// A summary is one outcome of a call, as its caller sees it.
+type summary struct {
+	end    *state // the view at the end, and the tables that the function made
+	vals   []value
+	thrown bool // an error ended it
+}
+
+// framed runs a function on its view, once for all paths with the same view. A function without a finding is not run again for the
+// same view at another place.
+func (r *run) framed(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
+	w, view := r.viewOf(s, c.fn, args)
+	key := view.number(r.place)
+	known, ok := r.known[key]
+	if !ok {
+		if known, ok = r.elsewhere[view]; ok {
+			known = r.moveHere(w, c.fn, known, call)
+		} else {
+			reports := r.reports
+			known = r.explore(w, c, args, call, exprs)
+			if r.reports == reports {
+				r.elsewhere[view] = known
+			}
+		}
+		if r.steps > stepLimit {
+			delete(r.elsewhere, view)
+		} else {
+			r.known[key] = known
+		}
+	}
+	out := make([]outcome, 0, len(known))
+	for i, k := range known {
+		st := s
+		if i < len(known)-1 {
+			st = s.clone()
+		}
+		w.apply(st, k.end)
+		if k.thrown {
+			r.thrown(st)
+			continue
+		}
+		out = append(out, outcome{st, slices.Clone(k.vals)})
+	}
+	return out
+}
+
+func (r *run) explore(w *view, c *closure, args []value, call ast.Expr, exprs []ast.Expr) (known []summary) {
+	thrown := r.catching(false, func() {
+		for _, o := range r.follow(w.frame(), c, args, call, exprs) {
+			w.prune(o)
+			known = append(known, summary{end: o.s, vals: o.vals})
+		}
+	})
+	for _, s := range thrown {
+		w.prune(outcome{s: s})
+		known = append(known, summary{end: s, thrown: true})
+	}
+	return known
+}
+
+// moveHere returns the summaries of a call at another place as those of a call here: with tables and findings of their own.
+func (r *run) moveHere(w *view, fn *function, known []summary, call ast.Expr) []summary {
+	here := r.outer(call)
+	inside := fn.file == r.file && !slices.ContainsFunc(r.frames, func(f *frame) bool { return f.fn.file != r.file })
+	out := make([]summary, len(known))
+	for i, k := range known {
+		m := mover{ids: map[int]int{}}
+		for id := range k.end.heap {
+			if !w.seen[id] && k.end.base[id] == nil {
+				m.ids[id] = r.objectAt(id)
+			}
+		}
+		end := k.end.clone()
+		if len(m.ids) > 0 {
+			end = m.state(end)
+		}
+		if !inside {
+			moveSites(end, w.state, here)
+		}
+		out[i] = summary{end: end, vals: m.values(k.vals), thrown: k.thrown}
+	}
+	return out
+}
+
+// moveSites puts the writes of a call at the place of the call.
+func moveSites(end, before *state, here site) {
+	if end.first != nil {
+		end.first = &here
+	}
+	for key, t := range end.ttl {
+		if len(t.pending) == 0 || slices.Equal(t.pending, before.ttl[key].pending) {
+			continue
+		}
+		old := before.ttl[key].pending
+		var moved []site
+		for _, at := range t.pending {
+			if !slices.Contains(old, at) {
+				at = here
+			}
+			moved = mergeSites(moved, []site{at})
+		}
+		t.pending = moved
+		end.own(ttls).ttl[key] = t
+	}
+}
+
+// A mover gives the tables of a summary other IDs.
+type mover struct{ ids map[int]int }
+
+func (m mover) state(s *state) *state {
+	s.own(heap | env | paths)
+	old := s.heap
+	s.heap = make(map[int]*object, len(old))
+	for id, o := range old {
+		if to, ok := m.ids[id]; ok {
+			id = to
+		}
+		s.heap[id] = m.object(o)
+	}
+	for v, val := range s.env {
+		moved := m.value(*val)
+		s.env[v] = &moved
+	}
+	for path, v := range s.paths {
+		moved := m.value(*v)
+		s.paths[path] = &moved
+	}
+	return s
+}
+
+func (m mover) object(o *object) *object {
+	out := *o
+	out.fields = slices.Clone(o.fields)
+	for i, f := range out.fields {
+		moved := m.value(*f.v)
+		out.fields[i].v = &moved
+	}
+	out.items = m.values(o.items)
+	if o.elem != nil {
+		elem := m.value(*o.elem)
+		out.elem = &elem
+	}
+	return &out
+}
+
+func (m mover) values(list []value) []value {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i] = m.value(out[i])
+	}
+	return out
+}
+
+func (m mover) value(v value) value {
+	if !slices.ContainsFunc(v.objects, func(id int) bool { _, ok := m.ids[id]; return ok }) {
+		return v
+	}
+	v.objects = slices.Clone(v.objects)
+	for i, id := range v.objects {
+		if to, ok := m.ids[id]; ok {
+			v.objects[i] = to
+		}
+	}
+	slices.Sort(v.objects)
+	return v
+}
