@@ -1,26 +1,69 @@
 package serve
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
+
+	"golang.org/x/net/netutil"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/serve/internal/api"
 )
 
-// newHTTP returns a server with the bounds of a port.
-func newHTTP(o Options, h http.Handler) *http.Server {
-	return &http.Server{
-		Handler: h, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+// A web is an HTTP server and its listener.
+type web struct {
+	*http.Server
+	port net.Listener
+}
+
+func (w web) serve(connections int) error {
+	port := netutil.LimitListener(w.port, connections)
+	if w.TLSConfig != nil {
+		return w.ServeTLS(port, "", "")
 	}
+	return w.Serve(port)
+}
+
+// newWebs returns the HTTP servers, and a func that ends the background work of the API.
+func newWebs(o *Options, g *guard.Guard, proxies http.Handler) (webs []web, closeAPI func() error, err error) {
+	add := func(port net.Listener, h http.Handler, config *tls.Config) {
+		webs = append(webs, web{&http.Server{
+			Handler: h, TLSConfig: config, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
+			ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		}, port})
+	}
+	config, err := o.newTLS(tls.VerifyClientCertIfGiven, "h2", "http/1.1") // the handlers require it
+	if err != nil {
+		return nil, nil, err
+	}
+	add(o.HTTP, proxies, config)
+	if o.Pprof != nil {
+		add(o.Pprof, profiler(), nil)
+	}
+	if o.API == nil {
+		return webs, func() error { return nil }, nil
+	}
+	if config, err = o.newTLS(tls.RequireAndVerifyClientCert, "h2", "http/1.1"); err != nil {
+		return nil, nil, err
+	}
+	programs, closeAPI, err := newAPI(o, g)
+	if err != nil {
+		return nil, nil, err
+	}
+	add(o.API, programs, config)
+	return webs, closeAPI, nil
 }
 
 // proxyPort returns the handler of the HTTP port.
-func proxyPort(ready, metrics, forwardAuth http.Handler) http.Handler {
+func proxyPort(o *Options, ready, metrics, forwardAuth http.Handler) http.Handler {
+	if o.TLS != nil && o.TLS.ClientCA != "" {
+		metrics, forwardAuth = withCertificate(metrics), withCertificate(forwardAuth)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /readyz", ready)
@@ -38,8 +81,19 @@ func newAPI(o *Options, g *guard.Guard) (http.Handler, func() error, error) {
 	if o.Tokens != "" {
 		return api.Authorize(o.Tokens, h)
 	}
-	if addr, ok := o.API.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() {
-		return nil, nil, errors.New("the API's address is not a loopback address: programs need tokens there")
+	addr, ok := o.API.Addr().(*net.TCPAddr)
+	if ok && !addr.IP.IsLoopback() && (o.TLS == nil || o.TLS.ClientCA == "") {
+		return nil, nil, errors.New("the API's address is not a loopback address: programs need tokens or client certificates there")
 	}
 	return h, func() error { return nil }, nil
+}
+
+func profiler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
 }

@@ -2,17 +2,19 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -33,9 +35,13 @@ type Options struct {
 	Policy string
 	// GRPC and HTTP accept connections. Run closes them. Required.
 	GRPC, HTTP net.Listener
-	// API accepts the connections of programs; Run closes it. It must be a loopback address or a Unix socket unless there are Tokens.
-	// Defaults to none.
+	// API accepts the connections of programs; Run closes it. It must be a loopback address or a Unix socket unless there are Tokens or a
+	// TLS.ClientCA. Defaults to none.
 	API net.Listener
+	// Pprof accepts the connections of profilers, which may read the memory of the process; Run closes it. Defaults to none.
+	Pprof net.Listener
+	// TLS encrypts GRPC, HTTP and API. Defaults to none.
+	TLS *TLS
 	// Tokens is a file of the SHA-256 digests of bearer tokens, see identity.Digests, of which requests to API need one. It is reloaded.
 	// Defaults to none: each program that reaches API may use it.
 	Tokens string
@@ -66,10 +72,13 @@ const (
 // Run serves until ctx ends and requests have finished. It returns an error if the policy is not valid or a listener fails.
 func Run(ctx context.Context, o Options) error {
 	fill(&o)
-	defer o.GRPC.Close()
-	defer o.HTTP.Close()
-	if o.API != nil {
-		defer o.API.Close()
+	for _, l := range []net.Listener{o.GRPC, o.HTTP, o.API, o.Pprof} {
+		if l != nil {
+			defer l.Close()
+		}
+	}
+	if err := o.TLS.check(); err != nil {
+		return err
 	}
 	p, err := policy.Load(o.Policy)
 	if err != nil {
@@ -100,18 +109,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	server := newGRPC(o)
+	server, err := newGRPC(&o)
+	if err != nil {
+		return err
+	}
 	ratelimitv3.RegisterRateLimitServiceServer(server, service)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
-	webs := map[*http.Server]net.Listener{newHTTP(o, proxyPort(ready, metrics, gateway.ForwardAuth())): o.HTTP}
-	if o.API != nil {
-		programs, closeAPI, err := newAPI(&o, g)
-		if err != nil {
-			return err
-		}
-		defer closeAPI()
-		webs[newHTTP(o, programs)] = o.API
+	webs, closeAPI, err := newWebs(&o, g, proxyPort(&o, ready, metrics, gateway.ForwardAuth()))
+	if err != nil {
+		return err
 	}
+	defer closeAPI()
 
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -120,8 +128,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	failed := make(chan error, 1+len(webs))
 	go func() { failed <- server.Serve(netutil.LimitListener(o.GRPC, o.Connections)) }()
-	for web, port := range webs {
-		go func() { failed <- web.Serve(netutil.LimitListener(port, o.Connections)) }()
+	for _, w := range webs {
+		go func() { failed <- w.serve(o.Connections) }()
 	}
 	go ready.awaitRedis(background, o.Redis)
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
@@ -154,15 +162,24 @@ func fill(o *Options) {
 	}
 }
 
-func newGRPC(o Options) *grpc.Server {
+func newGRPC(o *Options) (*grpc.Server, error) {
+	config, err := o.newTLS(tls.RequireAndVerifyClientCert, "h2")
+	if err != nil {
+		return nil, err
+	}
+	security := insecure.NewCredentials()
+	if config != nil {
+		security = credentials.NewTLS(config)
+	}
 	return grpc.NewServer(
+		grpc.Creds(security),
 		envoyguard.ServerOption(),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(o.ReadTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleFor}),
-	)
+	), nil
 }
 
 // sleep waits, unless a server fails.
@@ -176,7 +193,7 @@ func sleep(d time.Duration, failed <-chan error) {
 }
 
 // shutdown finishes the requests in flight, and cuts off those that take longer.
-func shutdown(server *grpc.Server, webs map[*http.Server]net.Listener, within time.Duration) error {
+func shutdown(server *grpc.Server, webs []web, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	finished := make(chan struct{})
@@ -185,8 +202,8 @@ func shutdown(server *grpc.Server, webs map[*http.Server]net.Listener, within ti
 		close(finished)
 	}()
 	ended := make(chan error, len(webs))
-	for web := range webs {
-		go func() { ended <- web.Shutdown(ctx) }()
+	for _, w := range webs {
+		go func() { ended <- w.Shutdown(ctx) }()
 	}
 	var err error
 	for range webs {

@@ -44,7 +44,7 @@ type process struct {
 	serving grpc.ServerStreamingClient[grpc_health_v1.HealthCheckResponse]
 }
 
-func start(t *testing.T, rdb redis.UniversalClient, o serve.Options) *process {
+func start(t *testing.T, rdb redis.UniversalClient, o serve.Options, dial ...grpc.DialOption) *process {
 	t.Helper()
 	p := &process{file: filepath.Join(t.TempDir(), "limits.yaml"), ended: make(chan error, 1)}
 	if err := os.WriteFile(p.file, []byte(limits), 0o600); err != nil {
@@ -63,7 +63,8 @@ func start(t *testing.T, rdb redis.UniversalClient, o serve.Options) *process {
 	p.stop = stop
 	go func() { p.ended <- serve.Run(ctx, o) }()
 	var err error
-	if p.conn, err = grpc.NewClient(p.grpc, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+	dial = append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, dial...)
+	if p.conn, err = grpc.NewClient(p.grpc, dial...); err != nil {
 		t.Fatal(err)
 	}
 	p.client = ratelimitv3.NewRateLimitServiceClient(p.conn)

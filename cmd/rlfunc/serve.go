@@ -18,6 +18,8 @@ import (
 type serveFlags struct {
 	grpc, http   string
 	api, tokens  string
+	pprof        string
+	tls          serve.TLS
 	connections  int
 	delay, drain time.Duration
 }
@@ -29,7 +31,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Decide the requests of proxies by a policy",
 		Long: `Answers Envoy's rate limit service and grpc.health.v1 on one port, and /forward-auth, /livez, /readyz and /metrics on another. Envoy's
 descriptors map to endpoints and identities by the descriptors section of the policy. /forward-auth is for nginx, Caddy, Traefik, HAProxy and
-Kubernetes ingresses, whose addresses the policy trusts. The limits of one request are all charged, or none is.
+Kubernetes ingresses, whose addresses the policy trusts. The limits of one request are all charged, or none is. --api opens a JSON API for
+programs. --tls-cert and --tls-key encrypt all of them.
 
 It reloads the policy when the file changes; a file that is not valid keeps the old policy. On SIGTERM it is not ready at once, keeps
 answering for --drain-delay, then finishes the requests in flight.`,
@@ -42,7 +45,11 @@ answering for --drain-delay, then finishes the requests in flight.`,
 	cmd.Flags().StringVar(&f.grpc, "grpc", "127.0.0.1:8081", "`ADDRESS` of the gRPC port")
 	cmd.Flags().StringVar(&f.http, "http", "127.0.0.1:8080", "`ADDRESS` of the HTTP port")
 	cmd.Flags().StringVar(&f.api, "api", "", "`ADDRESS` of the JSON API for programs (default none)")
-	cmd.Flags().StringVar(&f.tokens, "api-tokens", "", "`FILE` with the SHA-256 digests of the API's bearer tokens; required unless --api is a loopback address")
+	cmd.Flags().StringVar(&f.tokens, "api-tokens", "", "`FILE` with the SHA-256 digests of the API's bearer tokens; required beyond loopback without --tls-client-ca")
+	cmd.Flags().StringVar(&f.tls.Cert, "tls-cert", "", "PEM `FILE` of the certificate of all ports but --pprof; reloaded (default none: no TLS)")
+	cmd.Flags().StringVar(&f.tls.Key, "tls-key", "", "PEM `FILE` of the certificate's key")
+	cmd.Flags().StringVar(&f.tls.ClientCA, "tls-client-ca", "", "PEM `FILE` of the authorities whose client certificates peers need (default none)")
+	cmd.Flags().StringVar(&f.pprof, "pprof", "", "`ADDRESS` of Go's profiler, which may read the memory of the process (default none)")
 	cmd.Flags().IntVar(&f.connections, "max-connections", 1024, "open connections of each port; further ones wait")
 	duration.Flag(cmd, &f.delay, "drain-delay", "how long to keep answering after SIGTERM (default none)")
 	duration.Flag(cmd, &f.drain, "drain", "how long requests in flight may take after that")
@@ -68,11 +75,14 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		Redis: conn.Client, Policy: a.policy, Tokens: f.tokens, Connections: f.connections, Delay: f.delay, Drain: f.drain,
 		Logger: slog.New(slog.NewJSONHandler(a.err, nil)),
 	}
+	if f.tls != (serve.TLS{}) {
+		o.TLS = &f.tls
+	}
 	for _, port := range []struct {
 		flag, address string
 		to            *net.Listener
-	}{{"--grpc", f.grpc, &o.GRPC}, {"--http", f.http, &o.HTTP}, {"--api", f.api, &o.API}} {
-		if port.address == "" && port.flag == "--api" {
+	}{{"--grpc", f.grpc, &o.GRPC}, {"--http", f.http, &o.HTTP}, {"--api", f.api, &o.API}, {"--pprof", f.pprof, &o.Pprof}} {
+		if port.address == "" && (port.to == &o.API || port.to == &o.Pprof) {
 			continue
 		}
 		if port.address == "" {
