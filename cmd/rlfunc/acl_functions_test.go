@@ -47,7 +47,10 @@ func legal(fn *spec.Function) []string {
 				words = append(words, name+strings.Repeat("a", int(f.Min)))
 			case f.Kind == spec.KindEnum:
 				value := f.Values[0]
-				if slices.Contains(f.Values, "gcra") { // every function takes it
+				switch {
+				case fn.Name == "renew" || fn.Name == "release":
+					value = "concurrency"
+				case slices.Contains(f.Values, "gcra"): // every other function takes it
 					value = "gcra"
 				}
 				words = append(words, name+value)
