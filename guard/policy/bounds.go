@@ -15,17 +15,16 @@ import (
 type bounds struct {
 	found *problems
 	given func(path string) bool
-	// quotas are the names of limits that are quotas, whose plans have a quota's bounds
-	quotas map[string]bool
+	// kinds are the kinds of limits by name: plans have the bounds of their limit's kind
+	kinds map[string]Kind
 
 	tooMany bool // a list or mapping has too many entries
 }
 
-func (b *bounds) section(path string, v reflect.Value, quota bool) {
+// section checks a section; kind is that of the limit that it is about, if any.
+func (b *bounds) section(path string, v reflect.Value, kind Kind) {
 	for _, f := range fieldsOf(v.Type()) {
-		if quota {
-			f = f.ofQuota()
-		}
+		f = f.of(kind)
 		at := join(path, f.key)
 		value := v.Field(f.index)
 		if value.IsZero() && !b.given(at) {
@@ -42,7 +41,7 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 	switch v.Kind() {
 	case reflect.Struct:
 		l, _ := v.Interface().(Limit)
-		b.section(at, v, l.Kind == Quota)
+		b.section(at, v, l.Kind)
 	case reflect.Pointer:
 		if !v.IsNil() {
 			b.value(at, v.Elem(), f)
@@ -64,7 +63,7 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 			name := entryPath(at, key.String(), v.Type())
 			b.text(name, key.String(), f)
 			if value := v.MapIndex(key); value.Kind() == reflect.Struct {
-				b.section(name, value, b.quotas[key.String()])
+				b.section(name, value, b.kinds[key.String()])
 			} else {
 				b.number(name, value, f)
 			}

@@ -14,11 +14,11 @@ func (p *Policy) Check() error {
 // check also serves files: given reports whether a path is set, even to zero, and isBad whether its value could not be read.
 func (p *Policy) check(given, isBad func(path string) bool) problems {
 	var found problems
-	b := bounds{found: &found, given: given, quotas: map[string]bool{}}
+	b := bounds{found: &found, given: given, kinds: map[string]Kind{}}
 	for name, l := range p.limitsByName() {
-		b.quotas[name] = l.limit.Kind == Quota
+		b.kinds[name] = l.limit.Kind
 	}
-	b.section("", reflect.ValueOf(p).Elem(), false)
+	b.section("", reflect.ValueOf(p).Elem(), "")
 	if b.tooMany {
 		return found // comparing entries takes time that grows with the square of their number
 	}

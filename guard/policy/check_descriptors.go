@@ -24,6 +24,9 @@ func (p *Policy) checkDescriptors(isBad func(path string) bool, found *problems)
 			}
 			found.add(at+".endpoint", "unknown endpoint %s%s", quote(d.Endpoint), spelling.DidYouMean(d.Endpoint, names))
 		}
+		if l := p.concurrencyOf(e); l != nil {
+			found.add(at+".endpoint", "must not have a limit of kind concurrency, such as %s: Envoy does not report when a request ends", quote(l.Name))
+		}
 		shape := d.shape()
 		if j, ok := first[shape]; ok {
 			found.add(at, "never matches: descriptors[%d] matches the same", j)

@@ -37,6 +37,7 @@ func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
 
 func (l *Limit) check(at string, p *Policy, found *problems) {
 	l.checkPeriod(at, found)
+	l.checkPlaces(at, found)
 	if l.Kind == GCRA {
 		l.checkBurst(at, found)
 	} else {

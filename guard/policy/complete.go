@@ -23,6 +23,7 @@ const (
 	DefaultIPv6Prefix      = 64
 	DefaultLeeway          = 30 * time.Second
 	DefaultPrefetchFor     = 100 * time.Millisecond
+	DefaultLease           = 30 * time.Second
 )
 
 // Complete checks a policy and returns a deep copy with every default filled in. Values that mean "off" stay zero:
@@ -86,8 +87,11 @@ func (p *Policy) completeLimits(limits []Limit) []Limit {
 		if l.OnFailure == Local {
 			fill(&l.Share, p.Share)
 		}
-		if l.Kind == GCRA {
+		switch l.Kind {
+		case GCRA:
 			fill(&l.Burst, l.Limit)
+		case Concurrency:
+			fill(&l.Lease, DefaultLease)
 		}
 	}
 	return limits

@@ -12,6 +12,7 @@ const (
 	FixedWindow    Kind = "fixed_window"
 	GCRA           Kind = "gcra"
 	Quota          Kind = "quota"
+	Concurrency    Kind = "concurrency" // requests at the same time, as library concurrency counts holders
 )
 
 // Every is the length of a quota's period.
@@ -98,7 +99,7 @@ var statusCodes = []string{
 type enum interface{ values() []string }
 
 func (Kind) values() []string {
-	return []string{string(SlidingLog), string(SlidingCounter), string(FixedWindow), string(GCRA), string(Quota)}
+	return []string{string(SlidingLog), string(SlidingCounter), string(FixedWindow), string(GCRA), string(Quota), string(Concurrency)}
 }
 
 func (Every) values() []string {

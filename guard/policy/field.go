@@ -19,8 +19,13 @@ type field struct {
 	items    *span  // of the number of elements
 	format   string // key of formats, for text: the value, each element, or each key of a map
 	not      string // value of the enum that this field does not allow
-	quota    *span  // of the value, if the section is about a quota and that differs
-	noQuota  bool   // not required of a quota
+	kinds    map[Kind]kindRule
+}
+
+// A kindRule is how a field differs in a limit of a kind.
+type kindRule struct {
+	bounds *span // of the value; nil if it does not differ
+	none   bool  // the kind does not have the field
 }
 
 // A span is a closed interval, as text and as numbers.
@@ -86,22 +91,28 @@ func (f *field) read(tag string) {
 			f.format = value
 		case "not":
 			f.not = value
-		case "quota":
-			if f.noQuota = value == "none"; !f.noQuota {
-				f.quota = readSpan(value, scalarOf(f.typ))
+		case string(Quota), string(Concurrency):
+			rule := kindRule{none: value == "none"}
+			if !rule.none {
+				rule.bounds = readSpan(value, scalarOf(f.typ))
 			}
+			if f.kinds == nil {
+				f.kinds = map[Kind]kindRule{}
+			}
+			f.kinds[Kind(name)] = rule
 		default:
 			f.bounds = readSpan(rule, scalarOf(f.typ))
 		}
 	}
 }
 
-// ofQuota returns the field as it is in a section about a quota.
-func (f field) ofQuota() field {
-	if f.quota != nil {
-		f.bounds = f.quota
+// of returns the field as it is in a limit of a kind.
+func (f field) of(k Kind) field {
+	rule := f.kinds[k]
+	if rule.bounds != nil {
+		f.bounds = rule.bounds
 	}
-	f.required = f.required && !f.noQuota
+	f.required = f.required && !rule.none
 	return f
 }
 

@@ -33,8 +33,8 @@ type PlanLimit struct {
 	Limit int64 `yaml:"limit" policy:"1..1000000,quota=1..16777216"`
 	// Burst is the plan's burst, 1 to 1000000; for a gcra only. Defaults to that of the limit, or to the plan's limit if it has none.
 	Burst int64 `yaml:"burst" policy:"1..1000000"`
-	// Cost is the plan's cost of a request, 1 to 1000000. Defaults to that of the limit.
-	Cost int64 `yaml:"cost" policy:"1..1000000"`
+	// Cost is the plan's cost of a request, 1 to 1000000, for a concurrency to 1000. Defaults to that of the limit.
+	Cost int64 `yaml:"cost" policy:"1..1000000,concurrency=1..1000"`
 }
 
 // Plan returns the name of the plan of a request with these subjects, or "". It does not allocate.

@@ -70,11 +70,15 @@ type Limit struct {
 	By By `yaml:"by" policy:"items=0..4,is=identity"`
 	// Kind is the algorithm. Defaults to sliding_log.
 	Kind Kind `yaml:"kind"`
-	// Limit is the capacity of a window, 1 to 1000000, for a quota to 16777216; for a gcra the tokens that one window refills. Required.
+	// Limit is the capacity of a window, 1 to 1000000, for a quota to 16777216; for a gcra the tokens that one window refills, and for a
+	// concurrency the requests, or places, at the same time. Required.
 	Limit int64 `yaml:"limit" policy:"required,1..1000000,quota=1..16777216"`
 	// Window is the length of the window, 1us to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills Limit tokens.
-	// Required unless the limit is a quota, which has none.
-	Window time.Duration `yaml:"window" policy:"required,1us..3650d,quota=none"`
+	// Required unless the limit is a quota or a concurrency, which have none.
+	Window time.Duration `yaml:"window" policy:"required,1us..3650d,quota=none,concurrency=none"`
+	// Lease is how long a concurrency keeps the places of a request whose process died, 1s to 1d; guard renews the leases of running
+	// requests. For a concurrency only. Defaults to 30s.
+	Lease time.Duration `yaml:"lease" policy:"1s..1d"`
 	// Every is the length of a quota's period. Required for a quota.
 	Every Every `yaml:"every"`
 	// Zone is the time zone of a quota, a name of the IANA zone database such as Europe/Berlin. Defaults to UTC.
@@ -84,8 +88,9 @@ type Limit struct {
 	Starts Starts `yaml:"starts"`
 	// Burst is the most tokens that a gcra holds, 1 to 1000000; for a gcra only. Defaults to Limit.
 	Burst int64 `yaml:"burst" policy:"1..1000000"`
-	// Cost is the charge of one request, 1 to 1000000 and at most the limit; 1 for a sliding_log. Defaults to 1.
-	Cost int64 `yaml:"cost" policy:"1..1000000"`
+	// Cost is the charge of one request, 1 to 1000000 and at most the limit; 1 for a sliding_log. For a concurrency, the places of one
+	// request, at most 1000. Defaults to 1.
+	Cost int64 `yaml:"cost" policy:"1..1000000,concurrency=1..1000"`
 	// Count selects the responses that count. guard charges each request first, and refunds it after any other response. Defaults to all.
 	Count *Responses `yaml:"count"`
 	// OnFailure is the failure mode of this limit. Defaults to the policy's.

@@ -18,17 +18,9 @@ func makeSchema(docs map[string]string) map[string]any {
 
 func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 	properties, required := map[string]any{}, []any{}
-	windowed, windowedRequired := map[string]any{}, []any{} // what holds unless the limit is a quota
+	rules := map[Kind]*kindSchema{}
 	for _, f := range fieldsOf(t) {
-		wide := f.ofQuota()
-		if wide.bounds != f.bounds {
-			windowed[f.key] = map[string]any{"maximum": f.bounds.max}
-		}
-		if wide.required != f.required {
-			windowed[f.key] = map[string]any{"not": map[string]any{"type": "null"}}
-			windowedRequired = append(windowedRequired, f.key)
-		}
-		f = wide
+		f = f.addRules(rules)
 		p := f.schema(f.typ, docs)
 		p["description"] = docs[t.Name()+"."+t.Field(f.index).Name]
 		if f.required {
@@ -42,15 +34,64 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 	if len(required) > 0 {
 		s["required"] = required
 	}
-	if len(windowedRequired) > 0 {
-		s["if"] = map[string]any{"properties": map[string]any{"kind": map[string]any{"const": string(Quota)}}, "required": []any{"kind"}}
-		s["then"] = map[string]any{
-			"properties": map[string]any{"every": map[string]any{"type": "string"}, "window": map[string]any{"type": "null"}},
-			"required":   []any{"every"},
+	if rules[""] != nil && len(rules[""].required) > 0 {
+		quota := rules[Quota]
+		quota.properties["every"], quota.required = map[string]any{"type": "string"}, append(quota.required, "every")
+		other := rules[Concurrency].ifKind(Concurrency, rules[""].schema())
+		for key, rule := range quota.ifKind(Quota, other) {
+			s[key] = rule
 		}
-		s["else"] = map[string]any{"properties": windowed, "required": windowedRequired}
 	}
 	return s
+}
+
+// A kindSchema is what holds for limits of one kind besides the schema of all; the kind "" is any that has no rules of its own.
+type kindSchema struct {
+	properties map[string]any
+	required   []any
+}
+
+func (k *kindSchema) schema() map[string]any {
+	s := map[string]any{"properties": k.properties}
+	if len(k.required) > 0 {
+		s["required"] = k.required
+	}
+	return s
+}
+
+func (k *kindSchema) ifKind(kind Kind, other map[string]any) map[string]any {
+	return map[string]any{
+		"if":   map[string]any{"properties": map[string]any{"kind": map[string]any{"const": string(kind)}}, "required": []any{"kind"}},
+		"then": k.schema(),
+		"else": other,
+	}
+}
+
+// addRules adds how the field differs between kinds, and returns it with the widest bounds.
+func (f field) addRules(rules map[Kind]*kindSchema) field {
+	wide := f
+	for _, kind := range []Kind{"", Quota, Concurrency} {
+		if rules[kind] == nil {
+			rules[kind] = &kindSchema{properties: map[string]any{}}
+		}
+		of := f.of(kind)
+		wide.required = wide.required && of.required
+		if of.bounds != nil && of.bounds.max > wide.bounds.max {
+			wide.bounds = of.bounds
+		}
+	}
+	for kind, rule := range rules {
+		switch of := f.of(kind); {
+		case of.required != wide.required:
+			rule.properties[f.key] = map[string]any{"not": map[string]any{"type": "null"}}
+			rule.required = append(rule.required, f.key)
+		case of.required != f.required:
+			rule.properties[f.key] = map[string]any{"type": "null"}
+		case of.bounds != wide.bounds:
+			rule.properties[f.key] = map[string]any{"maximum": of.bounds.max}
+		}
+	}
+	return wide
 }
 
 // orNull also accepts a key without a value, which counts as omitted.

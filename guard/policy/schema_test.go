@@ -118,6 +118,8 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"limits: [{name: a, kind: quota, limit: 1}]", "limits: [{name: a, kind: quota, limit: 1, every:}]", "limits: [{name: a, kind: quota, limit: 1, every: day}]",
 		"limits: [{name: a, kind: quota, limit: 16777216, every: day}]", "limits: [{name: a, kind: quota, limit: 16777217, every: day}]",
 		"limits: [{name: a, kind: quota, limit: 1, every: day, window:}]", "limits: [{name: a, kind: quota, limit: 1, every: day, window: 1d}]",
+		"limits: [{name: a, kind: concurrency, limit: 5}]", "limits: [{name: a, kind: concurrency, limit: 5, window: 1s}]", "limits: [{name: a, kind: concurrency, limit: 5, cost: 1001}]",
+		"limits: [{name: a, kind: concurrency, limit: 1000001}]", "limits: [{name: a, kind: concurrency, limit: 5, lease: 1m, window:}]", "limits: [{name: a, limit: 5, lease: 1m}]",
 		"limits: [{name: a, kind: quota, limit: 1, every: month, starts: 15}]", "limits: [{name: a, kind: quota, limit: 1, every: fortnight}]",
 		"limits: [{name: a, limit: 1, window: 1d}]", "limits: [{name: a, limit: 1, window: 1h30m}]", "limits: [{name: a, limit: 1, window: 60}]",
 		"limits: [{name: a, limit: 1, window: 1m, kind: gcra, burst: 5}]", "limits: [{name: a, limit: 1, window: 1m, kind: leaky}]",
