@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // cacheOutcome caches a refusal that ends by waiting, or a receipt that Redis admitted. If refused requests are attempts, it caches only blocks,
@@ -21,7 +22,7 @@ func (g *Guard) cacheOutcome(pl *plan.Plan, w *plan.Resolved, r *Request, d *Dec
 	case d.Reason == ReasonBlocked: // a block refuses every request of its subject
 		block := &Decision{Reason: ReasonBlocked, Refused: d.Refused, RetryAfter: d.block, Strikes: d.Strikes}
 		g.refusals.Add(blockKey(d.Refused), block, []string{d.Refused}, at, d.block)
-	case pl.Attempts:
+	case pl.Attempts || d.needsPlace() && d.Reason != ReasonGlobal:
 	case d.Reason == ReasonGlobal:
 		g.cacheGlobalRefusals(pl, w, r, d, at)
 	default:
@@ -33,7 +34,7 @@ func (g *Guard) cacheOutcome(pl *plan.Plan, w *plan.Resolved, r *Request, d *Dec
 func (g *Guard) cacheGlobalRefusals(pl *plan.Plan, w *plan.Resolved, r *Request, d *Decision, at monotime.Time) {
 	for i := range w.Rows.All() {
 		for n := range d.Limits {
-			if l := &d.Limits[n]; pl.Rows[i].Limit.Global && l.Subject == w.RowSubjects[i] && refuses(l) {
+			if l := &d.Limits[n]; pl.Rows[i].Limit.Global && l.Subject == w.RowSubjects[i] && refuses(l) && l.Kind != policy.Concurrency {
 				g.refusals.Add(globalKey(&pl.Rows[i], r), &Decision{
 					Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: slices.Clone(d.Limits[n : n+1]),
 				}, []string{l.Subject}, at, l.RetryAfter)

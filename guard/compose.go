@@ -4,6 +4,7 @@ import (
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/admit"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // compose builds the decision from the answers. It skips answers with an error.
@@ -30,6 +31,7 @@ func (g *Guard) compose(d *Decision, q *plan.Query, answers []admit.Answer) {
 			}
 		}
 	}
+	d.adjustPlaceWait()
 }
 
 // addCall adds one call's outcome. If the subject's own limit and a global limit both refuse, the reason is the subject's limit.
@@ -86,7 +88,10 @@ func (d *Decision) addLimits(q *plan.Query, answers []admit.Answer) {
 			}
 			state, got := limitState(&q.Plan.Rows[i], &c.Limits.Each[rank], q.RowSubjects[i]), &a.Result.Limits[rank]
 			state.Allowed, state.Remaining = got.Allowed, got.Remaining
-			state.RetryAfter, state.ResetAfter = got.RetryAfter, got.ResetAfter
+			state.RetryAfter = got.RetryAfter
+			if state.Kind != policy.Concurrency {
+				state.ResetAfter = got.ResetAfter
+			}
 			d.Limits = append(d.Limits, state)
 		}
 	}
@@ -94,10 +99,14 @@ func (d *Decision) addLimits(q *plan.Query, answers []admit.Answer) {
 
 // limitState returns a limit as the policy defines it.
 func limitState(r *plan.Row, l *genguard.Limit, subject string) LimitState {
-	return LimitState{
+	s := LimitState{
 		Name: r.Name, Endpoint: r.Endpoint, Subject: subject, Kind: r.Kind,
 		Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: l.Global, Shadow: l.Shadow,
 	}
+	if r.Kind == policy.Concurrency {
+		s.Window, s.Lease = 0, l.Window
+	}
+	return s
 }
 
 func (d *Decision) addBudgets(account *plan.Account, a *genguard.AdmitResult) {

@@ -156,10 +156,15 @@ func (g *Guard) callRedis(ctx context.Context, d *Decision, trip *admit.RoundTri
 		err = failed
 	default:
 		g.compose(d, q, answers)
+		if d.Allowed {
+			g.hold(d, &g.places, q, answers, g.sender.Share)
+		}
 		return call, nil
 	}
 	if err != nil || !d.Allowed {
 		trip.Finish(admit.RefusedOutcome(q))
+	} else {
+		g.hold(d, &g.places, q, answers, g.sender.Share)
 	}
 	return call, err
 }

@@ -50,7 +50,7 @@ type Decision struct {
 	// global limit refuses.
 	Refused string
 	// RetryAfter is how long the request stays refused if nothing else happens, for example 5.987654 s. It is 0 if the request is allowed
-	// or waiting does not help.
+	// or waiting does not help. If AwaitsPlace, it is when to try again.
 	RetryAfter time.Duration
 	// Duplicate reports whether the receipt was known, so that guard charged nothing.
 	Duplicate bool
@@ -77,10 +77,12 @@ type Decision struct {
 
 	charge          *charge
 	pendingResponse *pendingResponse
+	places          *heldPlaces
+	awaitsPlace     bool
 	block           time.Duration // the part of RetryAfter that the block causes
 }
 
-// Clone returns a copy whose Limits and Budgets the caller may edit. Both copies share one reservation.
+// Clone returns a copy whose Limits and Budgets the caller may edit. Both copies share one reservation and the places.
 func (d *Decision) Clone() *Decision {
 	c := *d
 	c.Limits, c.Budgets = slices.Clone(d.Limits), slices.Clone(d.Budgets)
@@ -95,16 +97,18 @@ type LimitState struct {
 	Subject  string // the subject that it counts, for example "user=42"
 	Kind     policy.Kind
 	Limit    int64
-	Window   time.Duration
-	Burst    int64 // of a gcra limit
+	Window   time.Duration // 0 for kind concurrency
+	Lease    time.Duration // of kind concurrency, otherwise 0
+	Burst    int64         // of a gcra limit
 	Global   bool
 	Shadow   bool // reports, but never refuses
 	Allowed  bool // reports whether this limit allows; another one may have refused
 	// Remaining is the unused part of the limit: 7 after 3 of 10.
 	Remaining int64
-	// RetryAfter is how long until this limit allows the request; 0 if it does.
+	// RetryAfter is how long until this limit allows the request; 0 if it does. For kind concurrency, it is how long until enough leases
+	// end, if no request ends or renews its lease.
 	RetryAfter time.Duration
-	// ResetAfter is how long until the limit has its full capacity again.
+	// ResetAfter is how long until the limit has its full capacity again. For kind concurrency, it is 0.
 	ResetAfter time.Duration
 }
 

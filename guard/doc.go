@@ -41,6 +41,11 @@
 // A process may take tokens of a hot global limit in batches; see [policy.Prefetch]. A request that asks for nothing else is then decided
 // without a call.
 //
+// # Requests at the same time
+//
+// A request to an endpoint with a limit of kind concurrency has places until [Decision.Release], or until its lease ends. The caller
+// releases them when the request ends; [Decision.Keep] renews the leases until then. The middleware does both.
+//
 // # Errors
 //
 // A refusal is not an error; see [Decision.Allowed]. Errors are [*UnavailableError] (failure mode closed), [ErrEndpoint], [fcall.ErrArgument],

@@ -92,6 +92,52 @@ func ExampleDecision_Settle() {
 }
 
 // Explain returns which limits count a request. It charges nothing.
+// A job keeps its place while it runs, however long that is, and stops if the place is lost.
+func ExampleDecision_Keep() {
+	limits := examplePolicy(`
+version: 1
+timeout: 10s
+endpoints:
+  - name: export
+    limits:
+      - {name: exports, kind: concurrency, limit: 1, lease: 30s}
+`)
+	g, err := guard.New(exampleRedis(), limits, guard.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	export := func(work func(ctx context.Context)) {
+		d, err := g.Decide(context.Background(), guard.Request{Endpoint: "export", Subjects: []string{"ip=203.0.113.7"}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if !d.Allowed {
+			fmt.Println("refused; try again in", d.RetryAfter)
+			return
+		}
+		lost := d.Keep()
+		defer d.Release()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			select {
+			case <-lost:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		work(ctx)
+	}
+	export(func(context.Context) {
+		fmt.Println("exporting")
+		export(func(context.Context) { fmt.Println("two at the same time") })
+	})
+	// Output:
+	// exporting
+	// refused; try again in 1s
+}
+
 func ExampleGuard_Explain() {
 	limits := examplePolicy(`
 version: 1

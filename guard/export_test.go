@@ -29,6 +29,13 @@ func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...str
 // WaitBackground waits for background work.
 func WaitBackground(g *Guard) { g.work.Wait() }
 
+// WakePlaces makes the calls for places that are due within d.
+func WakePlaces(g *Guard, d time.Duration) {
+	g.places.Wake(monotime.Now().Add(d))
+	g.localPlaces.Wake(monotime.Now().Add(d))
+	g.work.Wait()
+}
+
 // WithLocalClock sets the clock of the engine in this process.
 func (o Options) WithLocalClock(c embedded.Clock) Options {
 	o.localClock = c

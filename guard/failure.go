@@ -97,6 +97,7 @@ func (g *Guard) decideLocally(ctx context.Context, d *Decision, undecided *plan.
 	q := undecided.Local(part, local.Share)
 	q.Sent = monotime.Now()
 	answers := local.Admit(context.WithoutCancel(ctx), q.Calls, nil)
+	defer g.holdLocally(d, q, answers, local.Share)
 	for i := range answers {
 		if err := answers[i].Err; err != nil { // the weight exceeds this process's share, or one key exceeds its memory
 			d.Allowed, d.Reason = false, ReasonLimit
@@ -106,6 +107,7 @@ func (g *Guard) decideLocally(ctx context.Context, d *Decision, undecided *plan.
 		d.addCall(q, &q.Calls[i], &answers[i].Result)
 	}
 	d.addLimits(q, answers)
+	d.adjustPlaceWait()
 	if d.Allowed && q.Plan.Counting {
 		d.pendingResponse = &pendingResponse{guard: g, backend: local, query: q, answers: answers, next: d.pendingResponse}
 	}

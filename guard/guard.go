@@ -19,6 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/admit"
 	"github.com/rlfunc/rlfunc/guard/internal/fallback"
 	"github.com/rlfunc/rlfunc/guard/internal/override"
+	"github.com/rlfunc/rlfunc/guard/internal/places"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 	"github.com/rlfunc/rlfunc/guard/internal/refusals"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -68,24 +69,26 @@ type Options struct {
 
 // A Guard decides whether requests may pass. It is safe for concurrent use.
 type Guard struct {
-	rdb       redis.UniversalClient
-	options   Options
-	plans     atomic.Pointer[plan.Plans]
-	sender    admit.Sender
-	function  string                          // server-side name of the function that decides
-	split     atomic.Bool                     // keys may be on several servers, so each subject needs its own call
-	local     atomic.Pointer[genguard.Client] // nil until a policy needs it
-	costs     *cost.Client
-	refusals  *refusals.Cache[*Decision]
-	breakers  fallback.Breakers
-	waiting   atomic.Int64
-	overrides override.Watch
-	hooks     hooks
-	log       logger
-	shadow    *shadowRunner
-	work      sync.WaitGroup // background work that Close waits for
-	reload    sync.Mutex
-	checks    []func(*policy.Policy) error // guarded by reload
+	rdb         redis.UniversalClient
+	options     Options
+	plans       atomic.Pointer[plan.Plans]
+	sender      admit.Sender
+	function    string                          // server-side name of the function that decides
+	split       atomic.Bool                     // keys may be on several servers, so each subject needs its own call
+	local       atomic.Pointer[genguard.Client] // nil until a policy needs it
+	localPlaces places.Keeper                   // in the local engine
+	costs       *cost.Client
+	refusals    *refusals.Cache[*Decision]
+	breakers    fallback.Breakers
+	waiting     atomic.Int64
+	places      places.Keeper // in Redis
+	overrides   override.Watch
+	hooks       hooks
+	log         logger
+	shadow      *shadowRunner
+	work        sync.WaitGroup // background work that Close waits for
+	reload      sync.Mutex
+	checks      []func(*policy.Policy) error // guarded by reload
 }
 
 // New returns a guard for a policy. It sends nothing, so a service can start while Redis is down. The caller must call Close.
@@ -115,6 +118,7 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	}
 	g.sender.Backend = admit.Backend{Client: client, Pipeline: rdb.Pipeline}
 	g.sender.MaxInFlight, g.sender.Events = int64(o.MaxInFlight), g.events()
+	g.startPlaces()
 	g.function = client.Fcall().Library().ServerName + "_admit"
 	_, oneServer := rdb.(*redis.Client)
 	g.split.Store(!oneServer)
@@ -161,6 +165,7 @@ func (g *Guard) events() admit.Events {
 			}
 			g.hooks.refunded(ctx, subject, err)
 		},
+		Release: func(q *plan.Query, c *plan.Call) { g.releasePlaces(&g.places, q, c, g.sender.Share) },
 		Cancel: func(ctx context.Context, subject, reservation string) {
 			_, _ = g.Cancel(ctx, subject, reservation) // Hooks.Settled reports the error
 		},
@@ -255,13 +260,16 @@ func (g *Guard) Watch(ctx context.Context, path string) error {
 // background runs work outside of the request. Close waits for it.
 func (g *Guard) background(work func()) { g.work.Go(work) }
 
-// Close waits for calls that are in flight, refunds unused tokens and stops guard's goroutines. It does not close the Redis client.
+// Close waits for calls that are in flight, refunds unused tokens and stops guard's goroutines. Places that requests still have stay until
+// their leases end. It does not close the Redis client.
 func (g *Guard) Close() error {
 	if g.shadow != nil {
 		g.shadow.close()
 	}
 	g.overrides.Close()
 	g.plans.Load().CloseBatches()
+	g.places.Close()
+	g.localPlaces.Close()
 	g.work.Wait()
 	g.refusals.Close()
 	return nil

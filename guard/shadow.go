@@ -13,7 +13,8 @@ import (
 )
 
 // A Shadow evaluates a second policy on live requests, in the background. It counts in its own keys and refuses nothing. It skips requests
-// when its queue is full.
+// when its queue is full. Its limits of kind concurrency count a request only while it is evaluated, because a shadow policy does not know
+// when requests end.
 type Shadow struct {
 	// Policy is the policy to evaluate. Its namespace must differ from the live policy's namespace. Defaults to the live policy in a
 	// namespace of its own.
@@ -111,7 +112,9 @@ func (f *shadowRunner) run() {
 	defer f.end.Done()
 	for w := range f.jobs {
 		e := Event{Request: w.event.Request}
-		e.Decision, e.Err = f.guard.Decide(w.ctx, e.Request)
+		if e.Decision, e.Err = f.guard.Decide(w.ctx, e.Request); e.Decision != nil {
+			e.Decision.Release() // it is not known how long the request runs
+		}
 		f.mu.Lock()
 		f.counts[Difference{Endpoint: e.Request.Endpoint, Live: outcomeOf(w.event), Shadow: outcomeOf(e)}]++
 		f.mu.Unlock()

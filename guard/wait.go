@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -13,7 +14,7 @@ var ErrCrowded = errors.New("too many requests are waiting")
 // Wait decides like Decide, but waits and retries while the request is refused and waiting helps. It returns a decision that allows, a
 // refusal that no wait ends, or an error. It returns the refusal and an error at once if the request cannot pass before the context's
 // deadline or within Options.MaxWait ([context.DeadlineExceeded]), or if too many requests wait ([ErrCrowded]). Requests are not served in
-// arrival order.
+// arrival order. While only limits of kind concurrency refuse, it polls, at growing intervals up to 1 s.
 func (g *Guard) Wait(ctx context.Context, r Request) (*Decision, error) {
 	ends := time.Now().Add(g.options.MaxWait)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(ends) {
@@ -30,11 +31,15 @@ func (g *Guard) Wait(ctx context.Context, r Request) (*Decision, error) {
 	defer g.waiting.Add(-1)
 	timer := time.NewTimer(d.RetryAfter)
 	defer timer.Stop()
-	for {
-		if time.Until(ends) < d.RetryAfter {
-			return d, fmt.Errorf("wait %s for endpoint %s: %w", d.RetryAfter, r.Endpoint, context.DeadlineExceeded)
+	for poll := firstPoll; ; poll = min(2*poll, placeRetry) {
+		pause := d.RetryAfter
+		if d.awaitsPlace {
+			pause = min(pause, poll/2+rand.N(poll)) // random, so that waiting requests do not poll together
 		}
-		timer.Reset(d.RetryAfter)
+		if time.Until(ends) < pause {
+			return d, fmt.Errorf("wait %s for endpoint %s: %w", pause, r.Endpoint, context.DeadlineExceeded)
+		}
+		timer.Reset(pause)
 		select {
 		case <-ctx.Done():
 			return d, ctx.Err()
@@ -45,6 +50,9 @@ func (g *Guard) Wait(ctx context.Context, r Request) (*Decision, error) {
 		}
 	}
 }
+
+// firstPoll is the mean of the first wait for a place.
+const firstPoll = 10 * time.Millisecond
 
 // mustWait reports whether the request is refused only for some time.
 func mustWait(d *Decision, err error) bool { return err == nil && !d.Allowed && d.RetryAfter > 0 }

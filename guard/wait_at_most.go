@@ -56,11 +56,17 @@ func (g *Guard) largestWeight(r *Request) (most int64, costs map[string]int64, e
 		if l.Burst > 0 {
 			capacity = l.Burst
 		}
+		if policy.Kind(l.Kind) == policy.Concurrency {
+			capacity = min(capacity, maxPlaces)
+		}
 		most = min(most, capacity / *l.Cost)
 		costs[l.Name] = *l.Cost
 	}
 	return most, costs, nil
 }
+
+// maxPlaces is the most places of one request; see gen/guard.
+const maxPlaces = 1000
 
 // room returns the largest weight that fits what the limits that refused had left; 0 if none does.
 func (d *Decision) room(costs map[string]int64) int64 {

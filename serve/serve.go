@@ -84,6 +84,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := rejectConcurrency(p); err != nil {
+		return fmt.Errorf("%s: %w", o.Policy, err)
+	}
 	metrics, err := prometheus.New()
 	if err != nil {
 		return err
@@ -99,6 +102,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer g.Close()
+	g.Require(rejectConcurrency)
 	service, err := envoyguard.New(g, envoyguard.Options{})
 	if err != nil {
 		return err

@@ -166,16 +166,21 @@ func TestRun_saysWhyItIsNotReady(t *testing.T) {
 }
 
 func TestRun_rejectsAWrongPolicy(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "limits.yaml")
-	if err := os.WriteFile(file, []byte("descriptors: [{domain: edge}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	port, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = serve.Run(t.Context(), serve.Options{Redis: redis.NewClient(&redis.Options{}), Policy: file, GRPC: port, HTTP: port})
-	if err == nil || !strings.Contains(err.Error(), "limits.yaml:1:") {
-		t.Errorf("got %v", err)
+	for text, want := range map[string]string{
+		"descriptors: [{domain: edge}]": "limits.yaml:1:",
+		"endpoints: [{name: a, limits: [{name: b, by: all, kind: concurrency, limit: 5}]}]": "limit a/b is of kind concurrency",
+	} {
+		file := filepath.Join(t.TempDir(), "limits.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		port, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = serve.Run(t.Context(), serve.Options{Redis: redis.NewClient(&redis.Options{}), Policy: file, GRPC: port, HTTP: port})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }

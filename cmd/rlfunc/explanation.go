@@ -49,6 +49,7 @@ type explainedLimit struct {
 	Kind   string  `json:"kind"`
 	Limit  int64   `json:"limit"`
 	Window float64 `json:"window"` // seconds
+	Lease  float64 `json:"lease"`  // seconds, of a concurrency
 	Burst  int64   `json:"burst"`
 	Shadow bool    `json:"shadow"`
 }
@@ -71,7 +72,7 @@ func explanationOf(p *policy.Policy, e *httpguard.Explanation) *explanation {
 	maps.Copy(out.Multiplied, g.Multiplied)
 	out.Account, out.Attempts, out.Challenge, out.ChallengeRequired, out.Counted = g.Account, g.Attempts, g.Challenge, g.ChallengeRequired, g.Counted
 	for _, l := range g.Limits {
-		out.Limits = append(out.Limits, explainedLimit{l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Burst, l.Shadow})
+		out.Limits = append(out.Limits, explainedLimit{l.Name, l.Subject, string(l.Kind), l.Limit, l.Window.Seconds(), l.Lease.Seconds(), l.Burst, l.Shadow})
 	}
 	return out
 }
@@ -154,6 +155,9 @@ func orNone(s string) string {
 // capacity describes what a limit admits.
 func capacity(l *guard.LimitState) string {
 	text := fmt.Sprintf("%s of %d in %s", l.Kind, l.Limit, policy.FormatDuration(l.Window))
+	if l.Kind == policy.Concurrency {
+		text = fmt.Sprintf("%s of %d, lease %s", l.Kind, l.Limit, policy.FormatDuration(l.Lease))
+	}
 	if l.Burst > l.Limit {
 		text += fmt.Sprintf(", bursts of %d", l.Burst)
 	}

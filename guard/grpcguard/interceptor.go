@@ -35,7 +35,7 @@ type Options struct {
 	// Weight multiplies the cost of a call or of a stream's message for its limits; message is as for Estimate. Defaults to 1.
 	Weight func(ctx context.Context, fullMethod string, message any) int64
 	// Messages returns the endpoint that each message received on a stream of fullMethod counts for. Limits, budgets (as estimated) and
-	// attempts of the endpoint apply, but no receipt or challenge. The client stays the same, even after its token expires. A refusal ends
+	// attempts of the endpoint apply, but no receipt or challenge; a message has its places of a concurrency only while it is decided. The client stays the same, even after its token expires. A refusal ends
 	// the stream with ResourceExhausted. With "", only the begin of the stream counts. Defaults to "" for all methods.
 	Messages func(fullMethod string) string
 	// Sent does the same for each message that the service sends; a refused message is not sent. With Wait, messages are sent at the pace
@@ -79,7 +79,9 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	}
 	nothing, code := true, codes.Unknown
 	ctx = context.WithValue(ctx, contextKey{}, d)
+	d.Keep()
 	defer func() { // also if the handler panics
+		d.Release()
 		d.FinishSoon(ctx, nothing)
 		respond(ctx, d, code)
 	}()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // domain is the ErrorInfo domain of all reasons.
@@ -21,6 +22,9 @@ const domain = "rlfunc"
 // refusal returns the status error of a refusal.
 func refusal(d *guard.Decision) error {
 	code, reason, text := codes.ResourceExhausted, "RATE_LIMITED", "too many requests"
+	if d.AwaitsPlace() {
+		text = "too many requests at the same time"
+	}
 	switch d.Reason {
 	case guard.ReasonBlocked:
 		reason, text = "BLOCKED", "this client is blocked"
@@ -58,7 +62,12 @@ func violations(d *guard.Decision) *errdetails.QuotaFailure {
 		q.Violations = append(q.Violations, &errdetails.QuotaFailure_Violation{Subject: d.Endpoint + "/" + name, Description: text})
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && !l.Global {
+		l := &d.Limits[i]
+		switch {
+		case l.Allowed || l.Shadow || l.Global:
+		case l.Kind == policy.Concurrency:
+			add(l.Name, 0, "%d at the same time", l.Limit)
+		default:
 			add(l.Name, l.RetryAfter, "%d in %v", l.Limit, l.Window)
 		}
 	}

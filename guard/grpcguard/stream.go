@@ -35,7 +35,9 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	}
 	returned, code := false, codes.Unknown
 	s.ctx = context.WithValue(s.ctx, contextKey{}, d)
+	d.Keep()       // for the life of the stream
 	defer func() { // also if the handler panics
+		d.Release()
 		d.FinishSoon(s.ctx, !s.began.Load() && (!returned || s.ctx.Err() != nil))
 		respond(s.ctx, d, code)
 	}()
@@ -110,6 +112,7 @@ func (g *guarded) admit(endpoint string, message any) error {
 		return *g.refused.Load()
 	}
 	d.FinishSoon(g.ctx, false) // counts as estimated
+	d.Release()
 	return nil
 }
 

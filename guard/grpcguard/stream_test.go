@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 )
 
@@ -156,5 +157,67 @@ endpoints: [{name: talk, match: ["/chat.Chat/Talk"], unbounded: true, cost: {est
 	}
 	if answers != 10 {
 		t.Errorf("%d answers of a budget for 10", answers)
+	}
+}
+
+const onePlace = `
+endpoints: [{name: talk, match: ["/chat.Chat/*"], limits: [{name: streams, kind: concurrency, limit: 1}]}]`
+
+func TestStream_holdsItsPlaceForItsLife(t *testing.T) {
+	f := serve(t, onePlace, grpcguard.Options{}, nil)
+	first := f.talk(t.Context(), t, "ada")
+	for range 3 {
+		if err := say(first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := answer{codes.ResourceExhausted, "RATE_LIMITED", "talk", time.Second, []string{"talk/streams: 1 at the same time"}}
+	for range 2 {
+		if diff := cmp.Diff(want, answerOf(say(f.talk(t.Context(), t, "ada")))); diff != "" {
+			t.Errorf("a second stream (-want +got):\n%s", diff)
+		}
+	}
+	_ = first.CloseSend()
+	_ = first.RecvMsg(new(emptypb.Empty)) // until the handler has returned
+	f.eventuallyPasses(t)
+}
+
+// A unary call's place is free behind it, also if its handler panics or its client has gone.
+func TestUnary_releasesItsPlace(t *testing.T) {
+	for name, h := range map[string]handler{
+		"returns": func(context.Context) error { return nil },
+		"fails":   func(context.Context) error { return status.Error(codes.Internal, "no") },
+		"panics":  func(context.Context) error { panic("no") },
+		"waits":   func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, onePlace, grpcguard.Options{}, h)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if name == "waits" {
+				ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+			}
+			defer cancel()
+			_ = f.call(ctx, "/chat.Chat/Say", "x-api-key", "ada")
+			_ = f.call(ctx, "/chat.Chat/Listen", "x-api-key", "ada")
+			f.eventuallyPasses(t)
+		})
+	}
+}
+
+// eventuallyPasses waits until a place is free.
+func (f *fixture) eventuallyPasses(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		d, err := f.guard.Decide(t.Context(), guard.Request{Endpoint: "talk", Subjects: []string{"key=ada"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Allowed {
+			d.Release()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no place is free: %+v", d)
+		}
 	}
 }

@@ -13,6 +13,9 @@
 // A handler finds its decision with [FromContext] and settles the actual cost of the request. Otherwise the reservation counts as
 // estimated. The middleware refunds it if the handler panics or the client disconnects before the response begins.
 //
+// A request has its places of limits of kind concurrency until its handler returns or panics. A handler that goes on elsewhere calls
+// [guard.Decision.DetachPlaces].
+//
 // # Responses
 //
 //	429  a limit, budget or block refuses: rate_limited, cost_exceeded, too_many_attempts, blocked

@@ -26,6 +26,7 @@ import (
 // X-Refusal-Body. nginx needs that, because auth_request passes on no other status and no body.
 //
 // The response to the request is not known here. A limit that counts some responses counts each request, and a budget is charged the estimate.
+// A limit of kind concurrency has no effect: the places are released before the request runs.
 func (m *Middleware) ForwardAuth() http.Handler {
 	guarded := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d := FromContext(r.Context()); d != nil {

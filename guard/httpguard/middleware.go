@@ -118,13 +118,15 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	ctx := context.WithValue(r.Context(), contextKey{}, d)
-	if d.Reservation() == "" && !d.Counting() {
+	if d.Reservation() == "" && !d.Counting() && !d.HasPlaces() {
 		next.ServeHTTP(w, r.WithContext(ctx))
 		return
 	}
 	w, answer := observe(w)
 	returned := false
+	d.Keep()
 	defer func() { // also if the handler panics
+		d.Release()
 		d.FinishSoon(ctx, !answer.began() && (!returned || ctx.Err() != nil))
 		if returned {
 			answer.is(http.StatusOK) // net/http writes it

@@ -55,6 +55,9 @@ func problemFor(d *guard.Decision) *Problem {
 		return p
 	default:
 		p.Error, p.Message = "rate_limited", "Too many requests"
+		if d.AwaitsPlace() {
+			p.Message = "Too many requests at the same time"
+		}
 	}
 	if p.RetryAfter > 0 {
 		p.Message += fmt.Sprintf(". Try again in %s.", inWords(ratelimitheader.Seconds(p.RetryAfter)))

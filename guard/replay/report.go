@@ -42,7 +42,7 @@ type Report struct {
 	Buckets   []Bucket        `json:"buckets"`          // in order of time
 	Blocks    int64           `json:"blocks"`           // number of started blocks
 	BlockList []Block         `json:"block_list"`       // the first 1000 of them
-	LeftOut   []LeftOut       `json:"left_out"`         // limits that the log lacks identities for
+	LeftOut   []LeftOut       `json:"left_out"`         // limits that the log lacks identities for, and those of kind concurrency
 	Notes     []string        `json:"notes"`            // what the numbers do not show
 }
 

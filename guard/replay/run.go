@@ -55,6 +55,7 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	if o.Late == 0 {
 		o.Late = time.Minute
 	}
+	p, concurrent := withoutConcurrency(p)
 	routes, err := newRoutes(p, o.Endpoint)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,12 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 	if o.asked != nil {
 		o.asked(judge.asked())
 	}
-	return r.report(clients)
+	rep, err := r.report(clients)
+	if err == nil && len(concurrent) > 0 {
+		rep.LeftOut = append(rep.LeftOut, concurrent...)
+		rep.Notes = append(rep.Notes, concurrencyNote(concurrent))
+	}
+	return rep, err
 }
 
 // pump reads and prepares lines in one goroutine, and decides them in this one and those of the judge.

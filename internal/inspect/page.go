@@ -86,6 +86,10 @@ func (p *page) verdict(rep *Report) {
 			if l.Endpoint != "" {
 				where = "at " + l.Endpoint
 			}
+			if l.Kind == policy.Concurrency {
+				p.line("%s %s while %d of %d run: limit %s", refused, where, l.Used, l.Limit, l.Name)
+				continue
+			}
 			p.line("%s %s for %s, until %s: limit %s", refused, where, Words(time.Duration(l.RetryAfter)), When(*l.AdmitsAt, p.now), l.Name)
 		}
 	}
@@ -126,6 +130,10 @@ func (p *page) limits(rows []Limit) {
 		state := fmt.Sprintf("%d left", l.Remaining)
 		paint := p.style.Green
 		switch {
+		case !l.Allowed && l.Kind == policy.Concurrency && l.Shadow:
+			paint, state = p.style.Yellow, "would refuse"
+		case !l.Allowed && l.Kind == policy.Concurrency:
+			paint, state = p.style.Red, "admits again when one ends"
 		case !l.Allowed && l.Shadow:
 			paint, state = p.style.Yellow, "would refuse for "+Words(time.Duration(l.RetryAfter))
 		case !l.Allowed:
@@ -134,8 +142,16 @@ func (p *page) limits(rows []Limit) {
 			state += ", new in " + Words(time.Duration(l.ResetAfter))
 		}
 		p.line("  %-12s %s %-20s %s", l.Name, paint(bar(l.Used, most, p.style.ASCII)),
-			fmt.Sprintf("%d of %d in %s", l.Used, most, Words(time.Duration(l.Window))), state)
+			fmt.Sprintf("%d of %d %s", l.Used, most, l.span()), state)
 	}
+}
+
+// span describes when the uses of a limit count together.
+func (l *Limit) span() string {
+	if l.Kind == policy.Concurrency {
+		return "at the same time"
+	}
+	return "in " + Words(time.Duration(l.Window))
 }
 
 func (p *page) budgets(rep *Report) {

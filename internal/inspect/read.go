@@ -227,7 +227,7 @@ func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, 
 		for i := range some {
 			l := &some[i]
 			limits[i] = ratelimit.Limit{
-				Name: l.path(), Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: time.Duration(l.Window), Burst: l.Burst, Cost: new(l.Cost),
+				Name: l.path(), Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: time.Duration(l.Window + l.Lease), Burst: l.Burst, Cost: new(l.Cost),
 				Previous: l.period.Previous, Start: l.period.Start, After: l.period.After,
 			}
 		}

@@ -56,7 +56,8 @@ type Limit struct {
 	Global     bool        `json:"global"`
 	Kind       policy.Kind `json:"kind"`
 	Limit      int64       `json:"limit"`
-	Window     Seconds     `json:"window"`
+	Window     Seconds     `json:"window"`          // 0 for a concurrency
+	Lease      Seconds     `json:"lease,omitempty"` // of a concurrency
 	Burst      int64       `json:"burst,omitempty"`
 	Cost       int64       `json:"cost"`
 	Shadow     bool        `json:"shadow"`

@@ -35,8 +35,11 @@ func Counts(p *policy.Policy, by policy.By, subject string) bool {
 	return true
 }
 
-// Period returns the window of a limit, and the period that a quota is in by this machine's clock.
+// Period returns the window of a limit, which is the lease of a concurrency, and the period that a quota is in by this machine's clock.
 func Period(l policy.Limit) (time.Duration, calendar.Boundaries) {
+	if l.Kind == policy.Concurrency {
+		return l.Lease, calendar.Boundaries{}
+	}
 	c, err := l.Calendar()
 	if c == nil || err != nil {
 		return l.Window, calendar.Boundaries{}
@@ -54,8 +57,11 @@ func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {
 		for _, l := range limits {
 			if wanted(l.By) {
 				window, period := Period(l)
+				if l.Kind == policy.Concurrency {
+					window = 0
+				}
 				rows = append(rows, Limit{
-					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(window), Burst: l.Burst,
+					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(window), Lease: Seconds(l.Lease), Burst: l.Burst,
 					Cost: l.Cost, Shadow: l.Shadow, period: period,
 				})
 			}

@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // State returns the subject's block and usage as one line for the audit log.
@@ -21,7 +20,7 @@ func (rep *Report) State() string {
 	}
 	for i := range rep.Limits {
 		if l := &rep.Limits[i]; l.Used > 0 {
-			all = append(all, fmt.Sprintf("%s %d used in %s", l.path(), l.Used, Words(time.Duration(l.Window))))
+			all = append(all, fmt.Sprintf("%s %d used %s", l.path(), l.Used, l.span()))
 		}
 	}
 	for _, b := range rep.Budgets {

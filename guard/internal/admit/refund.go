@@ -51,15 +51,11 @@ func chargesNothing(q *plan.Query, c *plan.Call, a *guard.AdmitResult) bool {
 
 // refundRows refunds what a call charged of some rows. A known receipt is charged for global limits only.
 func refundRows(q *plan.Query, c *plan.Call, a *guard.AdmitResult, rows plan.RowSet, share plan.Share) (refund guard.RefundParams, limits []guard.Limit) {
-	refund = guard.RefundParams{Subject: c.Params.Subject, Weight: c.Params.Weight, At: a.At, Age: monotime.Now().Since(q.Sent)}
-	charged := plan.RowSet(0)
-	for i := range (rows & c.Limits.Rows).All() {
-		n := c.Limits.Rows.Rank(i)
-		if n < len(a.Limits) && a.Limits[n].Allowed && (q.Plan.Rows[i].Limit.Global || !a.Duplicate) {
-			charged |= 1 << i
-			refund.Taken = append(refund.Taken, guard.RefundTaken{Left: a.Limits[n].ResetAfter})
-			refund.LimitsOf = append(refund.LimitsOf, fcall.Subject(q.RowSubjects[i]))
-		}
+	refund = guard.RefundParams{Subject: c.Params.Subject, Weight: c.Params.Weight, At: a.At, Age: monotime.Now().Since(q.Sent), Holder: c.Params.Holder}
+	charged := rows & c.Charged(q.Plan, a)
+	for i := range charged.All() {
+		refund.Taken = append(refund.Taken, guard.RefundTaken{Left: a.Limits[c.Limits.Rows.Rank(i)].ResetAfter})
+		refund.LimitsOf = append(refund.LimitsOf, fcall.Subject(q.RowSubjects[i]))
 	}
 	packed := q.Plan.Limits(&q.Resolved, charged, share)
 	refund.Limits = packed.Pack

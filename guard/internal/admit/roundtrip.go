@@ -18,6 +18,8 @@ type Events struct {
 	Background func(func())
 	// Refunded follows each refund to these subjects.
 	Refunded func(ctx context.Context, subject string, subjects []string, err error)
+	// Release releases places that a call may have charged.
+	Release func(q *plan.Query, c *plan.Call)
 	// Cancel cancels a reservation.
 	Cancel func(ctx context.Context, subject, reservation string)
 }
@@ -126,9 +128,11 @@ func (t *RoundTrip) sendSeveral(skipped []error) {
 func (t *RoundTrip) Finish(outcome Outcome) {
 	switch {
 	case t.answers != nil:
-		if outcome == Refused && !Mixed(t.answers) {
+		mixed := Mixed(t.answers) // its charges are refunded
+		if outcome == Refused && !mixed {
 			t.refund()
 		}
+		t.releaseStrays(outcome == Refused || mixed)
 	case t.latePending != nil || t.lateAnswers != nil:
 		t.sender.Background(func() { t.finishLate(outcome) })
 	}
@@ -144,12 +148,29 @@ func (t *RoundTrip) finishLate(outcome Outcome) {
 		t.answers = t.single[:]
 		t.single[0].Result, t.single[0].Err = guard.PendingAdmit{Pending: t.latePending}.Result()
 	}
+	refunded := Mixed(t.answers) || outcome == Refused
 	switch {
-	case Mixed(t.answers) || outcome == Refused:
+	case refunded:
 		t.refundNow()
 	case outcome == Passed:
 		t.cancelReservations()
 	}
+	t.releaseStrays(refunded)
+}
+
+// releaseStrays releases the places of a request that does not have them: calls charged them and are not refunded, or may have, because
+// their outcome is unknown.
+func (t *RoundTrip) releaseStrays(refunded bool) {
+	for i := range t.answers {
+		if a := &t.answers[i]; a.Err == nil && a.Result.Allowed && !refunded || MayHaveRun(a.Err) {
+			t.sender.Release(&t.Query, &t.Calls[i])
+		}
+	}
+}
+
+// MayHaveRun reports whether a call failed and Redis may have run it.
+func MayHaveRun(err error) bool {
+	return errors.Is(err, fcall.ErrOutcomeUnknown) || errors.Is(err, fcall.ErrReply) || abandoned(err)
 }
 
 // cancelReservations cancels late reservations of a request that passed without them. Redis named them after the receipt, but the caller

@@ -44,6 +44,7 @@ type Plan struct {
 	Unbounded bool          // a request that no limit counts may pass
 
 	Prefetched RowSet // rows whose tokens are taken in batches
+	Concurrent RowSet // rows of kind concurrency, whose places a request holds
 
 	OnCost, OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
 
@@ -177,6 +178,10 @@ func (pl *Plan) add(ps *Plans, endpoint string, l *policy.Limit, global bool) {
 		grouping: newGrouping(ps.Policy, l.By, limitName), share: l.Share,
 	}
 	r.calendar, _ = l.Calendar() // the policy was checked
+	if l.Kind == policy.Concurrency {
+		r.Limit.Window = l.Lease
+		pl.Concurrent |= 1 << len(pl.Rows)
+	}
 	if l.Prefetch != nil {
 		r.Tokens = ps.batches.of(r, l.Prefetch, pl.clock)
 		pl.Prefetched |= 1 << len(pl.Rows)

@@ -17,7 +17,8 @@ type Query struct {
 	Resolved
 	Plan      *Plan
 	Request   Request
-	OneServer bool // one call has all keys
+	OneServer bool   // one call has all keys
+	Holder    string // of the places; "" if no row needs one
 	Sent      monotime.Time
 	Calls     []Call
 
@@ -118,6 +119,12 @@ func (q *Query) split() {
 func (q *Query) setLimits(c *Call, rows RowSet, share Share) {
 	rows, c.overflow = rows.split(maxCallLimits)
 	c.Limits = q.Plan.Limits(&q.Resolved, rows, share)
+	if rows&q.Plan.Concurrent != 0 {
+		if q.Holder == "" {
+			q.Holder = fcall.NewToken()
+		}
+		c.Params.Holder = q.Holder
+	}
 	c.Params.Limits, c.Params.LimitsOf = c.Limits.Pack, q.subjectsOf(q.subjectStorage(), rows, string(c.Params.Subject))
 	if q.Request.Weight > 1 {
 		c.Params.Weight = q.Request.Weight

@@ -43,7 +43,8 @@ func reset(l *guard.LimitState, age time.Duration) int64 {
 func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // Lists returns RateLimit and RateLimit-Policy of Draft11, or "" if the decision has no visible limit. They are structured fields (RFC
-// 9651); names need no escape in a string. A refusal omits t for limits that admit, because Retry-After must not be earlier than any t.
+// 9651); names need no escape in a string. A refusal omits t for limits that admit, because Retry-After must not be earlier than any t. A
+// limit of kind concurrency has neither w nor t: it has no window, and its places are free when other requests end.
 func Lists(d *guard.Decision) (limits, policies string) {
 	var room [2][96]byte // two limits fit
 	p, r := room[0][:0], room[1][:0]
@@ -57,8 +58,12 @@ func Lists(d *guard.Decision) (limits, policies string) {
 		}
 		p, r = appendName(p, l.Name), appendName(r, l.Name)
 		p = strconv.AppendInt(append(p, ";q="...), quota(l), 10)
-		p = strconv.AppendInt(append(p, ";w="...), Seconds(l.Window), 10)
 		r = strconv.AppendInt(append(r, ";r="...), l.Remaining, 10)
+		if l.Kind == policy.Concurrency {
+			p = append(p, `;qu="concurrent-requests"`...)
+			continue
+		}
+		p = strconv.AppendInt(append(p, ";w="...), Seconds(l.Window), 10)
 		if d.Allowed || !l.Allowed {
 			r = strconv.AppendInt(append(r, ";t="...), reset(l, d.Age), 10)
 		}
@@ -69,12 +74,12 @@ func Lists(d *guard.Decision) (limits, policies string) {
 
 func appendName(b []byte, name string) []byte { return append(append(append(b, '"'), name...), '"') }
 
-// TightestLimit returns the tightest visible limit, or nil. A limit that refuses comes first, then the longest wait, then the fewest
-// remaining.
+// TightestLimit returns the tightest visible limit that has a window, or nil. A limit that refuses comes first, then the longest wait, then
+// the fewest remaining.
 func TightestLimit(d *guard.Decision) *guard.LimitState {
 	var least *guard.LimitState
 	for i := range d.Limits {
-		if l := &d.Limits[i]; visibleToClient(l) && (least == nil || tighter(l, least)) {
+		if l := &d.Limits[i]; visibleToClient(l) && l.Kind != policy.Concurrency && (least == nil || tighter(l, least)) {
 			least = l
 		}
 	}

@@ -1,0 +1,215 @@
+package httpguard_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+)
+
+// exporting is what the middleware asks for a test client.
+var exporting = guard.Request{Endpoint: "export", Subjects: []string{"ip=127.0.0.1"}}
+
+const fivePlaces = `
+endpoints:
+  - {name: export, match: ["/export"], limits: [{name: exports, kind: concurrency, limit: 5}]}`
+
+// freePlaces waits until n places of a client are free.
+func freePlaces(t *testing.T, s *service, n int64) {
+	t.Helper()
+	eventually(t, "places are free", func() bool {
+		e, _ := s.guard.Decide(t.Context(), exporting)
+		e.Release()
+		return e.Allowed && e.Limits[0].Remaining == n-1
+	})
+}
+
+// Fifty requests at once: five run, and the others are refused while they do.
+func TestHandler_fiftyAtOnceAgainstFivePlaces(t *testing.T) {
+	onEach(t, func(t *testing.T, rdb *redis.Client) {
+		var running, most atomic.Int64
+		end := make(chan struct{})
+		s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, _ *http.Request) {
+			n := running.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			<-end
+			running.Add(-1)
+		})
+		var wg sync.WaitGroup
+		statuses := make(chan int, 50)
+		for range cap(statuses) {
+			wg.Go(func() {
+				response, err := s.Client().Get(s.URL + "/export")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = response.Body.Close()
+				statuses <- response.StatusCode
+			})
+		}
+		got := map[int]int{}
+		for range 45 { // the refused ones end first
+			got[<-statuses]++
+		}
+		close(end)
+		wg.Wait()
+		for range 5 {
+			got[<-statuses]++
+		}
+		expect(t, "statuses", map[int]int{200: 5, 429: 45}, got)
+		if most.Load() != 5 {
+			t.Errorf("%d ran at once, want 5", most.Load())
+		}
+		freePlaces(t, s, 5)
+	})
+}
+
+func TestHandler_refusalByPlacesSaysNothingUntrue(t *testing.T) {
+	rdb, _ := inProcess(t)
+	end, began := make(chan struct{}), make(chan struct{})
+	s := serve(t, rdb, parse(t, `
+endpoints:
+  - {name: export, match: ["/export"], limits: [{name: exports, kind: concurrency, limit: 1}]}`), httpguard.Options{XHeaders: true}, func(http.ResponseWriter, *http.Request) {
+		close(began)
+		<-end
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		response, body := s.ask(t, "GET /export")
+		if response.Header.Get("RateLimit") != `"exports";r=0` || response.Header.Get("RateLimit-Policy") != `"exports";q=1;qu="concurrent-requests"` {
+			t.Errorf("%v %s", response.Header, body)
+		}
+	})
+	<-began
+	want := answer{
+		Status: 429, Error: "rate_limited", Message: "Too many requests at the same time. Try again in 1 second.", RetryAfter: "1", RateLimit: `"exports";r=0`,
+		RateLimitPolicy: `"exports";q=1;qu="concurrent-requests"`, Violated: []string{"exports"}, Seconds: 1, Context: 1,
+		Type: "quota-exceeded",
+	}
+	if diff := cmp.Diff(want, read(t, "GET /export", s)); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+	response, _ := s.ask(t, "GET /export")
+	for name := range response.Header {
+		if len(name) > 2 && name[:2] == "X-" && name != "X-Content-Type-Options" {
+			t.Errorf("a limit without a window has header %s", name)
+		}
+	}
+	close(end)
+	wg.Wait()
+}
+
+// However a handler ends, its place is free behind it.
+func TestHandler_placesAreReleasedBehindTheHandler(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"returns": func(http.ResponseWriter, *http.Request) {},
+		"panics":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"panics in a body": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "x")
+			panic(http.ErrAbortHandler)
+		},
+		"streams": func(w http.ResponseWriter, _ *http.Request) {
+			for range 3 {
+				_, _ = io.WriteString(w, "x")
+				_ = http.NewResponseController(w).Flush()
+			}
+		},
+		"hijacks": func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_ = c.Close()
+			}
+		},
+		"waits for a client that has gone": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb, _ := inProcess(t)
+			began := make(chan struct{}, 5)
+			s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, r *http.Request) {
+				began <- struct{}{}
+				handler(w, r)
+			})
+			for range 5 {
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() {
+					<-began
+					if name == "waits for a client that has gone" {
+						cancel()
+					}
+				}()
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/export", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if response, err := s.Client().Do(r); err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+				cancel()
+			}
+			freePlaces(t, s, 5)
+		})
+	}
+}
+
+// A handler hands a hijacked connection to another goroutine: the place is held until that ends.
+func TestHandler_detachedPlacesOutlastTheHandler(t *testing.T) {
+	rdb, _ := inProcess(t)
+	release := make(chan func(), 1)
+	s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		release <- httpguard.FromContext(r.Context()).DetachPlaces()
+	})
+	if response, _ := s.ask(t, "GET /export"); response.StatusCode != http.StatusOK {
+		t.Fatal(response.Status)
+	}
+	freePlaces(t, s, 4)
+	(<-release)()
+	freePlaces(t, s, 5)
+}
+
+// A client that leaves while Wait waits for a place gets none.
+func TestHandler_waitingClientThatHasGone(t *testing.T) {
+	rdb, _ := inProcess(t)
+	end := make(chan struct{})
+	began := make(chan struct{}, 5)
+	s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{Wait: true}, func(http.ResponseWriter, *http.Request) {
+		began <- struct{}{}
+		<-end
+	})
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() { _, _ = s.ask(t, "GET /export") })
+	}
+	for range 5 {
+		<-began
+	}
+	gone, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(gone, "GET /export HTTP/1.1\r\nHost: x\r\n\r\n")
+	_ = gone.Close()
+	last := make(chan struct{})
+	wg.Go(func() { // waits, and passes once there is room
+		response, _ := s.ask(t, "GET /export")
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("a waiting request: %s", response.Status)
+		}
+		close(last)
+	})
+	close(end)
+	<-last
+	wg.Wait()
+	freePlaces(t, s, 5)
+}
