@@ -13,8 +13,6 @@ import (
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
-func TestMain(m *testing.M) { engines.Main(m) }
-
 type workflow struct {
 	Jobs map[string]struct {
 		Steps []struct {
@@ -34,10 +32,7 @@ func TestWorkflow_deploysItsPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	servers := engines.Real(t)
-	bin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../cmd/rlfunc").CombinedOutput(); err != nil {
-		t.Fatalf("build rlfunc: %v: %s", err, out)
-	}
+	bin := filepath.Dir(buildProgram(t))
 	for _, e := range servers {
 		t.Run(e.Name, func(t *testing.T) {
 			e.Client(t) // leaves the server empty

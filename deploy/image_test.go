@@ -1,0 +1,111 @@
+package deploy_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
+)
+
+var redisQuery = redis.FunctionListQuery{LibraryNamePattern: "guard_v*"}
+
+// checkProbes starts a command, waits until both probes succeed, and ends it by SIGTERM.
+func checkProbes(t *testing.T, cmd *exec.Cmd, addr string, c container) {
+	t.Helper()
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for _, p := range []probe{c.LivenessProbe, c.ReadinessProbe} {
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			answer, err := http.Get("http://" + addr + p.HTTPGet.Path)
+			if err == nil {
+				_ = answer.Body.Close()
+				if answer.StatusCode == http.StatusOK {
+					break
+				}
+			}
+			select {
+			case err := <-ended:
+				t.Fatalf("%v: it ended: %v: %s", cmd.Args, err, output.String())
+			default:
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %v %v", p.HTTPGet.Path, answer, err)
+			}
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("it ended with %v: %s", err, output.String())
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it does not end after SIGTERM")
+	}
+}
+
+// The image runs without a network of its own, as another user than root, on a file system that it cannot write.
+func TestImage_runs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: no image is built with -short")
+	}
+	docker := onpath.Program(t, "docker")
+	if err := exec.CommandContext(t.Context(), docker, "version").Run(); err != nil {
+		onpath.Lacking(t, "no Docker engine answers: %v", err)
+	}
+	dir := t.TempDir()
+	if err := os.Link(buildProgram(t), filepath.Join(dir, "rlfunc")); err != nil {
+		t.Fatal(err)
+	}
+	// The policy goes into the test's image, because the engine may be on another machine.
+	dockerfile := readFile(t, "serve/Dockerfile") + "COPY limits.yaml /etc/rlfunc/limits.yaml\n"
+	for name, text := range map[string]string{"Dockerfile": dockerfile, "limits.yaml": readFile(t, "serve/limits.yaml")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image := fmt.Sprintf("rlfunc-test:%d", os.Getpid())
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), docker, args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("docker %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run("build", "--quiet", "--tag", image, dir)
+	t.Cleanup(func() { _ = exec.Command(docker, "rmi", "--force", image).Run() })
+	web := engines.FreeAddr(t)
+	id := run("run", "--detach", "--network", "host", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", image,
+		"serve", "--policy", "/etc/rlfunc/limits.yaml", "--redis", "embedded", "--http", web, "--grpc", engines.FreeAddr(t))
+	t.Cleanup(func() { _ = exec.Command(docker, "rm", "--force", id).Run() })
+	if user := run("inspect", "--format", "{{.Config.User}}", id); user != "65532:65532" {
+		t.Errorf("the user is %q", user)
+	}
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(run("logs", id), `"msg":"serving"`); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) || run("inspect", "--format", "{{.State.Running}}", id) != "true" {
+			t.Fatalf("it does not serve: %s", run("logs", id))
+		}
+	}
+	run("stop", "--time", "15", id)
+	if code := run("inspect", "--format", "{{.State.ExitCode}}", id); code != "0" {
+		t.Errorf("it ended with %s: %s", code, run("logs", id))
+	}
+}
