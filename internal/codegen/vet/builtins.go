@@ -57,6 +57,30 @@ func (r *run) mathCall(s *state, e *ast.FuncCallExpr, name string, args []value)
 		out.content = out.content || v.content
 	}
 	out.in = rounded(name, list)
+	for _, v := range args {
+		out.left = out.left || v.left
+		out.minusZero = out.minusZero || v.minusZero && name != "math.abs"
+	}
+	switch name {
+	case "math.fmod":
+		if len(args) == 2 {
+			r.notZero(e, argument(e, 1), args[1])
+		}
+	case "math.ceil":
+		if in := first.interval(); in.known && first.may(isFrac) && in.low < 0 && in.high > -1 {
+			out.minusZero = true
+		}
+	case "math.max", "math.min":
+		r.compares(args...)
+		for _, v := range args {
+			if out.span == "" && r.here().lib == "" {
+				out.span = v.span
+			}
+		}
+		if out.left {
+			out.span = ""
+		}
+	}
 	switch name {
 	case "math.floor", "math.ceil":
 		out.kinds = isInt
@@ -160,6 +184,10 @@ func (r *run) format(e *ast.FuncCallExpr, args []value, out value) value {
 			continue
 		}
 		v := valueAt(args, at)
+		if strings.IndexByte("fgGeE", (*pattern.literal)[i]) >= 0 {
+			r.negativeZero(argument(e, at), v)
+			r.inRange(argument(e, at), v, true)
+		}
 		if c := (*pattern.literal)[i]; c == 's' || c == 'q' {
 			r.numberText(v, argument(e, at), "%"+string(c))
 			out.taint |= v.taint
@@ -183,6 +211,7 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 		for _, id := range first.objects {
 			o := s.object(id)
 			r.written(o, e, argument(e, 0))
+			o.filled = -1
 			r.append(o, added)
 		}
 		s.forgetField("")
@@ -194,6 +223,9 @@ func (r *run) tableCall(s *state, e *ast.FuncCallExpr, name string, args []value
 	case "table.remove":
 		for _, id := range first.objects {
 			r.written(s.object(id), e, argument(e, 0))
+		}
+		if empty(s, first) {
+			return of(isNil)
 		}
 		v := r.elements(s, first)
 		v.kinds |= isNil

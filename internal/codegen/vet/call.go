@@ -110,6 +110,9 @@ func (r *run) builtinCall(s *state, e *ast.FuncCallExpr, name string, args []val
 		return gives(s, value{kinds: isStr, prefix: ""})
 	case "error":
 		r.raises(e, first)
+		if len(r.frames) == 1 && !r.caught() {
+			r.refused(s, r.at(e), "the error")
+		}
 		r.thrown(s)
 		return nil
 	case "assert":
@@ -212,6 +215,9 @@ func (r *run) assert(s *state, e *ast.FuncCallExpr, args []value) []outcome {
 	}
 	if failed := s.clone(); valueAt(args, 0).falsy().kinds != 0 {
 		valueAt(args, 0).proof.learn(failed, false)
+		if len(r.frames) == 1 && !r.caught() {
+			r.refused(s, r.at(e), "the error of assert")
+		}
 		if len(e.Args) == 0 {
 			r.thrown(failed)
 		} else if ok, _ := r.refine(failed, e.Args[0], false); ok {
@@ -237,7 +243,7 @@ func (r *run) toNumber(e *ast.FuncCallExpr, v value) value {
 	if v.param != "" && v.may(isStr) && v.taint&fromCaller != 0 {
 		r.report(r.at(e), RuleCallerNumber, "%s is the caller's text, and tonumber accepts 'nan', 'inf', '0x10' and ' 5 ': declare it as count, micros, duration or time", v.param)
 	}
-	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), name: v.name}
+	out := value{kinds: isNum, reply: v.reply, proof: v.proof.number(), name: v.name, in: v.in, left: v.left, minusZero: v.minusZero}
 	switch {
 	case v.lenient:
 		return anything()

@@ -10,6 +10,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 			st := got.s.clone()
 			got.v.proof.learn(st, true)
 			if ok, _ := r.refine(st, e, true); ok {
+				r.narrow(st, e, true)
 				yes = append(yes, st)
 			}
 		}
@@ -19,6 +20,7 @@ func (r *run) condition(s *state, e ast.Expr) (yes, no []*state) {
 		case got.v.falsy().kinds != 0:
 			got.v.proof.learn(got.s, false)
 			if ok, _ := r.refine(got.s, e, false); ok {
+				r.narrow(got.s, e, false)
 				no = append(no, got.s)
 			}
 		}
@@ -115,16 +117,21 @@ func (r *run) learn(s *state, e ast.Expr, narrow func(value) value) (ok, changed
 	if n.kinds == v.kinds && len(n.enum) == len(v.enum) {
 		return true, false
 	}
+	r.replace(s, e, n)
+	return true, true
+}
+
+// replace gives a variable, or a field or element below one, a narrower value.
+func (r *run) replace(s *state, e ast.Expr, n value) {
 	if id, isVar := e.(*ast.IdentExpr); isVar && !r.here().refs[id].top() {
 		variable := r.here().refs[id]
 		if _, narrowed := s.paths[variable.mark]; narrowed {
 			delete(s.own(paths).paths, variable.mark)
 		}
 		s.own(env).env[variable] = &n
-		return true, true
+		return
 	}
 	s.own(paths).paths[r.pathOf(e)] = &n
-	return true, true
 }
 
 // refine narrows values by a condition that was true or false.

@@ -39,8 +39,11 @@ number, fraction, string, table), the origin of a string's bytes, and the key th
   several. It assumes that a call which reads the key's time to live compares it.
 - A condition on a reply proves that a key has an expiry if a missing key would give another outcome. Vet calculates that outcome for
   single keys, through comparisons, + - %, tonumber, # and elements, and assumes that every earlier call left an expiry.
-- Vet does not prove that a sum stays below 2^53 or that a time to live is not 0. ` + "`math.floor`" + ` of a
-  fraction as a time to live is a finding; an argument whose header allows 0 is not.
+- Numbers have ranges: of an argument by its header, of lengths and times to live, and what comparisons leave of them. The rules
+  division-by-zero, negative-zero, number-range and bad-ttl use them in function files. In lib files they use them for unchanged arguments
+  only, because a relation between numbers, such as used <= limit, may bound the others, and vet knows no relations.
+- A loop that changes its condition is assumed to end, unless its step may be 0 or may pass the end. Vet does not prove that a search in
+  a list finds its element soon (LINSERT, LREM 1), nor that a comparison with the key's time to live has the right direction.
 - It assumes that a computed element of a table, ` + "`t[i]`" + `, exists, but not a literal element of a reply, ` + "`t[1]`" + `.
 - The results of cjson.decode, cmsgpack.unpack and struct.unpack are unknown, so test their type before redis.call.
 - Behind a pcall it assumes that each redis.call inside may fail. Elsewhere it assumes that a redis.call fails before the first write

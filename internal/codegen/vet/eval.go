@@ -269,8 +269,10 @@ func (r *run) logical(s *state, e *ast.LogicalOpExpr) []result {
 			}
 			continue
 		}
-		split := !stopOK || stopChanged || onChanged
+		split := !stopOK || stopChanged || onChanged || hasDivision(e.Rhs)
 		if split {
+			r.narrow(stop, e.Lhs, !goesOn)
+			r.narrow(lhs.s, e.Lhs, goesOn)
 			lhs.v.proof.learn(lhs.s, goesOn)
 		}
 		rhs := r.eval(lhs.s, e.Rhs)

@@ -180,6 +180,9 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 	for _, id := range table.objects {
 		o := s.object(id)
 		r.written(o, lhs, lhs.Object)
+		if !byName {
+			o.fill(int(place), fixed, val)
+		}
 		switch {
 		case fixed && len(table.objects) == 1 && place >= 1 && int(place) <= len(o.items):
 			o.items = slices.Clone(o.items)
@@ -194,6 +197,21 @@ func (r *run) storeField(s *state, lhs *ast.AttrGetExpr, table, key, val value) 
 		default:
 			r.append(o, val)
 		}
+	}
+}
+
+// fill notes whether a write to an element leaves an element before it nil.
+func (o *object) fill(place int, fixed bool, val value) {
+	last := max(len(o.items), o.filled)
+	switch {
+	case o.filled < 0 || o.open || o.atLeast > 0:
+	case !fixed:
+		o.filled = -1
+	case val.only(isNil):
+		o.holed = o.holed || place < last
+	default:
+		o.holed = o.holed || place > last+1
+		o.filled = max(last, place)
 	}
 }
 
@@ -255,6 +273,9 @@ func (r *run) returnStmt(s *state, stmt *ast.ReturnStmt) flow {
 // invoke runs a function and returns its outcomes.
 func (r *run) invoke(s *state, c *closure, args []value, call ast.Expr, exprs []ast.Expr) []outcome {
 	fn := c.fn
+	if fn != nil && r.running(fn) {
+		r.recursion(s, fn)
+	}
 	if fn == nil || fn.expr == nil || len(r.frames) > depthLimit || r.running(fn) || r.steps > stepLimit {
 		return r.lost(s, args)
 	}
@@ -290,6 +311,7 @@ func (r *run) follow(s *state, c *closure, args []value, call ast.Expr, exprs []
 	for _, end := range out.next {
 		out.returns = append(out.returns, outcome{end, nil})
 	}
+	r.endsBeforeItself(fn, out.returns)
 	return r.leave(fn, out.returns)
 }
 

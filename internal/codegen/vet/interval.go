@@ -5,13 +5,18 @@ import "math"
 // An interval holds the least and the greatest number that a value can be. Its zero value says nothing.
 type interval struct {
 	known     bool
+	nonzero   bool
+	related   bool // a lib file calculated it, so a relation that vet does not know may bound it
 	low, high float64
 }
 
-func between(low, high float64) interval { return interval{true, low, high} }
+func between(low, high float64) interval { return interval{known: true, low: low, high: high} }
 
 // nonNegative is what a reply that counts something can be.
-var nonNegative = between(0, maxWhole)
+var nonNegative = between(0, 1<<40)
+
+// longestTTL is the longest time to live in milliseconds that vet considers, 285 years.
+const longestTTL = 9e12
 
 // maxWhole is the greatest number that Lua and every client hold exactly.
 const maxWhole = 1 << 53
@@ -31,13 +36,24 @@ func (a interval) join(b interval) interval {
 	if !a.known || !b.known {
 		return interval{}
 	}
-	return between(min(a.low, b.low), max(a.high, b.high))
+	out := between(min(a.low, b.low), max(a.high, b.high))
+	out.nonzero = !a.has(0) && !b.has(0)
+	out.related = a.related || b.related
+	return out
 }
 
-func (a interval) has(n float64) bool { return !a.known || a.low <= n && n <= a.high }
+func (a interval) has(n float64) bool {
+	return !a.known || a.low <= n && n <= a.high && (n != 0 || !a.nonzero)
+}
 
 // calculate returns the interval of an operation's result.
 func calculate(operator string, a, b interval) interval {
+	out := calculated(operator, a, b)
+	out.related = a.related || b.related
+	return out
+}
+
+func calculated(operator string, a, b interval) interval {
 	if !a.known || !b.known {
 		if operator == "%" && b.known && b.low > 0 {
 			return between(0, b.high)
@@ -49,6 +65,13 @@ func calculate(operator string, a, b interval) interval {
 		return between(a.low+b.low, a.high+b.high)
 	case "-":
 		return between(a.low-b.high, a.high-b.low)
+	case "^":
+		if a.low >= 1 && b.low == b.high && b.low >= 1 {
+			return between(math.Pow(a.low, b.low), math.Pow(a.high, b.high))
+		}
+		if a.low >= 0 && b.low == b.high && b.low >= 1 {
+			return between(0, math.Pow(a.high, b.high))
+		}
 	case "*":
 		return corners(a, b, func(x, y float64) float64 { return x * y })
 	case "/":
@@ -67,12 +90,23 @@ func calculate(operator string, a, b interval) interval {
 }
 
 func corners(a, b interval, f func(x, y float64) float64) interval {
+	if math.IsInf(a.low, 0) || math.IsInf(a.high, 0) || math.IsInf(b.low, 0) || math.IsInf(b.high, 0) {
+		return interval{}
+	}
 	ll, lh, hl, hh := f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)
 	return between(min(ll, lh, hl, hh), max(ll, lh, hl, hh))
 }
 
 // rounded returns the interval of a function of the math library.
 func rounded(name string, list []interval) interval {
+	out := roundedAll(name, list)
+	for _, in := range list {
+		out.related = out.related || in.related
+	}
+	return out
+}
+
+func roundedAll(name string, list []interval) interval {
 	for _, in := range list {
 		if !in.known && name != "math.max" && name != "math.min" {
 			return interval{}
@@ -142,29 +176,31 @@ func (a interval) narrowed(operator string, b interval, whole bool) interval {
 	if !a.known {
 		a = between(math.Inf(-1), math.Inf(1))
 	}
-	step := 0.0
+	below, above := math.Nextafter(b.high, math.Inf(-1)), math.Nextafter(b.low, math.Inf(1))
 	if whole {
-		step = 1
+		below, above = b.high-1, b.low+1
 	}
 	switch operator {
 	case "<":
-		a.high = min(a.high, b.high-step)
+		a.high = min(a.high, below)
 	case "<=":
 		a.high = min(a.high, b.high)
 	case ">":
-		a.low = max(a.low, b.low+step)
+		a.low = max(a.low, above)
 	case ">=":
 		a.low = max(a.low, b.low)
 	case "==":
 		a.low, a.high = max(a.low, b.low), min(a.high, b.high)
 	case "~=":
-		if b.low == b.high && whole {
-			if a.low == b.low {
-				a.low++
-			}
-			if a.high == b.high {
-				a.high--
-			}
+		if b.low != b.high {
+			break
+		}
+		a.nonzero = a.nonzero || b.low == 0
+		if whole && a.low == b.low {
+			a.low++
+		}
+		if whole && a.high == b.high {
+			a.high--
 		}
 	}
 	return a

@@ -16,6 +16,7 @@ type loop struct {
 // loop follows zero, one and two turns of a loop.
 func (r *run) loop(s *state, l loop) flow {
 	out := flow{}
+	r.ends(s, l)
 	if l.unbounded {
 		r.top().unbounded++
 		defer func() { r.top().unbounded-- }()
@@ -70,16 +71,11 @@ func (r *run) loop(s *state, l loop) flow {
 			out.next = append(out.next, no...)
 		}
 	}
-	if len(out.next) == 0 && !always(l.condition) { // two turns did not end it: later ones do
+	if len(out.next) == 0 && !always(l.condition, l.atEnd) { // two turns did not end it: later ones do
 		out.next = left
 	}
 	out.next = distinct(out.next)
 	return out
-}
-
-func always(e ast.Expr) bool {
-	_, ok := e.(*ast.TrueExpr)
-	return ok
 }
 
 func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
@@ -97,6 +93,7 @@ func (r *run) numberFor(s *state, stmt *ast.NumberForStmt) flow {
 				val = of(isInt | isNum)
 			}
 		}
+		r.turns(stmt, o.vals)
 		limit := o.vals[1]
 		from, fromOK := o.vals[0].number()
 		if fromOK && from >= 1 && stmt.Step == nil && r.surelyEmpty(o.s, stmt.Limit) {

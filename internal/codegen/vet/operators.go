@@ -54,7 +54,23 @@ func (r *run) arithmetic(s *state, e *ast.ArithmeticOpExpr, a, b value) value {
 	if _, fixed := b.number(); fixed && (e.Operator == "/" || e.Operator == "*") {
 		out.span = a.span
 	}
+	r.divisor(e, b)
 	out.in = calculate(e.Operator, a.interval(), b.interval())
+	out.in.related = out.in.related || r.here().lib != ""
+	if e.Operator == "%" && out.in.known && a.only(isInt) && b.only(isInt) && b.interval().high-1 < out.in.high {
+		out.in.high = b.interval().high - 1
+	}
+	out.left = a.left || b.left
+	if e.Operator == "*" || e.Operator == "/" {
+		x, y := a.interval(), b.interval()
+		out.minusZero = a.minusZero || b.minusZero || r.here().lib == "" && x.known && y.known && (x.has(0) && y.low < 0 || y.has(0) && x.low < 0 && e.Operator == "*")
+	}
+	if (e.Operator == "+" || e.Operator == "-") && r.here().lib == "" {
+		out.span = a.span
+		if out.span == "" && e.Operator == "+" {
+			out.span = b.span
+		}
+	}
 	inexact := isInt // the result of two whole numbers
 	switch e.Operator {
 	case "/":
@@ -134,6 +150,8 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 	}
 	if in := v.interval(); in.known {
 		out.in = between(-in.high, -in.low)
+		out.in.nonzero = in.nonzero
+		out.minusZero = in.has(0) && !v.lenient && v.literal == nil && r.sees(v)
 	}
 	if out.kinds == 0 {
 		out.kinds = isNum
@@ -141,11 +159,23 @@ func (r *run) minus(s *state, e *ast.UnaryMinusOpExpr, v value) value {
 	return out
 }
 
+// compares notes that a call compares a key's time to live.
+func (r *run) compares(list ...value) {
+	for _, v := range list {
+		if v.left {
+			for _, key := range v.reply {
+				r.asked[key] = true
+			}
+		}
+	}
+}
+
 func (r *run) compare(s *state, e *ast.RelationalOpExpr, a, b value) value {
 	out := value{kinds: isBool, reply: union(a.reply, b.reply), proof: compareProof(e.Operator, a, b)}
 	if e.Operator != "==" && e.Operator != "~=" {
 		r.needs(s, a, e.Lhs, "compare")
 		r.needs(s, b, e.Rhs, "compare")
+		r.compares(a, b)
 		return out
 	}
 	equal, unequal := kind(isTrue), kind(isFalse)

@@ -40,6 +40,9 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 		r.clock(s, e)
 	}
 	keys := cmd.keyPlaces(args)
+	if cmd.countAt > 0 && len(keys) == 0 && !valueAt(args, cmd.countAt-1).lenient {
+		r.report(r.at(argument(e, cmd.countAt)), RuleUndeclaredKey, "the number of keys of %s is not a literal, so vet does not know which arguments are keys: write the number", cmd.name)
+	}
 	for _, i := range keys {
 		r.key(e, cmd, i+1, args[i])
 	}
@@ -56,6 +59,12 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	proof := r.proves(s, cmd, args, keys)
 	timed := r.expiry(s, e, cmd, args, keys)
 	r.fractions(e, args, timed)
+	for i, v := range args {
+		r.negativeZero(argument(e, i+1), v)
+		if i != timed {
+			r.inRange(argument(e, i+1), v, cmd.name != "SET" && cmd.name != "HSET")
+		}
+	}
 	reply := r.reply(s, e, cmd, args)
 	reply.proof = proof
 	if len(keys) > 0 {
@@ -235,27 +244,4 @@ func (r *run) loopRules(e *ast.FuncCallExpr, cmd *command, args []value) {
 		r.report(at, RuleKeyLoop, "%s runs in a loop whose end depends on data, and after 5 seconds every client gets BUSY: count the turns with a for, or say what bounds it with `-- rlfunc:ignore %s reason`", cmd.name, RuleKeyLoop)
 		return
 	}
-}
-
-func wholeContent(name string, args []value) string {
-	at := func(i int) string {
-		if i < len(args) && args[i].literal != nil {
-			return *args[i].literal
-		}
-		return ""
-	}
-	switch name {
-	case "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SUNION", "SINTER", "SDIFF", "ZUNION", "ZINTER", "ZDIFF", "SUNIONSTORE", "SINTERSTORE", "SDIFFSTORE":
-		return name + " reads the whole content of its key"
-	case "LRANGE", "ZRANGE", "ZREVRANGE", "GETRANGE":
-		if at(1) == "0" && at(2) == "-1" && name != "GETRANGE" {
-			return name + " 0 -1 reads the whole content of its key"
-		}
-	case "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "XRANGE", "XREVRANGE":
-		whole := at(1)+at(2) == "-inf+inf" || at(1)+at(2) == "+inf-inf" || at(1)+at(2) == "-+" || at(1)+at(2) == "+-"
-		if whole && len(args) <= 4 {
-			return name + " without a limit reads the whole content of its key"
-		}
-	}
-	return ""
 }

@@ -20,6 +20,12 @@ func (r *run) reply(s *state, e *ast.FuncCallExpr, c *command, args []value) val
 	}
 	switch c.reply {
 	case repliesInt:
+		switch c.name {
+		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME":
+			return value{kinds: isInt, in: between(-2, longestTTL), left: true}
+		case "EXISTS", "DEL", "UNLINK", "HEXISTS", "SISMEMBER", "GETBIT", "SETBIT", "SADD", "SREM", "HDEL", "ZREM", "HSET", "HSETNX", "SETNX", "EXPIRE", "PEXPIRE":
+			return value{kinds: isInt, in: nonNegative}
+		}
 		return of(isInt)
 	case repliesGrowing:
 		return value{kinds: isInt, content: true, in: nonNegative}

@@ -107,6 +107,11 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 			r.report(at, RuleResultType, "result %s is one of %s, not '%s'%s", name, strings.Join(f.Values, ", "), *v.literal, spelling.DidYouMean(*v.literal, f.Values))
 		}
 	default:
+		if f.Kind.Integer() {
+			if e, ok := node.(ast.Expr); ok {
+				r.inRange(e, v, f.Min < 0)
+			}
+		}
 		if f.Kind.Integer() && v.may(isFrac) {
 			r.report(at, RuleResultFraction, "result %s may be a fraction, and Redis truncates 3.99 to 3: round it once, with math.ceil or math.floor", name)
 		}
@@ -117,6 +122,10 @@ func (r *run) checkRows(s *state, node ast.PositionHolder, f spec.Field, name st
 	for _, id := range v.objects {
 		o := s.get(id)
 		if o == nil || o.elem == nil && len(o.items) == 0 {
+			continue
+		}
+		if o.holed {
+			r.report(r.at(node), RuleResultNil, "result %s may have a row that is nil, which ends it there: fill it from 1 without a gap", name)
 			continue
 		}
 		row := elementOf(o)

@@ -1,6 +1,9 @@
 package vet
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Rule is one kind of finding of vet.
 type Rule struct {
@@ -48,6 +51,10 @@ const (
 	RuleErrorCode          = "error-code"
 	RuleErrorData          = "error-data"
 	RuleRefusalWrites      = "refusal-writes"
+	RuleDivisionByZero     = "division-by-zero"
+	RuleNegativeZero       = "negative-zero"
+	RuleNumberRange        = "number-range"
+	RuleEndlessLoop        = "endless-loop"
 	RuleRaisedTable        = "raised-table"
 	RuleRaisedData         = "raised-data"
 	RuleSetresp            = "setresp"
@@ -65,7 +72,7 @@ const (
 )
 
 // Rules lists every rule of this package, in the order of docs/vet.md.
-var Rules = append(append(append(keyRules, loadRules...), valueRules...), shapeRules...)
+var Rules = slices.Concat(keyRules, loadRules, valueRules, numberRules, shapeRules)
 
 // ruleIDs returns the rules that a comment can silence: all but the one about such comments.
 func ruleIDs() []string {

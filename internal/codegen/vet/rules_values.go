@@ -127,8 +127,8 @@ var valueRules = []Rule{
 		ID:     RuleResultFraction,
 		Checks: "Checks that a number in the reply is whole.",
 		Why:    "Redis silently truncates 3.99 to 3. Where `a % b == 0` is tested, a / b counts as whole.",
-		Bad:    hit("return redis.call('STRLEN', counter) * window_us / 1000"),
-		Good:   hit("return math.ceil(redis.call('STRLEN', counter) * window_us / 1000)"),
+		Bad:    hit("return redis.call('STRLEN', counter) + window_us / 1000"),
+		Good:   hit("return math.ceil(redis.call('STRLEN', counter) + window_us / 1000)"),
 	},
 	{
 		ID:     RuleErrorCode,

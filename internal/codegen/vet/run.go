@@ -261,7 +261,7 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 	case spec.KindDuration:
 		v = value{kinds: isInt, span: p.Name, name: name, in: between(float64(p.Min), float64(p.Max))}
 	default:
-		v = value{kinds: isInt, name: name, in: between(float64(p.Min), float64(p.Max))}
+		v = value{kinds: isInt, span: p.Name, name: name, in: between(float64(p.Min), float64(p.Max))}
 	}
 	if p.Optional && p.Default == nil {
 		v.kinds |= isNil

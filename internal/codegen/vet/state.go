@@ -15,6 +15,8 @@ type object struct {
 	open    bool    // fields that are not in the map may have any value
 	top     string  // the top-level variable that holds it, so it outlives the call
 	atLeast int     // least number of elements
+	holed   bool    // an element before its last may be nil
+	filled  int     // elements that literal places have set; -1 is unknown
 }
 
 // A ttl records what one path has done to a key's expiry.
@@ -261,7 +263,10 @@ func mergeSites(a, b []site) []site {
 }
 
 func mergeObjects(a, b *object) *object {
-	out := &object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top}
+	out := &object{fields: mergeFields(a, b), open: a.open || b.open, top: a.top, holed: a.holed || b.holed, filled: -1}
+	if a.filled == b.filled {
+		out.filled = a.filled
+	}
 	switch {
 	case a.elem == nil:
 		out.elem = b.elem

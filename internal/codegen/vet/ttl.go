@@ -189,7 +189,12 @@ func (r *run) timeToLive(node ast.Expr, v value, command, unit string) {
 		return
 	}
 	name := exprText(node)
+	in := v.interval()
 	switch {
+	case v.may(isStr) && v.param != "":
+		r.report(at, RuleBadTTL, "the time to live %s is the caller's text: declare it as duration, and pass math.ceil(%s_us / %s)", name, v.param, perUnit[unit])
+	case r.sees(v) && (in.known && in.low <= 0 && !(in.nonzero && in.low >= 0) || !in.known && v.may(isNum) && len(v.reply) > 0):
+		r.report(at, RuleBadTTL, "the time to live %s may be 0 or less: EXPIRE with it deletes the key, and SET refuses it; bound it by its @arg, test %s > 0 before, or write math.max(%s, 1)", name, name, name)
 	case v.may(isFrac):
 		r.report(at, RuleBadTTL, "the time to live %s may be a fraction, which Redis refuses: round up with math.ceil(%s)", name, name)
 	case v.floored:

@@ -36,27 +36,29 @@ const (
 
 // A value describes one Lua value on one path.
 type value struct {
-	kinds   kind
-	assumed bool     // an operation that fails for nil has excluded nil
-	lenient bool     // unknown, so no rule may conclude from it
-	literal *string  // its only possible string or number
-	prefix  string   // the beginning of the string
-	fixed   bool     // a string made of literals only
-	taint   taint    //
-	keys    []string // the declared keys that it may be; a key parameter
-	param   string   // the text or enum argument that it is, as declared
-	span    string   // the duration argument that it is, also in another unit or rounded
-	objects []int    // tables
-	fns     []*closure
-	reply   []string // keys whose content this reply depends on
-	content bool     // a number that grows with a key's content
-	floored bool     // rounded down from a fraction: it may be 0
-	digits  bool     // a string that is a whole number
-	enum    []string // the strings that it may be
-	reads   bool     // a table that is a reply of unknown length
-	name    string   // the number argument that it is
-	in      interval // the numbers that it may be
-	proof   *proof   // what it is if its key has no expiry
+	kinds     kind
+	assumed   bool     // an operation that fails for nil has excluded nil
+	lenient   bool     // unknown, so no rule may conclude from it
+	literal   *string  // its only possible string or number
+	prefix    string   // the beginning of the string
+	fixed     bool     // a string made of literals only
+	taint     taint    //
+	keys      []string // the declared keys that it may be; a key parameter
+	param     string   // the text or enum argument that it is, as declared
+	span      string   // the duration argument that it is, also in another unit or rounded
+	objects   []int    // tables
+	fns       []*closure
+	reply     []string // keys whose content this reply depends on
+	content   bool     // a number that grows with a key's content
+	floored   bool     // rounded down from a fraction: it may be 0
+	digits    bool     // a string that is a whole number
+	enum      []string // the strings that it may be
+	reads     bool     // a table that is a reply of unknown length
+	name      string   // the number argument that it is
+	minusZero bool     // a number that may be -0
+	left      bool     // calculated from the reply of TTL or PTTL
+	in        interval // the numbers that it may be
+	proof     *proof   // what it is if its key has no expiry
 }
 
 // A closure is a function value, the author's or Redis's.
@@ -98,17 +100,19 @@ func join(a, b value) value {
 		return a
 	}
 	out := value{
-		kinds:   a.kinds | b.kinds,
-		assumed: a.assumed || b.assumed,
-		lenient: a.lenient || b.lenient,
-		fixed:   a.fixed && b.fixed,
-		taint:   a.taint | b.taint,
-		objects: union(a.objects, b.objects),
-		reply:   union(a.reply, b.reply),
-		content: a.content || b.content,
-		floored: a.floored || b.floored,
-		digits:  a.digits && b.digits,
-		reads:   a.reads || b.reads,
+		kinds:     a.kinds | b.kinds,
+		assumed:   a.assumed || b.assumed,
+		lenient:   a.lenient || b.lenient,
+		fixed:     a.fixed && b.fixed,
+		taint:     a.taint | b.taint,
+		objects:   union(a.objects, b.objects),
+		reply:     union(a.reply, b.reply),
+		content:   a.content || b.content,
+		floored:   a.floored || b.floored,
+		digits:    a.digits && b.digits,
+		reads:     a.reads || b.reads,
+		minusZero: a.minusZero || b.minusZero,
+		left:      a.left || b.left,
 	}
 	if a.literal != nil && b.literal != nil && *a.literal == *b.literal {
 		out.literal = a.literal
@@ -117,8 +121,11 @@ func join(a, b value) value {
 	if out.param == "" {
 		out.param = b.param
 	}
-	if a.span == b.span {
+	switch {
+	case a.span == b.span || b.literal != nil && b.may(isNumber):
 		out.span = a.span
+	case a.literal != nil && a.may(isNumber):
+		out.span = b.span
 	}
 	if a.name == b.name {
 		out.name = a.name
@@ -161,7 +168,7 @@ func joined(a, b *value) *value {
 
 func (v *value) equals(o *value) bool {
 	return v.kinds == o.kinds && v.assumed == o.assumed && v.lenient == o.lenient && v.fixed == o.fixed && v.taint == o.taint &&
-		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.in == o.in &&
+		v.content == o.content && v.floored == o.floored && v.digits == o.digits && v.reads == o.reads && v.minusZero == o.minusZero && v.left == o.left && v.in == o.in &&
 		v.literal == o.literal && v.proof == o.proof && v.prefix == o.prefix && v.param == o.param && v.span == o.span && v.name == o.name &&
 		slices.Equal(v.objects, o.objects) && slices.Equal(v.keys, o.keys) && slices.Equal(v.reply, o.reply) && slices.Equal(v.enum, o.enum) &&
 		slices.Equal(v.fns, o.fns)

@@ -1,0 +1,202 @@
+package vet
+
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// mostTurns is the greatest number of turns of a for that its header may allow.
+const mostTurns = 1_000_000
+
+// ends reports a while or repeat that cannot end, or that may not: nothing in its condition changes, its step may be 0, or its steps may
+// pass the one value at which it ends. One that calls Redis is reported there.
+func (r *run) ends(s *state, l loop) {
+	if l.condition == nil || r.callsRedis(l.body) || r.mentionsRedis(l.condition) {
+		return
+	}
+	why := ""
+	switch {
+	case always(l.condition, l.atEnd):
+		if !leaves(l.body) {
+			why = "this loop never ends: it has no break and no return"
+		}
+	case !r.changes(l.condition, l.body) && !leaves(l.body):
+		why = "nothing in this loop changes its condition, so it never ends: count its turns with a for"
+	default:
+		why = r.missesItsEnd(s, l)
+	}
+	if why != "" && r.reportOnce(r.at(l.stmt), RuleEndlessLoop) {
+		r.report(r.at(l.stmt), RuleEndlessLoop, "%s", why)
+	}
+}
+
+// missesItsEnd returns why the comparison of a loop may stay as it is.
+func (r *run) missesItsEnd(s *state, l loop) string {
+	e, ok := l.condition.(*ast.RelationalOpExpr)
+	if !ok || leaves(l.body) {
+		return ""
+	}
+	operator := e.Operator
+	if l.atEnd {
+		operator = opposite[operator]
+	}
+	for _, stmt := range l.body {
+		assign, ok := stmt.(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
+			continue
+		}
+		id, isVar := assign.Lhs[0].(*ast.IdentExpr)
+		op, isStep := assign.Rhs[0].(*ast.ArithmeticOpExpr)
+		if !isVar || !isStep || !r.same(op.Lhs, id) || !r.names(l.condition, r.here().refs[id]) {
+			continue
+		}
+		if operator == "~=" {
+			return "the steps of this loop may pass the value at which it ends: count its turns with a for, or compare with < or >"
+		}
+		if step, ok := r.peek(s, op.Rhs); ok && !step.lenient && step.in.known && step.in.has(0) && r.sees(step) && (r.same(e.Lhs, id) || r.same(e.Rhs, id)) {
+			return "the step " + exprText(op.Rhs) + " may be 0, with which this loop never ends: bound it by its @arg, or test it before"
+		}
+	}
+	return ""
+}
+
+// names reports whether an expression mentions a variable.
+func (r *run) names(e ast.Expr, v *variable) bool {
+	found := false
+	w := &walker{file: r.here(), visit: func(node any, _ *function) { found = found || v != nil && r.here().named(node) == v }}
+	w.exprs(e)
+	return found
+}
+
+// always reports whether a loop never ends by its condition.
+func always(condition ast.Expr, atEnd bool) bool {
+	if atEnd {
+		_, ok := condition.(*ast.FalseExpr)
+		return ok
+	}
+	_, ok := condition.(*ast.TrueExpr)
+	return ok
+}
+
+// leaves reports whether a loop's body has a break or a return.
+func leaves(stmts []ast.Stmt) bool {
+	return slices.ContainsFunc(stmts, func(stmt ast.Stmt) bool {
+		switch stmt := stmt.(type) {
+		case *ast.BreakStmt, *ast.ReturnStmt:
+			return true
+		case *ast.IfStmt:
+			return leaves(stmt.Then) || leaves(stmt.Else)
+		case *ast.DoBlockStmt:
+			return leaves(stmt.Stmts)
+		}
+		return false
+	})
+}
+
+func (r *run) same(e ast.Expr, id *ast.IdentExpr) bool {
+	other, ok := e.(*ast.IdentExpr)
+	return ok && r.here().refs[other] != nil && r.here().refs[other] == r.here().refs[id]
+}
+
+// changes reports whether the body may change what an expression reads: it assigns a variable of it or a field, or the expression, or a
+// statement of its own, calls something.
+func (r *run) changes(e ast.Expr, body []ast.Stmt) bool {
+	vars, calls := map[*variable]bool{}, false
+	in := &walker{file: r.here(), visit: func(node any, _ *function) {
+		if v := r.here().named(node); v != nil {
+			vars[v] = true
+		}
+		_, isCall := node.(*ast.FuncCallExpr)
+		calls = calls || isCall
+	}}
+	in.exprs(e)
+	changed := calls
+	w := &walker{file: r.here(), visit: func(node any, _ *function) {
+		switch node := node.(type) {
+		case *ast.FuncCallStmt:
+			changed = true
+		case *ast.AssignStmt:
+			for _, lhs := range node.Lhs {
+				id, isVar := lhs.(*ast.IdentExpr)
+				changed = changed || !isVar || vars[r.here().refs[id]]
+			}
+		}
+	}}
+	w.stmts(body)
+	return changed
+}
+
+func (r *run) callsRedis(body []ast.Stmt) bool {
+	found := false
+	w := &walker{file: r.here(), visit: func(node any, _ *function) { found = found || isRedisCall(node) }}
+	w.stmts(body)
+	return found
+}
+
+func (r *run) mentionsRedis(e ast.Expr) bool {
+	found := false
+	w := &walker{file: r.here(), visit: func(node any, _ *function) { found = found || isRedisCall(node) }}
+	w.exprs(e)
+	return found
+}
+
+func isRedisCall(node any) bool {
+	call, ok := node.(*ast.FuncCallExpr)
+	if !ok || call.Func == nil {
+		return false
+	}
+	name := exprText(call.Func)
+	return name == "redis.call" || name == "redis.pcall"
+}
+
+// turns reports a for with more turns than its bounds should allow.
+func (r *run) turns(stmt *ast.NumberForStmt, vals []value) {
+	limit := vals[1]
+	in := limit.interval()
+	step := between(1, 1)
+	if len(vals) > 2 {
+		step = vals[2].interval()
+		if step.known && step.has(0) && r.sees(vals[2]) && r.reportOnce(r.at(stmt.Step), RuleEndlessLoop) {
+			r.report(r.at(stmt.Step), RuleEndlessLoop, "the step may be 0, with which a for never ends: use a literal, or test it before")
+			return
+		}
+	}
+	from := vals[0].interval()
+	switch {
+	case limit.lenient || !r.sees(limit):
+	case !in.known && len(limit.reply) > 0 && limit.may(isNum):
+		if r.reportOnce(r.at(stmt.Limit), RuleKeyLoop) {
+			r.report(r.at(stmt.Limit), RuleKeyLoop, "this for runs up to a stored number, which nothing bounds: clamp it with math.min")
+		}
+	case in.known && from.known && step.known && step.low > 0 && in.high-from.low > mostTurns*step.low && !limit.content:
+		if r.reportOnce(r.at(stmt.Limit), RuleEndlessLoop) {
+			r.report(r.at(stmt.Limit), RuleEndlessLoop, "this for may run more than 1,000,000 turns: bound %s by its @arg, or clamp it with math.min", exprText(stmt.Limit))
+		}
+	}
+}
+
+// recursion notes that a path calls a function that is running, and reports one that calls Redis in each turn.
+func (r *run) recursion(s *state, fn *function) {
+	s.note(recursed(fn))
+	if !r.callsRedis(fn.expr.Stmts) || fn.file != r.here() || !r.reportOnce(site{fn.file, fn.pos}, RuleKeyLoop) {
+		return
+	}
+	r.report(site{fn.file, fn.pos}, RuleKeyLoop, "%s calls itself and Redis, as often as data says, and after 5 seconds every client gets BUSY: count the turns with a for", fn.name)
+}
+
+func recursed(fn *function) string { return "recursed " + fn.name }
+
+// endsBeforeItself reports a function that calls itself on every path.
+func (r *run) endsBeforeItself(fn *function, ends []outcome) {
+	always := len(ends) > 0
+	for _, o := range ends {
+		always = always && o.s.facts[recursed(fn)]
+		if o.s.facts[recursed(fn)] {
+			delete(o.s.own(facts).facts, recursed(fn))
+		}
+	}
+	if always && r.reportOnce(site{fn.file, fn.pos}, RuleEndlessLoop) {
+		r.report(site{fn.file, fn.pos}, RuleEndlessLoop, "%s calls itself on every path, so it never ends: return before on one of them", fn.name)
+	}
+}

@@ -1,0 +1,76 @@
+package vet
+
+import "github.com/yuin/gopher-lua/ast"
+
+var opposite = map[string]string{"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "~=", "~=": "=="}
+
+var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "~=": "~="}
+
+// narrow learns the ranges of numbers from a condition that was true or false.
+func (r *run) narrow(s *state, e ast.Expr, truth bool) {
+	switch e := e.(type) {
+	case *ast.UnaryNotOpExpr:
+		r.narrow(s, e.Expr, !truth)
+	case *ast.LogicalOpExpr:
+		if (e.Operator == "and") == truth {
+			r.narrow(s, e.Lhs, truth)
+			r.narrow(s, e.Rhs, truth)
+		}
+	case *ast.RelationalOpExpr:
+		operator := e.Operator
+		if !truth {
+			operator = opposite[operator]
+		}
+		a, knownA := r.number(s, e.Lhs)
+		b, knownB := r.number(s, e.Rhs)
+		if knownA && knownB {
+			r.narrowTo(s, e.Lhs, a, operator, b)
+			r.narrowTo(s, e.Rhs, b, mirrored[operator], a)
+		}
+	}
+}
+
+// number evaluates an expression without effects to a number.
+func (r *run) number(s *state, e ast.Expr) (value, bool) {
+	if n, ok := e.(*ast.NumberExpr); ok {
+		return numberLiteral(n.Value), true
+	}
+	v, ok := r.peek(s, e)
+	return v, ok && !v.lenient && v.may(isNumber)
+}
+
+func (r *run) narrowTo(s *state, e ast.Expr, v value, operator string, other value) {
+	if _, ok := e.(*ast.NumberExpr); ok || v.literal != nil {
+		return
+	}
+	in := v.in.narrowed(operator, other.interval(), v.only(isInt))
+	if in == v.in {
+		return
+	}
+	v.in = in
+	if !in.has(0) {
+		v.minusZero = false
+	}
+	r.replace(s, e, v)
+}
+
+// divides reports whether an expression has a division, so that it matters whether a number in it may be 0.
+func hasDivision(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.ArithmeticOpExpr:
+		return e.Operator == "/" || e.Operator == "%" || hasDivision(e.Lhs) || hasDivision(e.Rhs)
+	case *ast.RelationalOpExpr:
+		return hasDivision(e.Lhs) || hasDivision(e.Rhs)
+	case *ast.LogicalOpExpr:
+		return hasDivision(e.Lhs) || hasDivision(e.Rhs)
+	case *ast.UnaryNotOpExpr:
+		return hasDivision(e.Expr)
+	case *ast.FuncCallExpr:
+		for _, arg := range e.Args {
+			if hasDivision(arg) {
+				return true
+			}
+		}
+	}
+	return false
+}

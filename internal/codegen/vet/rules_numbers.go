@@ -1,0 +1,87 @@
+package vet
+
+import (
+	"math"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// divisor reports a division by a number that may be 0.
+func (r *run) divisor(e *ast.ArithmeticOpExpr, v value) {
+	if e.Operator == "/" || e.Operator == "%" {
+		r.notZero(e, e.Rhs, v)
+	}
+}
+
+func (r *run) notZero(at, e ast.Expr, v value) {
+	if v.vague() || !v.only(isNumber|isStr|isNil|isFalse) {
+		return
+	}
+	in := v.interval()
+	if in.known && !in.has(0) || !in.known && (len(v.reply) == 0 || v.only(isStr)) || !r.sees(v) {
+		return
+	}
+	if !r.reportOnce(r.at(at), RuleDivisionByZero) {
+		return
+	}
+	r.report(r.at(at), RuleDivisionByZero, "%s may be 0, and Lua's quotient is then infinite or NaN, with which every comparison is false: bound it by its @arg, or test %s > 0 before", exprText(e), exprText(e))
+}
+
+// sees reports whether vet knows what bounds a number: in a function file, and of an argument that a lib file gets unchanged. In a lib
+// file a relation that its callers keep may bound it, and vet knows no relations.
+func (r *run) sees(v value) bool { return r.here().lib == "" && !v.in.related || v.name != "" }
+
+// negativeZero reports a number that may be -0 where it becomes text.
+func (r *run) negativeZero(e ast.Expr, v value) {
+	if v.lenient || !v.minusZero {
+		return
+	}
+	node, at := r.origin(e)
+	r.report(at, RuleNegativeZero, "%s may be -0, which is sent as the text -0 and is not an integer for Redis: write 0 - x, or test that it is not 0", exprText(node))
+}
+
+// inRange reports a number that its header's bounds allow to leave the range of whole numbers.
+func (r *run) inRange(e ast.Expr, v value, signed bool) {
+	in := v.interval()
+	if v.lenient || !in.known || v.literal != nil || !v.may(isNumber) || !r.sees(v) || math.IsInf(in.low, 0) || math.IsInf(in.high, 0) {
+		return
+	}
+	node, at := r.origin(e)
+	switch {
+	case in.high >= 2*maxWhole || in.low <= -2*maxWhole:
+		r.report(at, RuleNumberRange, "%s may be beyond 2^53, where Lua loses digits and Redis reads no integer: bound its @arg lower, or clamp it with math.min", exprText(node))
+	case in.low <= -maxWhole && !signed:
+		r.report(at, RuleNumberRange, "%s may be below 0, which no count can be: clamp it with math.max(..., 0), or compare before", exprText(node))
+	}
+}
+
+var numberRules = []Rule{
+	{
+		ID:     RuleDivisionByZero,
+		Checks: "Checks that no divisor can be 0, by its header's bounds or by a test before.",
+		Why:    "A quotient by 0 is infinite or NaN: commands refuse it or store the text inf, and `if n / parts > limit` admits every call, because each comparison with NaN is false.",
+		Bad:    hit("return math.floor(window_us / redis.call('STRLEN', counter))"),
+		Good:   hit("return math.floor(window_us / math.max(redis.call('STRLEN', counter), 1))"),
+	},
+	{
+		ID:     RuleNegativeZero,
+		Checks: "Checks that no number that becomes text can be -0.",
+		Why:    "Lua's -0 equals 0, but its text is -0, which INCRBY refuses and a later read does not take for the number that was meant.",
+		Bad:    hit("local length = redis.call('STRLEN', counter)", "redis.call('SET', counter, -length, 'PX', math.ceil(window_us / 1000))", "return length"),
+		Good:   hit("local length = redis.call('STRLEN', counter)", "redis.call('SET', counter, 0 - length, 'PX', math.ceil(window_us / 1000))", "return length"),
+	},
+	{
+		ID:     RuleNumberRange,
+		Checks: "Checks that a number of known bounds stays within 2^53 where a command or the reply gets it, and that a count in the reply is not below 0.",
+		Why:    "Above 2^53 Lua skips whole numbers, and Redis 7.0 gets 9.007199254740992e+18; clients reject a count below 0.",
+		Bad:    hit("redis.call('SET', counter, window_us * 1000000, 'PX', math.ceil(window_us / 1000))", "return 1"),
+		Good:   hit("redis.call('SET', counter, math.min(window_us * 1000000, 9007199254740992), 'PX', math.ceil(window_us / 1000))", "return 1"),
+	},
+	{
+		ID:     RuleEndlessLoop,
+		Checks: "Checks that no loop or recursion is seen not to end: a condition that nothing changes, a step that may be 0 or may pass the end, a for of more than 1,000,000 turns by its header's bounds.",
+		Why:    "The server answers BUSY to every client until the function is killed, and cannot kill it once it has written.",
+		Bad:    hit("local turns, left = redis.call('EXISTS', counter), window_us", "while left > 0 do", "  turns = turns + 1", "end", "return turns"),
+		Good:   hit("local turns = redis.call('EXISTS', counter)", "for _ = 1, 10 do", "  turns = turns + 1", "end", "return turns + window_us"),
+	},
+}

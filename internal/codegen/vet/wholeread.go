@@ -1,0 +1,102 @@
+package vet
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// mostRead is the greatest number of elements that one command may read.
+const mostRead = 10_000
+
+// wholeContent returns why a command reads as much as its key holds, or "".
+func wholeContent(name string, args []value) string {
+	at := func(i int) value {
+		if i < len(args) {
+			return args[i]
+		}
+		return value{}
+	}
+	all := name + " reads the whole content of its key"
+	byScore := hasWord(args, "BYSCORE", "BYLEX")
+	switch name {
+	case "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SUNION", "SINTER", "SDIFF", "ZUNION", "ZINTER", "ZDIFF", "SUNIONSTORE", "SINTERSTORE", "SDIFFSTORE":
+		return all
+	case "LPOS":
+		if !hasWord(args, "MAXLEN") {
+			return "LPOS without MAXLEN searches the whole list"
+		}
+	case "LREM":
+		if literal(at(1)) == "0" {
+			return "LREM 0 searches the whole list"
+		}
+	case "LRANGE", "ZREVRANGE":
+		return ranged(name, at(1), at(2))
+	case "ZREMRANGEBYRANK":
+		if literal(at(1)) == "0" && literal(at(2)) == "-1" {
+			return name + " 0 -1 removes the whole content of its key: use UNLINK"
+		}
+	case "ZRANGE":
+		if !byScore {
+			return ranged(name, at(1), at(2))
+		}
+		return scored(name, at(1), at(2), args)
+	case "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX", "XRANGE", "XREVRANGE":
+		return scored(name, at(1), at(2), args)
+	case "LPOP", "RPOP", "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER", "ZPOPMIN", "ZPOPMAX":
+		return counted(name, at(1))
+	case "HSCAN", "SSCAN", "ZSCAN", "LMPOP", "ZMPOP":
+		if i := wordAt(args, "COUNT"); i >= 0 {
+			return counted(name, at(i+1))
+		}
+	}
+	return ""
+}
+
+func literal(v value) string {
+	if v.literal == nil {
+		return ""
+	}
+	return *v.literal
+}
+
+// ranged checks a range of ranks.
+func ranged(name string, first, last value) string {
+	a, b := first.interval(), last.interval()
+	why := name + " reads as much as its key holds: read at most 10,000 elements, as 0 99, by numbers that are literals or bounded by their @arg"
+	switch {
+	case last.content && !first.content:
+		return why
+	case !a.known || !b.known || last.in.related || first.in.related:
+		return ""
+	case a.low >= 0 && b.low < 0, a.low < 0 && b.high >= 0 && b.low >= 0 && a.high < 0:
+		return why
+	case b.high-a.low > mostRead && !math.IsInf(b.high-a.low, 0):
+		return why
+	}
+	return ""
+}
+
+// scored checks a range of scores, names or IDs without an end.
+func scored(name string, first, last value, args []value) string {
+	open := []string{"-inf", "+inf", "inf", "-", "+"}
+	if !slices.Contains(open, strings.ToLower(literal(first))) && !slices.Contains(open, strings.ToLower(literal(last))) {
+		return ""
+	}
+	if i := wordAt(args, "LIMIT"); i >= 0 && i+2 < len(args) {
+		return counted(name, args[i+2])
+	}
+	if i := wordAt(args, "COUNT"); i >= 0 && i+1 < len(args) {
+		return counted(name, args[i+1])
+	}
+	return name + " without a limit reads as much as its key holds"
+}
+
+// counted checks a number of elements.
+func counted(name string, count value) string {
+	in := count.interval()
+	if count.kinds == 0 || !in.known || in.related || in.low >= -mostRead && in.high <= mostRead && (in.low >= 0 || !strings.HasPrefix(name, "Z") || name == "ZRANDMEMBER") {
+		return ""
+	}
+	return name + " may read as much as its key holds: give it a count of at most 10,000"
+}
