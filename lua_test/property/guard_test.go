@@ -11,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
@@ -23,7 +24,7 @@ var guardFamily = family[guarded, *model.Guard]{
 	suite: suites.Guards,
 	model: model.NewGuard,
 	keys: append(
-		checkKeys(), // of the same names
+		append(checkKeys(), storedKey{"concurrency:a", "string"}, storedKey{"concurrency:b", "string"}), // of the same names
 		storedKey{"block", "string"}, storedKey{"attempts", "string"}, storedKey{"attempt_pages", "zset"},
 		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"},
 	),
@@ -31,12 +32,15 @@ var guardFamily = family[guarded, *model.Guard]{
 	draw:  drawGuard,
 }
 
+// guardKinds are those of check and places.
+var guardKinds = append(slices.Clone(drawnKinds), ratelimit.LimitKindConcurrency, ratelimit.LimitKindConcurrency)
+
 // drawGuard draws what an endpoint has, one or two of them, and calls of requests to them and of those who act beside.
 func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	windows := []time.Duration{1500 * time.Microsecond, time.Second, time.Second, 10 * time.Second, time.Minute + time.Nanosecond}
 	span := rapid.SampledFrom(windows)
 	limit := rapid.Custom(func(t *rapid.T) model.CheckLimit {
-		kind := string(rapid.SampledFrom(drawnKinds).Draw(t, "kind"))
+		kind := string(rapid.SampledFrom(guardKinds).Draw(t, "kind"))
 		l := model.CheckLimit{
 			Kind: kind, Name: rapid.SampledFrom(checkNames[:2]).Draw(t, "name"),
 			Limit: rapid.SampledFrom([]int64{1, 2, 3, 7}).Draw(t, "limit"), Window: span.Draw(t, "window"), Cost: rapid.SampledFrom([]int64{1, 1, 1, 1, 0}).Draw(t, "cost"),
@@ -82,13 +86,14 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 	return plan[guarded, *model.Guard]{spans: windows, call: func(t *rapid.T) guardedCall {
 		subject := rapid.SampledFrom(subjects[:4]).Draw(t, "subject")
 		amount := rapid.SampledFrom([]int64{0, 1, 3, 5, 11}).Draw(t, "amount")
-		switch rapid.IntRange(0, 32).Draw(t, "function") {
+		switch rapid.IntRange(0, 38).Draw(t, "function") {
 		default:
 			c := rapid.SampledFrom(endpoints).Draw(t, "endpoint")
 			c.Receipt = rapid.SampledFrom([]string{"", "", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
 			c.Dedup = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Microsecond, time.Minute}).Draw(t, "dedup")
 			c.Reservation = reservations.Draw(t, "reservation")
 			c.Weight = rapid.SampledFrom([]int64{0, 0, 0, 1, 2}).Draw(t, "weight")
+			c.Holder = rapid.SampledFrom([]string{"h1", "h1", "h2", "h3", "h4", ""}).Draw(t, "holder")
 			c.Estimate, c.Hold, c.Penalty = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold"), rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
 				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
@@ -98,6 +103,8 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			return callRefund(subject, rapid.IntRange(0, 7).Draw(t, "part"))
 		case 30, 31, 32:
 			return callTake(subject, limit.Draw(t, "taken"), rapid.SampledFrom([]int64{1, 2, 5, 100}).Draw(t, "most"))
+		case 33, 34, 35, 36, 37, 38:
+			return callPlaces(subject, rapid.SampledFrom(checkNames[:2]).Draw(t, "places"), rapid.SampledFrom([]string{"h1", "h2", "h3"}).Draw(t, "of"), span.Draw(t, "lease"), rapid.Bool().Draw(t, "release"))
 		case 23:
 			return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
 		case 24:
@@ -126,7 +133,7 @@ func beside[C, M any](client func(guarded) C, part func(*model.Guard) M, c call[
 func admitOf(subject string, c model.AdmitCall) admitParams {
 	p := admitParams{
 		Subject: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
-		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload,
+		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload, Holder: c.Holder,
 	}
 	for _, b := range c.Budgets {
 		p.Budgets = append(p.Budgets, guard.AdmitBudgets{Budget: fcall.Micros(b.Budget), Window: b.Window})
@@ -231,6 +238,36 @@ func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
 	}
 }
 
+// callPlaces renews the places of a holder, or releases them.
+func callPlaces(subject, name, holder string, lease time.Duration, release bool) guardedCall {
+	limits := []model.CheckLimit{{Name: name, Kind: "concurrency", Limit: 3, Window: lease}}
+	pack := guard.MustPackLimit(limitsOf(limits)...)
+	if release {
+		p := guard.ReleaseParams{Subject: fcall.Subject(subject), Limits: pack, Holder: holder}
+		return guardedCall{
+			function: "release", subject: subject, params: p,
+			queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+				return queued((*guard.Client).QueueRelease, p)(ctx, g.Guard, pipe)
+			},
+			answer: func(m *model.Guard) answer {
+				n := m.ReleasePlaces(subject, limits, holder)
+				return answer{reply: guard.ReleaseResult{Released: n}, changed: n > 0}
+			},
+		}
+	}
+	p := guard.RenewParams{Subject: fcall.Subject(subject), Limits: pack, Holder: holder}
+	return guardedCall{
+		function: "renew", subject: subject, params: p,
+		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+			return queued((*guard.Client).QueueRenew, p)(ctx, g.Guard, pipe)
+		},
+		answer: func(m *model.Guard) answer {
+			lost, changed := m.RenewPlaces(subject, limits, holder)
+			return answer{reply: guard.RenewResult{Lost: lost}, changed: changed}
+		},
+	}
+}
+
 // callRefund refunds the charges of the subject's last admitted call, or a part: the model knows them once the call is due.
 // Before the model's first answer it refunds what a call at the start might have charged.
 func callRefund(subject string, part int) guardedCall {
@@ -262,7 +299,7 @@ func callRefund(subject string, part int) guardedCall {
 		due = &c
 		*p = suites.RefundParams{
 			Subject: p.Subject, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
-			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload, Expires: c.Expires,
+			Receipt: c.Receipt, Reservation: c.Reservation, Challenge: c.Challenge, Payload: c.Payload, Expires: c.Expires, Holder: c.Holder,
 		}
 	}
 	return guardedCall{

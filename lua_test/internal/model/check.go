@@ -15,10 +15,11 @@ type Check struct {
 	windows  *FixedWindow
 	buckets  *GCRA
 	quotas   *Quota
+	places   *Concurrency
 	receipts map[string]receipts
 }
 
-// A CheckLimit is a limit of a kind: sliding_log, sliding_counter, fixed_window, gcra or quota. A Burst of zero is absent.
+// A CheckLimit is a limit of a kind: sliding_log, sliding_counter, fixed_window, gcra, quota or concurrency. A Burst of zero is absent.
 type CheckLimit struct {
 	Name   string
 	Kind   string
@@ -30,14 +31,17 @@ type CheckLimit struct {
 	Global bool
 
 	Previous, Start, After time.Time // of a quota; its next period starts a Window after Start
+
+	holder string // of the call, if the limit is a concurrency
 }
 
-// CheckCall has the arguments of check; a zero Weight, Receipt or Dedup is absent.
+// CheckCall has the arguments of check; a zero Weight, Receipt or Dedup is absent. Only guard's calls have a Holder.
 type CheckCall struct {
 	Limits  []CheckLimit
 	Weight  int64
 	Receipt string
 	Dedup   time.Duration
+	Holder  string
 }
 
 // A CheckRow is what a call tells about one limit.
@@ -59,7 +63,7 @@ type CheckResult struct {
 
 // NewCheck returns a model that knows no subject.
 func NewCheck() *Check {
-	return &Check{logs: NewSlidingLog(), counters: NewSlidingCounter(), windows: NewFixedWindow(), buckets: NewGCRA(), quotas: NewQuota(), receipts: map[string]receipts{}}
+	return &Check{logs: NewSlidingLog(), counters: NewSlidingCounter(), windows: NewFixedWindow(), buckets: NewGCRA(), quotas: NewQuota(), places: NewConcurrency(), receipts: map[string]receipts{}}
 }
 
 // Check answers check.
@@ -82,8 +86,8 @@ func (m *Check) takeAll(subject string, c CheckCall, r CheckResult) (costs, took
 	for i, l := range c.Weighed() {
 		costs = costs || l.Cost > 0
 		if l.Cost > 0 && r.Limits[i].Allowed && (l.Global || !r.Duplicate) {
-			r.Limits[i] = m.take(subject, l)
-			took = true
+			row, changed := m.take(subject, l)
+			r.Limits[i], took = row, took || changed
 		}
 	}
 	return costs, took
@@ -173,6 +177,7 @@ func (c CheckCall) Weighed() []CheckLimit {
 		if limits[i].Kind != "sliding_log" {
 			limits[i].Cost *= max(c.Weight, 1)
 		}
+		limits[i].holder = c.Holder
 	}
 	return limits
 }
@@ -202,7 +207,7 @@ func (l CheckLimit) quota() QuotaCall {
 // Tick is the precision of a limit's times.
 func (l CheckLimit) Tick() time.Duration {
 	switch l.Kind {
-	case "sliding_log", "quota":
+	case "sliding_log", "quota", "concurrency":
 		return time.Microsecond
 	case "gcra":
 		return l.bucket().Tick()
@@ -236,29 +241,36 @@ func (m *Check) look(subject string, l CheckLimit) (row CheckRow, err error) {
 	case "quota":
 		r, err := m.quotas.Peek(l.of(subject), l.quota())
 		return CheckRow(r), err
+	case "concurrency":
+		if l.holder == "" || l.Cost > l.Limit {
+			return row, ErrArgument
+		}
+		return m.places.look(l.of(subject), l.holder, l.Limit, l.Cost), nil
 	}
 	r, err := m.buckets.Peek(l.of(subject), l.bucket())
 	return CheckRow(r), err
 }
 
-// take takes from one limit that allows it.
-func (m *Check) take(subject string, l CheckLimit) CheckRow {
+// take takes from one limit that allows it. It reports whether that changes anything.
+func (m *Check) take(subject string, l CheckLimit) (row CheckRow, changed bool) {
 	switch l.Kind {
+	case "concurrency":
+		return m.places.take(l.of(subject), l.holder, l.Limit, l.Cost, l.Window)
 	case "sliding_log":
 		r, _ := m.logs.Take(l.of(subject), SlidingLogCall{Limit: l.Limit, Window: l.Window})
-		return CheckRow{r.Allowed, r.Remaining, r.ResetAfter, r.RetryAfter}
+		return CheckRow{r.Allowed, r.Remaining, r.ResetAfter, r.RetryAfter}, true
 	case "sliding_counter":
 		r, _, _ := m.counters.Take(l.of(subject), l.window())
-		return CheckRow(r)
+		return CheckRow(r), true
 	case "fixed_window":
 		r, _, _ := m.windows.Take(l.of(subject), l.window())
-		return CheckRow(r)
+		return CheckRow(r), true
 	case "quota":
 		r, _, _ := m.quotas.Take(l.of(subject), l.quota())
-		return CheckRow(r)
+		return CheckRow(r), true
 	}
 	r, _, _ := m.buckets.Take(l.of(subject), l.bucket())
-	return CheckRow(r)
+	return CheckRow(r), true
 }
 
 // Now is the clock.
@@ -272,12 +284,13 @@ func (m *Check) Move(to time.Time) {
 	m.windows.Move(to)
 	m.buckets.Move(to)
 	m.quotas.Move(to)
+	m.places.Move(to)
 	maps.DeleteFunc(m.receipts, func(_ string, r receipts) bool { return expired(m.clock, r.endMS) })
 }
 
 // Clone copies the model.
 func (m *Check) Clone() *Check {
-	return &Check{m.clock, m.logs.Clone(), m.counters.Clone(), m.windows.Clone(), m.buckets.Clone(), m.quotas.Clone(), maps.Clone(m.receipts)}
+	return &Check{m.clock, m.logs.Clone(), m.counters.Clone(), m.windows.Clone(), m.buckets.Clone(), m.quotas.Clone(), m.places.Clone(), maps.Clone(m.receipts)}
 }
 
 // Expiries lists the keys of a subject, by suffix: checked, and <kind>:<name> of each limit.
@@ -310,6 +323,11 @@ func (m *Check) Expiries(subject string) map[string]int64 {
 	for its, p := range m.quotas.subjects {
 		if n, ok := name(its); ok {
 			ends["quota:"+n] = p.endMS
+		}
+	}
+	for its, p := range m.places.subjects {
+		if n, ok := name(its); ok {
+			ends["concurrency:"+n] = p.endMS
 		}
 	}
 	return ends

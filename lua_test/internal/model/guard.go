@@ -33,6 +33,7 @@ type AdmitCall struct {
 	Challenge     string
 	Required      bool
 	Payload       string
+	Holder        string
 }
 
 // AdmitResult is the answer of admit.
@@ -246,7 +247,9 @@ func (c AdmitCall) dedup() int64 {
 	return microseconds(c.Dedup)
 }
 
-func (c AdmitCall) limits() CheckCall { return CheckCall{Limits: c.Limits, Weight: c.Weight} }
+func (c AdmitCall) limits() CheckCall {
+	return CheckCall{Limits: c.Limits, Weight: c.Weight, Holder: c.Holder}
+}
 
 // timed reports whether deciding takes the clock.
 func (c AdmitCall) timed() bool {

@@ -17,6 +17,7 @@ type RefundCall struct {
 	Challenge   string
 	Payload     string
 	Expires     time.Time
+	Holder      string
 }
 
 // Refund answers refund.
@@ -30,7 +31,7 @@ func (m *Guard) Refund(subject string, c RefundCall) (refunded, changed bool, er
 	if !c.Expires.IsZero() && m.clock >= c.Expires.UnixMicro() {
 		return false, false, nil
 	}
-	limits := CheckCall{Limits: c.Limits, Weight: c.Weight}
+	limits := CheckCall{Limits: c.Limits, Weight: c.Weight, Holder: c.Holder}
 	judged := limits // but for quotas: they forget what was charged in another period
 	judged.Limits = slices.DeleteFunc(slices.Clone(c.Limits), func(l CheckLimit) bool { return l.Kind == "quota" })
 	if _, err := m.limits.judge(subject, judged, false); err != nil {
@@ -59,6 +60,10 @@ func (m *Guard) refundLimit(subject string, l CheckLimit, left, age time.Duratio
 	its := l.of(subject)
 	if l.Kind == "sliding_log" {
 		return !at.IsZero() && m.limits.logs.remove(its, at.UnixMicro()+microseconds(left)-microseconds(l.Window))
+	}
+	if l.Kind == "concurrency" {
+		_, changed = m.limits.places.Release(its, l.holder, 0)
+		return changed
 	}
 	if age >= left {
 		return false
@@ -110,7 +115,7 @@ func (m *Challenge) reopen(subject, token, payload string) (reopened bool) {
 // RefundOf is what gives back now all that a call took: of a duplicate what it took of global limits.
 func (a Admitted) RefundOf(now time.Time) RefundCall {
 	c := RefundCall{
-		Limits: a.Call.Limits, Weight: a.Call.Weight, At: a.Answer.At, Age: duration(min(max(now.UnixMicro()-a.at, 0), longestAge)),
+		Limits: a.Call.Limits, Weight: a.Call.Weight, At: a.Answer.At, Age: duration(min(max(now.UnixMicro()-a.at, 0), longestAge)), Holder: a.Call.Holder,
 	}
 	for i, row := range a.Answer.Limits {
 		left := row.ResetAfter
