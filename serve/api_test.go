@@ -54,7 +54,6 @@ func TestRun_answersProgramsOnAPortOfTheirOwn(t *testing.T) {
 		t.Errorf("the port of proxies answers programs: %d %s", code, body)
 	}
 	p.stop()
-	_ = p.conn.Close()
 	if err := <-p.ended; err != nil {
 		t.Error(err)
 	}

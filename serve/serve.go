@@ -113,7 +113,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	server, err := newGRPC(&o)
+	ending, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	server, err := newGRPC(&o, endStreams(ending))
 	if err != nil {
 		return err
 	}
@@ -148,6 +150,7 @@ func Run(ctx context.Context, o Options) error {
 		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", o.Drain.String())
 		sleep(o.Delay, failed)
 	}
+	end()
 	return errors.Join(err, shutdown(server, webs, o.Drain))
 }
 
@@ -166,7 +169,7 @@ func fill(o *Options) {
 	}
 }
 
-func newGRPC(o *Options) (*grpc.Server, error) {
+func newGRPC(o *Options, more grpc.ServerOption) (*grpc.Server, error) {
 	config, err := o.newTLS(tls.RequireAndVerifyClientCert, "h2")
 	if err != nil {
 		return nil, err
@@ -177,6 +180,7 @@ func newGRPC(o *Options) (*grpc.Server, error) {
 	}
 	return grpc.NewServer(
 		grpc.Creds(security),
+		more,
 		envoyguard.ServerOption(),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxMetadata),

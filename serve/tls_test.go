@@ -137,7 +137,6 @@ func TestRun_verifiesClientCertificatesAndReloadsItsOwn(t *testing.T) {
 		}
 	}
 	p.stop()
-	_ = p.conn.Close()
 	if err := <-p.ended; err != nil {
 		t.Error(err)
 	}
