@@ -1,4 +1,4 @@
-"""Runs against the servers that python_test.go starts: REDIS is the server, PROXY stands before it, VECTORS is made by Go."""
+"""Runs against the servers that python_test.go starts: REDIS is the server, PROXY stands before it, VECTORS is the table of keys."""
 
 import asyncio
 import json
@@ -34,14 +34,26 @@ def through_proxy() -> redis.Redis:
 
 
 def test_keys_are_those_of_go():
-    assert len(VECTORS) > 10
-    for v in VECTORS:
-        subject, name = bytes.fromhex(v["subject"]), bytes.fromhex(v["name"])
-        assert _wire.tag(subject).decode() == v["tag"]
-        assert _wire.key("ns", subject, "log").decode() == v["key"]
-        assert _wire.key_of("ns", subject, "log", name).decode() == v["key_of"]
-        text = subject.decode("utf-8", "surrogateescape")
-        assert _wire.tag(text).decode() == v["tag"]
+    assert len(VECTORS["keys"]) > 10 and len(VECTORS["namespaces"]) > 5
+    for v in VECTORS["keys"]:
+        subject = bytes.fromhex(v["bytes"])
+        assert _wire.to_bytes(v["text"]) == subject
+        assert subject.decode("utf-8", "surrogateescape") == v["text"]
+        for given in (subject, v["text"]):
+            assert _wire.tag(given).decode() == v["tag"]
+            assert _wire.key("ns", given, "log").decode() == v["key"]
+            assert _wire.key_of("ns", given, "log", given).decode() == v["key_of"]
+    client = everything.Client(server(), namespace="ns")
+    for text in [*VECTORS["no_bytes"], "", b""]:
+        with pytest.raises(rl.ArgumentError):
+            client.fail(text, how=everything.FailHow.NOT)
+    for v in VECTORS["namespaces"]:
+        try:
+            _wire.check_namespace(v["text"])
+            legal = True
+        except ValueError:
+            legal = False
+        assert legal == v["legal"], v
 
 
 FULL = dict(

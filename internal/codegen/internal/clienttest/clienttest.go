@@ -1,0 +1,91 @@
+// Package clienttest has what the tests of clients in other languages run against: generated files, a server, and a proxy before it.
+package clienttest
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/internal/codegen/source"
+	"github.com/rlfunc/rlfunc/internal/onpath"
+)
+
+// Generate writes what generate returns for the libraries of some folders below dir.
+func Generate(t testing.TB, generate func(*source.Tree) (map[string][]byte, error), dir string, roots ...string) {
+	t.Helper()
+	all := &source.Tree{}
+	for _, root := range roots {
+		tree, found := source.Load(os.DirFS(root), "functions", source.Options{})
+		if len(found) > 0 {
+			t.Fatal(found.Error())
+		}
+		all.Libraries = append(all.Libraries, tree.Libraries...)
+	}
+	files, err := generate(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		Write(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+	}
+}
+
+// Write writes a file and the folders above it.
+func Write(t testing.TB, file string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Run runs a program in dir. The test fails if the program does, and logs what it prints.
+func Run(t testing.TB, dir string, env []string, program string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second) // a program that hangs
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), env...), time.Second
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s\n%s", cmd, out)
+	if err != nil {
+		t.Errorf("%s: %v", cmd, err)
+	}
+}
+
+// Redis starts the redis-server on PATH, and returns its address.
+func Redis(t testing.TB) string {
+	t.Helper()
+	program := onpath.Program(t, "redis-server")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	cmd := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+			return address
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("redis-server does not answer: %v", err)
+		}
+	}
+}
