@@ -2,6 +2,7 @@ package typescript
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,15 @@ func quote(s string) string { return strconv.QuoteToASCII(s) }
 func camel(name string) string {
 	all := clients.Class(name)
 	return strings.ToLower(all[:1]) + all[1:]
+}
+
+// method returns the name of a client's method. A promise of a client with a method then would call it.
+func method(name string) string {
+	name = camel(name)
+	if slices.Contains([]string{"constructor", "then", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"}, name) {
+		return name + "_"
+	}
+	return name
 }
 
 // words returns the values of an enum as a list of literals.
@@ -41,6 +51,9 @@ func typeOf(owner string, f spec.Field, param bool) string {
 	}
 	switch f.Kind {
 	case spec.KindCount:
+		if param {
+			return "Count"
+		}
 		return "number"
 	case spec.KindMicros:
 		return "Micros"

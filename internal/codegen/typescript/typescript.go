@@ -21,6 +21,7 @@ var files embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"quote":    quote,
 	"camel":    camel,
+	"method":   method,
 	"results":  results,
 	"params":   params,
 	"property": property,
@@ -78,7 +79,7 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 
 // runtimeTypes are the names that a module imports or declares itself.
 var runtimeTypes = []string{
-	"Args", "BaseClient", "Client", "Duration", "Fn", "IORedis", "Library", "Micros", "NodeRedis", "Options", "Pack", "Reply", "Subject", "Text", "Time",
+	"Args", "BaseClient", "Client", "Count", "Duration", "Fn", "IORedis", "Library", "Micros", "NodeRedis", "Options", "Pack", "Promise", "Reply", "Subject", "Text", "Time",
 }
 
 func render(out map[string][]byte, name, tmpl string, data any) error {

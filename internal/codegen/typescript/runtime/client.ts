@@ -15,12 +15,12 @@ export interface NodeRedis {
 }
 
 /**
- * What a client needs of an ioredis client. It must have autoResendUnfulfilledCommands: false, and no reconnectOnError: either sends a
- * command again that may have run.
+ * What a client needs of an ioredis client. It must have autoResendUnfulfilledCommands: false, and neither reconnectOnError nor
+ * keyPrefix: the first two send a command again that may have run.
  */
 export interface IORedis {
   readonly status: string;
-  readonly options: { autoResendUnfulfilledCommands?: boolean; reconnectOnError?: unknown };
+  readonly options: { autoResendUnfulfilledCommands?: boolean; reconnectOnError?: unknown; keyPrefix?: string | undefined };
   callBuffer(command: string, ...args: any[]): Promise<unknown>;
 }
 
@@ -104,66 +104,75 @@ function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
   return [new OutcomeUnknownError(name, text, code, cause), false];
 }
 
-/** What every library's client is made of. */
+/** Returns why a Redis client cannot be used, if so. */
+function unfit(redis: NodeRedis | IORedis): string | undefined {
+  if ("slots" in redis || "nodes" in redis || !("callBuffer" in redis || "isOpen" in redis)) {
+    return "want a node-redis or ioredis client of one server, not a cluster's";
+  }
+  if (!("callBuffer" in redis)) return undefined;
+  const o = redis.options;
+  if (o.autoResendUnfulfilledCommands !== false) return "set autoResendUnfulfilledCommands of ioredis to false: it sends a call again that may have run";
+  if (o.reconnectOnError) return "set no reconnectOnError of ioredis: it may send a call again that may have run";
+  if (o.keyPrefix) return "set no keyPrefix of ioredis: other clients would use other keys; set namespace";
+  return undefined;
+}
+
+/** What every library's client is made of. Its members begin with _, as no function of a library does. */
 export class BaseClient {
-  /** The beginning of every key. */
-  readonly namespace: string;
-  private readonly maxAttempts: number;
-  private readonly autoLoad: boolean;
-  private readonly timeoutMs: number;
-  private loading: Promise<void> | undefined;
-  private loadedAt = -Infinity;
+  private readonly _redis: NodeRedis | IORedis;
+  private readonly _library: Library;
+  private readonly _namespace: string;
+  private readonly _maxAttempts: number;
+  private readonly _autoLoad: boolean;
+  private readonly _timeoutMs: number;
+  private _loading: Promise<void> | undefined;
+  private _loadedAt = -Infinity;
 
-  constructor(private readonly redis: NodeRedis | IORedis, readonly library: Library, o: Options) {
-    this.namespace = o.namespace ?? library.name;
-    checkNamespace(this.namespace);
-    this.maxAttempts = o.maxAttempts ?? 3;
-    if (!Number.isInteger(this.maxAttempts) || this.maxAttempts < 1) {
-      throw new RangeError(`client of ${library.name}: maxAttempts must be 1 or more, got ${this.maxAttempts}`);
+  constructor(redis: NodeRedis | IORedis, library: Library, o: Options) {
+    this._namespace = o.namespace ?? library.name;
+    checkNamespace(this._namespace);
+    this._maxAttempts = o.maxAttempts ?? 3;
+    if (!Number.isInteger(this._maxAttempts) || this._maxAttempts < 1) {
+      throw new RangeError(`client of ${library.name}: maxAttempts must be 1 or more, got ${this._maxAttempts}`);
     }
-    this.autoLoad = o.autoLoad ?? true;
-    this.timeoutMs = toMilliseconds(o.timeout ?? seconds(5));
-    if ("callBuffer" in redis && (redis.options.autoResendUnfulfilledCommands !== false || redis.options.reconnectOnError)) {
-      throw new TypeError(
-        `client of ${library.name}: set ioredis' autoResendUnfulfilledCommands to false and no reconnectOnError: ` +
-          "they send a call again that may have run",
-      );
-    }
-    if (!("callBuffer" in redis) && !("isOpen" in redis)) {
-      throw new TypeError(`client of ${library.name}: want a node-redis or ioredis client of one server, not a cluster's`);
-    }
+    this._autoLoad = o.autoLoad ?? true;
+    this._timeoutMs = toMilliseconds(o.timeout ?? seconds(5));
+    const problem = unfit(redis);
+    if (problem !== undefined) throw new TypeError(`client of ${library.name}: ${problem}`);
+    this._redis = redis;
+    this._library = library;
   }
 
-  protected start(fn: Fn): Args {
-    return new Args(`${fn.library}.${fn.name}`, this.namespace);
+  protected _start(fn: Fn): Args {
+    return new Args(`${fn.library}.${fn.name}`, this._namespace);
   }
 
-  protected async call(fn: Fn, a: Args): Promise<Reply> {
+  protected async _call(fn: Fn, a: Args): Promise<Reply> {
     const verb = fn.readOnly ? "FCALL_RO" : "FCALL";
-    const command = [verb, `${this.library.server}_${fn.name}`, ...a.words(fn.omissible)];
+    const command = [verb, `${this._library.server}_${fn.name}`, ...a.words(fn.omissible)];
     let loaded = false;
     for (let attempt = 1; ; attempt++) {
       let sent: unknown;
       try {
-        sent = await this.send(command);
+        sent = await this._send(command);
       } catch (cause) {
         const [error, again] = classify(fn, failureOf(cause));
-        if (error instanceof NotLoadedError && this.autoLoad && !loaded) {
+        if (error instanceof NotLoadedError && this._autoLoad && !loaded) {
           loaded = true;
           attempt--;
-          await this.load(fn);
+          await this._load(fn);
           continue;
         }
         if (error instanceof NotLoadedError && loaded) {
           throw new NotLoadedError(
             error.function,
-            `the server lacks the function even after a load: it holds another version of ${this.library.server}, ` +
+            `the server lacks the function even after a load: it holds another version of ${this._library.server}, ` +
               "or a node without it answers; a client never replaces a library: run `rlfunc deploy`",
             error.code,
             error.cause,
           );
         }
-        if (!again || attempt >= this.maxAttempts) throw error;
+        if (!again || attempt >= this._maxAttempts) throw error;
         await sleep(10 * 2 ** Math.min(attempt - 1, 4) * (0.5 + Math.random() / 2));
         continue;
       }
@@ -172,43 +181,43 @@ export class BaseClient {
   }
 
   /** Loads the library, at most once a second. Calls that find it missing meanwhile wait for the same load. */
-  private async load(fn: Fn): Promise<void> {
-    if (this.loading === undefined) {
-      if (Date.now() - this.loadedAt < LOAD_INTERVAL_MS) return;
-      this.loading = this.loadOnce(fn).finally(() => {
-        this.loadedAt = Date.now();
-        this.loading = undefined;
+  private async _load(fn: Fn): Promise<void> {
+    if (this._loading === undefined) {
+      if (Date.now() - this._loadedAt < LOAD_INTERVAL_MS) return;
+      this._loading = this._loadOnce(fn).finally(() => {
+        this._loadedAt = Date.now();
+        this._loading = undefined;
       });
     }
-    return this.loading;
+    return this._loading;
   }
 
-  private async loadOnce(fn: Fn): Promise<void> {
-    const code = readFileSync(join(__dirname, "..", "lua", `${this.library.name}.lua`));
+  private async _loadOnce(fn: Fn): Promise<void> {
+    const code = readFileSync(join(__dirname, "..", "lua", `${this._library.name}.lua`));
     try {
-      await this.send(["FUNCTION", "LOAD", code]);
+      await this._send(["FUNCTION", "LOAD", code]);
     } catch (cause) {
       // After ERR the library may be there, and after a lost reply it may have been loaded: the next call finds out.
       const f = failureOf(cause);
       if (f.kind === "reply" && !f.message.startsWith("ERR ")) {
-        throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${this.library.server}: ${f.message}`, "", cause);
+        throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${this._library.server}: ${f.message}`, "", cause);
       }
     }
   }
 
   /** Sends a command once. It is not queued while there is no connection: a queued command could run after its caller gave up. */
-  private async send(command: (string | Uint8Array)[]): Promise<unknown> {
-    const deadline = Date.now() + this.timeoutMs;
-    while (!this.ready()) {
-      if (Date.now() >= deadline) throw new Failure(`no connection in ${this.timeoutMs} ms`, "not sent");
+  private async _send(command: (string | Uint8Array)[]): Promise<unknown> {
+    const deadline = Date.now() + this._timeoutMs;
+    while (!this._ready()) {
+      if (Date.now() >= deadline) throw new Failure(`no connection in ${this._timeoutMs} ms`, "not sent");
       await sleep(POLL_MS);
     }
     const words = command.map((w) => (typeof w === "string" ? w : Buffer.from(w)));
-    const redis = this.redis;
+    const redis = this._redis;
     const answer = "callBuffer" in redis ? redis.callBuffer(words[0] as string, ...words.slice(1)) : redis.sendCommand(words, { returnBuffers: true });
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Failure(`no reply in ${this.timeoutMs} ms`, "lost")), Math.max(1, deadline - Date.now()));
+      timer = setTimeout(() => reject(new Failure(`no reply in ${this._timeoutMs} ms`, "lost")), Math.max(1, deadline - Date.now()));
     });
     try {
       return await Promise.race([answer, late]);
@@ -218,8 +227,8 @@ export class BaseClient {
     }
   }
 
-  private ready(): boolean {
-    const redis = this.redis;
+  private _ready(): boolean {
+    const redis = this._redis;
     if ("callBuffer" in redis) {
       if (redis.status === "end") throw new Failure("the ioredis client is closed", "not sent");
       return redis.status === "ready";

@@ -9,6 +9,9 @@ export type Time = number & { readonly unit: "microseconds since 1970" };
 /** Millionths of any currency. */
 export type Micros = number & { readonly unit: "millionths" };
 
+/** A plain number of an argument: a duration, a time or money is a mistake in its place. */
+export type Count = number & { readonly unit?: undefined };
+
 /** What a key belongs to: a user, an address. A string is sent as UTF-8. Any bytes are safe. */
 export type Subject = string | Uint8Array;
 

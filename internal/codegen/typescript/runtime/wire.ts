@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { ArgumentError } from "./errors";
 import type { Duration, Subject, Text, Time } from "./units";
 
+/** The largest number of a call and of a reply, which a number holds exactly: no bigint is needed. */
 export const MAX_INT = 2 ** 53;
 
 /** The encoding of one result: a digit of `values` values, text, a group of rows, or a number. */
@@ -71,7 +72,7 @@ const latin = (raw: Uint8Array): string => {
 /** Returns the hash tag of a subject's keys: the subject if it is plain, else ~ and 128 bits of its SHA-256. */
 export function tag(raw: Uint8Array): string {
   const plain = raw.length <= 64 ? latin(raw) : "";
-  if (/^[A-Za-z0-9_.@+/=-]+$/.test(plain) && !plain.endsWith("\n")) return plain;
+  if (/^[A-Za-z0-9_.@+/=-]+$/.test(plain)) return plain;
   return "~" + createHash("sha256").update(raw).digest("hex").slice(0, 32);
 }
 

@@ -1,0 +1,260 @@
+// Runs against the servers that typescript_test.go starts: REDIS is the server, PROXY stands before it, VECTORS is the table of keys.
+
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test as register } from "node:test";
+import { createClient } from "redis";
+import * as rl from "rlfunc-clients";
+import { abuse, challenge, concurrency, cost, everything, guard, hours, micros, microseconds, minutes, ratelimit, seconds } from "rlfunc-clients";
+import * as wire from "rlfunc-clients/dist/wire";
+
+const { REDIS, PROXY, VECTORS } = process.env;
+const minute = minutes(1);
+
+/** Runs with a connected node-redis client that is closed in the end. */
+async function using(run: (redis: ReturnType<typeof createClient>) => Promise<void>, address = REDIS): Promise<void> {
+  const redis = createClient({ url: `redis://${address}` });
+  redis.on("error", () => undefined); // a lost connection is one
+  await redis.connect();
+  try {
+    await run(redis);
+  } finally {
+    if (!redis.isReady) await new Promise((resolve) => redis.on("ready", () => resolve(undefined))); // else the new connection stays open
+    await redis.disconnect();
+  }
+}
+
+const test = (name: string, run: () => Promise<void>): void => register(name, { timeout: 30_000 }, run);
+
+const is = (type: new (...args: any[]) => Error, check: (e: any) => boolean = () => true) => (e: any): boolean => e instanceof type && check(e);
+
+test("keys are those of Go", async () => {
+  const vectors = JSON.parse(readFileSync(VECTORS as string, "utf8"));
+  ok(vectors.keys.length > 10 && vectors.namespaces.length > 5);
+  for (const v of vectors.keys) {
+    const raw = Uint8Array.from(Buffer.from(v.bytes, "hex"));
+    deepEqual(wire.toBytes(v.text), raw, v.text);
+    equal(wire.toText(raw), v.text);
+    equal(wire.tag(raw), v.tag);
+    equal(wire.key("ns", raw, "log"), v.key);
+    equal(wire.keyOf("ns", raw, "log", raw), v.key_of);
+  }
+  await using(async (redis) => {
+    const c = new everything.Client(redis, { namespace: "ns" });
+    for (const subject of [...vectors.no_bytes, "", new Uint8Array()]) await rejects(c.fail({ subject, how: "not" }), is(rl.ArgumentError));
+    const first = vectors.keys.find((v: any) => v.text === "{x}");
+    equal((await c.echo({ ...full, subject: "{x}" })).bucket, first.key.replace("log", "state"));
+  });
+  for (const v of vectors.namespaces) {
+    if (v.legal) wire.checkNamespace(v.text);
+    else throws(() => wire.checkNamespace(v.text), is(RangeError));
+  }
+});
+
+const full: everything.EchoParams = {
+  subject: "user42", number: 100, cost: 0, bonus: 0, level: 9, price: micros(1_000_000_000), tip: micros(1), window: microseconds(2),
+  grace: hours(1), since: 1763706867123584 as rl.Time, latest: 1 as rl.Time, on: true, off: true,
+  note: Uint8Array.from([97, 0, 98, 13, 10, 255, 123, 125]), receipt: "r".repeat(256), kind: "bucket", mode: "open",
+};
+const echoed: everything.EchoResult = {
+  bucket: "ns:{user42}:state", second: "ns:{user42}:more", number: 100, cost: 0, bonus: 0, level: 9, price: micros(1_000_000_000),
+  tip: micros(1), window: microseconds(2), grace: hours(1), since: full.since, later: full.latest, on: true, off: true,
+  note: "a\x00b\r\n\udcff{}", receipt: "r".repeat(256), kind: "bucket", mode: "open",
+};
+
+test("every type comes back as sent", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  deepEqual(await c.echo(full), echoed);
+  deepEqual((await c.echo({ ...full, note: echoed.note })).note, echoed.note);
+  const least = await c.echo({
+    subject: "u", number: 1, window: microseconds(1), since: 0 as rl.Time, price: micros(0), on: false, note: "", kind: "log",
+  });
+  deepEqual([least.cost, least.since, least.grace, least.mode], [7, undefined, seconds(5), "closed"]);
+  const most = await c.echo({ ...full, bonus: 2 ** 53, tip: micros(2 ** 53), latest: 2 ** 53 as rl.Time });
+  deepEqual([most.bonus, most.tip, most.later], [2 ** 53, 2 ** 53, 2 ** 53]);
+}));
+
+test("numbers that a call cannot carry exactly are refused", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  for (const bonus of [2 ** 53 + 2, 0.5, -1, NaN, Infinity, 10n as any, "7" as any, null as any]) {
+    await rejects(c.echo({ ...full, bonus }), is(rl.ArgumentError, (e) => e.problems.length === 1));
+  }
+  equal((await c.echo({ ...full, bonus: -0 })).bonus, 0);
+}));
+
+// Each of these is a mistake of units or of names, which tsc reports: without an error the directive is one.
+export const mistakes = (c: ratelimit.Client, e: everything.Client): unknown => [
+  // @ts-expect-error a number is not a duration
+  c.fixedWindow({ subject: "u", limit: 10, window: 60 }),
+  // @ts-expect-error a duration is not a count
+  c.fixedWindow({ subject: "u", limit: minute, window: minute }),
+  // @ts-expect-error money is not a duration
+  c.fixedWindow({ subject: "u", limit: 10, window: micros(5) }),
+  // @ts-expect-error there is no such value
+  e.fail({ subject: "e", how: "never" }),
+  // @ts-expect-error window is missing
+  c.fixedWindow({ subject: "u", limit: 10 }),
+];
+
+test("groups and packs", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  const got = await c.rows({
+    subject: "u", before: 5, after: "end",
+    limits: [{ name: "minute", form: "sum", window: minute }, { name: "odd: {x}", form: "last", window: minute, cost: 0 }],
+    tiers: [{}, { block: minute }],
+  });
+  deepEqual([got.total, got.after, got.tiers], [9, "end", [{ block: microseconds(0) }, { block: minute }]]);
+  const bytes = (s: string) => wire.toBytes(s) as Uint8Array;
+  deepEqual(got.limits.map((row) => row.log), ["minute", "odd: {x}"].map((n) => wire.keyOf("ns", bytes("u"), "log", bytes(n))));
+  const items = everything.packItem({ name: "a,b;%", kind: "sum", window: minute, on: true, note: Uint8Array.from([255]), budget: micros(0) });
+  const pairsOf = everything.packPacksPairsOf({ left: "l", right: 1, third: 2 }, { left: ";", right: 0 });
+  const packed = await c.packs({ subject: "u", before: 0, items, itemsOf: ["v"], pairsOf });
+  deepEqual(packed.items.map((i) => [i.name, i.note, i.cost, i.on]), [["a,b;%", "\udcff", 1, true]]);
+  equal(packed.items[0]?.seen, wire.keyOf("ns", bytes("v"), "seen", bytes("a,b;%")));
+  deepEqual(packed.pairsOf.map((p) => [p.left, p.right, p.third]), [["l", 1, 2], [";", 0, 0]]);
+  const noted = await c.sometimes({
+    subject: "u", number: 1, note: "x", noteOf: "w", others: ["o"], pairsOf: everything.packSometimesPairsOf({ left: "l" }),
+  });
+  deepEqual(noted.keys.map((k) => k.name), ["ns:{u}:state", "ns:{w}:noted", "ns:{o}:state"]);
+  throws(() => everything.packItem({ name: "", kind: "other" as any, window: minute, on: true, note: "", budget: micros(0) }), is(rl.ArgumentError));
+}));
+
+test("errors are typed", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  await rejects(c.fail({ subject: "", how: "never" as any }), is(rl.ArgumentError, (e) => e.problems.length === 2));
+  await rejects(c.fail({ subject: "e", how: "declared" }), is(rl.CodeError, (e) => e.code === "RLBUSY"));
+  for (const how of ["runtime", "command", "negative"] as const) await rejects(c.fail({ subject: "e", how }), is(rl.OutcomeUnknownError));
+  await redis.rPush("ns:{bad}:state", "x");
+  await rejects(c.fail({ subject: "bad", how: "runtime" }), is(rl.StateError, (e) => e.key === "ns:{bad}:state" && !e.message.includes("bad")));
+  await redis.sendCommand(["ACL", "SETUSER", "limited", "on", "nopass", "~*", "+@all", "-fcall", "-function"]);
+  const limited = createClient({ url: `redis://limited:x@${REDIS}` });
+  await limited.connect();
+  await rejects(new everything.Client(limited).fail({ subject: "e", how: "not" }), is(rl.NotRunError, (e) => e.code === "NOPERM"));
+  await limited.disconnect();
+  await rejects(new everything.Client(limited).fail({ subject: "e", how: "not" }), is(rl.NotRunError));
+}));
+
+test("without a connection nothing is queued", async () => {
+  const redis = createClient({ socket: { host: "127.0.0.1", port: 1, reconnectStrategy: () => 20 } });
+  redis.on("error", () => undefined);
+  void redis.connect().catch(() => undefined);
+  const c = new everything.Client(redis, { maxAttempts: 2, timeout: rl.milliseconds(50) });
+  await rejects(c.fail({ subject: "e", how: "not" }), is(rl.NotRunError));
+  await redis.disconnect();
+});
+
+test("a missing library is loaded unless autoLoad is false", () => using(async (redis) => {
+  await new everything.Client(redis).fail({ subject: "e", how: "not" });
+  await redis.sendCommand(["FUNCTION", "DELETE", "everything_v2"]);
+  await rejects(new everything.Client(redis, { autoLoad: false }).fail({ subject: "e", how: "not" }), is(rl.NotLoadedError));
+  const c = new everything.Client(redis);
+  const all = await Promise.all(Array.from({ length: 8 }, () => c.fail({ subject: "e", how: "not" })));
+  deepEqual(all.map((r) => r.number), Array(8).fill(1));
+  await redis.sendCommand(["FUNCTION", "DELETE", "everything_v2"]);
+  await redis.sendCommand(["FUNCTION", "LOAD", "#!lua name=everything_v2\nredis.register_function('everything_v2_other', function() return 1 end)"]);
+  await rejects(new everything.Client(redis).fail({ subject: "e", how: "not" }), is(rl.NotLoadedError, (e) => e.message.includes("even after a load")));
+  await redis.sendCommand(["FUNCTION", "DELETE", "everything_v2"]);
+}));
+
+const remaining = async (namespace: string): Promise<number | undefined> => {
+  let left: number | undefined;
+  await using(async (redis) => {
+    left = (await new ratelimit.Client(redis, { namespace }).fixedWindowPeek({ subject: "u", limit: 10, window: minute })).remaining;
+  });
+  return left;
+};
+
+test("a call that may have run is never sent twice", () => using(async (redis) => {
+  const lost = new ratelimit.Client(redis, { namespace: "lose-reply" });
+  await rejects(lost.fixedWindow({ subject: "u", limit: 10, window: minute }), is(rl.OutcomeUnknownError));
+  const held = new ratelimit.Client(redis, { namespace: "hold-reply", timeout: rl.milliseconds(300) });
+  await rejects(held.fixedWindow({ subject: "u", limit: 10, window: minute }), is(rl.OutcomeUnknownError));
+  await redis.disconnect();
+  await redis.connect();
+  const kept = await new ratelimit.Client(redis, { namespace: "kept" }).fixedWindow({ subject: "u", limit: 10, window: minute });
+  deepEqual([kept.remaining, await remaining("lose-reply"), await remaining("hold-reply")], [9, 9, 9]);
+}, PROXY));
+
+test("fifty at once against ten", () => using(async (redis) => {
+  const c = new ratelimit.Client(redis);
+  const all = await Promise.all(Array.from({ length: 50 }, () => c.slidingLog({ subject: "many", limit: 10, window: minute })));
+  equal(all.filter((r) => r.allowed).length, 10);
+}));
+
+test("every library works", () => using(async (redis) => {
+  const g = new ratelimit.Client(redis);
+  const steady = await g.gcra({ subject: "u", limit: 10, period: minute, burst: 3 });
+  deepEqual([steady.allowed, steady.remaining], [true, 2]);
+  const limits = ratelimit.packLimit({ name: "a", kind: "fixed_window", limit: 1, window: minute }, { name: "b", kind: "gcra", limit: 5, window: minute });
+  deepEqual((await g.check({ subject: "u", limits })).limits.map((l) => l.remaining), [0, 4]);
+  const refused = await g.check({ subject: "u", limits });
+  deepEqual([refused.allowed, refused.refused], [false, 1]);
+  ok(refused.retryAfter > 0 && refused.retryAfter <= minute && rl.toSeconds(refused.retryAfter) <= 60);
+
+  const money = new cost.Client(redis);
+  const budgets = [{ budget: micros(1000), window: minute }];
+  equal((await money.reserve({ subject: "u", receipt: "r1", estimate: micros(600), limits: budgets })).allowed, true);
+  const short = await money.reserve({ subject: "u", receipt: "r2", estimate: micros(600), limits: budgets });
+  deepEqual([short.allowed, short.reason, short.limits[0]?.remaining], [false, "budget", 400]);
+
+  const blocks = new abuse.Client(redis);
+  const tiers = [{ threshold: 2, window: minute, block: hours(1) }];
+  deepEqual([(await blocks.attempt({ subject: "u", tiers })).allowed, (await blocks.attempt({ subject: "u", tiers })).allowed], [true, false]);
+
+  const once = new challenge.Client(redis);
+  await once.issue({ subject: "u", token: "one", ttl: minute });
+  deepEqual([(await once.consume({ subject: "u", token: "one" })).outcome, (await once.consume({ subject: "u", token: "one" })).outcome],
+    ["consumed", "replayed"]);
+
+  const places = new concurrency.Client(redis);
+  const got = await places.acquire({ subject: "u", holder: "h1", limit: 1, lease: minute });
+  const second = await places.acquire({ subject: "u", holder: "h2", limit: 1, lease: minute });
+  deepEqual([got.allowed, second.allowed], [true, false]);
+
+  const all = new guard.Client(redis);
+  const rows = guard.packLimit({ name: "m", kind: "sliding_log", limit: 2, window: minute }, { name: "g", kind: "gcra", limit: 9, window: minute, global: true });
+  const decided = await all.admit({ subject: "u2", limits: rows, limitsOf: ["u2", "global/all"], receipt: "one" });
+  deepEqual([decided.allowed, decided.reason, decided.limits.map((l) => l.remaining)], [true, "none", [1, 8]]);
+  equal((await all.admit({ subject: "u2", limits: rows, limitsOf: ["u2", "global/all"], receipt: "one" })).duplicate, true);
+  await rejects(all.admit({ subject: "u2", limits: rows, limitsOf: ["u2"] }), is(rl.ArgumentError));
+}));
+
+/** An ioredis client as its documentation describes callBuffer, over a socket of node-redis. */
+class FakeIORedis {
+  status = "ready";
+  readonly sent: (string | Buffer | number)[][] = [];
+  constructor(private readonly redis: ReturnType<typeof createClient>, readonly options: { autoResendUnfulfilledCommands?: boolean; keyPrefix?: string }) {}
+  async callBuffer(...args: [command: string, ...args: (string | Buffer | number)[]]): Promise<unknown> {
+    this.sent.push(args);
+    try {
+      return await this.redis.sendCommand(args as any, { returnBuffers: true } as any);
+    } catch (error) {
+      throw (error as Error).constructor.name === "ErrorReply" ? new ReplyError((error as Error).message) : new Error("Connection is closed.");
+    }
+  }
+}
+class ReplyError extends Error {}
+
+test("ioredis works, and settings that send twice are refused", () => using(async (redis) => {
+  const safe = { autoResendUnfulfilledCommands: false };
+  const io = new FakeIORedis(redis, safe);
+  deepEqual(await new everything.Client(io, { namespace: "ns" }).echo(full), echoed);
+  ok(io.sent.every((words) => typeof words[0] === "string"));
+  await rejects(new everything.Client(io).fail({ subject: "e", how: "declared" }), is(rl.CodeError));
+  for (const options of [{}, { autoResendUnfulfilledCommands: true }, { ...safe, keyPrefix: "p:" }, { ...safe, reconnectOnError: () => 2 }]) {
+    throws(() => new everything.Client(new FakeIORedis(redis, options)), is(TypeError));
+  }
+  throws(() => new everything.Client(Object.assign(new FakeIORedis(redis, safe), { nodes: () => [] })), is(TypeError));
+  throws(() => new everything.Client({ sendCommand: async () => 0 } as any), is(TypeError));
+  await using(async (proxied) => {
+    const lossy = new FakeIORedis(proxied, safe);
+    const lost = new ratelimit.Client(lossy, { namespace: "kept" });
+    await lost.fixedWindow({ subject: "u", limit: 10, window: minute });
+    const gone = new ratelimit.Client(lossy, { namespace: "lose-reply" });
+    const before = lossy.sent.length;
+    await rejects(gone.fixedWindow({ subject: "v", limit: 10, window: minute }), is(rl.OutcomeUnknownError));
+    equal(lossy.sent.length, before + 1);
+  }, PROXY);
+  io.status = "end";
+  await rejects(new everything.Client(io).fail({ subject: "e", how: "not" }), is(rl.NotRunError));
+}));
