@@ -307,3 +307,6 @@ func (c *command) keyPlaces(args []value) []int {
 	}
 	return out
 }
+
+// CommandNames returns the commands that vet knows, sorted.
+func CommandNames() []string { return slices.Clone(commandNames) }

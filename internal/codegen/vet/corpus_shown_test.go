@@ -67,6 +67,13 @@ func (s *shown) run() {
 	if len(found) > 0 {
 		s.t.Logf("findings of the source: %v", found)
 	}
+	if word, want, _ := strings.Cut(s.entry.directives[0], " "); word == "load" && len(found) > 0 {
+		err := s.client.FunctionLoadReplace(ctx, "#!lua name=corpus\n"+s.entry.text).Err()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			s.t.Errorf("load: got %v, want an error with %q", err, want)
+		}
+		return
+	}
 	if len(tree.Libraries) != 1 || len(tree.Libraries[0].Spec.Functions) != 1 {
 		s.t.Fatalf("the source cannot be read: %v", found)
 	}

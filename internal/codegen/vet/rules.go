@@ -20,6 +20,7 @@ const (
 	RuleKeyType            = "key-type"
 	RuleUnknownCommand     = "unknown-command"
 	RuleRefusedCommand     = "refused-command"
+	RuleCommandForm        = "command-form"
 	RuleDynamicCommand     = "dynamic-command"
 	RuleCallArgument       = "call-argument"
 	RuleCallFraction       = "call-fraction"

@@ -36,6 +36,13 @@ var keyRules = []Rule{
 		Good:   look("return redis.call('EXISTS', counter)"),
 	},
 	{
+		ID:     RuleCommandForm,
+		Checks: "Checks that a command's arguments have a form that Redis 7.0 takes: their number, options and whole numbers.",
+		Why:    "A wrong form is an error at run time, perhaps after a write. An option of a newer server, such as SET IFEQ, is one on Redis 7.0.",
+		Bad:    look("return redis.call('STRLEN', counter, 0)"),
+		Good:   look("return redis.call('STRLEN', counter)"),
+	},
+	{
 		ID:     RuleDynamicCommand,
 		Checks: "Checks that the name of every command is a literal.",
 		Why:    "The keys of a computed command, its ACL rule and whether it writes are unknown before it runs.",

@@ -1,0 +1,189 @@
+package vet
+
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// formTable holds the forms of commands, as COMMAND DOCS of Redis 7.0 gives them. A test compares it with the server, and rewrites it
+// with -update. Each line is a name and its form: WORD, <type>, [optional], (one|of), {a block}, and + behind what may be repeated.
+//
+//go:embed forms_7_0.txt
+var formTable string
+
+var forms = func() map[string]*form {
+	out := map[string]*form{}
+	for line := range strings.Lines(formTable) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		p := &formParser{text: text}
+		out[name] = &form{text: text, parts: p.sequence(0)}
+	}
+	return out
+}()
+
+// A form holds the arguments of a command. Optional ones that follow each other may be in any order.
+type form struct {
+	text  string
+	parts []formPart
+}
+
+// A formPart is one part of a form.
+type formPart struct {
+	word     string       // a literal word
+	kind     string       // or the type of an argument
+	options  [][]formPart // or one of these; one for a block
+	optional bool
+	repeated bool
+}
+
+type formParser struct {
+	text string
+	at   int
+}
+
+// sequence parses parts up to a closing bracket.
+func (p *formParser) sequence(end byte) (parts []formPart) {
+	for p.at < len(p.text) {
+		c := p.text[p.at]
+		switch {
+		case c == end || end == ')' && c == '|':
+			return parts
+		case c == ' ':
+			p.at++
+			continue
+		}
+		var next formPart
+		switch c {
+		case '[', '{':
+			p.at++
+			next = formPart{options: [][]formPart{p.sequence(map[byte]byte{'[': ']', '{': '}'}[c])}, optional: c == '['}
+			p.at++
+		case '(':
+			for p.text[p.at] != ')' {
+				p.at++
+				next.options = append(next.options, p.sequence(')'))
+			}
+			p.at++
+		case '<':
+			to := p.at + strings.IndexByte(p.text[p.at:], '>')
+			next.kind = p.text[p.at+1 : to]
+			p.at = to + 1
+		default:
+			from := p.at
+			for p.at < len(p.text) && strings.IndexByte(" |)]}+", p.text[p.at]) < 0 {
+				p.at++
+			}
+			next.word = p.text[from:p.at]
+		}
+		if p.at < len(p.text) && p.text[p.at] == '+' {
+			next.repeated = true
+			p.at++
+		}
+		parts = append(parts, next)
+	}
+	return parts
+}
+
+// matches reports whether arguments can have a form. then continues with what is behind the parts.
+func matches(parts []formPart, args []value, then func(rest []value) bool) bool {
+	if len(parts) == 0 {
+		return then(args)
+	}
+	options := 0
+	for options < len(parts) && parts[options].optional {
+		options++
+	}
+	if options > 0 {
+		return inAnyOrder(parts[:options], args, func(rest []value) bool { return matches(parts[options:], rest, then) })
+	}
+	p, more := parts[0], parts[1:]
+	onward := func(rest []value) bool { return matches(more, rest, then) }
+	once := p
+	once.repeated = false
+	again := func(rest []value) bool {
+		if onward(rest) {
+			return true
+		}
+		return p.repeated && len(rest) < len(args) && matches(append([]formPart{{options: [][]formPart{{once}}, repeated: true}}, more...), rest, then)
+	}
+	switch {
+	case p.word != "":
+		return len(args) > 0 && mayBeWord(args[0], p.word) && again(args[1:])
+	case p.kind != "":
+		return len(args) > 0 && mayBeKind(args[0], p.kind) && again(args[1:])
+	}
+	for _, option := range p.options {
+		if matches(option, args, again) {
+			return true
+		}
+	}
+	return false
+}
+
+// inAnyOrder reports whether arguments can have some of the options, in an order of the caller's choice.
+func inAnyOrder(options []formPart, args []value, then func(rest []value) bool) bool {
+	if then(args) {
+		return true
+	}
+	for i, p := range options {
+		p.optional = false
+		others := slices.Concat(options[:i], options[i+1:])
+		if matches([]formPart{p}, args, func(rest []value) bool { return inAnyOrder(others, rest, then) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func mayBeWord(v value, word string) bool {
+	if v.lenient || v.literal == nil {
+		return v.lenient || v.may(isStr)
+	}
+	return strings.EqualFold(*v.literal, word)
+}
+
+func mayBeKind(v value, kind string) bool {
+	if kind != "integer" && kind != "unix-time" || v.literal == nil || v.lenient || !v.may(isStr) {
+		return true
+	}
+	_, err := strconv.ParseInt(*v.literal, 10, 64)
+	return err == nil || strings.HasPrefix(*v.literal, "#") // an offset of BITFIELD
+}
+
+// commandForm reports arguments that the command does not take.
+func (r *run) commandForm(e *ast.FuncCallExpr, name string, args []value) {
+	f := forms[name]
+	if f == nil {
+		return
+	}
+	if len(e.Args) > 0 {
+		switch last := e.Args[len(e.Args)-1].(type) {
+		case *ast.FuncCallExpr:
+			if !last.AdjustRet && name != "" && len(e.Args) < len(args)+2 && isOpen(last) {
+				return
+			}
+		case *ast.Comma3Expr:
+			return
+		}
+	}
+	if matches(f.parts, args, func(rest []value) bool { return len(rest) == 0 }) {
+		return
+	}
+	r.report(r.at(e), RuleCommandForm, "%s with %s is not a form of it in Redis 7.0: %s %s", name, countOf(len(args), "argument"), name, f.text)
+}
+
+// isOpen reports whether a call gives any number of values.
+func isOpen(e *ast.FuncCallExpr) bool {
+	if e.Func == nil {
+		return true
+	}
+	switch exprText(e.Func) {
+	case "redis.call", "redis.pcall", "string.format", "math.ceil", "math.floor", "math.max", "math.min", "tonumber", "tostring":
+		return false
+	}
+	return true
+}

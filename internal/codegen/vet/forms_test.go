@@ -1,0 +1,120 @@
+package vet_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
+	"github.com/rlfunc/rlfunc/internal/codegen/vet"
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+const formsFile = "forms_7_0.txt"
+
+// TestForms_areThoseOfTheServer compares the table with COMMAND DOCS of Redis 7.0.
+func TestForms_areThoseOfTheServer(t *testing.T) {
+	var server *engines.Engine
+	for _, e := range engines.Real(t) {
+		if strings.HasPrefix(e.Version, "Redis 7.0.") {
+			server = &e
+		}
+	}
+	if server == nil {
+		t.Skip("no Redis 7.0")
+	}
+	client := server.Connect(t, func(o *redis.Options) { o.Protocol = 2 })
+	args := []any{"COMMAND", "DOCS"}
+	for _, name := range vet.CommandNames() {
+		args = append(args, name)
+	}
+	docs, err := client.Do(t.Context(), args...).Slice()
+	if err != nil {
+		t.Fatalf("command docs: %v", err)
+	}
+	var lines []string
+	for i := 0; i+1 < len(docs); i += 2 {
+		command := pairs(docs[i+1])
+		if _, container := command["subcommands"]; container {
+			continue
+		}
+		list, _ := command["arguments"].([]any)
+		lines = append(lines, strings.TrimSpace(strings.ToUpper(docs[i].(string))+" "+sequence(list)))
+	}
+	slices.Sort(lines)
+	got := strings.Join(lines, "\n") + "\n"
+	if *golden.Update {
+		if err := os.WriteFile(formsFile, []byte(got), 0o644); err != nil {
+			t.Fatalf("write: %v", err)
+		}
+		return
+	}
+	want, err := os.ReadFile(formsFile)
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s differs from the server; run go test -update (-want +got):\n%s", formsFile, d)
+	}
+}
+
+func pairs(v any) map[string]any {
+	out := map[string]any{}
+	list, _ := v.([]any)
+	for i := 0; i+1 < len(list); i += 2 {
+		out[fmt.Sprint(list[i])] = list[i+1]
+	}
+	return out
+}
+
+func sequence(list []any) string {
+	parts := make([]string, len(list))
+	for i, arg := range list {
+		parts[i] = argument(pairs(arg))
+	}
+	return strings.Join(parts, " ")
+}
+
+func argument(arg map[string]any) string {
+	inner, _ := arg["arguments"].([]any)
+	flags := fmt.Sprint(arg["flags"])
+	token, _ := arg["token"].(string)
+	text := ""
+	switch kind := fmt.Sprint(arg["type"]); kind {
+	case "pure-token":
+	case "oneof":
+		options := make([]string, len(inner))
+		for i, o := range inner {
+			options[i] = argument(pairs(o))
+		}
+		text = "(" + strings.Join(options, "|") + ")"
+	case "block":
+		text = "{" + sequence(inner) + "}"
+	default:
+		text = "<" + kind + ">"
+	}
+	multiple := strings.Contains(flags, "multiple")
+	switch {
+	case token == "":
+	case text == "":
+		text = strings.ToUpper(token)
+	case multiple && strings.Contains(flags, "multiple_token"):
+		text = "{" + strings.ToUpper(token) + " " + text + "}"
+	case multiple:
+		text, multiple = strings.ToUpper(token)+" "+text+"+", false
+	default:
+		text = strings.ToUpper(token) + " " + text
+	}
+	if multiple {
+		text += "+"
+	}
+	if strings.Contains(flags, "optional") {
+		text = "[" + text + "]"
+	}
+	return text
+}
