@@ -45,8 +45,8 @@ func Write(t testing.TB, file string, text []byte) {
 	}
 }
 
-// Run runs a program in dir. The test fails if the program does, and logs what it prints.
-func Run(t testing.TB, dir string, env []string, program string, args ...string) {
+// Run runs a program in dir, and returns what it prints. The test fails if the program does, and logs the output.
+func Run(t testing.TB, dir string, env []string, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second) // a program that hangs
 	defer cancel()
@@ -57,6 +57,7 @@ func Run(t testing.TB, dir string, env []string, program string, args ...string)
 	if err != nil {
 		t.Errorf("%s: %v", cmd, err)
 	}
+	return string(out)
 }
 
 // Redis starts the redis-server on PATH, and returns its address.

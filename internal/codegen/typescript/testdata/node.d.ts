@@ -17,11 +17,8 @@ declare module "events" {
 declare module "node:fs" {
   export function readFileSync(path: string, encoding: "utf8"): string;
 }
-declare module "node:child_process" {
-  export function fork(path: string, args: string[]): any;
-}
 declare class Buffer extends Uint8Array {
   static from(data: string | Uint8Array, encoding?: string): Buffer;
   toString(encoding?: string): string;
 }
-declare const process: { env: Record<string, string | undefined>; argv: string[] };
+declare const process: { env: Record<string, string | undefined>; stdin: { once(event: string, listener: (data: unknown) => void): void }; exit(code: number): void };
