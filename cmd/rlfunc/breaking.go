@@ -37,7 +37,7 @@ func (a *app) breakingCommand() *cobra.Command {
 
 The older version is a folder, a revision of the project's git repository (git:REV if a folder has the same name), or a live
 server. The strictness is what a change may not break; each includes those below it:
-  api     Go code that is compiled against the new generated client
+  api     code that uses the new generated Go, Python or TypeScript client
   reply   an old client that reads the replies of the new library
   call    an old client that calls the new library
   state   the data that the old library stored

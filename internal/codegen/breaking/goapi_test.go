@@ -94,7 +94,7 @@ func one(edit func(f *spec.Field) bool) func([]spec.Field, int) []spec.Field {
 var changes = []change{
 	{"remove", func(list []spec.Field, i int) []spec.Field { return slices.Delete(list, i, i+1) }},
 	{"add", func(list []spec.Field, i int) []spec.Field {
-		return slices.Insert(list, i, spec.Field{Name: "added", Lua: "added", Kind: spec.KindCount, Max: 9, Optional: true, Line: 1, Col: 1})
+		return slices.Insert(list, i, spec.Field{Name: "added", Lua: "added", Doc: "added", Kind: spec.KindCount, Max: 9, Optional: true, Line: 1, Col: 1})
 	}},
 	{"swap", func(list []spec.Field, i int) []spec.Field {
 		if i == 0 || list[i-1].Kind == spec.KindKey { // keys have an order of their own
@@ -131,9 +131,9 @@ func drop(f *spec.Field) bool {
 	return len(f.Values) > 0
 }
 
-// TestCompare_knowsTheGoAPI changes one thing of a library's contract at a time. A change that no rule covers leaves everything in the
-// generated package that a caller can name; and what only rules of the Go API speak of does not.
-func TestCompare_knowsTheGoAPI(t *testing.T) {
+// TestCompare_knowsTheAPI changes one thing of a library's contract at a time. A change that no rule covers leaves everything in the
+// generated Go, Python and TypeScript clients that a caller can name; and what only rules of the Go API speak of does not.
+func TestCompare_knowsTheAPI(t *testing.T) {
 	tried, quiet := 0, 0
 	for _, tree := range own(t) {
 		for _, lib := range tree.Libraries {
@@ -144,7 +144,7 @@ func TestCompare_knowsTheGoAPI(t *testing.T) {
 				}
 				was := *lib
 				was.Spec.Functions = []spec.Function{fn}
-				before := goAPI(t, &was)
+				before, clientsBefore := goAPI(t, &was), clientAPI(t, &was)
 				everywhere(fn, func(where string, list func(*spec.Function) *[]spec.Field, at int) {
 					for _, c := range changes {
 						now := was
@@ -158,10 +158,13 @@ func TestCompare_knowsTheGoAPI(t *testing.T) {
 						tried++
 						found := breaking.Compare(only(was.Spec), only(now.Spec), breaking.API)
 						lost := missing(before, goAPI(t, &now))
+						clientsLost := missing(clientsBefore, clientAPI(t, &now))
 						onlyAPI := !slices.ContainsFunc(found, func(f breaking.Finding) bool { return f.Category != breaking.API })
 						switch what := fmt.Sprintf("%s of %s.%s: %s", where, lib.Spec.Name, fn.Name, c.name); {
 						case len(found) == 0 && len(lost) > 0:
 							t.Errorf("%s: nothing was found, and Go has lost %s", what, strings.Join(lost, ", "))
+						case len(found) == 0 && len(clientsLost) > 0:
+							t.Errorf("%s: nothing was found, and clients have lost %s", what, strings.Join(clientsLost, ", "))
 						case len(found) > 0 && onlyAPI && len(lost) == 0:
 							t.Errorf("%s: Go has lost nothing, and found was %s", what, lines(found))
 						case len(found) == 0:

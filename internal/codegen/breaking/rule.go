@@ -31,7 +31,7 @@ func Docs() string {
 	titles := map[Category]string{
 		Call:    "An old client calls the new library (`call`)",
 		Reply:   "An old client reads a reply of the new library (`reply`)",
-		API:     "Go code is compiled against the new client (`api`)",
+		API:     "Code uses the new Go, Python or TypeScript client (`api`)",
 		State:   "The new library meets what the old one stored (`state`)",
 		Version: "Versions (looked for at every strictness)",
 	}
