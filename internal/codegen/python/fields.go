@@ -11,9 +11,11 @@ import (
 )
 
 var keywords = strings.Fields(`False None True and as assert async await break class continue def del elif else except finally for from
-global if import in is lambda nonlocal not or pass raise return try while with yield self a r`)
+global if import in is lambda nonlocal not or pass raise return try while with yield self a r
+int str bool bytes list datetime timedelta`)
 
-// identifier returns a name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
+// identifier returns a name that Python accepts: a keyword, or a name that generated code uses itself, such as in an annotation, gets
+// an underscore.
 func identifier(name string) string {
 	if slices.Contains(keywords, name) {
 		return name + "_"

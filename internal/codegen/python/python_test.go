@@ -1,6 +1,7 @@
 package python_test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -21,7 +22,7 @@ func TestClients_onRealRedis(t *testing.T) {
 		onpath.Lacking(t, "%s lacks redis, pytest or mypy: %v", interpreter, err)
 	}
 	dir := t.TempDir()
-	clienttest.Generate(t, codegen.Python, dir, "../../../functions", "../conformance/functions")
+	clienttest.Generate(t, codegen.Python, dir, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
 	address := clienttest.Redis(t)
 	test, err := filepath.Abs("testdata/test_clients.py")
 	if err != nil {
@@ -34,4 +35,11 @@ func TestClients_onRealRedis(t *testing.T) {
 	env := []string{"PYTHONPATH=" + dir, "REDIS=" + address, "PROXY=" + clienttest.Proxy(t, address), "VECTORS=" + keys, "PYTHONDONTWRITEBYTECODE=1"}
 	clienttest.Run(t, dir, env, interpreter, "-m", "mypy", "--strict", "rlfunc_clients")
 	clienttest.Run(t, dir, env, interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", test)
+	for i, code := range clienttest.Snippets(t, "../../../docs/python.md", "python") {
+		name := fmt.Sprintf("page%d.py", i)
+		clienttest.Write(t, filepath.Join(dir, name), []byte(code))
+		if out := clienttest.Run(t, dir, append(env, "REDIS_URL=redis://"+address), interpreter, name); out != "9 left\n" {
+			t.Errorf("block %d of the page printed %q", i, out)
+		}
+	}
 }

@@ -1,0 +1,2 @@
+--- Names that other languages use themselves.
+--- @library awkward 1.0.0

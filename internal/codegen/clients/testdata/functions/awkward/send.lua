@@ -1,0 +1,20 @@
+--- Counts its calls.
+--- @key    counter  string[send] the subject's key
+--- @arg    int      count[1..9]         a number
+--- @arg    str      text[16]?           a text
+--- @arg    bool     bool?               a bool
+--- @arg    list     group[0..4]         rows
+--- @arg    list.str text[16]            a text
+--- @arg    list.int count[1..9]?        a number
+--- @arg    timedelta duration[1us..1d]? a duration
+--- @arg    datetime time?               a time
+--- @arg    class    enum(none,default)=none a word
+--- @arg    await    count[0..9]?        a number
+--- @arg    self     count[0..9]?        a number
+--- @result int      count               the number
+--- @result class    enum(none,default)  the word
+--- @result list     group               rows
+--- @result list.int count               the number
+local function send(counter, int, str, bool, list, timedelta_us, datetime_us, class, await, self)
+  return int, class, list
+end
