@@ -12,23 +12,13 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/golden"
 	"github.com/rlfunc/rlfunc/internal/codegen/vet"
-	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 const formsFile = "forms_7_0.txt"
 
 // TestForms_areThoseOfTheServer compares the table with COMMAND DOCS of Redis 7.0.
 func TestForms_areThoseOfTheServer(t *testing.T) {
-	var server *engines.Engine
-	for _, e := range engines.Real(t) {
-		if strings.HasPrefix(e.Version, "Redis 7.0.") {
-			server = &e
-		}
-	}
-	if server == nil {
-		t.Skip("no Redis 7.0")
-	}
-	client := server.Connect(t, func(o *redis.Options) { o.Protocol = 2 })
+	client := oldest(t).Connect(t, func(o *redis.Options) { o.Protocol = 2 })
 	args := []any{"COMMAND", "DOCS"}
 	for _, name := range vet.CommandNames() {
 		args = append(args, name)
