@@ -78,6 +78,14 @@ func guardWorkloads() []workload {
 	batch := of(guard.New, (*guard.Client).Take, func(s fcall.Subject) guard.TakeParams {
 		return guard.TakeParams{Subject: s, Limits: one, Most: 10}
 	})
+	running := guard.MustPackLimit(guard.Limit{Name: "running", Kind: guard.LimitKindConcurrency, Limit: 10, Window: time.Minute})
+	place := admit(guard.AdmitParams{Limits: running, Holder: token})
+	renew := of(guard.New, (*guard.Client).Renew, func(s fcall.Subject) guard.RenewParams {
+		return guard.RenewParams{Subject: s, Limits: running, Holder: token}
+	})
+	release := of(guard.New, (*guard.Client).Release, func(s fcall.Subject) guard.ReleaseParams {
+		return guard.ReleaseParams{Subject: s, Limits: running, Holder: token}
+	})
 	look := of(guard.New, (*guard.Client).Peek, func(s fcall.Subject) guard.PeekParams {
 		return guard.PeekParams{Subject: s, Limits: []guard.PeekLimits{{Name: "minute"}, {Name: "hour"}}}
 	})
@@ -97,6 +105,9 @@ func guardWorkloads() []workload {
 		{name: "guard.admit refused: blocked", prepare: after(blocked), call: admit(all), expect: heldBack},
 		{name: "guard.refund window + bucket + receipt", prepare: after(admit(counters)), call: back, expect: "{Refunded:true"},
 		{name: "guard.take 10 of gcra 100/h, all there", rival: "gcra_at_most 10 of 100/h, all there", call: batch, expect: "{Allowed:true Taken:10 "},
+		{name: "guard.admit a place of 10, first use", rival: "concurrency.acquire allowed, first use", call: place, expect: admitted},
+		{name: "guard.renew a place", rival: "concurrency.renew", prepare: after(place), call: renew, expect: "{Lost:0"},
+		{name: "guard.release a place", rival: "concurrency.release", prepare: after(place), call: release, expect: "{Released:1"},
 		{name: "guard.peek at 200 admissions", prepare: held(), call: look, expect: "{Now:"},
 	}
 }

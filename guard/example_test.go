@@ -91,7 +91,6 @@ func ExampleDecision_Settle() {
 	// spent and reserved 0.550000
 }
 
-// Explain returns which limits count a request. It charges nothing.
 // A job keeps its place while it runs, however long that is, and stops if the place is lost.
 func ExampleDecision_Keep() {
 	limits := examplePolicy(`
@@ -138,6 +137,7 @@ endpoints:
 	// refused; try again in 1s
 }
 
+// Explain returns which limits count a request. It charges nothing.
 func ExampleGuard_Explain() {
 	limits := examplePolicy(`
 version: 1
