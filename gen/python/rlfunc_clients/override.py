@@ -302,7 +302,7 @@ class Client(SyncClient):
         """
         return _clear_all_result(self._call(_clear_all_args(self._start(_clear_all), subject)))
 
-    def list_(
+    def list(
         self,
         subject: Subject,
         *,
@@ -398,7 +398,7 @@ class AsyncClient(AsyncioClient):
         """
         return _clear_all_result(await self._call(_clear_all_args(self._start(_clear_all), subject)))
 
-    async def list_(
+    async def list(
         self,
         subject: Subject,
         *,

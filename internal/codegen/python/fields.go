@@ -11,16 +11,25 @@ import (
 )
 
 var keywords = strings.Fields(`False None True and as assert async await break class continue def del elif else except finally for from
-global if import in is lambda nonlocal not or pass raise return try while with yield self a r
-int str bool bytes list datetime timedelta`)
+global if import in is lambda nonlocal not or pass raise return try while with yield self a r`)
 
-// identifier returns a name that Python accepts: a keyword, or a name that generated code uses itself, such as in an annotation, gets
-// an underscore.
+// annotations are the names of types in a class. A field with such a name would stand for the type in the annotations after it.
+var annotations = strings.Fields("int str bool list datetime timedelta")
+
+// identifier returns a method's name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
 func identifier(name string) string {
 	if slices.Contains(keywords, name) {
 		return name + "_"
 	}
 	return name
+}
+
+// variable returns the name of an argument or field, with an underscore also if it is that of a type.
+func variable(name string) string {
+	if slices.Contains(annotations, name) {
+		return name + "_"
+	}
+	return identifier(name)
 }
 
 // member returns the name of an enum's member.
@@ -114,7 +123,7 @@ func attribute(owner string, f spec.Field, param bool) string {
 	case f.Kind == spec.KindGroup:
 		kind = "list[" + clients.RowType(owner, f, false) + "]"
 	}
-	return fmt.Sprintf("    %s: %s\n%s", identifier(f.Name), kind, literal("    ", doc))
+	return fmt.Sprintf("    %s: %s\n%s", variable(f.Name), kind, literal("    ", doc))
 }
 
 // docstring returns a method's docstring.
@@ -187,7 +196,7 @@ type parameter struct{ Name, Type, Doc string }
 
 func parameters(fn clients.Function) (out []parameter) {
 	for _, f := range clients.Args(fn.Function) {
-		out = append(out, parameter{identifier(f.Name), argType(fn.Class, f), clients.ArgDoc("None", f)})
+		out = append(out, parameter{variable(f.Name), argType(fn.Class, f), clients.ArgDoc("None", f)})
 		switch {
 		case f.Kind == spec.KindPacked && len(f.Keys()) > 0:
 			out = append(out, parameter{f.Name + "_of", "Sequence[Subject] = ()", "The subjects of the rows of " + f.Name + ", in order. Defaults to the call's subject for every row."})

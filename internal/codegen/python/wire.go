@@ -29,23 +29,23 @@ func encodeAll(fn clients.Function) string {
 			if f.Own {
 				of = fmt.Sprintf("%s if %s_of is None else %s_of", subject, f.With, f.With)
 			}
-			fmt.Fprintf(&b, "    if %s:\n        a.key(%q, %s, %q)\n", identifier(f.With), f.Name, of, f.Suffix)
+			fmt.Fprintf(&b, "    if %s:\n        a.key(%q, %s, %q)\n", variable(f.With), f.Name, of, f.Suffix)
 		}
 	}
 	for _, g := range fn.Params {
 		switch {
 		case g.Kind == spec.KindPacked && len(g.Keys()) > 0:
-			fmt.Fprintf(&b, "    a.pack_keys(%q, %s, %s, %s_of)\n", g.Name, identifier(g.Name), subject, g.Name)
+			fmt.Fprintf(&b, "    a.pack_keys(%q, %s, %s, %s_of)\n", g.Name, variable(g.Name), subject, g.Name)
 		case g.Kind == spec.KindGroup && len(g.Keys()) > 0:
-			fmt.Fprintf(&b, "    for %s in %s:\n", rowVariable(g), identifier(g.Name))
+			fmt.Fprintf(&b, "    for %s in %s:\n", rowVariable(g), variable(g.Name))
 			for _, k := range g.Keys() {
-				fmt.Fprintf(&b, "        a.row_key(%q, %s, %s, %s.%s)\n", k.Name, subject, suffix(rowVariable(g), k), rowVariable(g), identifier(k.SuffixOf))
+				fmt.Fprintf(&b, "        a.row_key(%q, %s, %s, %s.%s)\n", k.Name, subject, suffix(rowVariable(g), k), rowVariable(g), variable(k.SuffixOf))
 			}
 		}
 	}
 	for _, f := range fn.Params {
 		if f.Several {
-			fmt.Fprintf(&b, "    a.subjects(%q, %s, %q, %d)\n", f.Name, identifier(f.Name), f.Suffix, f.Max)
+			fmt.Fprintf(&b, "    a.subjects(%q, %s, %q, %d)\n", f.Name, variable(f.Name), f.Suffix, f.Max)
 		}
 	}
 	for _, f := range fn.Params {
@@ -61,13 +61,13 @@ func rowVariable(g spec.Field) string { return g.Name + "_row" }
 
 func suffix(row string, k spec.Field) string {
 	if k.SuffixKind != "" {
-		return fmt.Sprintf("%s.%s", row, identifier(k.SuffixKind))
+		return fmt.Sprintf("%s.%s", row, variable(k.SuffixKind))
 	}
 	return fmt.Sprintf("%q", k.Suffix)
 }
 
 func encode(indent, owner, from string, f spec.Field) string {
-	value, more := from+identifier(f.Name), ""
+	value, more := from+variable(f.Name), ""
 	if f.Optional {
 		more = ", optional=True"
 	}
@@ -107,7 +107,7 @@ func cells(r clients.Row) string {
 func packKeys(r clients.Row) string {
 	var keys []string
 	for _, k := range r.Group.Keys() {
-		keys = append(keys, fmt.Sprintf("(%s, row.%s)", suffix("row", k), identifier(k.SuffixOf)))
+		keys = append(keys, fmt.Sprintf("(%s, row.%s)", suffix("row", k), variable(k.SuffixOf)))
 	}
 	return "[" + strings.Join(keys, ", ") + "]"
 }
@@ -118,7 +118,7 @@ func decodeAll(fn clients.Function) string {
 	var names []string
 	for _, f := range fn.Results {
 		name := "r_" + f.Name
-		names = append(names, identifier(f.Name)+"="+name)
+		names = append(names, variable(f.Name)+"="+name)
 		if f.Kind != spec.KindGroup {
 			fmt.Fprintf(&b, "    %s = %s\n", name, decode(fn.Class, f))
 			continue
@@ -126,7 +126,7 @@ func decodeAll(fn clients.Function) string {
 		row := clients.RowType(fn.Class, f, false)
 		fmt.Fprintf(&b, "    %s = [\n        %s(\n", name, row)
 		for _, inner := range f.Fields {
-			fmt.Fprintf(&b, "            %s=%s,\n", identifier(inner.Name), decode(clients.RowPrefix(fn.Class, f), inner))
+			fmt.Fprintf(&b, "            %s=%s,\n", variable(inner.Name), decode(clients.RowPrefix(fn.Class, f), inner))
 		}
 		b.WriteString("        )\n        for _ in range(r.count())\n    ]\n")
 	}
