@@ -85,8 +85,12 @@ func reset(conn net.Conn, n int) {
 	for i := range n {
 		block.Reset()
 		for _, f := range [][2]string{
-			{":method", "POST"}, {":scheme", "http"}, {":path", "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"},
-			{":authority", "limits"}, {"content-type", "application/grpc"}, {"te", "trailers"},
+			{":method", "POST"},
+			{":scheme", "http"},
+			{":path", "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"},
+			{":authority", "limits"},
+			{"content-type", "application/grpc"},
+			{"te", "trailers"},
 		} {
 			_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
 		}
