@@ -15,8 +15,8 @@ import (
 // server has all of its places back in the end.
 func TestDecide_placesOnACluster(t *testing.T) {
 	cluster := engines.OnPath(t).StartCluster(t, 3, 0)
-	p := chat(policy.Limit{Name: "own", Kind: policy.Concurrency, Limit: 2, Lease: time.Second})
-	p.Limits = byAll(policy.Limit{Name: "all", Kind: policy.Concurrency, Limit: 3, Lease: time.Second})
+	p := chat(policy.Limit{Name: "own", Kind: policy.Concurrency, Limit: 2, Lease: 30 * time.Second})
+	p.Limits = byAll(policy.Limit{Name: "all", Kind: policy.Concurrency, Limit: 3, Lease: 30 * time.Second})
 	g := newGuard(t, cluster.Client(t), p, guard.Options{})
 	request := func(client int) guard.Request {
 		return guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + strconv.Itoa(client)}}
@@ -54,7 +54,7 @@ func TestDecide_placesOnACluster(t *testing.T) {
 			}
 			held, lost = append(held, d), append(lost, d.Keep())
 		}
-		guard.WakePlaces(g, 600*time.Millisecond) // renews on each server
+		guard.WakePlaces(g, 11*time.Second) // renews on each server
 		if d := decide(t, g, request(200)); d.Allowed || d.Reason != guard.ReasonGlobal {
 			t.Errorf("round %d: a fourth: %+v", round, d)
 		}
