@@ -20,6 +20,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/codegen"
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/clienttest"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
@@ -44,7 +45,7 @@ func TestMixed_fiftyAtOnceAgainstTen(t *testing.T) {
 		clienttest.Write(t, filepath.Join(dir, name), text)
 	}
 	clienttest.Run(t, dir, nil, onpath.Program(t, "tsc"), "-p", ".")
-	address := clienttest.Redis(t)
+	address := engines.OnPath(t).Start(t).Addr
 	env := append(os.Environ(), "REDIS="+address, "NODE_PATH="+clienttest.NodeModules, "PYTHONDONTWRITEBYTECODE=1")
 	others := []*process{
 		start(t, dir, env, interpreter, "mixed.py"), start(t, dir, env, interpreter, "mixed.py"),

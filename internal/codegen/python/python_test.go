@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/internal/codegen"
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/clienttest"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
@@ -23,7 +24,7 @@ func TestClients_onRealRedis(t *testing.T) {
 	}
 	dir := t.TempDir()
 	clienttest.Generate(t, codegen.Python, dir, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
-	address := clienttest.Redis(t)
+	address := engines.OnPath(t).Start(t).Addr
 	test, err := filepath.Abs("testdata/test_clients.py")
 	if err != nil {
 		t.Fatal(err)

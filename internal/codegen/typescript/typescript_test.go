@@ -11,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/codegen/internal/clienttest"
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
 	"github.com/rlfunc/rlfunc/internal/codegen/typescript"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
@@ -21,7 +22,7 @@ func TestClients_onRealRedis(t *testing.T) {
 		t.Skip("SKIPPED: servers are not started with -short")
 	}
 	dir := clienttest.TypeScript(t, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
-	address := clienttest.Redis(t)
+	address := engines.OnPath(t).Start(t).Addr
 	for _, name := range []string{"clients.ts", "node.d.ts"} {
 		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {

@@ -1,9 +1,8 @@
-// Package clienttest has what the tests of clients in other languages run against: generated files, a server, and a proxy before it.
+// Package clienttest has what the tests of clients in other languages run against: generated files, and a proxy before a server.
 package clienttest
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/internal/codegen/source"
-	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // Generate writes what generate returns for the libraries of some folders below dir.
@@ -58,35 +56,4 @@ func Run(t testing.TB, dir string, env []string, program string, args ...string)
 		t.Errorf("%s: %v", cmd, err)
 	}
 	return string(out)
-}
-
-// Redis starts the redis-server on PATH, and returns its address.
-func Redis(t testing.TB) string {
-	t.Helper()
-	program := onpath.Program(t, "redis-server")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	cmd := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			c.Close()
-			return address
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("redis-server does not answer: %v", err)
-		}
-	}
 }
