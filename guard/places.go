@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,7 @@ type heldPlaces struct {
 	leases   []*places.Lease
 	detached atomic.Bool
 	lost     chan struct{} // closed once some are lost
-	isLost   atomic.Bool
+	lose     func()        // closes lost
 }
 
 // HasPlaces reports whether the request has places of a limit of kind concurrency. The caller must call Release when the request ends, and
@@ -122,14 +123,11 @@ func (g *Guard) hold(d *Decision, k *places.Keeper, q *plan.Query, answers []adm
 			continue
 		}
 		if d.places == nil {
-			d.places = &heldPlaces{lost: make(chan struct{})}
+			lost := make(chan struct{})
+			d.places = &heldPlaces{lost: lost, lose: sync.OnceFunc(func() { close(lost) })}
 		}
 		h := d.places
-		h.leases = append(h.leases, k.Hold(g.located(p), q.Sent, func() {
-			if h.isLost.CompareAndSwap(false, true) {
-				close(h.lost)
-			}
-		}))
+		h.leases = append(h.leases, k.Hold(g.located(p), q.Sent, h.lose))
 	}
 }
 
