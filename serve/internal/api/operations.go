@@ -36,8 +36,9 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 		return nil, err
 	}
 	d.Count() // the response is not known here
+	left := func(wait time.Duration) seconds { return seconds(max(wait-d.Age, 0)) }
 	out := &decision{
-		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: seconds(max(d.RetryAfter-d.Age, 0)),
+		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: left(d.RetryAfter),
 		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback), Ticket: d.Ticket(),
 		Account: d.Account(), Reservation: d.Detach(), Limits: []limit{}, Budgets: []budget{},
 	}
@@ -45,13 +46,13 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 		out.Limits = append(out.Limits, limit{
 			Name: l.Name, Endpoint: l.Endpoint, Subject: l.Subject, Kind: string(l.Kind), Limit: l.Limit, Window: seconds(l.Window), Burst: l.Burst,
 			Global: l.Global, Shadow: l.Shadow, Allowed: l.Allowed, Remaining: l.Remaining,
-			RetryAfter: seconds(max(l.RetryAfter-d.Age, 0)), ResetAfter: seconds(max(l.ResetAfter-d.Age, 0)),
+			RetryAfter: left(l.RetryAfter), ResetAfter: left(l.ResetAfter),
 		})
 	}
 	for _, b := range d.Budgets {
 		out.Budgets = append(out.Budgets, budget{
 			Name: b.Name, Budget: money(b.Budget), Window: seconds(b.Window), Allowed: b.Allowed,
-			Spent: money(b.Spent), Remaining: money(b.Remaining), RetryAfter: seconds(max(b.RetryAfter-d.Age, 0)),
+			Spent: money(b.Spent), Remaining: money(b.Remaining), RetryAfter: left(b.RetryAfter),
 		})
 	}
 	return out, nil
