@@ -163,7 +163,7 @@ func (r *run) commandForm(e *ast.FuncCallExpr, name string, args []value) {
 	if len(e.Args) > 0 {
 		switch last := e.Args[len(e.Args)-1].(type) {
 		case *ast.FuncCallExpr:
-			if !last.AdjustRet && name != "" && len(e.Args) < len(args)+2 && isOpen(last) {
+			if !last.AdjustRet && len(e.Args) < len(args)+2 && isOpen(last) {
 				return
 			}
 		case *ast.Comma3Expr:
