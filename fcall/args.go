@@ -177,6 +177,15 @@ func (a *Args) Bool(_ string, v bool) {
 	a.cmd = append(a.cmd, "0")
 }
 
+// OptBoolPtr adds a bool; nil means omitted. It is for bools that are true by default.
+func (a *Args) OptBoolPtr(name string, v *bool) {
+	if v == nil {
+		a.omit()
+		return
+	}
+	a.Bool(name, *v)
+}
+
 // Text adds any bytes, least to most of them.
 func (a *Args) Text(name, v string, minimum, maximum int64) {
 	if n := int64(len(v)); n < minimum || n > maximum {

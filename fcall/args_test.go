@@ -57,6 +57,12 @@ func TestArgs_words(t *testing.T) {
 	a.OptInt("burst", 7, 1, 1000)
 	a.OptIntPtr("cost", nil, 0, 1000)
 	a.OptIntPtr("cost", ptr(int64(0)), 0, 1000)
+	a.Float("score", math.Copysign(0, -1), -1, 1)
+	a.OptFloat("score", 0, 1, 2)
+	a.OptFloatPtr("score", ptr(1e-7), 0, 1)
+	a.OptFloatPtr("score", nil, 0, 1)
+	a.OptBoolPtr("strict", ptr(false))
+	a.OptBoolPtr("strict", nil)
 	a.Micros("price", 1_250_000, 0, fcall.MaxInt)
 	a.OptMicros("price", 0, 1, 10)
 	a.OptMicrosPtr("price", ptr(fcall.Micros(3)), 0, 10)
@@ -84,7 +90,7 @@ func TestArgs_words(t *testing.T) {
 	want := []any{
 		"FCALL_RO", "fcalltest_v1_look", "3", "ns:{u1}:log", "ns:{u1}:receipts",
 		fcall.KeyOf("ns", "u1", "limit", "per minute"),
-		int64(10), "", int64(7), "", int64(0), int64(1_250_000), "", int64(3), int64(60_000_001), "", int64(0), "",
+		int64(10), "", int64(7), "", int64(0), "0", "", "1e-07", "", "0", "", int64(1_250_000), "", int64(3), int64(60_000_001), "", int64(0), "",
 		int64(1_700_000_000_000_001), "", "1", "0", "a\r\n{\x00", "", "gcra", "", int64(2), int64(1), int64(2),
 	}
 	if diff := cmp.Diff(want, r.words); diff != "" {
@@ -111,6 +117,8 @@ func TestArgs_outOfBounds(t *testing.T) {
 		want string
 	}{
 		{"too small", func(a *fcall.Args) { a.Int("limit", 0, 1, 1_000_000) }, "limit must be a whole number from 1 to 1000000, got 0"},
+		{"a float of NaN", func(a *fcall.Args) { a.Float("score", math.NaN(), -1, 1) }, "score must be a number from -1 to 1, got NaN"},
+		{"a float out of bounds", func(a *fcall.Args) { a.OptFloat("score", -1.5, -1, 1) }, "score must be a number from -1 to 1, got -1.5"},
 		{"too large", func(a *fcall.Args) { a.Int("limit", 1_000_001, 1, 1_000_000) }, "limit must be a whole number from 1 to 1000000, got 1000001"},
 		{"negative", func(a *fcall.Args) { a.OptInt("burst", -1, 1, 9) }, "burst must be a whole number from 1 to 9, got -1"},
 		{"above 2^53", func(a *fcall.Args) { a.Micros("price", math.MaxInt64, 0, fcall.MaxInt) }, "price must be a whole number from 0 to 9007199254740992, got 9223372036854775807"},

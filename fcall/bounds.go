@@ -13,6 +13,10 @@ func mustInt(minimum, maximum int64) string {
 	return fmt.Sprintf("be a whole number from %d to %d", minimum, maximum)
 }
 
+func mustFloat(minimum, maximum int64) string {
+	return fmt.Sprintf("be a number from %d to %d", minimum, maximum)
+}
+
 func mustDuration(minimum, maximum int64) string {
 	return fmt.Sprintf("be a duration from %s to %s", microsText(minimum), microsText(maximum))
 }

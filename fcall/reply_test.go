@@ -222,6 +222,42 @@ func TestReply_problems(t *testing.T) {
 	}
 }
 
+func TestReply_signedNumbers(t *testing.T) {
+	read := func(text string) (int64, float64, error, error) {
+		one := func() *fcall.Reply {
+			c, err := fcall.NewClient(answer{[]any{int64(0), text}}, countLibrary, fcall.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fn := countFunction("hit")
+			fn.Results = []fcall.Result{{Text: true}}
+			r, err := c.Call(context.Background(), fn, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		n, v := one(), one()
+		whole, number := n.Signed("delta"), v.Float("score")
+		return whole, number, n.Close(), v.Close()
+	}
+	for text, want := range map[string]struct {
+		whole  int64
+		number float64
+		isInt  bool
+		is     bool
+	}{
+		"": {0, 0, true, true}, "-1": {-1, -1, true, true}, "9007199254740991": {1<<53 - 1, 1<<53 - 1, true, true}, "9007199254740992": {},
+		"-9007199254740992": {}, "0": {0, 0, false, true}, "-0.1": {0, -0.1, false, true}, "1e-07": {0, 1e-7, false, true}, "+1": {}, "01": {0, 1, false, true},
+		"nan": {}, "-inf": {}, "0x1p-2": {}, "1_0": {}, " 1": {}, "1e400": {},
+	} {
+		whole, number, notInt, notNumber := read(text)
+		if whole != want.whole || number != want.number || (notInt == nil) != want.isInt || (notNumber == nil) != want.is {
+			t.Errorf("%q: got %d (%v) and %v (%v), want %+v", text, whole, notInt, number, notNumber, want)
+		}
+	}
+}
+
 func TestReply_keepsTheFirstProblem(t *testing.T) {
 	r, err := reply(t, []any{int64(0)})
 	if err != nil {

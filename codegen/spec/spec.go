@@ -3,13 +3,19 @@
 // It is what `rlfunc describe --json` prints, so its JSON names are an interface: Format goes up when they change.
 package spec
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Format is the version of the JSON form.
 const Format = 1
 
 // MaxInt is the greatest integer on any border: every integer up to it is exact in a Lua number.
 const MaxInt = 1 << 53
+
+// MaxSigned is the greatest int and float, and -MaxSigned the least.
+const MaxSigned = MaxInt - 1
 
 // MaxDuration is the greatest duration in microseconds (100 years of 365 days): added to any clock it stays below MaxInt.
 const MaxDuration = 100 * 365 * 24 * 3600 * 1_000_000
@@ -85,7 +91,9 @@ const (
 	KindKey      Kind = "key"
 	KindGroup    Kind = "group"
 	KindPacked   Kind = "packed"   // a group of arguments whose rows travel as one argument
-	KindCount    Kind = "count"    // a whole number
+	KindCount    Kind = "count"    // a whole number, 0 or more
+	KindInt      Kind = "int"      // a whole number that may be below 0
+	KindFloat    Kind = "float"    // a finite number with a fraction; its bounds are whole numbers
 	KindMicros   Kind = "micros"   // millionths of a currency
 	KindDuration Kind = "duration" // microseconds
 	KindTime     Kind = "time"     // microseconds since 1970
@@ -99,8 +107,14 @@ func (k Kind) Group() bool { return k == KindGroup || k == KindPacked }
 
 // Integer reports whether the kind is a whole number on the wire.
 func (k Kind) Integer() bool {
-	return k == KindCount || k == KindMicros || k == KindDuration || k == KindTime
+	return k == KindCount || k == KindInt || k == KindMicros || k == KindDuration || k == KindTime
 }
+
+// Signed reports whether values of the kind may be below 0.
+func (k Kind) Signed() bool { return k == KindInt || k == KindFloat }
+
+// Text reports whether results of the kind travel as text. The empty text is 0 for numbers.
+func (k Kind) Text() bool { return k == KindText || k.Signed() }
 
 // A Field is one parameter or result.
 type Field struct {
@@ -115,7 +129,8 @@ type Field struct {
 	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group: least rows
 	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group: most rows
 	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua
-	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so
+	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
+	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
 	Values     []string `json:"values,omitempty"`      // enum
 	Redis      string   `json:"redis,omitempty"`       // key: string, hash, list, set, zset, stream; any where SuffixKind is set
 	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
@@ -128,6 +143,21 @@ type Field struct {
 	Rows       string   `json:"rows,omitempty"`        // group: the lib file that declares its rows; absent where the function does
 	Prepare    bool     `json:"prepare,omitempty"`     // packed group: the lib file prepares each row once it is decoded
 	Fields     []Field  `json:"fields,omitempty"`      // group: one row
+}
+
+// DefaultWord returns what an omitted argument means, as its header writes it without the unit, and whether the header says so.
+func (f *Field) DefaultWord() (string, bool) {
+	switch {
+	case f.DefaultOf != "":
+		return f.DefaultOf, true
+	case f.Default == nil:
+		return "", false
+	case f.Kind == KindEnum:
+		return f.Values[*f.Default], true
+	case f.Kind == KindBool:
+		return strconv.FormatBool(*f.Default == 1), true
+	}
+	return strconv.FormatInt(*f.Default, 10), true
 }
 
 // KeyName is the Lua name of the array that holds one key of a packed group for all rows.

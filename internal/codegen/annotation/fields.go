@@ -41,7 +41,7 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 		return fields
 	}
 	f := spec.Field{Name: field, Line: rw.line, Col: nameCol}
-	w, doc, typeCol, _ := word(rest, restCol)
+	w, doc, typeCol, _ := typeWord(rest, restCol)
 	if !r.readType(rw, w, typeCol, inGroup || r.lib, &f) {
 		return fields
 	}
@@ -99,7 +99,7 @@ func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
 
 func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.Field) bool {
 	if w == "" || rw.tag != tagKey && !looksLikeType(w) {
-		example := "count, micros, duration, time, bool, text[256], enum(a,b), group[1..16] or packed[1..16]"
+		example := "count, int, float, micros, duration, time, bool, text[256], enum(a,b), group[1..16] or packed[1..16]"
 		if rw.tag == tagKey {
 			example = "string[state], list[log], zset[seen], ..."
 		}
@@ -131,7 +131,7 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 	if rw.tag == tagResult && f.Optional {
 		r.add(rw.line, col, RuleOptional, "a result cannot be optional: document a zero, or add a bool beside %s", f.Name)
 	}
-	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindText && f.Min == 0 {
+	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindText && f.Min == 0 && f.DefaultOf == "" {
 		r.add(rw.line, col, RuleOptional, "an omitted text is empty: give %s a lower bound of 1", f.Name)
 	}
 	if rw.tag == tagArg && f.Optional && f.Kind.Group() {

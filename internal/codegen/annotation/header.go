@@ -121,6 +121,17 @@ func splitProse(lines []string) (summary, doc string) {
 	return paragraphs[0], strings.Join(paragraphs[1:], "\n\n")
 }
 
+// typeWord cuts a type off a row's text, whose default may be a quoted text with blanks.
+func typeWord(text string, col int) (w, rest string, wordCol, restCol int) {
+	w, rest, wordCol, restCol = word(text, col)
+	if i := strings.Index(w, `="`); i >= 0 && !strings.Contains(w[i+2:], `"`) {
+		if end := strings.IndexByte(rest, '"'); end >= 0 {
+			return w + rest[:end+1], rest[end+1:], wordCol, restCol + end + 1
+		}
+	}
+	return w, rest, wordCol, restCol
+}
+
 // word cuts the next blank-separated word off a row's text and returns its column.
 func word(text string, col int) (w, rest string, wordCol, restCol int) {
 	trimmed := strings.TrimLeft(text, " \t")

@@ -3,6 +3,7 @@ package annotation
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,14 +12,14 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-var kinds = []string{"count", "micros", "duration", "time", "bool", "text", "enum", "group", "packed"}
+var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "enum", "group", "packed"}
 
 var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 
 // foreign maps type names from other languages to the types here.
 var foreign = map[string]string{
-	"int": "count", "integer": "count", "number": "count, micros, duration or time", "num": "count", "long": "count",
-	"float": "micros", "double": "micros", "money": "micros", "decimal": "micros",
+	"integer": "count or int", "signed": "int", "number": "count, int, float, micros, duration or time", "num": "count", "long": "count or int",
+	"double": "float", "real": "float", "score": "float", "money": "micros", "decimal": "float or micros",
 	"string": "text", "str": "text", "bytes": "text", "boolean": "bool", "flag": "bool",
 	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "group",
 }
@@ -89,6 +90,8 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 	switch f.Kind {
 	case spec.KindCount, spec.KindMicros, spec.KindTime:
 		f.Max = spec.MaxInt
+	case spec.KindInt, spec.KindFloat:
+		f.Min, f.Max = -spec.MaxSigned, spec.MaxSigned
 	case spec.KindDuration:
 		f.Max = spec.MaxDuration
 	case spec.KindEnum:
@@ -123,14 +126,14 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 		low, high = "1", inner // text[256]: 1 to 256 bytes
 	}
 	if low != "" {
-		n, message := readNumber(low, f.Kind)
+		n, message := readBound(low, f.Kind)
 		if message != "" {
 			return at, badType(at+1, RuleBounds, "%s", message)
 		}
 		f.Min = n
 	}
 	if high != "" {
-		n, message := readNumber(high, f.Kind)
+		n, message := readBound(high, f.Kind)
 		if message != "" {
 			return at, badType(at+end-len(high), RuleBounds, "%s", message)
 		}
@@ -197,8 +200,28 @@ func readEnum(text string, at int, f *spec.Field) (int, *typeError) {
 func readDefault(text string, offset int, f *spec.Field) *typeError {
 	f.Optional = true
 	switch {
+	case f.Kind == spec.KindText:
+		return readDefaultText(text, offset, f)
+	case f.Kind == spec.KindFloat:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || !decimalForm.MatchString(text) {
+			return badType(offset, RuleOptional, "default: %q is not a decimal number such as 0.5", text)
+		}
+		if n < float64(f.Min) || n > float64(f.Max) {
+			return badType(offset, RuleOptional, "the default %s is outside the bounds", text)
+		}
+		f.DefaultOf = strconv.FormatFloat(n+0, 'f', -1, 64)
+	case f.Kind == spec.KindBool:
+		if text != "true" && text != "false" {
+			return badType(offset, RuleOptional, "the default of a bool is true or false, got %q", text)
+		}
+		n := int64(0)
+		if text == "true" {
+			n = 1
+		}
+		f.Default = &n
 	case f.Kind.Integer():
-		n, message := readNumber(text, f.Kind)
+		n, message := readBound(text, f.Kind)
 		if message != "" {
 			return badType(offset, RuleOptional, "default: %s", message)
 		}
@@ -214,8 +237,26 @@ func readDefault(text string, offset int, f *spec.Field) *typeError {
 		n := int64(i)
 		f.Default = &n
 	default:
-		return badType(offset, RuleOptional, "%s takes no default: mark it optional with ? and handle nil", f.Kind)
+		return badType(offset, RuleOptional, "%s takes no default", f.Kind)
 	}
+	return nil
+}
+
+var (
+	decimalForm = regexp.MustCompile(`^(-?[1-9]\d*(\.\d+)?|0|-?0\.\d*[1-9]\d*)$`)
+	quotedForm  = regexp.MustCompile(`^"([ !#-\[\]-~]*)"$`)
+)
+
+// readDefaultText reads `"eu west"`.
+func readDefaultText(text string, offset int, f *spec.Field) *typeError {
+	m := quotedForm.FindStringSubmatch(text)
+	if m == nil {
+		return badType(offset, RuleOptional, `the default of a text is written in double quotes, of printable ASCII without " and \: =%q`, strings.Trim(text, `"'`))
+	}
+	if n := int64(len(m[1])); n < max(f.Min, 1) || n > f.Max {
+		return badType(offset, RuleOptional, "the default has %d bytes, and the bounds are %d to %d", n, max(f.Min, 1), f.Max)
+	}
+	f.DefaultOf = m[1]
 	return nil
 }
 
@@ -223,7 +264,26 @@ var durationUnits = map[string]int64{
 	"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6, "d": 86400e6,
 }
 
-// readNumber reads a bound; a duration's carries its unit, and comes back in microseconds.
+// readBound reads a bound, which may be below 0 for signed kinds.
+func readBound(text string, k spec.Kind) (int64, string) {
+	digits, negative := strings.CutPrefix(text, "-")
+	n, message := readNumber(digits, k)
+	switch {
+	case message != "" || !k.Signed() && !negative:
+		return n, message
+	case !k.Signed():
+		return 0, fmt.Sprintf("%s is never below 0: use int for a whole number with a sign, float for one with a fraction", k)
+	case n > spec.MaxSigned:
+		return 0, fmt.Sprintf("%s is beyond 2^53 - 1, the greatest %s", text, k)
+	case negative && n == 0:
+		return 0, "-0 is written 0"
+	case negative:
+		return -n, ""
+	}
+	return n, ""
+}
+
+// readNumber reads a number that is not below 0; a duration's carries its unit, and comes back in microseconds.
 func readNumber(text string, k spec.Kind) (int64, string) {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
 	unit := text[len(digits):]

@@ -251,11 +251,14 @@ func argumentDefault(p *pass) {
 
 // meaning is what an absent argument means.
 func meaning(f spec.Field) string {
+	value, given := f.DefaultWord()
 	switch {
-	case f.Default == nil:
-		return "what the function makes of it"
-	case f.Kind == spec.KindEnum:
-		return f.Values[*f.Default]
+	case f.Kind == spec.KindBool:
+		return strconv.FormatBool(value == "true")
+	case f.Kind == spec.KindText && given:
+		return strconv.Quote(value)
+	case given:
+		return value
 	}
-	return strconv.FormatInt(*f.Default, 10)
+	return "what the function makes of it"
 }

@@ -62,6 +62,7 @@ func Write(lib *source.Library) Bundle {
 	w.printf("%s%s%s%s\n", libraryMark, lib.Spec.Name, versionMark, lib.Spec.Version)
 	w.printf("\n%s", wire)
 	writePacks(w, lib)
+	writeSigned(w, lib)
 	for _, used := range lib.Libs {
 		w.file("local "+used.Name+" = (function()", used.File)
 		w.printf("end)()\n")

@@ -3,7 +3,6 @@ package bundle
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -54,7 +53,7 @@ func (e *entryWriter) value(p spec.Field, target, from, refusal string) {
 		refuse(strings.Join(tests, " and "))
 	default:
 		number := integer(p, from, e.row)
-		if e.packed { // the rows are kept, so the numbers need not be
+		if e.packed && !p.Kind.Signed() { // the rows are kept, so the numbers need not be
 			number = fmt.Sprintf("rlfunc_whole(%s)", from)
 		}
 		e.printf("%s%s = %s\n", in, target, number)
@@ -68,6 +67,12 @@ const maxCached = 1_000_000_000
 // integer returns the Lua expression for a text's number, nil unless it is a canonical whole number. Values that callers repeat are
 // cached. Times, larger counts and amounts of money differ in most calls, except money in a row of a group, which is a budget.
 func integer(p spec.Field, text string, row bool) string {
+	switch p.Kind {
+	case spec.KindInt:
+		return fmt.Sprintf("rlfunc_signed.whole(%s)", text)
+	case spec.KindFloat:
+		return fmt.Sprintf("rlfunc_signed.number(%s)", text)
+	}
 	if p.Kind == spec.KindTime || p.Kind == spec.KindMicros && !row || p.Kind == spec.KindCount && p.Max > maxCached {
 		return fmt.Sprintf("rlfunc_whole(%s)", text)
 	}
@@ -81,13 +86,14 @@ func outside(name string, p spec.Field) string {
 
 // absent declares an optional argument with its default.
 func absent(p spec.Field, target string) string {
+	value, given := p.DefaultWord()
 	switch {
+	case given && (p.Kind == spec.KindEnum || p.Kind == spec.KindText):
+		return target + " = " + quote(value)
+	case given:
+		return target + " = " + value
 	case p.Kind == spec.KindBool:
 		return target + " = false"
-	case p.Default != nil && p.Kind == spec.KindEnum:
-		return target + " = '" + p.Values[*p.Default] + "'"
-	case p.Default != nil:
-		return target + " = " + strconv.FormatInt(*p.Default, 10)
 	}
 	return target
 }
@@ -131,7 +137,9 @@ func must(p spec.Field, name string) string { return name + " must " + Must(p) }
 // Must describes a valid value: "be a whole number from 1 to 10".
 func Must(p spec.Field) string {
 	switch p.Kind {
-	case spec.KindCount:
+	case spec.KindFloat:
+		return fmt.Sprintf("be a number from %d to %d", p.Min, p.Max)
+	case spec.KindCount, spec.KindInt:
 		return fmt.Sprintf("be a whole number from %d to %d", p.Min, p.Max)
 	case spec.KindMicros:
 		return fmt.Sprintf("be from %d to %d micros", p.Min, p.Max)

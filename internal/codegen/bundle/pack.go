@@ -95,8 +95,10 @@ func rowBytes(cells []spec.Field) int64 {
 			n += int64(longest)
 		case spec.KindBool:
 			n++
+		case spec.KindFloat:
+			n += maxDecimal
 		default:
-			n += int64(len(fmt.Sprint(c.Max)))
+			n += int64(max(len(fmt.Sprint(c.Min)), len(fmt.Sprint(c.Max))))
 		}
 	}
 	return n

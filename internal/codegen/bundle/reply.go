@@ -44,7 +44,7 @@ func (e *entryWriter) reply() {
 		switch {
 		case r.Kind == spec.KindGroup:
 			groups = append(groups, r)
-		case r.Kind == spec.KindText:
+		case r.Kind.Text():
 			texts = append(texts, r)
 		case digit == 0:
 			behind = append(behind, r)
@@ -97,6 +97,8 @@ func (w *replyWriter) word(name string, fields []spec.Field, prefix, group strin
 			w.printf("end")
 		case f.Kind == spec.KindEnum:
 			w.place(f, prefix, group)
+		case f.Kind.Signed():
+			w.signed(f, prefix, group)
 		case f.Kind.Integer():
 			if f.Min > 0 { // 0 is out of bounds, too
 				w.whole(f, value, group)
@@ -136,6 +138,29 @@ func (w *replyWriter) whole(f spec.Field, value, group string) {
 	w.printf("end")
 }
 
+// signed writes the local with the text of a number that may be below 0, empty for 0. So -0 is never sent.
+func (w *replyWriter) signed(f spec.Field, prefix, group string) {
+	value := prefix + f.Lua
+	w.printf("local %s = ''", sent(f, prefix))
+	condition, indent := value+" ~= 0", w.indent
+	if f.Min > 0 || f.Max < 0 { // 0 is out of bounds, too
+		condition = "true"
+	}
+	w.printf("if %s then", condition)
+	w.indent += "  "
+	if f.Kind == spec.KindInt {
+		w.whole(f, value, group)
+		w.printf("%s = string.format('%%.0f', %s)", sent(f, prefix), value)
+	} else {
+		w.printf("if not (%s >= %d and %s <= %d) then", value, f.Min, value, f.Max)
+		w.printf("  rlfunc_wrong = 'result %s must %s'", group+f.Name, Must(f))
+		w.printf("end")
+		w.printf("%s = rlfunc_signed.text(%s)", sent(f, prefix), value)
+	}
+	w.indent = indent
+	w.printf("end")
+}
+
 // place writes the local with the index of an enum's value.
 func (w *replyWriter) place(f spec.Field, prefix, group string) {
 	w.printf("local %s = %s[%s]", place(f, prefix), places(group+f.Name), prefix+f.Lua)
@@ -151,6 +176,8 @@ func sent(f spec.Field, prefix string) string {
 		return fmt.Sprintf("(%s and 1 or 0)", prefix+f.Lua)
 	case spec.KindEnum:
 		return place(f, prefix)
+	case spec.KindInt, spec.KindFloat:
+		return prefix + "text_" + f.Lua
 	}
 	return prefix + f.Lua
 }
@@ -225,7 +252,7 @@ func (w *replyWriter) pair(first, second string) {
 
 // present returns the Lua condition that a result is sent when none after it is.
 func present(f spec.Field) string {
-	if f.Kind == spec.KindText {
+	if f.Kind.Text() {
 		return sent(f, "out_") + " ~= ''"
 	}
 	return sent(f, "out_") + " ~= 0"

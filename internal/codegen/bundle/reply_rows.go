@@ -32,7 +32,7 @@ func (w *replyWriter) columns(above int64, groups, behind []spec.Field) {
 		w.put(sent(f, "out_"))
 	}
 	absent := "reply[rlfunc_at] == 0"
-	if slices.ContainsFunc(append(slices.Clone(behind), last(groups).Fields...), func(f spec.Field) bool { return f.Kind == spec.KindText }) {
+	if slices.ContainsFunc(append(slices.Clone(behind), last(groups).Fields...), func(f spec.Field) bool { return f.Kind.Text() }) {
 		absent = "(reply[rlfunc_at] == 0 or reply[rlfunc_at] == '')"
 	}
 	w.printf("while rlfunc_at > 1 and %s do", absent)
@@ -83,7 +83,7 @@ func foldable(g spec.Field) bool {
 	var small, others bool
 	for i, digit := range spec.Digits(g.Fields) {
 		small = small || digit > 0
-		others = others || digit == 0 && g.Fields[i].Kind != spec.KindText
+		others = others || digit == 0 && !g.Fields[i].Kind.Text()
 	}
 	return small && others
 }
@@ -195,7 +195,7 @@ func (w *replyWriter) cells(g spec.Field) (cells []element, above int64) {
 	for i, digit := range spec.Digits(g.Fields) {
 		f := g.Fields[i]
 		switch {
-		case f.Kind == spec.KindText:
+		case f.Kind.Text():
 			texts = append(texts, element{sent(f, "row_"), " ~= ''"})
 		case digit == 0:
 			cells = append(cells, element{sent(f, "row_"), " ~= 0"})

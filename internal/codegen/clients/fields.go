@@ -59,14 +59,19 @@ func ArgDoc(none string, f spec.Field) string {
 		text += fmt.Sprintf(" %d to %d bytes.", f.Min, f.Max)
 	case spec.KindGroup, spec.KindPacked:
 		text += fmt.Sprintf(" %d to %d rows.", f.Min, f.Max)
-	case spec.KindCount, spec.KindMicros, spec.KindDuration, spec.KindTime:
+	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindMicros, spec.KindDuration, spec.KindTime:
 		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
 	}
+	value, given := f.DefaultWord()
 	switch {
-	case f.Default != nil && f.Kind == spec.KindEnum:
-		text += " Defaults to " + f.Values[*f.Default] + "."
-	case f.Default != nil:
-		text += " Defaults to " + number(f, *f.Default) + "."
+	case f.Kind.Integer() && f.Default != nil:
+		value = number(f, *f.Default)
+	case f.Kind == spec.KindText:
+		value = strconv.Quote(value)
+	}
+	switch {
+	case given:
+		text += " Defaults to " + value + "."
 	case f.Optional && f.Kind != spec.KindBool:
 		text += " " + none + " omits it."
 	}

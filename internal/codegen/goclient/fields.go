@@ -44,11 +44,19 @@ func rowFields(g spec.Field) []spec.Field {
 // Pointer reports whether the Go field of an argument is a pointer: omitting it needs a nil, because its zero value is a valid
 // argument with another meaning.
 func Pointer(f spec.Field) bool {
-	return f.Optional && f.Kind.Integer() && f.Kind != spec.KindTime && f.Min == 0 && !zeroByDefault(f)
+	switch {
+	case !f.Optional || f.Kind == spec.KindTime || zeroByDefault(f):
+		return false
+	case f.Kind == spec.KindBool:
+		return f.Default != nil
+	}
+	return (f.Kind.Integer() || f.Kind == spec.KindFloat) && f.Min <= 0 && f.Max >= 0
 }
 
 // zeroByDefault reports whether an omitted argument means 0.
-func zeroByDefault(f spec.Field) bool { return f.Default != nil && *f.Default == 0 }
+func zeroByDefault(f spec.Field) bool {
+	return f.Default != nil && *f.Default == 0 || f.Kind == spec.KindFloat && f.DefaultOf == "0"
+}
 
 // goType returns the Go type of a params field; owner is the function's Go name, followed by the group's in a row.
 func goType(owner string, f spec.Field) string {
@@ -74,8 +82,10 @@ func goType(owner string, f spec.Field) string {
 // resultType returns the Go type of a results field.
 func resultType(owner string, f spec.Field) string {
 	switch f.Kind {
-	case spec.KindCount:
+	case spec.KindCount, spec.KindInt:
 		return "int64"
+	case spec.KindFloat:
+		return "float64"
 	case spec.KindMicros:
 		return "fcall.Micros"
 	case spec.KindDuration:
@@ -112,7 +122,7 @@ func fieldDoc(f spec.Field, param bool) string {
 		if f.Several {
 			text += fmt.Sprintf(" At most %d, each a subject.", f.Max)
 		}
-	case spec.KindCount, spec.KindTime, spec.KindMicros:
+	case spec.KindCount, spec.KindInt, spec.KindFloat, spec.KindTime, spec.KindMicros:
 		text += fmt.Sprintf(" From %s to %s.", number(f, f.Min), number(f, f.Max))
 	case spec.KindDuration:
 		text += fmt.Sprintf(" From %s to %s, rounded up to a microsecond.", number(f, f.Min), number(f, f.Max))
@@ -121,13 +131,18 @@ func fieldDoc(f spec.Field, param bool) string {
 	case spec.KindGroup, spec.KindPacked:
 		text += fmt.Sprintf(" %d to %d of them.", f.Min, f.Max)
 	}
+	value, given := f.DefaultWord()
 	switch {
-	case f.Default != nil && f.Kind == spec.KindEnum:
-		text += " Defaults to " + f.Values[*f.Default] + "."
-	case f.Default != nil && Pointer(f):
-		text += " Nil defaults to " + number(f, *f.Default) + "."
-	case f.Default != nil:
-		text += " Defaults to " + number(f, *f.Default) + "."
+	case f.Kind.Integer() && f.Default != nil:
+		value = number(f, *f.Default)
+	case f.Kind == spec.KindText:
+		value = strconv.Quote(value)
+	}
+	switch {
+	case given && Pointer(f):
+		text += " Nil defaults to " + value + "."
+	case given:
+		text += " Defaults to " + value + "."
 	case Pointer(f):
 		text += " Nil omits it."
 	case f.Optional && f.Kind != spec.KindBool:

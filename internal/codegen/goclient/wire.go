@@ -124,12 +124,14 @@ func encode(from string, f spec.Field) string {
 	}
 	switch f.Kind {
 	case spec.KindBool:
-		return fmt.Sprintf("a.%sBool(%q, %s)", opt, f.Name, value)
+		return fmt.Sprintf("a.%sBool%s(%q, %s)", opt, ptr, f.Name, value)
 	case spec.KindText:
 		return fmt.Sprintf("a.%sText(%q, %s, %d, %d)", opt, f.Name, value, f.Min, f.Max)
 	case spec.KindEnum:
 		return fmt.Sprintf("a.%sEnum(%q, string(%s), %s)", opt, f.Name, value, quoted(f.Values))
-	case spec.KindCount:
+	case spec.KindFloat:
+		return fmt.Sprintf("a.%sFloat%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
+	case spec.KindCount, spec.KindInt:
 		return fmt.Sprintf("a.%sInt%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
 	case spec.KindMicros:
 		return fmt.Sprintf("a.%sMicros%s(%q, %s, %d, %d)", opt, ptr, f.Name, value, f.Min, f.Max)
@@ -161,6 +163,10 @@ func decode(owner string, f spec.Field) string {
 		return fmt.Sprintf("reply.Text(%q)", f.Name)
 	case spec.KindEnum:
 		return fmt.Sprintf("%s(reply.Enum(%q, %s))", owner+goName(f.Name), f.Name, quoted(f.Values))
+	case spec.KindInt:
+		return fmt.Sprintf("reply.Signed(%q)", f.Name)
+	case spec.KindFloat:
+		return fmt.Sprintf("reply.Float(%q)", f.Name)
 	case spec.KindMicros:
 		return fmt.Sprintf("reply.Micros(%q)", f.Name)
 	case spec.KindDuration:
@@ -206,7 +212,7 @@ func results(fields []spec.Field) string {
 		switch {
 		case f.Kind == spec.KindGroup:
 			out[i] = fmt.Sprintf("{Rows: []fcall.Result%s}", results(f.Fields))
-		case f.Kind == spec.KindText:
+		case f.Kind.Text():
 			out[i] = "{Text: true}"
 		case digits[i] > 0:
 			out[i] = fmt.Sprintf("{Values: %d}", digits[i])

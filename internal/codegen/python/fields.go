@@ -14,7 +14,7 @@ var keywords = strings.Fields(`False None True and as assert async await break c
 global if import in is lambda nonlocal not or pass raise return try while with yield self a r`)
 
 // annotations are the names of types in a class. A field with such a name would stand for the type in the annotations after it.
-var annotations = strings.Fields("int str bool list datetime timedelta")
+var annotations = strings.Fields("int float str bool list datetime timedelta")
 
 // identifier returns a method's name that Python accepts: a keyword, or a name that generated code uses itself, gets an underscore.
 func identifier(name string) string {
@@ -40,8 +40,10 @@ func quote(s string) string { return strconv.QuoteToASCII(s) }
 // plainType returns the type of a value that is neither a key nor a group.
 func plainType(owner string, f spec.Field, param bool) string {
 	switch f.Kind {
-	case spec.KindCount:
+	case spec.KindCount, spec.KindInt:
 		return "int"
+	case spec.KindFloat:
+		return "float"
 	case spec.KindMicros:
 		return "Micros"
 	case spec.KindDuration:
@@ -62,6 +64,11 @@ func plainType(owner string, f spec.Field, param bool) string {
 	return "str"
 }
 
+// byDefault reports whether an omitted bool is true.
+func byDefault(f spec.Field) bool {
+	return f.Kind == spec.KindBool && f.Default != nil && *f.Default == 1
+}
+
 // argType returns the annotation of a parameter, with its default.
 func argType(owner string, f spec.Field) string {
 	switch {
@@ -75,7 +82,7 @@ func argType(owner string, f spec.Field) string {
 		return clients.RowType(owner, f, true) + "Pack | None = None"
 	case f.Kind == spec.KindPacked:
 		return clients.RowType(owner, f, true) + "Pack"
-	case f.Kind == spec.KindBool && f.Optional:
+	case f.Kind == spec.KindBool && f.Optional && !byDefault(f):
 		return "bool = False"
 	case f.Optional:
 		return plainType(owner, f, true) + " | None = None"

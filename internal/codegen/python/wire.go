@@ -73,6 +73,9 @@ func encode(indent, owner, from string, f spec.Field) string {
 	}
 	switch f.Kind {
 	case spec.KindBool:
+		if byDefault(f) {
+			more = fmt.Sprintf(", optional=%s is None", value)
+		}
 		return fmt.Sprintf("%sa.flag(%q, %s%s)\n", indent, f.Name, value, more)
 	case spec.KindEnum:
 		return fmt.Sprintf("%sa.enum(%q, %s, %s%s)\n", indent, f.Name, value, owner+clients.Class(f.Name), more)
@@ -90,6 +93,7 @@ func encode(indent, owner, from string, f spec.Field) string {
 	}
 	method := map[spec.Kind]string{
 		spec.KindCount: "integer", spec.KindMicros: "integer", spec.KindDuration: "duration", spec.KindTime: "time", spec.KindText: "text",
+		spec.KindInt: "integer", spec.KindFloat: "decimal",
 	}[f.Kind]
 	return fmt.Sprintf("%sa.%s(%q, %s, %d, %d%s)\n", indent, method, f.Name, value, f.Min, f.Max, more)
 }
@@ -142,6 +146,10 @@ func decode(owner string, f spec.Field) string {
 		return "r.flag()"
 	case spec.KindText, spec.KindMicros, spec.KindDuration, spec.KindTime:
 		return fmt.Sprintf("r.%s()", f.Kind)
+	case spec.KindInt:
+		return "r.signed()"
+	case spec.KindFloat:
+		return "r.decimal()"
 	}
 	return "r.count()"
 }
@@ -154,7 +162,7 @@ func results(fields []spec.Field) string {
 		switch {
 		case f.Kind == spec.KindGroup:
 			out[i] = fmt.Sprintf("Result(rows=%s)", results(f.Fields))
-		case f.Kind == spec.KindText:
+		case f.Kind.Text():
 			out[i] = "Result(text=True)"
 		case digits[i] > 0:
 			out[i] = fmt.Sprintf("Result(values=%d)", digits[i])

@@ -100,11 +100,9 @@ func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 		}
 		bounds := bundle.Must(f)
 		bounds = strings.TrimPrefix(strings.TrimPrefix(bounds, "be "), "have ")
-		switch {
-		case f.Default != nil && f.Kind == spec.KindEnum:
-			bounds += "; default " + f.Values[*f.Default]
-		case f.Default != nil:
-			bounds += fmt.Sprintf("; default %d", *f.Default)
+		switch value, given := f.DefaultWord(); {
+		case given:
+			bounds += "; default " + cell(value)
 		case f.Optional:
 			bounds += "; optional"
 		}

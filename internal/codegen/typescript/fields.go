@@ -50,7 +50,7 @@ func typeOf(owner string, f spec.Field, param bool) string {
 		return clients.RowType(owner, f, true) + "Pack"
 	}
 	switch f.Kind {
-	case spec.KindCount:
+	case spec.KindCount, spec.KindInt, spec.KindFloat:
 		if param {
 			return "Count"
 		}

@@ -59,7 +59,7 @@ func (r *run) redisCall(s *state, e *ast.FuncCallExpr, args []value, protected b
 	}
 	proof := r.proves(s, cmd, args, keys)
 	timed := r.expiry(s, e, cmd, args, keys)
-	r.fractions(e, args, timed)
+	r.fractions(e, cmd.name, args, timed)
 	for i, v := range args {
 		r.negativeZero(argument(e, i+1), v)
 		if i != timed {
@@ -126,10 +126,23 @@ func (r *run) callArguments(e *ast.FuncCallExpr, args []value) {
 	}
 }
 
-// fractions reports numbers that are not whole, except argument timed, which another rule checks.
-func (r *run) fractions(e *ast.FuncCallExpr, args []value, timed int) {
+// score reports whether argument i of n is a sorted set's score. Redis reads it as a double, so every text of the number is the same one.
+func score(command string, i, n int) bool {
+	switch command {
+	case "ZADD":
+		return i > 0 && (n-i)%2 == 0
+	case "ZINCRBY":
+		return i == 1
+	case "ZCOUNT", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZREMRANGEBYSCORE":
+		return i == 1 || i == 2
+	}
+	return false
+}
+
+// fractions reports numbers that are not whole, except scores, and argument timed, which another rule checks.
+func (r *run) fractions(e *ast.FuncCallExpr, command string, args []value, timed int) {
 	for i, v := range args {
-		if v.lenient || i == timed || !v.may(isFrac) {
+		if v.lenient || i == timed || !v.may(isFrac) || score(command, i, len(args)) {
 			continue
 		}
 		node, at := r.origin(argument(e, i+1))

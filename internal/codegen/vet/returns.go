@@ -69,7 +69,7 @@ func resultNames(fields []spec.Field) string {
 }
 
 var luaKinds = map[spec.Kind]kind{
-	spec.KindCount: isNumber, spec.KindMicros: isNumber, spec.KindDuration: isNumber, spec.KindTime: isNumber,
+	spec.KindCount: isNumber, spec.KindInt: isNumber, spec.KindFloat: isNumber, spec.KindMicros: isNumber, spec.KindDuration: isNumber, spec.KindTime: isNumber,
 	spec.KindBool: isBool, spec.KindText: isStr, spec.KindEnum: isStr, spec.KindGroup: isTable,
 }
 
@@ -89,9 +89,9 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 		switch {
 		case f.Kind == spec.KindBool && v.only(isNumber):
 			hint = ": compare it, as x == 1"
-		case f.Kind.Integer() && v.only(isStr):
+		case want == isNumber && v.only(isStr):
 			hint = ": make it a number with tonumber, and check it"
-		case f.Kind.Integer() && v.may(isBool):
+		case want == isNumber && v.may(isBool):
 			hint = ": test it first"
 		case v.may(isFalse) && len(v.reply) > 0:
 			hint = ": a missing key or field is false, so test it first"
@@ -107,9 +107,9 @@ func (r *run) checkResult(s *state, node ast.PositionHolder, f spec.Field, name 
 			r.report(at, RuleResultType, "result %s is one of %s, not '%s'%s", name, strings.Join(f.Values, ", "), *v.literal, spelling.DidYouMean(*v.literal, f.Values))
 		}
 	default:
-		if f.Kind.Integer() {
+		if want == isNumber {
 			if e, ok := node.(ast.Expr); ok {
-				r.inRange(e, v, f.Min < 0)
+				r.inRange(e, v, f.Kind.Signed())
 			}
 		}
 		if f.Kind.Integer() && v.may(isFrac) {

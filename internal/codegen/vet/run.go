@@ -258,12 +258,12 @@ func (r *run) argument(s *state, p spec.Field, name string) value {
 		}
 		elem := r.newObject(s, name+"[]", row)
 		return r.newObject(s, name, &object{elem: &elem, atLeast: int(p.Min)})
-	case spec.KindDuration:
-		v = value{kinds: isInt, span: p.Name, name: name, in: between(float64(p.Min), float64(p.Max))}
+	case spec.KindFloat:
+		v = value{kinds: isInt | isFrac, name: name, in: between(float64(p.Min), float64(p.Max))}
 	default:
 		v = value{kinds: isInt, span: p.Name, name: name, in: between(float64(p.Min), float64(p.Max))}
 	}
-	if p.Optional && p.Default == nil {
+	if _, given := p.DefaultWord(); p.Optional && !given {
 		v.kinds |= isNil
 	}
 	return v

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -222,13 +223,17 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 	switch f.Kind {
 	case spec.KindBool:
 		b := false
+		if !given && f.Default != nil && *f.Default == 1 {
+			a.OptBoolPtr(f.Name, nil)
+			return nil
+		}
 		if given {
 			var err error
 			if b, err = boolean(text); err != nil {
 				return err
 			}
 		}
-		if f.Optional {
+		if f.Optional && (f.Default == nil || *f.Default == 0) {
 			a.OptBool(f.Name, b)
 			return nil
 		}
@@ -245,6 +250,16 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 			return nil
 		}
 		a.Enum(f.Name, text, f.Values...)
+	case spec.KindFloat:
+		if !given {
+			a.OptFloatPtr(f.Name, nil, f.Min, f.Max)
+			return nil
+		}
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("must be a decimal number such as 0.5, got %q", text)
+		}
+		a.Float(f.Name, n, f.Min, f.Max)
 	default:
 		if !given {
 			a.OptIntPtr(f.Name, nil, f.Min, f.Max)

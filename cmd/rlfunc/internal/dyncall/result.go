@@ -25,6 +25,7 @@ type Value struct {
 	Bool  bool
 	Int   int64
 	Text  string
+	Float float64
 	Rows  []Result
 }
 
@@ -53,7 +54,7 @@ func results(fields []spec.Field) []fcall.Result {
 	digits := spec.Digits(fields)
 	out := make([]fcall.Result, len(fields))
 	for i, f := range fields {
-		out[i] = fcall.Result{Values: digits[i], Text: f.Kind == spec.KindText}
+		out[i] = fcall.Result{Values: digits[i], Text: f.Kind.Text()}
 		if f.Kind == spec.KindGroup {
 			out[i].Rows = results(f.Fields)
 		}
@@ -70,6 +71,10 @@ func read(reply *fcall.Reply, f spec.Field) Value {
 		v.Text = reply.Text(f.Name)
 	case spec.KindEnum:
 		v.Text = reply.Enum(f.Name, f.Values...)
+	case spec.KindInt:
+		v.Int = reply.Signed(f.Name)
+	case spec.KindFloat:
+		v.Float = reply.Float(f.Name)
 	default:
 		v.Int = reply.Count(f.Name)
 	}
@@ -137,6 +142,8 @@ func (v Value) json() ([]byte, error) {
 		return json.Marshal(v.Bool)
 	case spec.KindText, spec.KindEnum:
 		return json.Marshal(v.Text)
+	case spec.KindFloat:
+		return json.Marshal(v.Float)
 	case spec.KindDuration:
 		return []byte(Seconds(v.Int)), nil
 	case spec.KindTime:
@@ -189,6 +196,8 @@ func (v Value) String() string {
 		return strconv.FormatBool(v.Bool)
 	case spec.KindText, spec.KindEnum:
 		return v.Text
+	case spec.KindFloat:
+		return strconv.FormatFloat(v.Float, 'g', -1, 64)
 	case spec.KindDuration:
 		return Seconds(v.Int) + "s"
 	case spec.KindTime:

@@ -27,6 +27,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 _PLAIN = re.compile(rb"[A-Za-z0-9_.@+/=-]{1,64}")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_SIGNED = re.compile(rb"-?[1-9][0-9]{0,15}")
+_DECIMAL = re.compile(rb"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _NOT_PLAIN = re.compile(rb"[^A-Za-z0-9_.@+/=-]")
 
 
@@ -205,6 +207,14 @@ class Args:
         else:
             self.args.append(b"%d" % v)
 
+    def decimal(self, name: str, v: float | None, least: int, most: int, optional: bool = False) -> None:
+        if v is None and optional:
+            self.args.append(b"")
+        elif type(v) not in (int, float) or not least <= v <= most:  # type: ignore[operator]
+            self.reject(name, f"be a number from {least} to {most}", repr(v)[:32])
+        else:
+            self.args.append(repr(v + 0.0).encode())  # type: ignore[operator]
+
     def duration(self, name: str, v: timedelta | None, least: int, most: int, optional: bool = False) -> None:
         self._span(name, v, timedelta, lambda d: d // _MICROSECOND, "duration", least, most, optional)
 
@@ -222,7 +232,7 @@ class Args:
         else:
             self.args.append(b"%d" % us(v))
 
-    def flag(self, name: str, v: bool, optional: bool = False) -> None:
+    def flag(self, name: str, v: bool | None, optional: bool = False) -> None:
         self.args.append(b"1" if v else b"" if optional else b"0")
 
     def text(self, name: str, v: Text | None, least: int, most: int, optional: bool = False) -> None:
@@ -396,6 +406,20 @@ class Reply:
         if n >= len(members):
             raise self.fail("an enum", f"be below {len(members)}", n)
         return members[n]
+
+    def signed(self) -> int:
+        """Reads a whole number that may be below 0; the empty text is 0."""
+        text = next(self._next_text)
+        if text and not _SIGNED.fullmatch(text) or abs(int(text or 0)) >= MAX_INT:
+            raise self.fail("an int", "be a whole number below 2^53", text)
+        return int(text or 0)
+
+    def decimal(self) -> float:
+        """Reads a number; the empty text is 0."""
+        text = next(self._next_text)
+        if text and not _DECIMAL.fullmatch(text) or abs(float(text or 0)) >= MAX_INT:
+            raise self.fail("a float", "be a number below 2^53", text)
+        return float(text or 0)
 
     def text(self) -> str:
         return next(self._next_text).decode("utf-8", "surrogateescape")

@@ -80,6 +80,25 @@ def test_every_type_comes_back_as_sent(decode):
     assert (least.cost, least.since, least.grace, least.mode) == (7, None, timedelta(seconds=5), everything.EchoMode.CLOSED)
 
 
+def test_numbers_below_zero_and_defaults():
+    c = everything.Client(server(), namespace="ns")
+    steps = everything.SignsStepsPack(everything.SignsSteps(by=-5, rate=1 / 3, on=False), everything.SignsSteps(by=0))
+    got = c.signs("u", delta=-1000, score=-0.1, wide=1 - 2**53, debt=-1, weight=1e-7, region="us", strict=False, steps=steps)
+    assert (got.allowed, got.delta, got.score, got.wide, got.debt, got.weight, got.region) == (False, -1000, -0.1, 1 - 2**53, -1, 1e-7, "us")
+    assert [(s.by, s.rate, s.on) for s in got.steps] == [(-5, 1 / 3, False), (0, -0.25, True)]
+    got = c.signs("u", delta=0, score=-0.0)
+    assert (got.allowed, got.delta, got.score, got.wide, got.weight, got.region) == (True, 0, 0, 7, 0.5, "eu west = 1")
+    for wrong in (dict(delta=-1001), dict(delta=1.0), dict(score=float("nan")), dict(score=float("-inf")), dict(score=True), dict(debt=0)):
+        with pytest.raises(rl.ArgumentError):
+            c.signs("u", **{"delta": 0, "score": 0, **wrong})
+    for text in (b"-0", b"01", b"1.5", b"9007199254740992", b"nan"):
+        with pytest.raises(rl.ReplyError):
+            _wire.Reply(_wire.Function("x", "f", results=(_wire.Result(text=True),)), [0, text]).signed()
+    for text in (b"inf", b"nan", b"0x1", b" 1", b"1e400"):
+        with pytest.raises(rl.ReplyError):
+            _wire.Reply(_wire.Function("x", "f", results=(_wire.Result(text=True),)), [0, text]).decimal()
+
+
 def test_asyncio_echoes():
     async def run():
         r = redis.asyncio.Redis(host=HOST, port=int(PORT))

@@ -158,6 +158,22 @@ export class Reply {
     return value;
   }
 
+  private numberOf(form: RegExp, what: string, must: string): number {
+    const text = this.text();
+    if (text !== "" && !form.test(text) || Math.abs(Number(text)) >= MAX_INT) throw this.fail(what, must, `text of ${text.length} characters`);
+    return Number(text);
+  }
+
+  /** Reads a whole number that may be below 0; the empty text is 0. */
+  signed(): number {
+    return this.numberOf(/^-?[1-9][0-9]{0,15}$/, "an int", "be a whole number below 2^53");
+  }
+
+  /** Reads a number; the empty text is 0. */
+  decimal(): number {
+    return this.numberOf(/^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/, "a float", "be a number below 2^53");
+  }
+
   text(): string {
     return toText(this.texts[this.nextText++] as Uint8Array);
   }

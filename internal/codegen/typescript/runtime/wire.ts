@@ -219,6 +219,12 @@ export class Args {
     this.number(name, v, least, most, optional, "a whole number");
   }
 
+  decimal(name: string, v: number | undefined, least: number, most: number, optional = false): void {
+    if (v === undefined && optional) this.add("");
+    else if (typeof v !== "number" || !(v >= least && v <= most)) this.reject(name, `be a number from ${least} to ${most}`, String(v));
+    else this.add(String(v));
+  }
+
   duration(name: string, v: Duration | undefined, least: number, most: number, optional = false): void {
     this.number(name, v, least, most, optional, "whole microseconds");
   }

@@ -82,6 +82,22 @@ test("numbers that a call cannot carry exactly are refused", () => using(async (
   equal((await c.echo({ ...full, bonus: -0 })).bonus, 0);
 }));
 
+test("numbers below zero and defaults", () => using(async (redis) => {
+  const c = new everything.Client(redis, { namespace: "ns" });
+  const least = 1 - 2 ** 53;
+  const steps = everything.packSignsSteps({ by: -5, rate: 1 / 3, on: false }, { by: 0 });
+  const given = { delta: -1000, score: -0.1, wide: least, debt: -1, weight: 1e-7, region: "us" };
+  deepEqual(await c.signs({ subject: "u", ...given, strict: false, steps }), {
+    ...given, allowed: false, steps: [{ by: -5, rate: 1 / 3, on: false }, { by: 0, rate: -0.25, on: true }],
+  });
+  deepEqual(await c.signs({ subject: "u", delta: -0, score: -0 }), {
+    allowed: true, delta: 0, score: 0, wide: 7, debt: 0, weight: 0.5, region: "eu west = 1", steps: [],
+  });
+  for (const wrong of [{ delta: -1001 }, { delta: 0.5 }, { score: NaN }, { score: -Infinity }, { debt: 0 }, { score: "1" as any }]) {
+    await rejects(c.signs({ subject: "u", delta: 0, score: 0, ...wrong }), is(rl.ArgumentError));
+  }
+}));
+
 // Each of these is a mistake of units or of names, which tsc reports: without an error the directive is one.
 export const mistakes = (c: ratelimit.Client, e: everything.Client): unknown => [
   // @ts-expect-error a number is not a duration

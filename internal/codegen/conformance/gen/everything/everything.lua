@@ -154,6 +154,56 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=69
   return pack
 end)()
 
+-- Numbers that may be below 0.
+local rlfunc_signed = (function() -- rlfunc: shared lines=46
+  local signed = {}
+
+  -- Parses a canonical whole number that may be below 0, or returns nil. -0 is not canonical.
+  function signed.whole(text)
+    if string.sub(text, 1, 1) ~= '-' then
+      return rlfunc_whole(text)
+    end
+    local number = rlfunc_whole(string.sub(text, 2))
+    if not number or number == 0 then
+      return nil
+    end
+    return 0 - number
+  end
+
+  -- Parses a decimal number such as 0.25, -3 or 1e-07, or returns nil: no blank, hex, leading zero, NaN, infinity or -0.
+  function signed.number(text)
+    if #text > 32 then
+      return nil
+    end
+    local whole, rest = string.match(text, '^-?(%d+)(.*)$')
+    if not whole or #whole > 1 and string.sub(whole, 1, 1) == '0' then
+      return nil
+    end
+    rest = string.gsub(rest, '^%.%d+', '', 1)
+    if rest ~= '' and not string.find(rest, '^[eE][+-]?%d+$') then
+      return nil
+    end
+    local number = tonumber(text)
+    if number == 0 and string.sub(text, 1, 1) == '-' then
+      return nil
+    end
+    return number
+  end
+
+  -- Formats a number with the fewest of 15 to 17 digits that read back as the same number.
+  function signed.text(number)
+    for digits = 15, 16 do
+      local text = string.format('%.' .. digits .. 'g', number)
+      if tonumber(text) == number then
+        return text
+      end
+    end
+    return string.format('%.17g', number)
+  end
+
+  return signed
+end)()
+
 local clock = (function() -- rlfunc: lines=37 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
@@ -2331,6 +2381,313 @@ local function everything_v2_rows(keys, args)
   error(raise, 0)
 end
 redis.register_function{function_name = 'everything_v2_rows', callback = everything_v2_rows, description = 'Answers with its own rows, of two groups.'}
+end
+
+do -- rlfunc: lines=32 file=functions/everything/signs.lua
+--- Answers with numbers that may be below 0 and with defaults of text and bool.
+--- @flags  no-writes
+--- @key    bucket        string[state]               the subject's key
+--- @arg    delta         int[-1000..1000]            a whole number with a sign
+--- @arg    score         float[-100..100]            a number with a fraction
+--- @arg    wide          int?                        a whole number that may be absent, and 0
+--- @arg    debt          int[..-1]?                  a whole number that may be absent, and is never 0
+--- @arg    weight        float[0..1]=0.5             a number with a default
+--- @arg    region        text[16]="eu west = 1"      a text with a default
+--- @arg    strict        bool=true                   a bool that is true by default
+--- @arg    steps         packed[0..4]                packed rows
+--- @arg    steps.by      int[-5..5]                  a whole number with a sign
+--- @arg    steps.rate    float[-1..1]=-0.25          a number with a default
+--- @arg    steps.on      bool=true                   a bool that is true by default
+--- @result allowed       bool                        strict
+--- @result delta         int[-1000..1000]            delta
+--- @result score         float                       score
+--- @result wide          int                         wide, 7 when absent
+--- @result debt          int                         debt, 0 when absent
+--- @result weight        float[0..1]                 weight
+--- @result region        text                        region
+--- @result steps         group                       the rows
+--- @result steps.by      int                         by
+--- @result steps.rate    float                       rate
+--- @result steps.on      bool                        on
+local function signs(bucket, delta, score, wide, debt, weight, region, strict, steps)
+  local rows = {}
+  for i = 1, #steps do
+    rows[i] = {by = steps[i].by, rate = steps[i].rate, on = steps[i].on}
+  end
+  return strict, delta, score, wide or 7, debt or 0, weight, region, rows
+end
+
+-- A row of steps from the cells of its text; or nil and a refusal.
+local function rlfunc_steps_row(rlfunc_cells, rlfunc_place, rlfunc_above)
+  local in_by = rlfunc_signed.whole(rlfunc_cells[1])
+  if not in_by or in_by < -5 or in_by > 5 then
+    return nil, rlfunc_pack.refusal('steps', rlfunc_place, '.by must be a whole number from -5 to 5')
+  end
+  local in_rate = -0.25
+  if rlfunc_cells[2] ~= '' then
+    in_rate = rlfunc_signed.number(rlfunc_cells[2])
+    if not in_rate or in_rate < -1 or in_rate > 1 then
+      return nil, rlfunc_pack.refusal('steps', rlfunc_place, '.rate must be a number from -1 to 1')
+    end
+  end
+  local in_on = true
+  if rlfunc_cells[3] ~= '' then
+    in_on = rlfunc_cells[3] == '1'
+    if not in_on and rlfunc_cells[3] ~= '0' then
+      return nil, rlfunc_pack.refusal('steps', rlfunc_place, '.on must be 1 or 0')
+    end
+  end
+  return {by = in_by, rate = in_rate, on = in_on}
+end
+
+-- The rows of steps by the text that they come as, for every call: nothing may write to them. When the young generation
+-- holds 64 texts it becomes the old one, and what that held is forgotten; what is used again comes back from there.
+local rlfunc_steps_young, rlfunc_steps_old, rlfunc_steps_kept = {}, {}, 0
+local function rlfunc_steps_rows(text)
+  local rows = rlfunc_steps_old[text]
+  if not rows then
+    local refusal
+    rows, refusal = rlfunc_pack.rows(text, {
+      group = 'steps', count = 'RLARG steps must have 0 to 4 rows', least = 0, most = 4,
+      required = 1, cells = 3, bytes = 37, row = rlfunc_steps_row,
+    })
+    if not rows or #text > 4096 then
+      return rows, refusal
+    end
+  end
+  if rlfunc_steps_kept == 64 then
+    rlfunc_steps_old = rlfunc_steps_young
+    rlfunc_steps_young = {}
+    rlfunc_steps_kept = 0
+  end
+  rlfunc_steps_young[text] = rows
+  rlfunc_steps_kept = rlfunc_steps_kept + 1
+  return rows
+end
+local rlfunc_none = {} -- the rows of a group without any
+
+-- Joins signs to Redis.
+local function everything_v2_signs(keys, args)
+  local rlfunc_args = #args
+  if #keys ~= 1 or rlfunc_args < 2 or rlfunc_args > 8 then
+    return {err = 'RLARG signs must be called with 1 key and 2 to 8 arguments'}
+  end
+  if keys[1]:find('{}', 1, true) then
+    return {err = 'RLARG subject must not be empty'}
+  end
+  local delta = rlfunc_signed.whole(args[1])
+  if not delta or delta < -1000 or delta > 1000 then
+    return {err = 'RLARG delta must be a whole number from -1000 to 1000'}
+  end
+  local score = rlfunc_signed.number(args[2])
+  if not score or score < -100 or score > 100 then
+    return {err = 'RLARG score must be a number from -100 to 100'}
+  end
+  local wide, debt, weight, region, strict, steps = nil, nil, 0.5, 'eu west = 1', true, rlfunc_none
+  if rlfunc_args > 2 then
+    if rlfunc_args >= 3 and args[3] ~= '' then
+      wide = rlfunc_signed.whole(args[3])
+      if not wide or wide < -9007199254740991 or wide > 9007199254740991 then
+        return {err = 'RLARG wide must be a whole number from -9007199254740991 to 9007199254740991'}
+      end
+    end
+    if rlfunc_args >= 4 and args[4] ~= '' then
+      debt = rlfunc_signed.whole(args[4])
+      if not debt or debt < -9007199254740991 or debt > -1 then
+        return {err = 'RLARG debt must be a whole number from -9007199254740991 to -1'}
+      end
+    end
+    if rlfunc_args >= 5 and args[5] ~= '' then
+      weight = rlfunc_signed.number(args[5])
+      if not weight or weight < 0 or weight > 1 then
+        return {err = 'RLARG weight must be a number from 0 to 1'}
+      end
+    end
+    if rlfunc_args >= 6 and args[6] ~= '' then
+      region = args[6]
+      if #region < 1 or #region > 16 then
+        return {err = 'RLARG region must be 1 to 16 bytes'}
+      end
+    end
+    if rlfunc_args >= 7 and args[7] ~= '' then
+      strict = args[7] == '1'
+      if not strict and args[7] ~= '0' then
+        return {err = 'RLARG strict must be 1 or 0'}
+      end
+    end
+    if rlfunc_args >= 8 and args[8] ~= '' then
+      steps = rlfunc_steps_young[args[8]]
+      if not steps then
+        local rlfunc_refusal
+        steps, rlfunc_refusal = rlfunc_steps_rows(args[8])
+        if not steps then
+          return rlfunc_refusal
+        end
+      end
+    end
+  end
+  local rlfunc_ok, out_allowed, out_delta, out_score, out_wide, out_debt, out_weight, out_region, out_steps = pcall(signs, keys[1], delta, score, wide, debt, weight, region, strict, steps)
+  if rlfunc_ok then
+    if out_allowed == nil then
+      return out_delta
+    end
+    local rlfunc_wrong
+    local rlfunc_head = 0
+    if out_allowed then
+      rlfunc_head = rlfunc_head + 1
+    end
+    local out_text_delta = ''
+    if out_delta ~= 0 then
+      if not (out_delta >= -1000 and out_delta <= 1000 and out_delta % 1 == 0) then
+        rlfunc_wrong = 'result delta must be a whole number from -1000 to 1000'
+      end
+      out_text_delta = string.format('%.0f', out_delta)
+    end
+    local out_text_score = ''
+    if out_score ~= 0 then
+      if not (out_score >= -9007199254740991 and out_score <= 9007199254740991) then
+        rlfunc_wrong = 'result score must be a number from -9007199254740991 to 9007199254740991'
+      end
+      out_text_score = rlfunc_signed.text(out_score)
+    end
+    local out_text_wide = ''
+    if out_wide ~= 0 then
+      if not (out_wide >= -9007199254740991 and out_wide <= 9007199254740991 and out_wide % 1 == 0) then
+        rlfunc_wrong = 'result wide must be a whole number from -9007199254740991 to 9007199254740991'
+      end
+      out_text_wide = string.format('%.0f', out_wide)
+    end
+    local out_text_debt = ''
+    if out_debt ~= 0 then
+      if not (out_debt >= -9007199254740991 and out_debt <= 9007199254740991 and out_debt % 1 == 0) then
+        rlfunc_wrong = 'result debt must be a whole number from -9007199254740991 to 9007199254740991'
+      end
+      out_text_debt = string.format('%.0f', out_debt)
+    end
+    local out_text_weight = ''
+    if out_weight ~= 0 then
+      if not (out_weight >= 0 and out_weight <= 1) then
+        rlfunc_wrong = 'result weight must be a number from 0 to 1'
+      end
+      out_text_weight = rlfunc_signed.text(out_weight)
+    end
+    if not rlfunc_wrong then
+      if #out_steps == 1 then
+        local row = out_steps[1]
+        local row_by = row.by
+        local row_rate = row.rate
+        local row_on = row.on
+        local rlfunc_word = 0
+        local row_text_by = ''
+        if row_by ~= 0 then
+          if not (row_by >= -9007199254740991 and row_by <= 9007199254740991 and row_by % 1 == 0) then
+            rlfunc_wrong = 'result steps.by must be a whole number from -9007199254740991 to 9007199254740991'
+          end
+          row_text_by = string.format('%.0f', row_by)
+        end
+        local row_text_rate = ''
+        if row_rate ~= 0 then
+          if not (row_rate >= -9007199254740991 and row_rate <= 9007199254740991) then
+            rlfunc_wrong = 'result steps.rate must be a number from -9007199254740991 to 9007199254740991'
+          end
+          row_text_rate = rlfunc_signed.text(row_rate)
+        end
+        if row_on then
+          rlfunc_word = rlfunc_word + 1
+        end
+        if not rlfunc_wrong then
+          if out_region ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide, out_text_debt, out_text_weight, out_region}
+          end
+          if out_text_weight ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide, out_text_debt, out_text_weight}
+          end
+          if out_text_debt ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide, out_text_debt}
+          end
+          if out_text_wide ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score, out_text_wide}
+          end
+          if out_text_score ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta, out_text_score}
+          end
+          if out_text_delta ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate, out_text_delta}
+          end
+          if row_text_rate ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by, row_text_rate}
+          end
+          if row_text_by ~= '' then
+            return {rlfunc_head + 2, rlfunc_word, row_text_by}
+          end
+          if rlfunc_word ~= 0 then
+            return {rlfunc_head + 2, rlfunc_word}
+          end
+          return rlfunc_head + 2
+        end
+      end
+      local reply, rlfunc_at = {rlfunc_head + #out_steps * 2, nil, nil, nil, nil, nil, nil}, 1
+      local rlfunc_steps = #out_steps
+      if rlfunc_steps > 65536 then
+        rlfunc_wrong, rlfunc_steps = 'result steps must have at most 65536 rows', 0
+      end
+      for i = 1, rlfunc_steps do
+        local row = out_steps[i]
+        local row_by = row.by
+        local row_rate = row.rate
+        local row_on = row.on
+        local rlfunc_word = 0
+        local row_text_by = ''
+        if row_by ~= 0 then
+          if not (row_by >= -9007199254740991 and row_by <= 9007199254740991 and row_by % 1 == 0) then
+            rlfunc_wrong = 'result steps.by must be a whole number from -9007199254740991 to 9007199254740991'
+          end
+          row_text_by = string.format('%.0f', row_by)
+        end
+        local row_text_rate = ''
+        if row_rate ~= 0 then
+          if not (row_rate >= -9007199254740991 and row_rate <= 9007199254740991) then
+            rlfunc_wrong = 'result steps.rate must be a number from -9007199254740991 to 9007199254740991'
+          end
+          row_text_rate = rlfunc_signed.text(row_rate)
+        end
+        if row_on then
+          rlfunc_word = rlfunc_word + 1
+        end
+        reply[rlfunc_at + i] = rlfunc_word
+        reply[rlfunc_at + i + rlfunc_steps] = row_text_by
+        reply[rlfunc_at + i + rlfunc_steps * 2] = row_text_rate
+      end
+      rlfunc_at = rlfunc_at + rlfunc_steps * 3
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_delta
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_score
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_wide
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_debt
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_text_weight
+      rlfunc_at = rlfunc_at + 1
+      reply[rlfunc_at] = out_region
+      while rlfunc_at > 1 and (reply[rlfunc_at] == 0 or reply[rlfunc_at] == '') do
+        reply[rlfunc_at] = nil
+        rlfunc_at = rlfunc_at - 1
+      end
+      if not rlfunc_wrong then
+        return reply
+      end
+    end
+    out_allowed = rlfunc_wrong
+  end
+  local reply, raise = rlfunc_failed(out_allowed, keys, {{rows = 1, 'string'}})
+  if reply then
+    return reply
+  end
+  error(raise, 0)
+end
+redis.register_function{function_name = 'everything_v2_signs', callback = everything_v2_signs, description = 'Answers with numbers that may be below 0 and with defaults of text and bool.', flags = {'no-writes'}}
 end
 
 do -- rlfunc: lines=34 file=functions/everything/sometimes.lua
