@@ -1,12 +1,12 @@
 // Package embedded is Redis with Functions inside the process, for tests, demos, replays and as a local fallback.
 //
-// A [Server] loads libraries with FUNCTION LOAD and runs them with FCALL, as a real server does, on keys in memory:
+// A [Server] loads libraries with FUNCTION LOAD and runs them with FCALL, and scripts with EVAL, as a real server does, on keys in memory:
 //
 //   - [Server.Process] runs a go-redis command without a connection, which is fastest.
 //   - [Server.Client] returns a go-redis client over connections in memory, with pipelines and transactions.
 //   - [Server.Listen] serves redis-cli and other clients on a port or a unix socket.
 //
-// Each command, each FCALL and each EXEC is atomic against all others, whichever way it arrives.
+// Each command, FCALL, EVAL and EXEC is atomic against all others, whichever way it arrives.
 //
 // # In tests
 //
@@ -23,18 +23,20 @@
 //
 // # Stricter than Redis
 //
-// A function that uses a key that is not among the keys of its call gets an error that begins with RLUNDECLARED.
+// A function or script that uses a key that is not among the keys of its call gets an error that begins with RLUNDECLARED, unless
+// [Options] UndeclaredKeys permits it.
 //
 // # Limits
 //
 //   - RESP2 only: HELLO 3 gets NOPROTO, after which clients continue in RESP2.
 //   - Strings, lists, hashes, sets, sorted sets and streams. No HyperLogLogs, geo, bit fields, Pub/Sub or modules.
 //   - Only XREAD and XREADGROUP wait for keys. Their timeouts follow the server's clock.
-//   - No EVAL, only functions.
 //   - No replication, persistence, cluster or ACLs.
 //   - Over maxmemory a write is refused. With the maxmemory-policy allkeys-lru the least recently used keys are evicted before a
 //     command. Used memory is an estimate of the heap.
-//   - Other clients wait while a function runs too long: there is no BUSY. FUNCTION KILL stops a function that has not written.
+//   - A function or script that runs for longer than busy-reply-threshold, in real time, makes other clients get BUSY. FUNCTION KILL
+//     and SCRIPT KILL stop one that has not written, at any time.
+//   - The cache keeps 500 scripts of EVAL, as Redis does since 7.4, and all of SCRIPT LOAD.
 //   - Time stands still within a function, as in Redis from 7.2 on (in 7.0 TIME moves).
 //   - Replies that Redis gives in the random order of a hash table have a different order.
 package embedded

@@ -20,11 +20,14 @@ type Options struct {
 	Clock Clock
 	// Logger receives the messages of redis.log. Defaults to none.
 	Logger *slog.Logger
+	// UndeclaredKeys permits functions and scripts to use keys that are not among the keys of their call, as Redis does outside of
+	// a cluster. Defaults to false: such a command gets an error that begins with RLUNDECLARED.
+	UndeclaredKeys bool
 }
 
 // A Server is a Redis server inside the process. It is safe for concurrent use.
 type Server struct {
-	mu    sync.Mutex // held for each command, and for the whole of an FCALL or an EXEC
+	mu    sync.Mutex // held for each command, FCALL, EVAL and EXEC; one that is slow releases it between its commands, when others get BUSY
 	state *command.State
 	own   *command.Session // of Process
 	clock Clock
@@ -54,6 +57,8 @@ func New(o Options) *Server {
 		}
 	}
 	s := &Server{state: command.NewState(o.Clock.Now, log), conns: make(map[net.Conn]struct{}), closing: make(chan struct{})}
+	s.state.AnyKey = o.UndeclaredKeys
+	s.state.Share(&s.mu)
 	s.own = &command.Session{Addr: "process"}
 	s.clock = o.Clock
 	if clock, ok := o.Clock.(*ManualClock); ok {
@@ -64,8 +69,11 @@ func New(o Options) *Server {
 
 // do runs one command of a session. A command that waits has a waiter, which gets its reply.
 func (s *Server) do(session *command.Session, args []string) (reply.Value, *command.Waiter) {
-	if len(args) == 2 && strings.EqualFold(args[0], "function") && strings.EqualFold(args[1], "kill") && !session.Queues() {
-		return s.state.Kill(), nil // does not wait for the function that it stops
+	if len(args) == 2 && strings.EqualFold(args[1], "kill") && !session.Queues() {
+		script := strings.EqualFold(args[0], "script")
+		if script || strings.EqualFold(args[0], "function") {
+			return s.state.Kill(script), nil // does not wait for what it stops
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,6 +120,7 @@ func (s *Server) endWaiter(w *command.Waiter) {
 func (s *Server) UsedMemory() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.state.Idle()
 	return s.state.UsedMemory()
 }
 

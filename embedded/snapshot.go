@@ -9,6 +9,7 @@ type Snapshot struct{ state command.Snapshot }
 func (s *Server) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.state.Idle()
 	return &Snapshot{s.state.Snapshot()}
 }
 
@@ -17,5 +18,6 @@ func (s *Server) Snapshot() *Snapshot {
 func (s *Server) Restore(snapshot *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.state.Idle()
 	s.state.Restore(snapshot.state)
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/functions"
 	"github.com/rlfunc/rlfunc/embedded/internal/glob"
@@ -20,8 +21,8 @@ var functionCommands = []Command{
 	{Name: "function|flush", Arity: -2, Flags: NoScript | Write, Run: functionFlush},
 	{Name: "function|dump", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return bulk(c.State.Functions.Dump()) }},
 	{Name: "function|restore", Arity: -3, Flags: NoScript | Write | DenyOOM, Run: functionRestore},
-	{Name: "function|stats", Arity: 2, Flags: NoScript, Run: functionStats},
-	{Name: "function|kill", Arity: 2, Flags: NoScript, Run: func(c *Call) reply.Value { return c.State.Kill() }},
+	{Name: "function|stats", Arity: 2, Flags: NoScript | AllowBusy, Run: functionStats},
+	{Name: "function|kill", Arity: 2, Flags: NoScript | AllowBusy, Run: func(c *Call) reply.Value { return c.State.Kill(false) }},
 	{Name: "function|help", Arity: 2, Run: functionHelp},
 }
 
@@ -132,20 +133,27 @@ func functionRestore(c *Call) reply.Value {
 	return okay
 }
 
-// functionStats never shows a running script: the question waits until it has ended.
+// functionStats shows a running script once it is busy; before that the question waits until it has ended.
 func functionStats(c *Call) reply.Value {
-	return array([]reply.Value{
-		bulk("running_script"), null,
-		bulk("engines"), array([]reply.Value{bulk("LUA"), array([]reply.Value{
+	running := null
+	if h := &c.State.script; h.busy {
+		var words []reply.Value
+		for _, word := range h.command {
+			words = append(words, bulk(word))
+		}
+		running = maps(bulk("name"), bulk(h.name), bulk("command"), array(words), bulk("duration_ms"), integer(time.Since(h.since).Milliseconds()))
+	}
+	return maps(
+		bulk("running_script"), running,
+		bulk("engines"), maps(bulk("LUA"), maps(
 			bulk("libraries_count"), number(len(c.State.Functions.Libraries())),
 			bulk("functions_count"), number(c.State.Functions.Len()),
-		})}),
-	})
+		)),
+	)
 }
 
 func functionHelp(*Call) reply.Value {
-	var values []reply.Value
-	for _, text := range []string{
+	return statuses(
 		"FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
 		"LOAD [REPLACE] <FUNCTION CODE>",
 		"    Create a new library with the given library name and code.",
@@ -165,8 +173,5 @@ func functionHelp(*Call) reply.Value {
 		"    Restore the libraries represented by the given payload.",
 		"HELP",
 		"    Prints this help.",
-	} {
-		values = append(values, status(text))
-	}
-	return array(values)
+	)
 }

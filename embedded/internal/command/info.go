@@ -35,6 +35,7 @@ var infoSections = []infoSection{
 		line(b, "used_memory_dataset", used-baseMemory)
 		line(b, "maxmemory", c.State.maxMemory)
 		line(b, "maxmemory_policy", c.State.config["maxmemory-policy"])
+		line(b, "number_of_cached_scripts", c.State.scripts.Len())
 		line(b, "number_of_functions", c.State.Functions.Len())
 		line(b, "number_of_libraries", len(c.State.Functions.Libraries()))
 	}},

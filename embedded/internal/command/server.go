@@ -1,8 +1,10 @@
 package command
 
 import (
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
@@ -23,9 +25,6 @@ var serverCommands = []Command{
 	{Name: "cluster", Arity: -2, Run: noCluster},
 	{Name: "acl", Arity: -2, Flags: NoScript},
 	{Name: "acl|whoami", Arity: 2, Flags: NoScript, Run: func(*Call) reply.Value { return bulk("default") }},
-	{Name: "script", Arity: -2, Flags: NoScript},
-	{Name: "script|exists", Arity: -3, Flags: NoScript, Run: scriptExists},
-	{Name: "script|flush", Arity: -2, Flags: NoScript, Run: func(*Call) reply.Value { return okay }},
 	{Name: "config", Arity: -2, Flags: NoScript | Admin},
 	{Name: "config|get", Arity: -3, Flags: NoScript | Admin, Run: configGet},
 	{Name: "config|set", Arity: -4, Flags: NoScript | Admin, Run: configSet},
@@ -62,14 +61,6 @@ func wait(c *Call) reply.Value {
 
 func noCluster(*Call) reply.Value {
 	return failure("ERR This instance has cluster support disabled")
-}
-
-func scriptExists(c *Call) reply.Value {
-	values := make([]reply.Value, len(c.Args)-2)
-	for i := range values {
-		values[i] = zero
-	}
-	return array(values)
 }
 
 // evictLRU is the maxmemory-policy that removes the keys that were used least recently. Redis estimates which; here it is exact.
@@ -116,9 +107,18 @@ func configSet(c *Call) reply.Value {
 			}
 			limit = n
 		}
+		if n, valid := parseInt(pairs[i+1]); (name == "lua-time-limit" || name == "busy-reply-threshold") && (!valid || n < 0 || n > math.MaxInt32) {
+			return failure("ERR CONFIG SET failed (possibly related to argument '" + name + "') - argument must be between 0 and 2147483647 inclusive")
+		}
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		c.State.config[lower(pairs[i])] = pairs[i+1]
+		name := lower(pairs[i])
+		c.State.config[name] = pairs[i+1]
+		if name == "lua-time-limit" || name == "busy-reply-threshold" { // two names of one setting
+			n, _ := parseInt(pairs[i+1])
+			c.State.busyAfter = time.Duration(n) * time.Millisecond
+			c.State.config["lua-time-limit"], c.State.config["busy-reply-threshold"] = pairs[i+1], pairs[i+1]
+		}
 	}
 	c.State.maxMemory, c.State.evicts = limit, c.State.config["maxmemory-policy"] == evictLRU
 	c.State.config["maxmemory"] = itoa(limit)

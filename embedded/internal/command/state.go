@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,12 @@ var errOOM = failure("OOM command not allowed when used memory > 'maxmemory'.")
 type State struct {
 	DBs       [Databases]store.DB
 	Functions functions.Registry
+	AnyKey    bool // functions and scripts may use keys that their call does not name
 
+	scripts   functions.Scripts
+	lock      sync.Locker // see Share
+	idle      *sync.Cond
+	busyAfter time.Duration
 	now       func() time.Time
 	config    map[string]string
 	maxMemory int64
@@ -51,12 +57,12 @@ type State struct {
 func NewState(now func() time.Time, log func(level int, text string)) *State {
 	id := make([]byte, 20)
 	rand.Read(id)
-	return &State{runID: hex.EncodeToString(id), now: now, config: defaultConfig(), sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
+	return &State{busyAfter: 5 * time.Second, runID: hex.EncodeToString(id), now: now, config: defaultConfig(), sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
 }
 
 // UsedMemory is the approximate number of bytes in use.
 func (s *State) UsedMemory() int64 {
-	n := int64(baseMemory) + s.Functions.Bytes()
+	n := int64(baseMemory) + s.Functions.Bytes() + s.scripts.Bytes()
 	for i := range s.DBs {
 		n += s.DBs[i].Used()
 	}
@@ -101,6 +107,9 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 	}
 	s.processed++
 	s.calls[cmd.index]++
+	if s.script.busy {
+		return s.duringScript(session, cmd, args)
+	}
 	if s.evicts && s.overMemory() {
 		s.evict()
 	}

@@ -17,9 +17,10 @@ const (
 	NoScript
 	Fast
 	Admin
-	Stateful // acts on the connection: not to be run without one
-	AtOnce   // runs within MULTI instead of being queued
-	Blocking // may wait
+	Stateful  // acts on the connection: not to be run without one
+	AtOnce    // runs within MULTI instead of being queued
+	Blocking  // may wait
+	AllowBusy // runs while a script is busy
 )
 
 var flagNames = []string{"write", "readonly", "denyoom", "noscript", "fast", "admin"}
@@ -98,7 +99,7 @@ func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
 		stringCommands, bitCommands, keyCommands, expiryCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, streamCommands, zalgebraCommands, mpopCommands,
+		zsetCommands, zrangeCommands, connectionCommands, serverCommands, transactionCommands, functionCommands, evalCommands, streamCommands, zalgebraCommands, mpopCommands,
 	} {
 		for i := range family {
 			c := &family[i]

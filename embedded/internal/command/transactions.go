@@ -6,11 +6,11 @@ import (
 )
 
 var transactionCommands = []Command{
-	{Name: "multi", Arity: 1, Flags: NoScript | Fast | AtOnce | Stateful, Run: multi},
+	{Name: "multi", Arity: 1, Flags: AllowBusy | NoScript | Fast | AtOnce | Stateful, Run: multi},
 	{Name: "exec", Arity: 1, Flags: NoScript | AtOnce | Stateful, Run: exec},
-	{Name: "discard", Arity: 1, Flags: NoScript | Fast | AtOnce | Stateful, Run: discard},
-	{Name: "watch", Arity: -2, Flags: NoScript | Fast | AtOnce | Stateful, First: 1, Last: -1, Step: 1, Run: watch},
-	{Name: "unwatch", Arity: 1, Flags: NoScript | Fast | Stateful, Run: unwatch},
+	{Name: "discard", Arity: 1, Flags: AllowBusy | NoScript | Fast | AtOnce | Stateful, Run: discard},
+	{Name: "watch", Arity: -2, Flags: AllowBusy | NoScript | Fast | AtOnce | Stateful, First: 1, Last: -1, Step: 1, Run: watch},
+	{Name: "unwatch", Arity: 1, Flags: AllowBusy | NoScript | Fast | Stateful, Run: unwatch},
 }
 
 func multi(c *Call) reply.Value {

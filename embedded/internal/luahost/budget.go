@@ -26,6 +26,11 @@ type budget struct {
 	stopped  string // why, empty while running
 	killed   atomic.Bool
 	deadline time.Time // zero: none
+
+	// slow is called once the call has run for slowAfter, between two instructions.
+	slow      func()
+	slowAfter time.Duration // 0: never
+	slowAt    time.Time     // zero: not known before the first look
 }
 
 var closed = func() chan struct{} {
@@ -37,6 +42,7 @@ var closed = func() chan struct{} {
 // start begins a call or, with a limit, a load.
 func (b *budget) start(limit time.Duration) {
 	b.steps, b.stopped, b.deadline = 0, "", time.Time{}
+	b.slowAt = time.Time{}
 	b.killed.Store(false)
 	if limit > 0 {
 		b.deadline = time.Now().Add(limit)
@@ -59,10 +65,23 @@ func (b *budget) look() <-chan struct{} {
 	case !b.deadline.IsZero() && time.Now().After(b.deadline):
 		b.stopped = timeoutText
 	default:
+		if b.slowAfter > 0 {
+			b.lookAtClock()
+		}
 		return nil
 	}
 	b.steps = 0x3ff // look again before the next instruction
 	return closed
+}
+
+func (b *budget) lookAtClock() {
+	switch now := time.Now(); {
+	case b.slowAt.IsZero():
+		b.slowAt = now.Add(b.slowAfter)
+	case now.After(b.slowAt):
+		b.slowAfter = 0
+		b.slow()
+	}
 }
 
 // Err, Deadline and Value complete the context.

@@ -41,20 +41,26 @@ func (l *Library) Call(fn string, keys, args []string, h Host) reply.Value {
 	if f == nil {
 		return reply.Err("ERR Function not found")
 	}
+	return l.run(f.name, f.fn, [][]string{keys, args}, h)
+}
+
+// run calls a function with lists of texts.
+func (l *Library) run(name string, f *lua.LFunction, lists [][]string, h Host) reply.Value {
 	L := l.state
-	l.host, l.inHost = h, false
+	l.host, l.inHost, l.resp3 = h, false, false
 	l.statuses.used = 0
 	l.budget.start(0)
-	L.Push(f.fn)
-	L.Push(list(L, keys))
-	L.Push(list(L, args))
-	err := L.PCall(2, 1, nil)
+	L.Push(f)
+	for _, texts := range lists {
+		L.Push(list(L, texts))
+	}
+	err := L.PCall(len(lists), 1, nil)
 	l.host = nil
 	if err != nil {
 		if l.inHost { // the host's own bug: it is not the script's error
 			panic(err)
 		}
-		return l.raised(f.name, err)
+		return l.raised(name, err)
 	}
 	result := L.Get(-1)
 	L.Pop(1)

@@ -24,14 +24,52 @@ func (l *Library) toLua(v *reply.Value) lua.LValue {
 	case reply.Array:
 		t := l.state.CreateTable(len(v.Array), 0)
 		for i := range v.Array {
-			t.Append(l.toLua(&v.Array[i]))
+			t.RawSetInt(i+1, l.toLua(&v.Array[i]))
 		}
 		return t
 	case reply.Nil, reply.NilArray:
+		if l.resp3 {
+			return lua.LNil
+		}
 		return lua.LFalse
+	}
+	if l.resp3 {
+		return l.toLua3(v.RESP3())
 	}
 	plain := v.RESP2()
 	return l.toLua(&plain)
+}
+
+// toLua3 converts the shapes that RESP3 alone has.
+func (l *Library) toLua3(v reply.Value) lua.LValue {
+	switch v.Kind {
+	case reply.Double:
+		n, _ := parseNumber(v.Str)
+		return field("double", lua.LNumber(n))
+	case reply.Big:
+		return field("big_number", lua.LString(v.Str))
+	case reply.Bool:
+		return lua.LBool(v.Int != 0)
+	case reply.Verbatim:
+		t := field("format", lua.LString(v.Str[:len("txt")]))
+		t.RawSetString("string", lua.LString(v.Str[len("txt:"):]))
+		return field("verbatim_string", t)
+	case reply.Map:
+		t := l.state.CreateTable(0, len(v.Array)/2)
+		for i := 0; i+1 < len(v.Array); i += 2 {
+			t.RawSet(l.toLua(&v.Array[i]), l.toLua(&v.Array[i+1]))
+		}
+		return field("map", t)
+	case reply.Set:
+		t := l.state.CreateTable(0, len(v.Array))
+		for i := range v.Array {
+			t.RawSet(l.toLua(&v.Array[i]), lua.LTrue)
+		}
+		return field("set", t)
+	case reply.Push:
+		v.Kind = reply.Array
+	}
+	return l.toLua(&v)
 }
 
 // errorTable is what a script gets for an error reply of a command.
@@ -58,6 +96,9 @@ func (l *Library) toReply(v lua.LValue, depth int) reply.Value {
 	case lua.LNumber:
 		return reply.Integer(toInteger(float64(v)))
 	case lua.LBool:
+		if l.resp3 {
+			return reply.Value{Kind: reply.Bool, Int: truth(bool(v))}
+		}
 		if v {
 			return reply.Integer(1)
 		}
@@ -94,19 +135,23 @@ func (l *Library) specialReply(t *lua.LTable, depth int) (reply.Value, bool) {
 		return reply.Simple(spaced(string(text))), true
 	}
 	if n, ok := t.RawGetString("double").(lua.LNumber); ok {
-		return reply.Text(formatDouble(float64(n))), true
+		return reply.Value{Kind: reply.Double, Str: formatDouble(float64(n))}, true
 	}
 	if text, ok := t.RawGetString("big_number").(lua.LString); ok {
-		return reply.Text(spaced(string(text))), true
+		return reply.Value{Kind: reply.Big, Str: spaced(string(text))}, true
 	}
 	if verbatim, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
-		_, ok := verbatim.RawGetString("format").(lua.LString)
+		format, ok := verbatim.RawGetString("format").(lua.LString)
 		text, ok2 := verbatim.RawGetString("string").(lua.LString)
 		if ok && ok2 {
-			return reply.Text(string(text)), true
+			return reply.Value{Kind: reply.Verbatim, Str: (string(format) + "   ")[:3] + ":" + string(text)}, true
 		}
 	}
-	for _, name := range [...]string{"map", "set"} {
+	for _, kind := range [...]reply.Kind{reply.Map, reply.Set} {
+		name := "map"
+		if kind == reply.Set {
+			name = "set"
+		}
 		members, ok := t.RawGetString(name).(*lua.LTable)
 		if !ok {
 			continue
@@ -114,16 +159,24 @@ func (l *Library) specialReply(t *lua.LTable, depth int) (reply.Value, bool) {
 		values := []reply.Value{}
 		for k, v := members.Next(lua.LNil); k != lua.LNil; k, v = members.Next(k) {
 			values = append(values, l.toReply(k, depth+1))
-			if name == "map" {
+			if kind == reply.Map {
 				values = append(values, l.toReply(v, depth+1))
 			}
 		}
-		return reply.Value{Kind: reply.Array, Array: values}, true
+		return reply.Of(kind, values...), true
 	}
 	return reply.Value{}, false
 }
 
-// formatDouble is how a {double=} arrives in RESP2.
+// truth is a boolean of RESP3.
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// formatDouble is how a {double=} arrives.
 func formatDouble(n float64) string {
 	if s, special := formatSpecial(n); special {
 		if s == "-nan" {

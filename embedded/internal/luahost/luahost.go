@@ -11,6 +11,7 @@ package luahost
 import (
 	"errors"
 	"strings"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -80,6 +81,7 @@ type Library struct {
 	json     jsonState // what cjson's options are set to
 	handler  *lua.LFunction
 	loading  bool
+	resp3    bool // the script has asked for the shapes of RESP3
 }
 
 type callback struct {
@@ -129,3 +131,7 @@ func readHead(code string) (head metadata, err error) {
 // error. It may be called from any goroutine, and does nothing between calls.
 // Whether the call has already written is the server's to know.
 func (l *Library) Kill() { l.budget.killed.Store(true) }
+
+// OnSlow has f called once in the next call, when that has run for a while. It is called on the goroutine of the call, between two
+// instructions and never within Host.Call.
+func (l *Library) OnSlow(after time.Duration, f func()) { l.budget.slowAfter, l.budget.slow = after, f }

@@ -15,7 +15,7 @@ func (l *Library) newRedis() *lua.LTable {
 		"sha1hex":       redisSHA1,
 		"error_reply":   redisErrorReply,
 		"status_reply":  redisStatusReply,
-		"setresp":       redisSetResp,
+		"setresp":       l.redisSetResp,
 		"set_repl":      redisSetRepl,
 		"acl_check_cmd": l.redisMayRun,
 	})
@@ -141,15 +141,17 @@ func redisStatusReply(c call) int {
 	return c.one(field("ok", s))
 }
 
-// redisSetResp accepts 2 and 3; replies keep the shapes of RESP2.
-func redisSetResp(c call) int {
+// redisSetResp chooses the shapes that replies of commands have until the end of the call.
+func (l *Library) redisSetResp(c call) int {
 	if c.GetTop() != 1 {
 		throw(c.LState, "redis.setresp() requires one argument.")
 	}
 	n, _ := toNumber(c.Get(1))
-	if v := toInteger(n); v != 2 && v != 3 {
+	v := toInteger(n)
+	if v != 2 && v != 3 {
 		throw(c.LState, "RESP version must be 2 or 3.")
 	}
+	l.resp3 = v == 3
 	return 0
 }
 

@@ -9,7 +9,7 @@ import (
 
 // render writes a reply on one line: 1, "bulk", +status, -error, nil, [array].
 func render(v reply.Value) string {
-	switch v.Kind {
+	switch v = v.RESP2(); v.Kind {
 	case reply.Int:
 		return strconv.FormatInt(v.Int, 10)
 	case reply.Bulk:

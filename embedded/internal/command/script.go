@@ -1,0 +1,109 @@
+package command
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+)
+
+// A script is the host of the function that runs: it carries out the commands that the function calls.
+type script struct {
+	call     Call
+	name     string
+	command  []string
+	keys     []string
+	readOnly bool
+	denyOOM  bool
+	wrote    bool
+	since    time.Time // its beginning, once busy
+	busy     bool      // it has run for so long that other clients get BUSY; the lock is held only while a command runs
+}
+
+// Call runs one command for the function.
+func (h *script) Call(args []string) reply.Value {
+	if h.busy {
+		h.call.State.lock.Lock()
+		defer h.call.State.lock.Unlock()
+	}
+	cmd := Lookup(args[0])
+	if cmd != nil && cmd.Sub != nil {
+		sub := (*Command)(nil)
+		if len(args) > 1 {
+			if sub = cmd.Sub[lower(args[1])]; sub == nil {
+				return failure("ERR Unknown Redis command called from script")
+			}
+			cmd = sub
+		}
+	}
+	switch {
+	case cmd == nil && slices.Contains(neverInScripts, lower(args[0])):
+		return failure("ERR This Redis command is not allowed from script")
+	case cmd == nil:
+		return failure("ERR Unknown Redis command called from script")
+	case !cmd.accepts(len(args)):
+		return failure("ERR Wrong number of args calling Redis command from script")
+	case cmd.Flags&NoScript != 0:
+		return failure("ERR This Redis command is not allowed from script")
+	case h.readOnly && cmd.Flags&Write != 0:
+		return failure("ERR Write commands are not allowed from read-only scripts.")
+	case h.denyOOM && !h.wrote && cmd.Flags&DenyOOM != 0:
+		return errOOM
+	}
+	if key, found := h.undeclared(cmd, args); found && !h.call.State.AnyKey {
+		return failure("RLUNDECLARED key '" + clip(key) + "' is not among the KEYS of this call")
+	}
+	if cmd.Flags&Write != 0 && !h.wrote {
+		if !h.call.State.phase.CompareAndSwap(onlyRead, written) {
+			return failure("ERR Script killed by user with SCRIPT KILL...")
+		}
+		h.wrote = true
+	}
+	h.call.State.calls[cmd.index]++
+	h.call.Args = args
+	if cmd.Flags&Stateful != 0 {
+		return h.stateful(cmd)
+	}
+	return cmd.Run(&h.call)
+}
+
+// neverInScripts are commands that this server does not have and that Redis refuses to run from a function.
+var neverInScripts = []string{
+	"acl", "bgrewriteaof", "bgsave", "cluster", "debug", "failover", "latency",
+	"migrate", "module", "monitor", "psubscribe", "psync", "punsubscribe", "replicaof", "save", "shutdown",
+	"slaveof", "slowlog", "ssubscribe", "subscribe", "sunsubscribe", "sync", "unsubscribe",
+}
+
+// Allowed answers redis.acl_check_cmd: this server has no users, so every command that there is may be run.
+func (h *script) Allowed(args []string) (allowed, known bool) {
+	return true, Lookup(args[0]) != nil || slices.Contains(neverInScripts, lower(args[0]))
+}
+
+// undeclared finds a key of the command that the caller of the function did not name.
+func (h *script) undeclared(cmd *Command, args []string) (key string, found bool) {
+	if cmd.First == 1 && cmd.Last == 1 && cmd.KeysAt == 0 && cmd.Locate == nil {
+		return args[1], !slices.Contains(h.keys, args[1])
+	}
+	cmd.keys(args, func(k string) bool {
+		key, found = k, !slices.Contains(h.keys, k)
+		return !found
+	})
+	return key, found
+}
+
+// stateful runs a command that acts on the connection: SELECT holds until the end of the function.
+func (h *script) stateful(cmd *Command) reply.Value {
+	session := h.call.Session
+	before := session.DB
+	v := cmd.Run(&h.call)
+	h.call.DB = &h.call.State.DBs[session.DB]
+	session.DB = before
+	return v
+}
+
+// Log takes what redis.log writes. There is no log file: it goes to the State's logger.
+func (h *script) Log(level int, text string) {
+	if log := h.call.State.log; log != nil {
+		log(level, text)
+	}
+}
