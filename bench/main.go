@@ -26,19 +26,26 @@ type settings struct {
 	quick   bool
 	json    bool
 	profile string
+	envoy   string // program of envoyproxy/ratelimit
 }
 
 func main() {
 	var s settings
 	flag.StringVar(&s.redis, "redis", "", "`URL` of the server to measure; it must be empty, and is emptied (default: a new server)")
 	flag.StringVar(&s.engine, "engine", "", "server to start: a program such as redis-server, or an image such as docker:redis:8.0 (default: redis-server or valkey-server on PATH)")
-	flag.StringVar(&s.parts, "parts", "server,caller,guard,embedded,memory", "what to measure")
+	flag.StringVar(&s.parts, "parts", "server,caller,guard,embedded,memory", "what to measure; also serve")
 	flag.StringVar(&s.only, "only", "", "text in the names of server rows to measure, with the rows that they are compared with")
 	flag.IntVar(&s.rounds, "rounds", 15, "measurements of each row; the table shows medians")
 	flag.BoolVar(&s.quick, "quick", false, "3 rounds over fewer keys, for a rough estimate")
 	flag.BoolVar(&s.json, "json", false, "print the rows as JSON")
 	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of this program (the caller and embedded parts) to this `file`")
+	flag.StringVar(&s.envoy, "envoy", "", "`program` of envoyproxy/ratelimit (src/service_cmd), to compare the serve part with (default: none)")
+	empty := flag.String("empty", "", "only be the empty gRPC server of the serve part, at this `address`")
 	flag.Parse()
+	if *empty != "" {
+		fmt.Fprintln(os.Stderr, "bench:", serveEmpty(*empty))
+		os.Exit(1)
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, s)
@@ -67,7 +74,7 @@ func run(ctx context.Context, s settings) error {
 	}
 	report := Report{Started: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: s.rounds}
 	wants := func(part string) bool { return strings.Contains(","+s.parts+",", ","+part+",") }
-	if wants("server") || wants("caller") || wants("guard") || wants("memory") {
+	if wants("server") || wants("caller") || wants("guard") || wants("memory") || wants("serve") {
 		srv, err := startServer(ctx, s)
 		if err != nil {
 			return err
@@ -77,7 +84,7 @@ func run(ctx context.Context, s settings) error {
 		for _, part := range []struct {
 			name    string
 			measure func(context.Context, *server, settings) ([]Row, error)
-		}{{"server", serverRows}, {"memory", memoryRows}, {"caller", callerRows}, {"guard", guardRows}} {
+		}{{"server", serverRows}, {"memory", memoryRows}, {"caller", callerRows}, {"guard", guardRows}, {"serve", serveRows}} {
 			if !wants(part.name) {
 				continue
 			}
