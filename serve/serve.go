@@ -148,7 +148,7 @@ func Run(ctx context.Context, o Options) error {
 	ready.drain()
 	if err == nil {
 		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", o.Drain.String())
-		sleep(o.Delay, failed)
+		err = sleep(o.Delay, failed)
 	}
 	end()
 	return errors.Join(err, shutdown(server, webs, o.Drain))
@@ -190,13 +190,15 @@ func newGRPC(o *Options, more grpc.ServerOption) (*grpc.Server, error) {
 	), nil
 }
 
-// sleep waits, unless a server fails.
-func sleep(d time.Duration, failed <-chan error) {
+// sleep waits. If a server fails meanwhile, it returns that error at once.
+func sleep(d time.Duration, failed <-chan error) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-failed:
+		return nil
+	case err := <-failed:
+		return err
 	}
 }
 
