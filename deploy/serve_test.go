@@ -177,7 +177,7 @@ func TestMain(m *testing.M) {
 }
 
 var build = sync.OnceValues(func() ([]byte, error) {
-	cmd := exec.Command("go", "build", "-trimpath", "-o", folder, "../cmd/rlfunc")
+	cmd := exec.Command("go", "build", "-o", folder, "../cmd/rlfunc")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	return cmd.CombinedOutput()
 })
