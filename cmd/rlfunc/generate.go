@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -17,40 +18,43 @@ import (
 func (a *app) generateCommand() *cobra.Command {
 	var check bool
 	var python, typescript string
+	var plugins []string
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate bundles, clients and reference pages from the annotated Lua",
 		Long: `Generates every file of gen/ from functions/: for each library the bundle that Redis loads, the typed Go client and the
 reference page. With python and typescript in rlfunc.yaml, or with the flags, also the typed Python and TypeScript clients of all
-libraries, each a project of its own. It removes generated files that no longer have a source, and keeps all other files.
+libraries, each a project of its own. Plugins in rlfunc.yaml, or with the flag, generate further files: they are programs, which run with
+your rights. It removes generated files that no longer have a source, and keeps all other files.
 
 With --check it writes nothing. It lists missing, stale and orphaned files with a diff, and exits 2. It also exits 2 if
 released.sum lists a version with other bytes.`,
-		Example: "  rlfunc generate\n  rlfunc generate --check\n  rlfunc generate --python gen/python --typescript gen/typescript",
+		Example: "  rlfunc generate\n  rlfunc generate --check\n  rlfunc generate --python gen/python --typescript gen/typescript\n  rlfunc generate --plugin ./tools/keys.py=gen/keys",
 		Args:    usage.None,
-		RunE: func(*cobra.Command, []string) error {
-			return a.generate(check, python, typescript)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.generate(cmd.Context(), check, python, typescript, plugins)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 2 if gen/ differs from what functions/ generate")
 	cmd.Flags().StringVar(&python, "python", "", "folder of Python clients, inside the project; defaults to python in rlfunc.yaml")
 	cmd.Flags().StringVar(&typescript, "typescript", "", "folder of TypeScript clients, inside the project; defaults to typescript in rlfunc.yaml")
+	cmd.Flags().StringArrayVar(&plugins, "plugin", nil, "`PROGRAM[=DIR]` that generates further files, relative to rlfunc.yaml, beside the plugins in it; DIR is a folder below gen/ by default (repeatable)")
 	return cmd
 }
 
-func (a *app) generate(check bool, python, typescript string) error {
+func (a *app) generate(ctx context.Context, check bool, python, typescript string, plugins []string) error {
 	p, err := project.Find(a.dir)
 	if err != nil {
 		return err
 	}
-	if err := p.SetFolders(python, typescript); err != nil {
+	if err := p.SetFolders(python, typescript, plugins); err != nil {
 		return err
 	}
 	tree, err := p.Load()
 	if err != nil {
 		return a.findings(err)
 	}
-	files, err := p.Generate(tree)
+	files, err := p.Generate(ctx, tree, a.err)
 	if err != nil {
 		return err
 	}

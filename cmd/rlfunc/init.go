@@ -75,7 +75,7 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 	if err != nil {
 		return err
 	}
-	files, err := p.Generate(tree)
+	files, err := p.Generate(ctx, tree, a.err)
 	if err != nil {
 		return err
 	}

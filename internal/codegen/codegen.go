@@ -92,17 +92,17 @@ func Generate(tree *source.Tree) (map[string][]byte, error) {
 
 // Python returns the files of the Python clients of every library, by their slash-separated path below the folder for Python.
 func Python(tree *source.Tree) (map[string][]byte, error) {
-	return python.Files(tree.Libraries, bundles(tree))
+	return python.Files(tree.Libraries, Bundles(tree))
 }
 
 // TypeScript returns the files of the TypeScript clients of every library, by their slash-separated path below the folder for
 // TypeScript.
 func TypeScript(tree *source.Tree) (map[string][]byte, error) {
-	return typescript.Files(tree.Libraries, bundles(tree))
+	return typescript.Files(tree.Libraries, Bundles(tree))
 }
 
-// bundles returns the code of each library by name.
-func bundles(tree *source.Tree) map[string][]byte {
+// Bundles returns the code of each library by name.
+func Bundles(tree *source.Tree) map[string][]byte {
 	out := map[string][]byte{}
 	for _, lib := range tree.Libraries {
 		out[lib.Spec.Name] = []byte(bundle.Write(lib).Code)

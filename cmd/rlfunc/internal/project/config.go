@@ -28,7 +28,15 @@ type Config struct {
 	Gen        string            `yaml:"gen"`        // folder of the generated packages. Defaults to gen.
 	Python     string            `yaml:"python"`     // folder of the generated Python clients. Defaults to none.
 	TypeScript string            `yaml:"typescript"` // folder of the generated TypeScript clients. Defaults to none.
+	Plugins    []Plugin          `yaml:"plugins"`    // programs that generate further files. Defaults to none.
 	Targets    map[string]Target `yaml:"targets"`    // servers by name, for --target. Defaults to none.
+}
+
+// A Plugin is a program that generates files from the contracts.
+type Plugin struct {
+	Command []string          `yaml:"command"` // program and arguments; a program with a slash is relative to rlfunc.yaml
+	Out     string            `yaml:"out"`     // folder of its files
+	Options map[string]string `yaml:"options"` // passed on to it. Defaults to none.
 }
 
 // A Target is where commands with --target work. Its keys have the names and the meanings of flags.
@@ -73,6 +81,13 @@ func parseError(file string, err error) error {
 		keys := keysOf(reflect.TypeFor[Config]())
 		if token.Position.Column > 1 {
 			keys = keysOf(reflect.TypeFor[Target]())
+			section := token
+			for section.Position.Column > 1 && section.Prev != nil {
+				section = section.Prev
+			}
+			if section.Value == "plugins" || section.Value == "-" {
+				keys = keysOf(reflect.TypeFor[Plugin]())
+			}
 		}
 		message = fmt.Sprintf("unknown key %q%s (keys: %s)", token.Value, spelling.DidYouMean(token.Value, keys), strings.Join(keys, ", "))
 	}
@@ -88,7 +103,17 @@ func keysOf(t reflect.Type) []string {
 }
 
 func (c *Config) check() error {
-	folders := []struct{ key, value string }{{"functions", c.Functions}, {"gen", c.Gen}, {"python", c.Python}, {"typescript", c.TypeScript}}
+	type folder struct{ key, value string }
+	folders := []folder{{"functions", c.Functions}, {"gen", c.Gen}, {"python", c.Python}, {"typescript", c.TypeScript}}
+	for i, plugin := range c.Plugins {
+		if len(plugin.Command) == 0 || plugin.Command[0] == "" {
+			return fmt.Errorf("plugins[%d].command must be a program and its arguments, such as [python3, tools/keys.py]", i)
+		}
+		if plugin.Out == "" {
+			return fmt.Errorf("plugins[%d].out must be the folder of its files, such as gen/keys", i)
+		}
+		folders = append(folders, folder{fmt.Sprintf("plugins[%d].out", i), plugin.Out})
+	}
 	used := map[string]string{}
 	for i, folder := range folders {
 		if i > 1 && folder.value == "" {

@@ -16,6 +16,10 @@ const everyKey = `functions: lua
 gen: made
 python: made/python
 typescript: made/typescript
+plugins:
+  - command: [python3, keys.py]
+    out: made/keys
+    options: {title: Keys}
 targets:
   production:
     redis: rediss://${USER_NAME}:${PASS}@h:1
@@ -40,7 +44,10 @@ func TestSchema_agreesWithTheParser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sample, want := range map[string]bool{
-		everyKey: true, "# nothing": true, "functions: lua": true, "gen: made": true, "targets: {}": true, "python: py": true, "typescript: ts": true, "python: [a]": false, "typescript: {}": false, "targets:": true,
+		everyKey: true, "# nothing": true, "functions: lua": true, "gen: made": true, "targets: {}": true, "python: py": true, "typescript: ts": true, "python: [a]": false, "plugins:": true, "plugins: []": true,
+		"plugins: [{command: [a], out: made/a}]": true, "plugins: [{command: [a, ''], out: b, options: {n: 1}}]": true, "plugins: [{command: [], out: b}]": false,
+		"plugins: [{command: [''], out: b}]": false, "plugins: [{command: [a]}]": false, "plugins: [{out: b}]": false, "plugins: {command: [a], out: b}": false,
+		"plugins: [{command: [a], out: b, option: {}}]": false, "plugins: [{command: [a], out: b, options: [c]}]": false, "typescript: {}": false, "targets:": true,
 		"targets: {a: {redis: 'redis://h'}}": true, "targets: {a-1: {redis: embedded, no-replicas: false}}": true,
 		"function: lua": false, "functions: [lua]": false, "functions: ''": false, "gen: ''": false, "targets: [a]": false, "targets: {a: redis}": false,
 		"targets: {a: {}}": false, "targets: {a: {redis: ''}}": false, "targets: {A: {redis: embedded}}": false, "targets: {'': {redis: embedded}}": false,
@@ -70,10 +77,13 @@ func TestSchema_agreesWithTheParser(t *testing.T) {
 
 func TestParseConfig_suggestsTheKey(t *testing.T) {
 	for text, want := range map[string]string{
-		"function: lua":                   `rlfunc.yaml:1:1: unknown key "function"; did you mean functions? (keys: functions, gen, python, typescript, targets)`,
-		"targets:\n  a:\n    reddis: x":   `rlfunc.yaml:3:5: unknown key "reddis"; did you mean redis? (keys: redis, namespace, policy, channel, no-replicas)`,
-		"functions: ../x":                 `rlfunc.yaml: functions must be a folder inside the project, got "../x"`,
-		"targets: {a: {namespace: shop}}": "rlfunc.yaml: targets.a.redis must be a URL, such as redis://127.0.0.1:6379 or ${REDIS_URL}",
+		"function: lua":                        `rlfunc.yaml:1:1: unknown key "function"; did you mean functions? (keys: functions, gen, python, typescript, plugins, targets)`,
+		"targets:\n  a:\n    reddis: x":        `rlfunc.yaml:3:5: unknown key "reddis"; did you mean redis? (keys: redis, namespace, policy, channel, no-replicas)`,
+		"plugins:\n  - comand: x":              `rlfunc.yaml:2:5: unknown key "comand"; did you mean command? (keys: command, out, options)`,
+		"plugins: [{command: [a], out: ../b}]": `rlfunc.yaml: plugins[0].out must be a folder inside the project, got "../b"`,
+		"plugins: [{command: [a], out: gen}]":  "rlfunc.yaml: gen and plugins[0].out must be two folders: only the generator writes plugins[0].out",
+		"functions: ../x":                      `rlfunc.yaml: functions must be a folder inside the project, got "../x"`,
+		"targets: {a: {namespace: shop}}":      "rlfunc.yaml: targets.a.redis must be a URL, such as redis://127.0.0.1:6379 or ${REDIS_URL}",
 	} {
 		_, err := project.ParseConfig("rlfunc.yaml", []byte(text))
 		if err == nil || err.Error() != want {

@@ -2,8 +2,11 @@ package project
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -26,13 +29,21 @@ type Difference struct {
 	Want string `json:"-"`
 }
 
-// Generate returns every generated file by its slash-separated path below the project.
-func (p *Project) Generate(tree *source.Tree) (map[string][]byte, error) {
-	out := map[string][]byte{}
-	for _, part := range []struct {
+// Generate returns every generated file by its slash-separated path below the project. It runs the project's plugins, which may print to
+// stderr.
+func (p *Project) Generate(ctx context.Context, tree *source.Tree, stderr io.Writer) (map[string][]byte, error) {
+	type part struct {
 		folder   string
 		generate func(*source.Tree) (map[string][]byte, error)
-	}{{p.Config.Gen, codegen.Generate}, {p.Config.Python, codegen.Python}, {p.Config.TypeScript, codegen.TypeScript}} {
+	}
+	parts := []part{{p.Config.Gen, codegen.Generate}, {p.Config.Python, codegen.Python}, {p.Config.TypeScript, codegen.TypeScript}}
+	for _, plugin := range p.Config.Plugins {
+		parts = append(parts, part{plugin.Out, func(tree *source.Tree) (map[string][]byte, error) {
+			return p.runPlugin(ctx, plugin, tree, stderr)
+		}})
+	}
+	out := map[string][]byte{}
+	for _, part := range parts {
 		if part.folder == "" {
 			continue
 		}
@@ -43,7 +54,7 @@ func (p *Project) Generate(tree *source.Tree) (map[string][]byte, error) {
 		for name, content := range files {
 			name = path.Join(filepath.ToSlash(part.folder), name)
 			if _, taken := out[name]; taken {
-				return nil, fmt.Errorf("generate %s: two languages have this file; give each its own folder in %s", name, ConfigFile)
+				return nil, fmt.Errorf("generate %s: two generators have this file; give each its own folder in %s", name, ConfigFile)
 			}
 			out[name] = content
 		}
@@ -54,9 +65,14 @@ func (p *Project) Generate(tree *source.Tree) (map[string][]byte, error) {
 // Compare returns the generated files that are missing or stale on disk, and orphans, which an earlier run generated and this one does
 // not. It ignores files that the generator did not write. Keys are paths below the project.
 func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
+	root, err := os.OpenRoot(p.Dir) // no link leads out of it
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	var out []Difference
 	for name, want := range files {
-		have, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(name)))
+		have, err := root.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			out = append(out, Difference{Path: name, Kind: "missing", Want: string(want)})
@@ -66,10 +82,7 @@ func (p *Project) Compare(files map[string][]byte) ([]Difference, error) {
 			out = append(out, Difference{Path: name, Kind: "stale", Have: string(have), Want: string(want)})
 		}
 	}
-	for _, folder := range []string{p.Config.Gen, p.Config.Python, p.Config.TypeScript} {
-		if folder == "" {
-			continue
-		}
+	for _, folder := range p.Config.folders() {
 		orphans, err := p.orphans(folder, files)
 		if err != nil {
 			return nil, err
@@ -133,43 +146,42 @@ func generated(content []byte) bool {
 // Write writes generated files and removes orphans. It writes every file in full beside its target before the first rename, so that an
 // error leaves no partial file.
 func (p *Project) Write(differences []Difference) error {
+	root, err := os.OpenRoot(p.Dir) // no link leads out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	type move struct{ from, to string }
 	var moves []move
 	defer func() {
 		for _, m := range moves {
-			os.Remove(m.from) // no longer there after its rename
+			root.Remove(m.from) // no longer there after its rename
 		}
 	}()
 	for _, d := range differences {
 		if d.Kind == "orphaned" {
 			continue
 		}
-		to := filepath.Join(p.Dir, filepath.FromSlash(d.Path))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		if err := root.MkdirAll(path.Dir(d.Path), 0o755); err != nil {
 			return err
 		}
-		temp, err := os.CreateTemp(filepath.Dir(to), ".rlfunc-*")
-		if err != nil {
-			return err
-		}
-		moves = append(moves, move{temp.Name(), to})
-		_, err = temp.WriteString(d.Want)
-		if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
+		m := move{path.Join(path.Dir(d.Path), ".rlfunc-"+rand.Text()), d.Path}
+		moves = append(moves, m)
+		if err := root.WriteFile(m.from, []byte(d.Want), 0o644); err != nil {
 			return err
 		}
 	}
 	for _, m := range moves {
-		if err := os.Rename(m.from, m.to); err != nil {
+		if err := root.Rename(m.from, m.to); err != nil {
 			return err
 		}
 	}
 	for _, d := range differences {
 		if d.Kind == "orphaned" {
-			file := filepath.Join(p.Dir, filepath.FromSlash(d.Path))
-			if err := os.Remove(file); err != nil {
+			if err := root.Remove(d.Path); err != nil {
 				return err
 			}
-			os.Remove(filepath.Dir(file)) // only when empty
+			root.Remove(path.Dir(d.Path)) // only when empty
 		}
 	}
 	return nil
