@@ -91,7 +91,7 @@ func TestPlugin_hostileOutputIsRejected(t *testing.T) {
 	}
 }
 
-// A plugin that hangs is ended by the command's timeout, also where a child of it keeps its output open.
+// The command's timeout ends a plugin that hangs.
 func TestPlugin_thatHangsIsEnded(t *testing.T) {
 	ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, fmt.Errorf("late"))
 	defer stop()
