@@ -33,8 +33,10 @@ func addedRows(ctx context.Context, srv *server, targets []*target, rounds int, 
 	}
 	var rows []Row
 	for k, c := range calls {
-		row := Row{Part: "serve", Name: fmt.Sprintf("%s at %d a second", c.name, perSecond), Value: exactly(perSecond), Unit: "requests/s",
-			P50: new(spread(p50[k])), P99: new(spread(p99[k]))}
+		row := Row{
+			Part: "serve", Name: fmt.Sprintf("%s at %d a second", c.name, perSecond), Value: exactly(perSecond), Unit: "requests/s",
+			P50: new(spread(p50[k])), P99: new(spread(p99[k])),
+		}
 		if c.name == ourServer {
 			added := make([]float64, rounds)
 			for i := range added {

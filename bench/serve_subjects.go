@@ -34,8 +34,10 @@ func subjectRows(ctx context.Context, t *target, quick bool) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := Row{Part: "serve", Name: fmt.Sprintf("heap after %d subjects", n), Value: exactly(heap / (1 << 20)), Unit: "MiB",
-			Beside: fmt.Sprintf("resident: %.1f MiB", float64(held)/(1<<20))}
+		row := Row{
+			Part: "serve", Name: fmt.Sprintf("heap after %d subjects", n), Value: exactly(heap / (1 << 20)), Unit: "MiB",
+			Beside: fmt.Sprintf("resident: %.1f MiB", float64(held)/(1<<20)),
+		}
 		if first == 0 {
 			first = heap
 		} else {

@@ -28,11 +28,13 @@ func TestSigns_comeBackAsSent(t *testing.T) {
 			want   everything.SignsResult
 		}{
 			{
-				"defaults", everything.SignsParams{Score: math.Copysign(0, -1)},
+				"defaults",
+				everything.SignsParams{Score: math.Copysign(0, -1)},
 				everything.SignsResult{Allowed: true, Wide: 7, Weight: 0.5, Region: "eu west = 1", Steps: []everything.SignsStepsResult{}},
 			},
 			{
-				"all given", everything.SignsParams{
+				"all given",
+				everything.SignsParams{
 					Delta: -1000, Score: -0.1, Wide: new(int64(1 - 1<<53)), Debt: -1, Weight: new(1e-7), Region: "us", Strict: new(false),
 					Steps: pack(everything.SignsSteps{By: -5, Rate: new(1.0 / 3), On: new(false)}, everything.SignsSteps{}),
 				},
@@ -42,7 +44,8 @@ func TestSigns_comeBackAsSent(t *testing.T) {
 				},
 			},
 			{
-				"greatest and zero", everything.SignsParams{
+				"greatest and zero",
+				everything.SignsParams{
 					Delta: 1000, Score: math.Nextafter(100, 0), Wide: new(int64(0)), Debt: 1 - 1<<53, Weight: new(0.0), Strict: new(true),
 					Steps: pack(everything.SignsSteps{By: 5, Rate: new(math.SmallestNonzeroFloat64)}),
 				},
