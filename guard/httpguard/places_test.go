@@ -37,11 +37,12 @@ func freePlaces(t *testing.T, s *service, n int64) {
 func TestHandler_fiftyAtOnceAgainstFivePlaces(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		var running, most atomic.Int64
-		end := make(chan struct{})
+		end, began := make(chan struct{}), make(chan struct{}, 50)
 		s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			n := running.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
+			began <- struct{}{}
 			<-end
 			running.Add(-1)
 		})
@@ -61,6 +62,9 @@ func TestHandler_fiftyAtOnceAgainstFivePlaces(t *testing.T) {
 		got := map[int]int{}
 		for range 45 { // the refused ones end first
 			got[<-statuses]++
+		}
+		for range 5 {
+			<-began
 		}
 		close(end)
 		wg.Wait()
