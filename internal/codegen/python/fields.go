@@ -64,11 +64,6 @@ func plainType(owner string, f spec.Field, param bool) string {
 	return "str"
 }
 
-// byDefault reports whether an omitted bool is true.
-func byDefault(f spec.Field) bool {
-	return f.Kind == spec.KindBool && f.Default != nil && *f.Default == 1
-}
-
 // argType returns the annotation of a parameter, with its default.
 func argType(owner string, f spec.Field) string {
 	switch {
@@ -82,7 +77,7 @@ func argType(owner string, f spec.Field) string {
 		return clients.RowType(owner, f, true) + "Pack | None = None"
 	case f.Kind == spec.KindPacked:
 		return clients.RowType(owner, f, true) + "Pack"
-	case f.Kind == spec.KindBool && f.Optional && !byDefault(f):
+	case f.Kind == spec.KindBool && f.Optional && !f.TrueByDefault():
 		return "bool = False"
 	case f.Optional:
 		return plainType(owner, f, true) + " | None = None"

@@ -73,7 +73,7 @@ func encode(indent, owner, from string, f spec.Field) string {
 	}
 	switch f.Kind {
 	case spec.KindBool:
-		if byDefault(f) {
+		if f.TrueByDefault() {
 			more = fmt.Sprintf(", optional=%s is None", value)
 		}
 		return fmt.Sprintf("%sa.flag(%q, %s%s)\n", indent, f.Name, value, more)

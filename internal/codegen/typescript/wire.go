@@ -78,7 +78,7 @@ func encode(indent, owner, from string, f spec.Field) string {
 	}
 	switch f.Kind {
 	case spec.KindBool:
-		if f.Default != nil && *f.Default == 1 {
+		if f.TrueByDefault() {
 			more = fmt.Sprintf(", %s === undefined", value)
 		}
 		return fmt.Sprintf("%sa.flag(%q, %s%s);\n", indent, f.Name, value, more)

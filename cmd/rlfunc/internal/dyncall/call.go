@@ -223,7 +223,7 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 	switch f.Kind {
 	case spec.KindBool:
 		b := false
-		if !given && f.Default != nil && *f.Default == 1 {
+		if !given && f.TrueByDefault() {
 			a.OptBoolPtr(f.Name, nil)
 			return nil
 		}
@@ -233,7 +233,7 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 				return err
 			}
 		}
-		if f.Optional && (f.Default == nil || *f.Default == 0) {
+		if f.Optional && !f.TrueByDefault() {
 			a.OptBool(f.Name, b)
 			return nil
 		}
