@@ -161,7 +161,9 @@ func (f *Field) DefaultWord() (string, bool) {
 }
 
 // TrueByDefault reports whether the field is a bool that is true when it is omitted.
-func (f *Field) TrueByDefault() bool { return f.Kind == KindBool && f.Default != nil && *f.Default == 1 }
+func (f *Field) TrueByDefault() bool {
+	return f.Kind == KindBool && f.Default != nil && *f.Default == 1
+}
 
 // KeyName is the Lua name of the array that holds one key of a packed group for all rows.
 func (f *Field) KeyName(key Field) string { return f.Name + "_" + key.Lua }

@@ -48,7 +48,7 @@ func Pointer(f spec.Field) bool {
 	case !f.Optional || f.Kind == spec.KindTime || zeroByDefault(f):
 		return false
 	case f.Kind == spec.KindBool:
-		return f.Default != nil
+		return f.TrueByDefault()
 	}
 	return (f.Kind.Integer() || f.Kind == spec.KindFloat) && f.Min <= 0 && f.Max >= 0
 }
