@@ -95,7 +95,6 @@ var knownDifferences = []difference{
 		servers: "*",
 		reason:  "Commands that the embedded engine does not have: it says that they are unknown.",
 		steps: []string{
-			`@ return redis.call('SCRIPT', 'LOAD', 'return 1')`,
 			`> FCALL r 1 k PUBLISH c m`,
 			`> DUMP nope`,
 			`> LCS s b`,
