@@ -101,7 +101,7 @@ func (o oneByOne) Run(name string, f func(testscript.T)) {
 
 func (o oneByOne) Verbose() bool { return testing.Verbose() }
 
-var goVariables = []string{"GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"}
+var goVariables = []string{"GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "CGO_ENABLED"}
 
 // goEnv returns the value of each of goVariables, one a line.
 var goEnv = sync.OnceValues(func() (string, error) {
