@@ -115,10 +115,10 @@ func (m *Challenge) reopen(subject, token, payload string) (reopened bool) {
 // RefundOf is what gives back now all that a call took: of a duplicate what it took of global limits.
 func (a Admitted) RefundOf(now time.Time) RefundCall {
 	c := RefundCall{
-		Limits: a.Call.Limits, Weight: a.Call.Weight, At: a.Answer.At, Age: duration(min(max(now.UnixMicro()-a.at, 0), longestAge)), Holder: a.Call.Holder,
+		Limits: a.Call.Limits, Weight: a.Call.Weight, At: a.Answer.At, Age: duration(min(max(now.UnixMicro()-a.at, 0), longestSpan)), Holder: a.Call.Holder,
 	}
 	for i, row := range a.Answer.Limits {
-		left := row.ResetAfter
+		left := min(row.ResetAfter, longestSpan*time.Microsecond) // a clock may be set back by more
 		if !row.Allowed || a.Answer.Duplicate && !a.Call.Limits[i].Global {
 			left = 0
 		}
@@ -134,5 +134,5 @@ func (a Admitted) RefundOf(now time.Time) RefundCall {
 	return c
 }
 
-// longestAge is the longest span of any argument: 100 years, in microseconds.
-const longestAge = 100 * 365 * 24 * 3600 * 1_000_000
+// longestSpan is the longest span of any argument: 100 years, in microseconds.
+const longestSpan = 100 * 365 * 24 * 3600 * 1_000_000
