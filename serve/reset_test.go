@@ -1,20 +1,14 @@
 package serve_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
@@ -67,37 +61,11 @@ func TestRun_boundsRequestsThatArePromptlyReset(t *testing.T) {
 
 // reset opens and resets n requests on a connection.
 func reset(conn net.Conn, n int) {
-	message, err := proto.Marshal(&ratelimitv3.RateLimitRequest{
-		Domain:      "edge",
-		Descriptors: []*commonv3.RateLimitDescriptor{{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "generic_key", Value: "total"}}}},
-	})
-	if err != nil {
-		return
-	}
-	body := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
-	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
-		return
-	}
-	framer := http2.NewFramer(conn, conn)
-	_ = framer.WriteSettings()
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
+	p := newPeer(conn)
 	for i := range n {
-		block.Reset()
-		for _, f := range [][2]string{
-			{":method", "POST"},
-			{":scheme", "http"},
-			{":path", "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"},
-			{":authority", "limits"},
-			{"content-type", "application/grpc"},
-			{"te", "trailers"},
-		} {
-			_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
-		}
 		id := uint32(2*i + 1)
-		_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true})
-		_ = framer.WriteData(id, true, body)
-		if framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
+		p.ask(id)
+		if p.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
 			return // the server does not read on, and the test has ended
 		}
 	}

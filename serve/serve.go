@@ -2,26 +2,15 @@ package serve
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"time"
 
-	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/net/netutil"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/envoyguard"
-	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
@@ -47,7 +36,7 @@ type Options struct {
 	Tokens string
 	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
 	Connections int
-	// ReadTimeout is how long a peer may take for the HTTP/2 preface, and for an HTTP request. Defaults to 5 s.
+	// ReadTimeout is how long a peer may take for the HTTP/2 preface, for a request, and for the answer to a ping of HTTP/2. Defaults to 5 s.
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
 	Delay time.Duration
@@ -58,16 +47,6 @@ type Options struct {
 	// Logger writes the records. Defaults to slog.Default().
 	Logger *slog.Logger
 }
-
-// Bounds of what a peer can make the process hold.
-const (
-	maxMessage   = 4 << 20 // bytes of a rate limit request
-	maxMetadata  = 64 << 10
-	maxStreams   = 256 // requests at once on a gRPC connection
-	idleFor      = 5 * time.Minute
-	writeFor     = 70 * time.Second // more than a policy's longest timeout
-	maxHTTPBytes = 64 << 10         // of a request's header
-)
 
 // Run serves until ctx ends and requests have finished. It returns an error if the policy is not valid or a listener fails.
 func Run(ctx context.Context, o Options) error {
@@ -103,41 +82,21 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer g.Close()
 	g.Require(rejectConcurrency)
-	service, err := envoyguard.New(g, envoyguard.Options{})
-	if err != nil {
-		return err
-	}
-	healthy := health.NewServer()
-	ready := newReadiness(healthy)
-	gateway, err := httpguard.New(g, httpguard.Options{})
-	if err != nil {
-		return err
-	}
 	ending, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	server, err := newGRPC(&o, endStreams(ending))
+	s, err := newServers(ending, &o, g, metrics)
 	if err != nil {
 		return err
 	}
-	ratelimitv3.RegisterRateLimitServiceServer(server, service)
-	grpc_health_v1.RegisterHealthServer(server, healthy)
-	webs, closeAPI, err := newWebs(&o, g, proxyPort(&o, ready, metrics, gateway.ForwardAuth()))
-	if err != nil {
-		return err
-	}
-	defer closeAPI()
+	defer s.close()
 
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := g.Watch(background, o.Policy); err != nil {
 		return err
 	}
-	failed := make(chan error, 1+len(webs))
-	go func() { failed <- server.Serve(netutil.LimitListener(o.GRPC, o.Connections)) }()
-	for _, w := range webs {
-		go func() { failed <- w.serve(o.Connections) }()
-	}
-	go ready.awaitRedis(background, o.Redis)
+	failed := s.serve(&o)
+	go s.ready.awaitRedis(background, o.Redis)
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
 		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
 
@@ -145,13 +104,13 @@ func Run(ctx context.Context, o Options) error {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	ready.drain()
+	s.ready.drain()
 	if err == nil {
 		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", o.Drain.String())
 		err = sleep(o.Delay, failed)
 	}
 	end()
-	return errors.Join(err, shutdown(server, webs, o.Drain))
+	return errors.Join(err, s.shutdown(o.Drain))
 }
 
 func fill(o *Options) {
@@ -169,27 +128,6 @@ func fill(o *Options) {
 	}
 }
 
-func newGRPC(o *Options, more grpc.ServerOption) (*grpc.Server, error) {
-	config, err := o.newTLS(tls.RequireAndVerifyClientCert, "h2")
-	if err != nil {
-		return nil, err
-	}
-	security := insecure.NewCredentials()
-	if config != nil {
-		security = credentials.NewTLS(config)
-	}
-	return grpc.NewServer(
-		grpc.Creds(security),
-		more,
-		envoyguard.ServerOption(),
-		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.MaxHeaderListSize(maxMetadata),
-		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.ConnectionTimeout(o.ReadTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleFor}),
-	), nil
-}
-
 // sleep waits. If a server fails meanwhile, it returns that error at once.
 func sleep(d time.Duration, failed <-chan error) error {
 	timer := time.NewTimer(d)
@@ -200,30 +138,4 @@ func sleep(d time.Duration, failed <-chan error) error {
 	case err := <-failed:
 		return err
 	}
-}
-
-// shutdown finishes the requests in flight, and cuts off those that take longer.
-func shutdown(server *grpc.Server, webs []web, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	finished := make(chan struct{})
-	go func() {
-		server.GracefulStop()
-		close(finished)
-	}()
-	ended := make(chan error, len(webs))
-	for _, w := range webs {
-		go func() { ended <- w.Shutdown(ctx) }()
-	}
-	var err error
-	for range webs {
-		err = errors.Join(err, <-ended)
-	}
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		server.Stop()
-		err = errors.Join(err, fmt.Errorf("drain: requests were still in flight after %v", within))
-	}
-	return err
 }

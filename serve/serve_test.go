@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
@@ -107,10 +106,7 @@ func (p *process) get(t *testing.T, path string) (int, string) {
 }
 
 func (p *process) ask(ctx context.Context) (*ratelimitv3.RateLimitResponse, error) {
-	return p.client.ShouldRateLimit(ctx, &ratelimitv3.RateLimitRequest{
-		Domain:      "edge",
-		Descriptors: []*commonv3.RateLimitDescriptor{{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "generic_key", Value: "total"}}}},
-	})
+	return p.client.ShouldRateLimit(ctx, total())
 }
 
 func TestRun_decidesAndDrains(t *testing.T) {

@@ -1,0 +1,65 @@
+package envoyguard_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// The numbers and lengths of a request may come from a client of Envoy.
+func TestShouldRateLimit_hugeNumbersRefuseAndChargeNothing(t *testing.T) {
+	f := serve(t, limits)
+	refused := answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT"}, Error: "bad_request"}
+	for _, hits := range []uint32{4, 1_000_001, math.MaxUint32} {
+		r := edge(search("203.0.113.7"))
+		r.HitsAddend = hits
+		f.expect(t, r, refused)
+	}
+	for _, hits := range []uint64{4, 1_000_001, math.MaxUint32, math.MaxUint64} {
+		r := edge(search("203.0.113.7"))
+		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
+		f.expect(t, r, refused)
+	}
+	for i := range 4 { // no hits are one
+		r := edge(search("203.0.113.7"))
+		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+		if a := f.ask(t, r); (a.Code == "OK") != (i < 3) {
+			t.Errorf("request %d of 0 hits: %+v", i+1, a)
+		}
+	}
+}
+
+func TestShouldRateLimit_manyEntriesAndDescriptors(t *testing.T) {
+	const many = 10_000
+	f := serve(t, limits)
+	long := &commonv3.RateLimitDescriptor{}
+	for i := range many {
+		long.Entries = append(long.Entries, &commonv3.RateLimitDescriptor_Entry{Key: "remote_address", Value: fmt.Sprint(i)})
+	}
+	f.expect(t, edge(long), answer{Code: "OK", Statuses: []string{"OK"}})
+	f.expect(t, edge(long, search("203.0.113.7")), answer{
+		Code: "OK", Statuses: []string{"OK", "OK search/hour HOUR 3 2 1h0m0s"},
+		Headers: map[string]string{"ratelimit": `"hour";r=2;t=3600`, "ratelimit-policy": `"hour";q=3;w=3600`},
+	})
+	same, other := edge(), edge()
+	for i := range many {
+		same.Descriptors = append(same.Descriptors, search("203.0.113.8"))
+		other.Descriptors = append(other.Descriptors, search(fmt.Sprintf("10.0.%d.%d", i>>8, i&255)))
+	}
+	for i := range 4 { // each request is one hit
+		if a := f.ask(t, same); (a.Code == "OK") != (i < 3) || len(a.Statuses) != many {
+			t.Errorf("request %d: %s with %d statuses", i+1, a.Code, len(a.Statuses))
+		}
+	}
+	if a := f.ask(t, other); a.Code != "OVER_LIMIT" || a.Error != "bad_request" {
+		t.Errorf("%d clients in a request: %s %s", many, a.Code, a.Error)
+	}
+	keys := edge(descriptor(strings.Repeat("k", 1<<20), "x"), search("203.0.113.9"))
+	if a := f.ask(t, keys); a.Code != "OK" {
+		t.Errorf("a key of 1 MiB: %+v", a)
+	}
+}

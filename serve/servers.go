@@ -1,0 +1,122 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/envoyguard"
+	"github.com/rlfunc/rlfunc/guard/httpguard"
+)
+
+// Bounds of what a peer can make the process hold.
+const (
+	maxMessage   = 4 << 20 // bytes of a rate limit request
+	maxMetadata  = 64 << 10
+	maxStreams   = 256 // requests at once on a gRPC connection
+	idleFor      = 5 * time.Minute
+	pingAfter    = time.Minute      // without a byte of a gRPC peer; one that does not answer is disconnected
+	writeFor     = 70 * time.Second // more than a policy's longest timeout
+	maxHTTPBytes = 64 << 10         // of a request's header
+)
+
+// servers are the servers of all ports.
+type servers struct {
+	grpc  *grpc.Server
+	webs  []web
+	ready *readiness
+	close func() error // ends the background work of the API
+}
+
+// newServers returns the servers. Streams end with the context.
+func newServers(ending context.Context, o *Options, g *guard.Guard, metrics http.Handler) (*servers, error) {
+	service, err := envoyguard.New(g, envoyguard.Options{})
+	if err != nil {
+		return nil, err
+	}
+	gateway, err := httpguard.New(g, httpguard.Options{})
+	if err != nil {
+		return nil, err
+	}
+	healthy := health.NewServer()
+	s := &servers{ready: newReadiness(healthy)}
+	within := func() time.Duration { return o.ReadTimeout + g.Policy().Timeout }
+	if s.grpc, err = newGRPC(o, endStreams(ending), endSlowRequests(within)); err != nil {
+		return nil, err
+	}
+	ratelimitv3.RegisterRateLimitServiceServer(s.grpc, service)
+	grpc_health_v1.RegisterHealthServer(s.grpc, healthy)
+	s.webs, s.close, err = newWebs(o, g, proxyPort(o, s.ready, metrics, gateway.ForwardAuth()))
+	return s, err
+}
+
+func newGRPC(o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
+	config, err := o.newTLS(tls.RequireAndVerifyClientCert, "h2")
+	if err != nil {
+		return nil, err
+	}
+	security := insecure.NewCredentials()
+	if config != nil {
+		security = credentials.NewTLS(config)
+	}
+	return grpc.NewServer(append(more,
+		grpc.Creds(security),
+		envoyguard.ServerOption(),
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxMetadata),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(o.ReadTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleFor, Time: pingAfter, Timeout: o.ReadTimeout}),
+		// Envoy pings as often as its configuration says. An answer that it does not read makes the server read no further.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Nanosecond, PermitWithoutStream: true}),
+	)...), nil
+}
+
+// serve serves in the background. The channel gets the error of each server that ends.
+func (s *servers) serve(o *Options) <-chan error {
+	failed := make(chan error, 1+len(s.webs))
+	go func() { failed <- s.grpc.Serve(netutil.LimitListener(o.GRPC, o.Connections)) }()
+	for _, w := range s.webs {
+		go func() { failed <- w.serve(o.Connections) }()
+	}
+	return failed
+}
+
+// shutdown finishes the requests in flight, and cuts off those that take longer.
+func (s *servers) shutdown(within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	finished := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(finished)
+	}()
+	ended := make(chan error, len(s.webs))
+	for _, w := range s.webs {
+		go func() { ended <- w.Shutdown(ctx) }()
+	}
+	var err error
+	for range s.webs {
+		err = errors.Join(err, <-ended)
+	}
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.grpc.Stop()
+		err = errors.Join(err, fmt.Errorf("drain: requests were still in flight after %v", within))
+	}
+	return err
+}
