@@ -58,7 +58,7 @@ func startTargets(ctx context.Context, srv *server, dir, envoy string) (all []*t
 			t.stop()
 		}
 	}
-	ours, err := startServe(ctx, srv, dir)
+	ours, err := startServe(ctx, srv, dir, ourPolicy)
 	if err == nil {
 		all = append(all, ours)
 		var nothing *target
@@ -68,7 +68,7 @@ func startTargets(ctx context.Context, srv *server, dir, envoy string) (all []*t
 	}
 	if err == nil && envoy != "" {
 		var theirs *target
-		if theirs, err = startEnvoy(ctx, srv, dir, envoy); err == nil {
+		if theirs, err = startEnvoy(ctx, srv, dir, envoy, theirConfig); err == nil {
 			all = append(all, theirs)
 		}
 	}
@@ -78,12 +78,12 @@ func startTargets(ctx context.Context, srv *server, dir, envoy string) (all []*t
 	return all, stop, err
 }
 
-func startServe(ctx context.Context, srv *server, dir string) (*target, error) {
+func startServe(ctx context.Context, srv *server, dir, limits string) (*target, error) {
 	program, file := filepath.Join(dir, "rlfunc"), filepath.Join(dir, "limits.yaml")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/rlfunc/rlfunc/cmd/rlfunc").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build rlfunc: %w\n%s", err, out)
 	}
-	if err := os.WriteFile(file, []byte(ourPolicy), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(limits), 0o600); err != nil {
 		return nil, err
 	}
 	ports, err := freePorts(3)
@@ -113,12 +113,12 @@ func startEmpty(ctx context.Context) (*target, error) {
 }
 
 // startEnvoy starts envoyproxy/ratelimit with its defaults, without statsd.
-func startEnvoy(ctx context.Context, srv *server, dir, program string) (*target, error) {
+func startEnvoy(ctx context.Context, srv *server, dir, program, limits string) (*target, error) {
 	config := filepath.Join(dir, "envoy", "config")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(config, "bench.yaml"), []byte(theirConfig), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(config, "bench.yaml"), []byte(limits), 0o600); err != nil {
 		return nil, err
 	}
 	ports, err := freePorts(3)

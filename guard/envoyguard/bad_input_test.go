@@ -33,6 +33,24 @@ func TestShouldRateLimit_hugeNumbersRefuseAndChargeNothing(t *testing.T) {
 	}
 }
 
+// Hits of a descriptor take the place of the request's.
+func TestShouldRateLimit_hitsOfADescriptorWin(t *testing.T) {
+	f := serve(t, limits)
+	r := edge(search("203.0.113.7"), descriptor("generic_key", "total"))
+	r.HitsAddend = 3
+	for _, d := range r.Descriptors {
+		d.HitsAddend = wrapperspb.UInt64(1)
+	}
+	if a := f.ask(t, r); a.Code != "OK" || a.Statuses[0] != "OK search/hour HOUR 3 2 1h0m0s" {
+		t.Errorf("%+v", a)
+	}
+	r.Descriptors[1].HitsAddend = nil
+	r.HitsAddend = 2
+	if a := f.ask(t, r); a.Code != "OK" || a.Statuses[0] != "OK search/hour HOUR 3 0 1h0m0s" {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestShouldRateLimit_manyEntriesAndDescriptors(t *testing.T) {
 	const many = 10_000
 	f := serve(t, limits)

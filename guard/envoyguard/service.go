@@ -52,7 +52,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 	}
 	rules := s.rules.Current()
 	matched := make([]*policy.Descriptor, len(r.Descriptors))
-	request := guard.Request{Weight: weight(uint64(r.HitsAddend))}
+	var request guard.Request
 	var c claim
 	for i, d := range r.Descriptors {
 		rule := rules.match(r.Domain, d)
@@ -73,9 +73,11 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 				request.OtherEndpoints = append(request.OtherEndpoints, rule.Endpoint)
 			}
 		}
-		if d.GetHitsAddend() != nil {
-			request.Weight = max(request.Weight, weight(d.HitsAddend.Value))
+		hits := uint64(r.HitsAddend)
+		if own := d.GetHitsAddend(); own != nil {
+			hits = own.Value
 		}
+		request.Weight = max(request.Weight, weight(hits))
 	}
 	if request.Endpoint == "" {
 		if rules.policy.Unmatched == policy.UnmatchedRefuse {
