@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,18 +30,39 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, redis.ErrClosed)
 	}
 	s.listeners = append(s.listeners, l)
-	s.serving.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err == nil {
-				s.start(conn)
-			}
-		}
-	})
+	s.serving.Go(func() { s.accept(l) })
 	return l.Addr(), nil
+}
+
+// acceptPause is how long Listen waits after a connection that could not be accepted, as for want of a file descriptor.
+const acceptPause = 20 * time.Millisecond
+
+func (s *Server) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			select {
+			case <-time.After(acceptPause):
+			case <-s.closing:
+			}
+		case s.full():
+			s.state.Rejected.Add(1)
+			_, _ = conn.Write([]byte("-ERR max number of clients reached\r\n")) // fits the buffer of a new connection
+			_ = conn.Close()                                                    // the connection ends even after an error
+		default:
+			s.start(conn)
+		}
+	}
+}
+
+// full reports whether there are as many connections as maxclients permits.
+func (s *Server) full() bool {
+	s.life.Lock()
+	defer s.life.Unlock()
+	return int64(len(s.conns)) >= s.state.MaxClients.Load()
 }
 
 // start serves conn, or closes it if the server is closed.
@@ -57,6 +79,7 @@ func (s *Server) start(conn net.Conn) {
 		s.life.Lock()
 		defer s.life.Unlock()
 		delete(s.conns, conn)
+		_ = conn.Close() // its place is free once its client sees the end
 	})
 }
 
@@ -64,7 +87,6 @@ func (s *Server) start(conn net.Conn) {
 const flushAt = 64 << 10
 
 func (s *Server) serve(conn net.Conn) {
-	defer conn.Close()
 	s.mu.Lock()
 	session := s.state.Connect(conn.RemoteAddr().String())
 	s.mu.Unlock()
@@ -74,36 +96,47 @@ func (s *Server) serve(conn net.Conn) {
 		s.state.Disconnect(session)
 	}()
 
-	r := wire.NewReader(conn)
-	box := wire.NewOutbox(conn)
+	r := wire.NewReader(conn, &s.state.Limits)
+	box := wire.NewOutbox(conn, &s.state.Limits)
 	defer box.Close()
 	var out []byte
+	flush := func() bool {
+		if _, err := box.Write(out); err != nil {
+			_ = conn.Close() // so that Close of box does not wait for a client that does not read
+			return false
+		}
+		if out = out[:0]; cap(out) > 16*flushAt {
+			out = nil
+		}
+		return true
+	}
 	for {
-		args, err := r.Command()
-		if err != nil {
-			if refused := wire.ProtocolError(""); errors.As(err, &refused) {
-				out = append(out, "-"+refused.Error()+"\r\n"...)
-			}
-			_, _ = box.Write(out) // the connection ends even after an error
+		args, err := r.Command(session.Queued())
+		if refused := wire.ProtocolError(""); errors.As(err, &refused) {
+			out = append(out, "-"+refused.Error()+"\r\n"...)
+		}
+		if err != nil || fromBrowser(args[0]) {
+			flush()
 			return
 		}
 		v, waiter := s.do(session, args)
 		if waiter != nil {
-			if _, err := box.Write(out); err != nil {
+			if !flush() {
 				return
 			}
-			out = out[:0]
 			v = s.await(waiter, r.Watch())
 		}
 		out = wire.Append(out, v, session.Protocol)
 		if r.Waiting() && len(out) < flushAt && !session.Closing {
 			continue
 		}
-		if _, err := box.Write(out); err != nil || session.Closing {
+		if !flush() || session.Closing {
 			return
 		}
-		if out = out[:0]; cap(out) > 16*flushAt {
-			out = nil
-		}
 	}
+}
+
+// fromBrowser reports whether a line is of HTTP: a page that a browser shows could send commands in the body of a request.
+func fromBrowser(word string) bool {
+	return strings.EqualFold(word, "POST") || strings.EqualFold(word, "Host:")
 }

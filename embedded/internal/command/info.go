@@ -27,6 +27,7 @@ var infoSections = []infoSection{
 	}},
 	{"Clients", func(c *Call, b *strings.Builder) {
 		line(b, "connected_clients", len(c.State.sessions))
+		line(b, "maxclients", c.State.MaxClients.Load())
 		line(b, "blocked_clients", len(c.State.waiters))
 	}},
 	{"Memory", func(c *Call, b *strings.Builder) {
@@ -52,8 +53,11 @@ var infoSections = []infoSection{
 		}
 		line(b, "total_connections_received", c.State.nextID)
 		line(b, "total_commands_processed", c.State.processed)
+		line(b, "rejected_connections", c.State.Rejected.Load())
 		line(b, "expired_keys", expired)
 		line(b, "evicted_keys", evicted)
+		line(b, "client_query_buffer_limit_disconnections", c.State.Limits.QueryClosed.Load())
+		line(b, "client_output_buffer_limit_disconnections", c.State.Limits.OutputClosed.Load())
 	}},
 	{"Replication", func(_ *Call, b *strings.Builder) {
 		line(b, "role", "master")

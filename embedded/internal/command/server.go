@@ -1,12 +1,6 @@
 package command
 
 import (
-	"math"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/rlfunc/rlfunc/embedded/internal/glob"
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
@@ -61,83 +55,4 @@ func wait(c *Call) reply.Value {
 
 func noCluster(*Call) reply.Value {
 	return failure("ERR This instance has cluster support disabled")
-}
-
-// evictLRU is the maxmemory-policy that removes the keys that were used least recently. Redis estimates which; here it is exact.
-const evictLRU = "allkeys-lru"
-
-func defaultConfig() map[string]string {
-	return map[string]string{
-		"maxmemory": "0", "maxmemory-policy": "noeviction", "databases": "16", "save": "", "appendonly": "no",
-		"timeout": "0", "lua-time-limit": "5000", "busy-reply-threshold": "5000", "proto-max-bulk-len": "536870912",
-	}
-}
-
-func configGet(c *Call) reply.Value {
-	var names []string
-	for name := range c.State.config {
-		if slices.ContainsFunc(c.Args[2:], func(pattern string) bool { return glob.Match(lower(pattern), name) }) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	var values []reply.Value
-	for _, name := range names {
-		values = append(values, bulk(name), bulk(c.State.config[name]))
-	}
-	return array(values)
-}
-
-// configSet stores any setting that CONFIG GET knows. Only maxmemory and maxmemory-policy allkeys-lru have an effect.
-func configSet(c *Call) reply.Value {
-	pairs := c.Args[2:]
-	if len(pairs)%2 != 0 {
-		return wrongArity("config|set")
-	}
-	limit := c.State.maxMemory
-	for i := 0; i < len(pairs); i += 2 {
-		name := lower(pairs[i])
-		if _, known := c.State.config[name]; !known {
-			return failure("ERR Unknown option or number of arguments for CONFIG SET - '" + pairs[i] + "'")
-		}
-		if name == "maxmemory" {
-			n, valid := parseMemory(pairs[i+1])
-			if !valid {
-				return failure("ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value")
-			}
-			limit = n
-		}
-		if n, valid := parseInt(pairs[i+1]); (name == "lua-time-limit" || name == "busy-reply-threshold") && (!valid || n < 0 || n > math.MaxInt32) {
-			return failure("ERR CONFIG SET failed (possibly related to argument '" + name + "') - argument must be between 0 and 2147483647 inclusive")
-		}
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		name := lower(pairs[i])
-		c.State.config[name] = pairs[i+1]
-		if name == "lua-time-limit" || name == "busy-reply-threshold" { // two names of one setting
-			n, _ := parseInt(pairs[i+1])
-			c.State.busyAfter = time.Duration(n) * time.Millisecond
-			c.State.config["lua-time-limit"], c.State.config["busy-reply-threshold"] = pairs[i+1], pairs[i+1]
-		}
-	}
-	c.State.maxMemory, c.State.evicts = limit, c.State.config["maxmemory-policy"] == evictLRU
-	c.State.config["maxmemory"] = itoa(limit)
-	return okay
-}
-
-// parseMemory reads bytes, with one of Redis's units behind the number.
-func parseMemory(s string) (int64, bool) {
-	s = lower(s)
-	digits := strings.TrimRight(s, "bgkm")
-	n, valid := parseInt(digits)
-	unit, known := map[string]int64{
-		"": 1, "b": 1, "k": 1000, "kb": 1 << 10, "m": 1_000_000, "mb": 1 << 20, "g": 1_000_000_000, "gb": 1 << 30,
-	}[s[len(digits):]]
-	return n * unit, valid && known && n >= 0
-}
-
-func configResetStat(c *Call) reply.Value {
-	clear(c.State.calls)
-	c.State.processed = 0
-	return okay
 }

@@ -23,6 +23,7 @@ type Session struct {
 	executing bool // EXEC runs the queue
 	aborted   bool // a command could not be queued
 	queue     []pending
+	queued    int64 // bytes that the queue takes, about
 	watch     *store.Watch
 	watched   []watchedKey
 }
@@ -59,8 +60,21 @@ func (session *Session) Queues() bool { return session.multi }
 
 func (session *Session) enqueue(cmd *Command, args []string) reply.Value {
 	session.queue = append(session.queue, pending{cmd, slices.Clone(args)})
+	session.queued += pendingOverhead
+	for _, arg := range args {
+		session.queued += argumentOverhead + int64(len(arg))
+	}
 	return queued
 }
+
+// Costs of a queued command and an argument on the heap beside the argument's bytes.
+const (
+	pendingOverhead  = 48
+	argumentOverhead = 32
+)
+
+// Queued returns about how many bytes the commands take that are queued for EXEC.
+func (session *Session) Queued() int64 { return session.queued }
 
 func (session *Session) abort() {
 	if session.multi {
@@ -75,7 +89,7 @@ func (session *Session) writes() bool {
 
 // discard leaves MULTI and forgets the watched keys.
 func (session *Session) discard(s *State) {
-	session.multi, session.aborted, session.queue = false, false, nil
+	session.multi, session.aborted, session.queue, session.queued = false, false, nil, 0
 	session.unwatch(s)
 }
 

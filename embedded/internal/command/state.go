@@ -12,6 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
+	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
 // Databases is how many numbered databases there are.
@@ -27,6 +28,11 @@ type State struct {
 	DBs       [Databases]store.DB
 	Functions functions.Registry
 	AnyKey    bool // functions and scripts may use keys that their call does not name
+
+	// What CONFIG SET may change while connections are read and written.
+	Limits     wire.Limits
+	MaxClients atomic.Int64
+	Rejected   atomic.Int64 // connections that were above MaxClients
 
 	scripts   functions.Scripts
 	lock      sync.Locker // see Share
@@ -57,7 +63,9 @@ type State struct {
 func NewState(now func() time.Time, log func(level int, text string)) *State {
 	id := make([]byte, 20)
 	rand.Read(id)
-	return &State{busyAfter: 5 * time.Second, runID: hex.EncodeToString(id), now: now, config: defaultConfig(), sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
+	s := &State{runID: hex.EncodeToString(id), now: now, sessions: make(map[int64]*Session), started: now(), log: log, calls: make([]int64, len(rows))}
+	s.configure()
+	return s
 }
 
 // UsedMemory is the approximate number of bytes in use.

@@ -39,8 +39,9 @@ func watch(c *Call) reply.Value {
 	}
 	for _, key := range c.Args[1:] {
 		c.DB.Get(key, c.Now) // a key that has expired already does not count as changed when it is removed
-		c.DB.Watch(key, session.watch)
-		session.watched = append(session.watched, watchedKey{session.DB, key})
+		if c.DB.Watch(key, session.watch) {
+			session.watched = append(session.watched, watchedKey{session.DB, key})
+		}
 	}
 	return okay
 }

@@ -206,15 +206,19 @@ func (d *DB) Sweep(n int, now int64) {
 	}
 }
 
-// Watch puts w on key.
-func (d *DB) Watch(key string, w *Watch) {
+// Watch puts w on key and reports whether it was not there before.
+func (d *DB) Watch(key string, w *Watch) bool {
 	if d.watchers == nil {
 		d.watchers = make(map[string]map[*Watch]struct{})
 	}
 	if d.watchers[key] == nil {
 		d.watchers[key] = make(map[*Watch]struct{})
 	}
+	if _, there := d.watchers[key][w]; there {
+		return false
+	}
 	d.watchers[key][w] = struct{}{}
+	return true
 }
 
 // Unwatch takes w off key.

@@ -11,24 +11,31 @@ type Outbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	waiting []byte
+	writing int // bytes that have been handed to the connection and are not yet written
 	closed  bool
 	err     error
 	done    chan struct{}
+	limits  *Limits
 }
 
 // NewOutbox writes to w until Close.
-func NewOutbox(w io.Writer) *Outbox {
-	o := &Outbox{done: make(chan struct{})}
+func NewOutbox(w io.Writer, limits *Limits) *Outbox {
+	o := &Outbox{done: make(chan struct{}), limits: limits}
 	o.changed.L = &o.mu
 	go o.run(w)
 	return o
 }
 
-// Write takes a copy of p. The error is that of an earlier write.
+// Write takes a copy of p. The error is that of an earlier write, or ErrOutput if the client has too much to read.
 func (o *Outbox) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
+		return 0, o.err
+	}
+	if limit := o.limits.Output.Load(); limit > 0 && int64(o.writing+len(o.waiting)+len(p)) > limit {
+		o.limits.OutputClosed.Add(1)
+		o.err = ErrOutput
 		return 0, o.err
 	}
 	o.waiting = append(o.waiting, p...)
@@ -58,6 +65,7 @@ func (o *Outbox) run(w io.Writer) {
 			writing = nil
 		}
 		writing, o.waiting = o.waiting, writing[:0]
+		o.writing = len(writing)
 		o.mu.Unlock()
 		if len(writing) == 0 {
 			return

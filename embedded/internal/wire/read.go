@@ -3,6 +3,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,8 +12,10 @@ import (
 
 const (
 	maxArgs   = 1 << 20
-	maxBulk   = 512 << 20
 	maxInline = 64 << 10
+	maxKept   = 1 << 10 // arguments of a command whose slice is used again
+
+	bufferSize = 16 << 10 // of each connection, also of one that says nothing
 )
 
 // A ProtocolError is sent to the client before the connection is closed.
@@ -22,14 +25,17 @@ func (e ProtocolError) Error() string { return "ERR Protocol error: " + string(e
 
 // Reader reads commands off a connection.
 type Reader struct {
-	r    *bufio.Reader
-	args []string
+	r      *bufio.Reader
+	limits *Limits
+	args   []string
 
 	peeking chan struct{} // closed when Watch has seen more input, or the end
 }
 
-// NewReader reads from r.
-func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, maxInline)} }
+// NewReader reads from r, within limits.
+func NewReader(r io.Reader, limits *Limits) *Reader {
+	return &Reader{r: bufio.NewReaderSize(r, bufferSize), limits: limits}
+}
 
 // Waiting reports whether more input has arrived already.
 func (r *Reader) Waiting() bool {
@@ -58,21 +64,27 @@ func (r *Reader) Watch() <-chan struct{} {
 }
 
 // Command returns the next command's arguments, at least one. The slice is good until the next call.
-func (r *Reader) Command() ([]string, error) {
+// held is how many bytes the client's earlier commands still take.
+func (r *Reader) Command(held int64) ([]string, error) {
 	if r.peeking != nil {
 		<-r.peeking
 		r.peeking = nil
 	}
+	if clear(r.args); cap(r.args) > maxKept {
+		r.args = nil
+	}
 	for {
-		line, err := r.line()
+		line, err := r.line("inline request")
 		if err != nil {
 			return nil, err
 		}
 		r.args = r.args[:0]
 		if len(line) > 0 && line[0] == '*' {
-			err = r.array(string(line[1:]))
+			err = r.array(string(line[1:]), held)
 		} else {
-			err = r.inline(string(line))
+			if err = r.hold(&held, int64(len(line))); err == nil {
+				err = r.inline(string(line))
+			}
 		}
 		if err != nil || len(r.args) > 0 {
 			return r.args, err
@@ -80,13 +92,13 @@ func (r *Reader) Command() ([]string, error) {
 	}
 }
 
-// line returns the next line without its end.
-func (r *Reader) line() ([]byte, error) {
+// line returns the next line without its end. The error names it by what.
+func (r *Reader) line(what string) ([]byte, error) {
 	line, err := r.r.ReadSlice('\n')
-	switch {
-	case err == bufio.ErrBufferFull:
-		return nil, ProtocolError("too big inline request")
-	case err != nil:
+	if err == bufio.ErrBufferFull {
+		line, err = r.longLine(line, what)
+	}
+	if err != nil {
 		return nil, err
 	}
 	line = line[:len(line)-1]
@@ -96,13 +108,31 @@ func (r *Reader) line() ([]byte, error) {
 	return line, nil
 }
 
-func (r *Reader) array(count string) error {
+// longLine returns a line of which the buffer holds the start only.
+func (r *Reader) longLine(start []byte, what string) ([]byte, error) {
+	line := bytes.Clone(start)
+	for {
+		more, err := r.r.ReadSlice('\n')
+		line = append(line, more...)
+		switch {
+		case len(line) <= maxInline && err == bufio.ErrBufferFull:
+		case len(line) <= maxInline:
+			return line, err
+		case line[0] == '*':
+			return nil, ProtocolError("too big mbulk count string")
+		default:
+			return nil, ProtocolError("too big " + what)
+		}
+	}
+}
+
+func (r *Reader) array(count string, held int64) error {
 	n, err := strconv.Atoi(count)
 	if err != nil || n > maxArgs {
 		return ProtocolError("invalid multibulk length")
 	}
 	for range n {
-		line, err := r.line()
+		line, err := r.line("bulk count string")
 		if err != nil {
 			return err
 		}
@@ -113,9 +143,12 @@ func (r *Reader) array(count string) error {
 			}
 			return ProtocolError(fmt.Sprintf("expected '$', got '%s'", got))
 		}
-		size, err := strconv.Atoi(string(line[1:]))
-		if err != nil || size < 0 || size > maxBulk {
+		size, err := strconv.ParseInt(string(line[1:]), 10, 64)
+		if err != nil || size < 0 || size > r.limits.Argument.Load() {
 			return ProtocolError("invalid bulk length")
+		}
+		if err := r.hold(&held, size); err != nil {
+			return err
 		}
 		arg, err := r.bulk(size)
 		if err != nil {
@@ -126,15 +159,29 @@ func (r *Reader) array(count string) error {
 	return nil
 }
 
-func (r *Reader) bulk(size int) (string, error) {
-	if window, err := r.r.Peek(min(size+2, r.r.Size())); err == nil && len(window) == size+2 {
+// hold adds to what a client's commands take.
+func (r *Reader) hold(held *int64, size int64) error {
+	if *held += size; *held > r.limits.Query.Load() {
+		r.limits.QueryClosed.Add(1)
+		return ErrQuery
+	}
+	return nil
+}
+
+func (r *Reader) bulk(size int64) (string, error) {
+	if size+2 <= bufferSize {
+		window, err := r.r.Peek(int(size + 2))
+		if err != nil {
+			return "", err
+		}
 		arg := string(window[:size])
-		_, err := r.r.Discard(size + 2)
+		_, err = r.r.Discard(int(size + 2))
 		return arg, err
 	}
 	// Grown while the bytes arrive: a length alone costs no memory.
 	var b strings.Builder
-	if _, err := io.CopyN(&b, r.r, int64(size)); err != nil {
+	b.Grow(bufferSize)
+	if _, err := io.CopyN(&b, r.r, size); err != nil {
 		return "", err
 	}
 	_, err := r.r.Discard(2)

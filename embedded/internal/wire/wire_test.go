@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -10,6 +11,13 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded/internal/reply"
 )
+
+func limits() *Limits {
+	l := &Limits{}
+	l.Argument.Store(1 << 20)
+	l.Query.Store(4 << 20)
+	return l
+}
 
 func TestCommand_readsEveryForm(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
@@ -27,7 +35,7 @@ func TestCommand_readsEveryForm(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := NewReader(strings.NewReader(test.input)).Command()
+			got, err := NewReader(strings.NewReader(test.input), limits()).Command(0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +49,7 @@ func TestCommand_readsEveryForm(t *testing.T) {
 func TestCommand_cutShortIsTheEnd(t *testing.T) {
 	whole := "*2\r\n$3\r\nGET\r\n$70000\r\n" + strings.Repeat("x", 70_000) + "\r\n"
 	for _, n := range []int{0, 1, 3, 6, 9, 12, 20, 100, len(whole) - 1} {
-		_, err := NewReader(strings.NewReader(whole[:n])).Command()
+		_, err := NewReader(strings.NewReader(whole[:n]), limits()).Command(0)
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("the first %d bytes: %v, want the end of input", n, err)
 		}
@@ -60,9 +68,9 @@ func FuzzCommand(f *testing.F) {
 	f.Add("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
 	f.Add("SET k \"a\\x00\" 'b'\r\n")
 	f.Fuzz(func(t *testing.T, input string) {
-		r := NewReader(strings.NewReader(input))
+		r := NewReader(strings.NewReader(input), limits())
 		for {
-			args, err := r.Command()
+			args, err := r.Command(0)
 			if err != nil {
 				return
 			}
@@ -71,4 +79,19 @@ func FuzzCommand(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestCommand_takesNoMemoryForALengthAlone(t *testing.T) {
+	l := limits()
+	l.Argument.Store(512 << 20)
+	l.Query.Store(512 << 20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := NewReader(strings.NewReader("*1048576\r\n$536870912\r\nabc"), l).Command(0); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want the end of input", err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d bytes allocated for an argument of which 3 bytes arrived", n)
+	}
 }
