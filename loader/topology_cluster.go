@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/internal/hashslot"
 	"github.com/rlfunc/rlfunc/loader/internal/cluster"
 	"github.com/rlfunc/rlfunc/loader/internal/conn"
 )
@@ -211,7 +212,7 @@ func (v clusterView) health() []Warning {
 		warnings = append(warnings, Warning{
 			Code: "slots_uncovered",
 			Text: fmt.Sprintf("%d of %d hash slots have no working primary, the first is slot %d: calls to keys there fail, and by default all calls; see `redis-cli --cluster fix %s`",
-				count, cluster.HashSlots, first, v.seed),
+				count, hashslot.Count, first, v.seed),
 		})
 	}
 	return warnings

@@ -5,11 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/internal/hashslot"
 	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
-
-// HashSlots is the number of hash slots of a cluster.
-const HashSlots = 16384
 
 // TagNumber returns the smallest number whose hash tag, prefix followed by the number, is in one of the slots, and false if
 // there are no slots.
@@ -17,10 +15,10 @@ func TagNumber(prefix string, owned []SlotRange) (int, bool) {
 	if len(owned) == 0 {
 		return 0, false
 	}
-	// The slots of the numbers are spread evenly. An owner of a single slot needs HashSlots tries on average; one of e^64 such
+	// The slots of the numbers are spread evenly. An owner of a single slot needs hashslot.Count tries on average; one of e^64 such
 	// owners needs more than 64 times as many.
-	for n := range 64 * HashSlots {
-		slot := int(crc16(prefix+strconv.Itoa(n))) % HashSlots
+	for n := range 64 * hashslot.Count {
+		slot := hashslot.Of(prefix + strconv.Itoa(n))
 		for _, r := range owned {
 			if r.First <= slot && slot <= r.Last {
 				return n, true
@@ -74,28 +72,12 @@ func exclude(ranges []SlotRange, out map[int]bool) []SlotRange {
 	return left
 }
 
-// crc16 is the checksum that gives a key its hash slot (CRC-16/XMODEM, the cluster specification's appendix A).
-func crc16(s string) uint16 {
-	var crc uint16
-	for i := range len(s) {
-		crc ^= uint16(s[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return crc
-}
-
 // Uncovered returns the number of slots without a working primary, and the first of them.
 func Uncovered(nodes []Node) (count, first int) {
-	covered := make([]bool, HashSlots)
+	covered := make([]bool, hashslot.Count)
 	for _, n := range nodes {
 		for _, r := range n.Slots {
-			for slot := max(r.First, 0); slot <= min(r.Last, HashSlots-1) && !n.Is("fail"); slot++ {
+			for slot := max(r.First, 0); slot <= min(r.Last, hashslot.Count-1) && !n.Is("fail"); slot++ {
 				covered[slot] = true
 			}
 		}
