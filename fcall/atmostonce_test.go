@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // A way is one of the ways in which a call reaches a server.
@@ -155,10 +156,10 @@ func TestCall_runsAtMostOnce(t *testing.T) {
 		want int // executions on the server
 		err  error
 	}{
-		{"nothing is lost", pass, 1, nil},
-		{"the reply is lost", loseReply, 1, fcall.ErrOutcomeUnknown},
-		{"the reply never comes", holdReply, 1, fcall.ErrOutcomeUnknown},
-		{"the request is lost", cutBefore, 0, fcall.ErrOutcomeUnknown},
+		{"nothing is lost", counting.Pass, 1, nil},
+		{"the reply is lost", counting.LoseReply, 1, fcall.ErrOutcomeUnknown},
+		{"the reply never comes", counting.HoldReply, 1, fcall.ErrOutcomeUnknown},
+		{"the request is lost", counting.CutBefore, 0, fcall.ErrOutcomeUnknown},
 	}
 	for _, w := range ways {
 		for _, s := range steps {
@@ -167,9 +168,9 @@ func TestCall_runsAtMostOnce(t *testing.T) {
 				if w.isCluster() {
 					backend = clustered
 				}
-				p := newProxy(t, backend)
-				p.mode.Store(s.mode)
-				caller := w.open(t, p.addr)
+				p := counting.NewProxy(t, backend)
+				p.Mode.Store(s.mode)
+				caller := w.open(t, p.Addr)
 				c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
 				if err != nil {
 					t.Fatal(err)
@@ -185,7 +186,7 @@ func TestCall_runsAtMostOnce(t *testing.T) {
 				if got := count(t, backend, key); got != s.want {
 					t.Errorf("ran %d times on the server, want %d", got, s.want)
 				}
-				if got := p.seen.Load(); got != 1 {
+				if got := p.Seen.Load(); got != 1 {
 					t.Errorf("was sent %d times, want 1", got)
 				}
 			})
@@ -197,9 +198,9 @@ func TestCall_runsAtMostOnce(t *testing.T) {
 func TestCall_plainCommandRunsSeveralTimes(t *testing.T) {
 	addr := startRedis(t)
 	loadCount(t, addr)
-	p := newProxy(t, addr)
-	p.mode.Store(loseReply)
-	c := standalone(p.addr)
+	p := counting.NewProxy(t, addr)
+	p.Mode.Store(counting.LoseReply)
+	c := standalone(p.Addr)
 	defer c.Close()
 	_ = c.FCall(context.Background(), "fcalltest_v1_hit", []string{"plain"}).Err()
 	if got := count(t, addr, "plain"); got < 2 {
@@ -211,9 +212,9 @@ func TestCall_plainCommandRunsSeveralTimes(t *testing.T) {
 func TestCall_readOnlyIsRepeated(t *testing.T) {
 	addr := startRedis(t)
 	loadCount(t, addr)
-	p := newProxy(t, addr)
-	p.mode.Store(loseReply)
-	c := standalone(p.addr)
+	p := counting.NewProxy(t, addr)
+	p.Mode.Store(counting.LoseReply)
+	c := standalone(p.Addr)
 	defer c.Close()
 	fc, err := fcall.NewClient(c, countLibrary, fcall.Options{})
 	if err != nil {
@@ -223,7 +224,7 @@ func TestCall_readOnlyIsRepeated(t *testing.T) {
 	if !errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrOutcomeUnknown) {
 		t.Errorf("error is %v, want ErrUnavailable", err)
 	}
-	if got := p.seen.Load(); got != 3 {
+	if got := p.Seen.Load(); got != 3 {
 		t.Errorf("was sent %d times, want 3", got)
 	}
 }
@@ -241,8 +242,8 @@ func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
 			if w.isCluster() {
 				backend = clustered
 			}
-			p := newProxy(t, backend)
-			caller := w.open(t, p.addr)
+			p := counting.NewProxy(t, backend)
+			caller := w.open(t, p.Addr)
 			c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -257,9 +258,9 @@ func TestCall_manyCallersOnBreakingConnections(t *testing.T) {
 				wg.Go(func() {
 					for j := range each {
 						if (i*each+j)%16 == 7 {
-							p.mode.Store(loseReply)
+							p.Mode.Store(counting.LoseReply)
 						} else if (i*each+j)%16 == 9 {
-							p.mode.Store(pass)
+							p.Mode.Store(counting.Pass)
 						}
 						_, err := callOnce(context.Background(), c, caller, countFunction("hit"), key)
 						mu.Lock()
@@ -316,8 +317,8 @@ func TestCall_withoutServer(t *testing.T) {
 func TestCall_endedContextSendsNothing(t *testing.T) {
 	addr := startRedis(t)
 	loadCount(t, addr)
-	p := newProxy(t, addr)
-	c := standalone(p.addr)
+	p := counting.NewProxy(t, addr)
+	c := standalone(p.Addr)
 	defer c.Close()
 	fc, err := fcall.NewClient(c, countLibrary, fcall.Options{})
 	if err != nil {
@@ -332,7 +333,7 @@ func TestCall_endedContextSendsNothing(t *testing.T) {
 	if diff := cmp.Diff("fcalltest.hit: nothing ran: context canceled", fmt.Sprint(err)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := p.seen.Load(); got != 0 {
+	if got := p.Seen.Load(); got != 0 {
 		t.Errorf("was sent %d times, want 0", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // Without a reply, a call ends with its context, whatever the client's own timeouts are.
@@ -47,8 +48,8 @@ func TestCall_endsWithItsContext(t *testing.T) {
 					if w.isCluster() {
 						backend = clustered
 					}
-					p := newProxy(t, backend)
-					caller := w.open(t, p.addr)
+					p := counting.NewProxy(t, backend)
+					caller := w.open(t, p.Addr)
 					c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
 					if err != nil {
 						t.Fatal(err)
@@ -58,7 +59,7 @@ func TestCall_endsWithItsContext(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					p.mode.Store(holdReply)
+					p.Mode.Store(counting.HoldReply)
 					ctx, cancel := end(t.Context())
 					defer cancel()
 					start := time.Now()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // A leaver is the context of a caller that stops waiting.
@@ -39,15 +40,15 @@ func TestLate_returnsAnswer(t *testing.T) {
 			if w.isCluster() {
 				backend = clustered
 			}
-			p := newProxy(t, backend)
-			c, err := fcall.NewClient(direct(w.open(t, p.addr)), countLibrary, fcall.Options{})
+			p := counting.NewProxy(t, backend)
+			c, err := fcall.NewClient(direct(w.open(t, p.Addr)), countLibrary, fcall.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n, err := hit(c, t.Name()); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
-			p.mode.Store(slowReply)
+			p.Mode.Store(counting.SlowReply)
 			l := leaver{context.Background(), make(chan struct{})}
 			time.AfterFunc(10*time.Millisecond, func() { close(l.gone) })
 			_, err = c.Call(l, countFunction("hit"), []string{t.Name()}, nil)

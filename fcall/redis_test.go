@@ -12,53 +12,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// countLibrary counts the calls that ran, even if their replies are lost: each hit is one INCR.
-const countCode = `#!lua name=fcalltest_v1
-local function hit(keys, args)
-  local n = redis.call('INCR', keys[1])
-  redis.call('PEXPIRE', keys[1], 60000)
-  return {n}
-end
-redis.register_function('fcalltest_v1_hit', hit)
-redis.register_function{function_name='fcalltest_v1_look', flags={'no-writes'}, callback=function(keys, args)
-  return {tonumber(redis.call('GET', keys[1]) or 0)}
-end}
-redis.register_function('fcalltest_v1_arg', function(keys, args)
-  return {err='RLARG limit must be a whole number from 1 to 10'}
-end)
-redis.register_function('fcalltest_v1_state', function(keys, args)
-  return {err='RLSTATE ' .. keys[1] .. ': holds a list'}
-end)
-redis.register_function('fcalltest_v1_quota', function(keys, args)
-  return {err='QUOTA is used up'}
-end)
-redis.register_function('fcalltest_v1_crash', function(keys, args)
-  redis.call('SET', keys[1], 'x', 'PX', 60000)
-  local none = nil
-  return none.field
-end)
-redis.register_function('fcalltest_v1_wrongtype', function(keys, args)
-  redis.call('SET', keys[1], 'x', 'PX', 60000)
-  return redis.call('LPUSH', keys[1], '1')
-end)
-redis.register_function('fcalltest_v1_nested', function(keys, args)
-  return {1, redis.error_reply('RLARG hidden')}
-end)
-redis.register_function('fcalltest_v1_nothing', function(keys, args) return nil end)
-`
-
-var countLibrary = &fcall.Library{
-	Name: "fcalltest", Version: "1.0.0", ServerName: "fcalltest_v1", Code: countCode,
-	Files: []fcall.Section{{Line: 1}, {Line: 2, File: "fcalltest/hit.lua", FileLine: 1}, {Line: 20, File: "fcalltest/crash.lua", FileLine: 101}},
-}
-
-func countFunction(name string) *fcall.Function {
-	return &fcall.Function{Library: countLibrary, Name: name, ServerName: "fcalltest_v1_" + name, ReadOnly: name == "look", Codes: []string{"QUOTA"}, Results: []fcall.Result{{}}}
-}
+var (
+	countLibrary  = counting.Library
+	countFunction = counting.Function
+)
 
 // startRedis starts a redis-server with the counting library on a free loopback port, and returns its address.
 func startRedis(t testing.TB, args ...string) string {
@@ -92,7 +53,7 @@ func loadCount(t testing.TB, addr string) {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
-	if err := c.FunctionLoadReplace(context.Background(), countCode).Err(); err != nil {
+	if err := c.FunctionLoadReplace(context.Background(), countLibrary.Code).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // A gate is a hook that blocks all calls until it is opened, and counts the calls of each round trip.
@@ -128,17 +129,17 @@ func TestCall_stopsSharingAfterLostReply(t *testing.T) {
 			if w.isCluster() {
 				backend = clustered
 			}
-			p := newProxy(t, backend)
-			c := newClient(t, w.open(t, p.addr), fcall.Options{})
+			p := counting.NewProxy(t, backend)
+			c := newClient(t, w.open(t, p.Addr), fcall.Options{})
 			if _, err := hit(c, "k"); err != nil {
 				t.Fatal(err)
 			}
-			p.mode.Store(loseReply)
+			p.Mode.Store(counting.LoseReply)
 			if _, err := hit(c, "k"); !errors.Is(err, fcall.ErrOutcomeUnknown) {
 				t.Fatalf("error is %v", err)
 			}
-			p.mode.Store(pass)
-			before := p.seen.Load()
+			p.Mode.Store(counting.Pass)
+			before := p.Seen.Load()
 			const callers = 32
 			var wg sync.WaitGroup
 			for range callers {
@@ -149,7 +150,7 @@ func TestCall_stopsSharingAfterLostReply(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if got := p.seen.Load() - before; got != callers {
+			if got := p.Seen.Load() - before; got != callers {
 				t.Errorf("%d calls shared %d requests", callers, got)
 			}
 		})

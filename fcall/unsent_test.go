@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // A curious hook reads every command's arguments before it is sent, and its reply afterwards, as tracing does.
@@ -108,12 +109,12 @@ func TestCall_abandonedCallIsNotSentFromQueue(t *testing.T) {
 			if w.isCluster() {
 				backend = clustered
 			}
-			p := newProxy(t, backend)
-			c := newClient(t, watched(t, w, p.addr), fcall.Options{})
+			p := counting.NewProxy(t, backend)
+			c := newClient(t, watched(t, w, p.Addr), fcall.Options{})
 			if _, err := hit(c, "k"); err != nil { // the client sees how its commands are written
 				t.Fatal(err)
 			}
-			p.mode.Store(holdReply)
+			p.Mode.Store(counting.HoldReply)
 			const few = 4
 			first := make(chan error)
 			for range few {
@@ -123,7 +124,7 @@ func TestCall_abandonedCallIsNotSentFromQueue(t *testing.T) {
 				}()
 			}
 			eventually(t, "the first calls are under way", func() error {
-				if p.seen.Load() < 1+few {
+				if p.Seen.Load() < 1+few {
 					return errors.New("not sent")
 				}
 				return nil
@@ -161,16 +162,16 @@ func TestCall_askedCommandThatRanIsUnknown(t *testing.T) {
 		} {
 			t.Run(w.name+"/"+name, func(t *testing.T) {
 				target := newFakeServer(t, "*1\r\n:1\r\n")
-				p := newProxy(t, target.addr)
-				p.mode.Store(loseReply) // and that to ASKING
-				source := newFakeServer(t, "-ASK 1 "+p.addr+"\r\n")
+				p := counting.NewProxy(t, target.addr)
+				p.Mode.Store(counting.LoseReply) // and that to ASKING
+				source := newFakeServer(t, "-ASK 1 "+p.Addr+"\r\n")
 				caller := open(t, w, source.addr)
 				c := newClient(t, direct(caller), fcall.Options{})
 				_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
 				if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
 					t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
 				}
-				if n := p.seen.Load(); n != 1 {
+				if n := p.Seen.Load(); n != 1 {
 					t.Errorf("was sent to the new node %d times, want 1", n)
 				}
 			})

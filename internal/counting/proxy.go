@@ -1,0 +1,100 @@
+package counting
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A Proxy can cut, delay or drop a request with a call of the Library.
+const (
+	Pass      = iota
+	LoseReply // the server runs it, then the connection breaks before the reply arrives
+	HoldReply // the server runs it, and the reply never comes: a read timeout
+	SlowReply // the server runs it, and the reply comes after slowBy
+	CutBefore // the connection breaks before the server sees it
+)
+
+const slowBy = 100 * time.Millisecond
+
+// A Proxy stands between a client and a server and breaks connections on request.
+type Proxy struct {
+	Addr    string
+	Mode    atomic.Int32
+	Seen    atomic.Int32 // requests with a call that reached the proxy
+	backend string
+}
+
+// NewProxy returns a proxy of the server at backend, in the mode Pass. It ends with the test.
+func NewProxy(t testing.TB, backend string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Addr: l.Addr().String(), backend: backend}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(c)
+		}
+	}()
+	return p
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp", p.backend)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	var once sync.Once
+	end := func() { once.Do(func() { _, _ = client.Close(), server.Close() }) }
+	defer end()
+	var lost atomic.Int32
+	go func() {
+		defer end()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			if err != nil {
+				return
+			}
+			switch lost.Load() {
+			case LoseReply:
+				return
+			case HoldReply:
+				continue
+			case SlowReply:
+				time.Sleep(slowBy)
+			}
+			if _, err := client.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(bytes.ToLower(buf[:n]), []byte("fcalltest_v1_")) {
+			p.Seen.Add(1)
+			lost.Store(p.Mode.Load())
+			if lost.Load() == CutBefore {
+				return
+			}
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
