@@ -52,6 +52,8 @@ func readLoaded(reply any) *loadedLibrary {
 func readMap(reply any) map[string]any {
 	fields := map[string]any{}
 	switch r := reply.(type) {
+	case map[string]any: // of an adapter
+		return r
 	case map[any]any:
 		for k, v := range r {
 			if name, ok := k.(string); ok {

@@ -26,6 +26,14 @@ type clusterCaller interface {
 	TxPipeline() redis.Pipeliner
 }
 
+// router is an *adapter.Client.
+type router interface {
+	// Node returns the address of the primary that serves a key, or "" if there is one server. It sends nothing.
+	Node(key string) string
+	// ProcessAt sends a command without keys to the primary that serves key.
+	ProcessAt(ctx context.Context, key string, cmd redis.Cmder) error
+}
+
 // routeOf returns the route to the node that serves a call's first key. Commands about functions have no key to route by.
 func routeOf(ctx context.Context, caller Caller, cmd *command) route {
 	direct := route{run: func(ctx context.Context, cmd redis.Cmder) error { return process(ctx, caller, cmd) }}
@@ -48,6 +56,10 @@ func routeOf(ctx context.Context, caller Caller, cmd *command) route {
 			at.addr = addrOf(ctx, c, cmd.Cmd.Args())
 		}
 		return at
+	case router:
+		return route{addr: c.Node(key), run: func(ctx context.Context, cmd redis.Cmder) error {
+			return c.ProcessAt(ctx, key, cmd)
+		}}
 	}
 	return direct
 }
@@ -68,6 +80,8 @@ func addrOf(ctx context.Context, caller Caller, args []any) string {
 			client, _ := c.MasterForKey(ctx, key)
 			return client
 		})
+	case router:
+		return c.Node(key)
 	}
 	if client == nil {
 		return ""
@@ -86,6 +100,8 @@ func (c *Client) Node(ctx context.Context, subject Subject) string {
 		if c.transport.slotsKnown.Load() {
 			client, _ = caller.MasterForKey(ctx, Key(c.namespace, subject, ""))
 		}
+	case router:
+		return caller.Node(Key(c.namespace, subject, ""))
 	}
 	if client == nil {
 		return ""
