@@ -67,9 +67,15 @@ type Options struct {
 	overridesOf string // namespace of the overrides; "" for the policy's namespace
 }
 
+// Redis is a client of Redis: a *redis.Client, *redis.ClusterClient or *redis.Ring, or an adapter of fcall/adapter.
+type Redis interface {
+	fcall.Caller
+	Pipeline() redis.Pipeliner
+}
+
 // A Guard decides whether requests may pass. It is safe for concurrent use.
 type Guard struct {
-	rdb         redis.UniversalClient
+	rdb         Redis
 	options     Options
 	plans       atomic.Pointer[plan.Plans]
 	sender      admit.Sender
@@ -92,7 +98,7 @@ type Guard struct {
 }
 
 // New returns a guard for a policy. It sends nothing, so a service can start while Redis is down. The caller must call Close.
-func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error) {
+func New(rdb Redis, p *policy.Policy, o Options) (*Guard, error) {
 	if rdb == nil || p == nil {
 		return nil, errors.New("new guard: client and policy must not be nil")
 	}
@@ -120,8 +126,7 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 	g.sender.MaxInFlight, g.sender.Events = int64(o.MaxInFlight), g.events()
 	g.startPlaces()
 	g.function = client.Fcall().Library().ServerName + "_admit"
-	_, oneServer := rdb.(*redis.Client)
-	g.split.Store(!oneServer)
+	g.split.Store(splits(rdb))
 	g.breakers.MinLost, g.breakers.OpenFor, g.breakers.OnChange = o.BreakAfter, o.BreakFor, g.breakerChanged
 	if o.CacheSize > 0 {
 		g.refusals = refusals.New[*Decision](o.CacheSize, o.CacheTTL)
@@ -135,6 +140,17 @@ func New(rdb redis.UniversalClient, p *policy.Policy, o Options) (*Guard, error)
 		}
 	}
 	return g, nil
+}
+
+// splits reports whether keys may be on several servers.
+func splits(rdb Redis) bool {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		return false
+	case interface{ Clustered() bool }: // an adapter
+		return c.Clustered()
+	}
+	return true
 }
 
 func (o Options) complete() Options {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -83,7 +81,7 @@ func newShadowRunner(live *Guard, s *Shadow) (*shadowRunner, error) {
 	return f, nil
 }
 
-func newShadowGuard(rdb redis.UniversalClient, p *policy.Policy, o Options, live string) (*Guard, error) {
+func newShadowGuard(rdb Redis, p *policy.Policy, o Options, live string) (*Guard, error) {
 	g, err := New(rdb, p, o)
 	if err != nil {
 		return nil, err
