@@ -25,7 +25,7 @@ func TestImports_flowOneWay(t *testing.T) {
 		not  []string
 	}{
 		// A service links these.
-		{"./fcall", append(forAuthors, module+"gen")},
+		{"./fcall/...", append(forAuthors, module+"gen", "github.com/redis/rueidis", "github.com/valkey-io/")},
 		{"./gen/...", forAuthors},
 		{"./prefetch", forAuthors},
 		{"./guard/report", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/spf13/cobra", "github.com/charmbracelet/bubbletea"}},
@@ -45,10 +45,17 @@ func TestImports_flowOneWay(t *testing.T) {
 		{"./guard/httpguard", []string{module + "serve", "github.com/envoyproxy/"}},
 		{"./guard/grpcguard", []string{module + "serve", "github.com/envoyproxy/"}},
 		{"./serve", []string{module + "internal/codegen", module + "loader", module + "lua_test", "github.com/testcontainers/", "github.com/spf13/cobra"}},
+		// An adapter is a module of its own, for callers that link no guard.
+		{"./adapters/rueidis", append(forAuthors, module+"gen", module+"guard")},
+		{"./adapters/valkeygo", append(forAuthors, module+"gen", module+"guard")},
 		// Only the benchmark links other limiters.
 		{"./cmd/rlfunc", peers},
 	} {
-		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", rule.room).Output()
+		dir, pattern := ".", rule.room
+		if strings.HasPrefix(rule.room, "./adapters/") {
+			dir, pattern = rule.room, "."
+		}
+		out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "list", "-deps", pattern).Output()
 		if err != nil {
 			t.Fatalf("go list -deps %s: %v", rule.room, err)
 		}

@@ -1,0 +1,46 @@
+package rueidis_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	adapter "github.com/rlfunc/rlfunc/adapters/rueidis"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/internal/callertest"
+)
+
+// Each way in which rueidis sends commands passes the suite.
+func TestClient_passesTheSuite(t *testing.T) {
+	for name, change := range map[string]func(*rueidis.ClientOption){
+		"default":               func(*rueidis.ClientOption) {},
+		"AlwaysPipelining":      func(o *rueidis.ClientOption) { o.AlwaysPipelining = true },
+		"DisableAutoPipelining": func(o *rueidis.ClientOption) { o.DisableAutoPipelining = true },
+		"AlwaysRESP2":           func(o *rueidis.ClientOption) { o.AlwaysRESP2, o.DisableCache = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			callertest.Run(t, func(t *testing.T, to callertest.Target) guard.Redis {
+				o := rueidis.ClientOption{
+					InitAddress: to.Addrs, Username: to.Username, Password: to.Password, DisableRetry: true, ConnWriteTimeout: callertest.Timeout,
+					ForceSingleClient: !to.Cluster && to.Sentinel == "", Sentinel: rueidis.SentinelOption{MasterSet: to.Sentinel},
+				}
+				o.Dialer.KeepAlive = callertest.Timeout
+				if to.Via != "" {
+					o.DialCtxFn = func(ctx context.Context, _ string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+						return d.DialContext(ctx, "tcp", to.Via)
+					}
+				}
+				change(&o)
+				c, err := adapter.New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(c.Rueidis.Close)
+				return c
+			})
+		})
+	}
+}

@@ -1,0 +1,271 @@
+package callertest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/internal/counting"
+	"github.com/rlfunc/rlfunc/internal/engines"
+)
+
+// through opens a client whose connections go through a proxy.
+func (s suite) through(t *testing.T, to Target) (guard.Redis, *counting.Proxy) {
+	t.Helper()
+	p := counting.NewProxy(t, to.Addrs[0])
+	to.Via = p.Addr
+	return s.open(t, to), p
+}
+
+func queue(ctx context.Context, c *fcall.Client, rdb guard.Redis, key string) (int64, error) {
+	pipe := rdb.Pipeline()
+	pending := c.Queue(ctx, pipe, counting.Function("hit"), []string{key}, nil)
+	_, _ = pipe.Exec(ctx)
+	r, err := pending.Reply()
+	if err != nil {
+		return 0, err
+	}
+	n := r.Count("n")
+	return n, r.Close()
+}
+
+func (s suite) runsAtMostOnce(t *testing.T) {
+	steps := []struct {
+		name string
+		mode int32
+		want int // executions on the server
+		err  error
+	}{
+		{"nothing is lost", counting.Pass, 1, nil},
+		{"the reply is lost", counting.LoseReply, 1, fcall.ErrOutcomeUnknown},
+		{"the reply never comes", counting.HoldReply, 1, fcall.ErrOutcomeUnknown},
+		{"the request is lost", counting.CutBefore, 0, fcall.ErrOutcomeUnknown},
+	}
+	for name, to := range places(t) {
+		for _, queued := range []string{"call", "pipeline"} {
+			for _, step := range steps {
+				t.Run(name+"/"+queued+"/"+step.name, func(t *testing.T) {
+					t.Parallel()
+					rdb, p := s.through(t, to)
+					p.Mode.Store(step.mode)
+					c, key := clientOf(t, rdb, fcall.Options{}), t.Name()
+					n, err := int64(0), error(nil)
+					if queued == "call" {
+						n, err = hit(t, c, key)
+					} else {
+						n, err = queue(t.Context(), c, rdb, key)
+					}
+					if !errors.Is(err, step.err) || step.err == nil && n != 1 {
+						t.Errorf("%d, %v, want the error %v", n, err, step.err)
+					}
+					if got := ran(t, to.Addrs[0], key); got != step.want {
+						t.Errorf("ran %d times on the server, want %d", got, step.want)
+					}
+					if got := p.Seen.Load(); got != 1 {
+						t.Errorf("was sent %d times, want 1", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A call whose context ends is not sent again, then or later.
+func (s suite) endsWithItsContext(t *testing.T) {
+	for name, to := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			rdb, p := s.through(t, to)
+			c, key := clientOf(t, rdb, fcall.Options{}), t.Name()
+			if _, err := hit(t, c, key); err != nil {
+				t.Fatal(err)
+			}
+			p.Mode.Store(counting.HoldReply)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			_, err := call(ctx, c, "hit", key)
+			if took := time.Since(start); took >= Timeout {
+				t.Errorf("took %v, as long as the client's own timeout", took)
+			}
+			if !errors.Is(err, fcall.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error is %v", err)
+			}
+			// The last call ends after the client's own timeout. It may have waited for the connection, which broke then.
+			if _, err := hit(t, c, key); !errors.Is(err, fcall.ErrOutcomeUnknown) {
+				t.Errorf("error is %v", err)
+			}
+			if sent, n := int(p.Seen.Load()), ran(t, to.Addrs[0], key); sent != n || n < 2 || n > 3 {
+				t.Errorf("3 calls were sent %d times and ran %d times", sent, n)
+			}
+		})
+	}
+}
+
+// A leaver is the context of a caller that stops waiting.
+type leaver struct {
+	context.Context
+	gone chan struct{}
+}
+
+var errLeft = errors.New("the caller has left")
+
+func (l leaver) Detached() (one, other <-chan struct{}) { return nil, l.gone }
+
+func (l leaver) DetachErr() error {
+	select {
+	case <-l.gone:
+		return errLeft
+	default:
+		return nil
+	}
+}
+
+func (s suite) lateAnswer(t *testing.T) {
+	for name, to := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			rdb, p := s.through(t, to)
+			p.Mode.Store(counting.SlowReply)
+			l := leaver{t.Context(), make(chan struct{})}
+			time.AfterFunc(10*time.Millisecond, func() { close(l.gone) })
+			_, err := call(l, clientOf(t, rdb, fcall.Options{}), "hit", t.Name())
+			late := fcall.Late(err)
+			if !errors.Is(err, errLeft) || late == nil {
+				t.Fatalf("error is %v", err)
+			}
+			late.Wait()
+			r, err := late.Reply()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := r.Count("n"); n != 1 {
+				t.Errorf("the late answer is %d, want 1", n)
+			}
+		})
+	}
+}
+
+// The end of one call's context does not break the connection of others.
+func (s suite) deadlinesOfOthers(t *testing.T) {
+	for name, to := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			rdb, p := s.through(t, to)
+			c := clientOf(t, rdb, fcall.Options{})
+			p.Mode.Store(counting.SlowReply)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			var calls sync.WaitGroup
+			for i := range 32 {
+				calls.Go(func() {
+					switch {
+					case i%2 == 0:
+						if _, err := call(ctx, c, "hit", t.Name()); !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("error is %v", err)
+						}
+					default:
+						if _, err := call(context.Background(), c, "hit", t.Name()); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			calls.Wait()
+		})
+	}
+}
+
+// No call runs twice, and each call with an answer was counted.
+func (s suite) breakingConnections(t *testing.T) {
+	const callers, each = 16, 20
+	for name, to := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			rdb, p := s.through(t, to)
+			c, key := clientOf(t, rdb, fcall.Options{}), t.Name()
+			var outcomes tally
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					for j := range each {
+						switch (i*each + j) % 16 {
+						case 7:
+							p.Mode.Store(counting.LoseReply)
+						case 9:
+							p.Mode.Store(counting.Pass)
+						}
+						_, err := hit(t, c, key)
+						outcomes.add(t, err)
+					}
+				})
+			}
+			wg.Wait()
+			outcomes.check(t, ran(t, to.Addrs[0], key))
+		})
+	}
+}
+
+// A tally counts calls by what their errors prove.
+type tally struct {
+	sync.Mutex
+	answered, unknown, nothing int
+}
+
+func (y *tally) add(t *testing.T, err error) {
+	y.Lock()
+	defer y.Unlock()
+	switch {
+	case err == nil:
+		y.answered++
+	case errors.Is(err, fcall.ErrOutcomeUnknown):
+		y.unknown++
+	case errors.Is(err, fcall.ErrUnavailable):
+		y.nothing++
+	default:
+		t.Errorf("an error that proves neither: %v", err)
+	}
+}
+
+func (y *tally) check(t *testing.T, ran int) {
+	t.Helper()
+	t.Logf("%d answered, %d unknown, %d not run; %d ran", y.answered, y.unknown, y.nothing, ran)
+	if y.answered == 0 || ran < y.answered || ran > y.answered+y.unknown {
+		t.Errorf("%d ran, want from %d (answered, not 0) to %d (with unknown)", ran, y.answered, y.answered+y.unknown)
+	}
+}
+
+func (s suite) noServer(t *testing.T) {
+	to := Target{Addrs: []string{engines.FreeAddr(t)}}
+	if _, err := hit(t, s.client(t, to), "k"); !errors.Is(err, fcall.ErrUnavailable) {
+		t.Errorf("error is %v, want ErrUnavailable", err)
+	}
+}
+
+// Calls go on after a restart without a new client, and load the library that the server lost.
+func (s suite) restartedServer(t *testing.T) {
+	m := engines.OnPath(t).Start(t)
+	load(t, m)
+	c := s.client(t, Target{Addrs: []string{m.Addr}})
+	if _, err := hit(t, c, "k"); err != nil {
+		t.Fatal(err)
+	}
+	m.Kill()
+	eventually(t, "the client sees that the server is gone", func() error {
+		if _, err := hit(t, c, "k"); !errors.Is(err, fcall.ErrUnavailable) {
+			return err
+		}
+		return nil
+	})
+	m.Restart(t)
+	var outcomes tally
+	eventually(t, "calls run again", func() error {
+		_, err := hit(t, c, "k")
+		outcomes.add(t, err)
+		return err
+	})
+	outcomes.check(t, ran(t, m.Addr, "k"))
+	if got := c.Stats().Loads; got != 1 {
+		t.Errorf("%d loads, want 1", got)
+	}
+}
