@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/codegen/acl"
 	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
@@ -63,6 +64,30 @@ func (s suite) permissions(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// RunWithLeastPermissions calls, and loads a missing library, as a user of `rlfunc acl service --auto-load`, on a cluster with
+// --cluster.
+func RunWithLeastPermissions(t *testing.T, open Open) {
+	for name, to := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			rule := acl.Rule{Keys: []string{"~*"}, Commands: []string{"fcall", "incr", "pexpire"}}.And(acl.AutoLoading)
+			if to.Cluster {
+				rule = rule.And(acl.Cluster).And(acl.AutoLoadingByKey)
+			}
+			var words []any
+			for word := range strings.FieldsSeq(rule.SetUser("service") + " >pw") {
+				words = append(words, word)
+			}
+			admin := adminOf(t, to.Addrs[0])
+			run(t, admin, words...)
+			run(t, admin, "FUNCTION", "FLUSH")
+			to.Username, to.Password = "service", "pw"
+			if n, err := hit(t, suite{open}.client(t, to), "k"); n != 1 || err != nil {
+				t.Errorf("%d, %v, want 1", n, err)
+			}
+		})
 	}
 }
 
