@@ -13,7 +13,7 @@ import (
 )
 
 // A Caller sends one command and waits for its reply: a *redis.Client, *redis.ClusterClient, *redis.Ring, *redis.Conn,
-// *redis.Tx or embedded server. A Pipeliner is not a Caller: pass it to Queue.
+// *redis.Tx, embedded server or client of package fcall/adapter. A Pipeliner is not a Caller: pass it to Queue.
 type Caller interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
