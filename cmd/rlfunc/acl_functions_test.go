@@ -65,6 +65,10 @@ func legal(fn *spec.Function) []string {
 
 // The user of a library calls each of its functions, in each mode, and none of another library on the same keys.
 func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
+	real := engines.Real(t)
+	if len(real) == 0 {
+		return // describing the libraries takes long
+	}
 	tree, err := (&app{dir: os.TempDir()}).described()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +83,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 		}
 		canaries[lib] = canary
 	}
-	for _, e := range engines.Real(t) {
+	for _, e := range real {
 		t.Run(e.Name, func(t *testing.T) {
 			admin := e.Client(t)
 			for _, lib := range tree.Libraries {
