@@ -39,9 +39,11 @@ fmt: ## format the Go files with gofumpt
 
 generate: ## generate gen/ from functions/
 	go run ./cmd/rlfunc generate
+	go run ./cmd/rlfunc -C examples/templates generate
 
 check: ## fail if gen/ differs from what functions/ generates
 	go run ./cmd/rlfunc generate --check
+	go run ./cmd/rlfunc -C examples/templates generate --check
 
 bench: ## measure what a call costs the server and the client, compared with other limiters
 	go run ./bench $(ARGS)

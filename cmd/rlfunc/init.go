@@ -16,10 +16,11 @@ import (
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/scaffold"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/examples/templates"
 )
 
 func (a *app) initCommand() *cobra.Command {
-	var module, replace string
+	var module, replace, template string
 	var noTidy bool
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
@@ -29,24 +30,51 @@ the embedded engine, a Makefile and a CI workflow. It keeps an existing go.mod, 
 .github/workflows/ci.yml: it adds the requirement of rlfunc to go.mod, and prints the lines to add to the others. If any
 other file exists, it writes nothing.
 
-At the end it runs go mod tidy, so that go test ./... passes at once.`,
-		Example: "  rlfunc init mylimits\n  cd mylimits && go test ./...",
+At the end it runs go mod tidy, so that go test ./... passes at once.
+
+The first function is one of library quota, or the functions of another template (docs/templates.md has what each guarantees):
+
+` + templateList(),
+		Example: "  rlfunc init mylimits\n  cd mylimits && go test ./...\n  rlfunc init --template lock mylocks\n  rlfunc init --template list",
 		Args:    usage.AtMostOne("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if template == "list" {
+				fmt.Fprint(a.out, templateList())
+				return nil
+			}
+			library, err := templates.Find(template)
+			if err != nil {
+				return err
+			}
 			dir := a.dir
 			if len(args) == 1 && filepath.IsAbs(args[0]) {
 				dir = args[0]
 			} else if len(args) == 1 {
 				dir = filepath.Join(a.dir, args[0])
 			}
-			o := scaffold.Options{Dir: dir, Module: module, Replace: replace}
+			o := scaffold.Options{Dir: dir, Module: module, Replace: replace, Library: library}
 			return a.init(cmd.Context(), o, noTidy)
 		},
 	}
 	cmd.Flags().StringVar(&module, "module", "", "Go module `PATH` of the project (default the folder's name)")
 	cmd.Flags().StringVar(&replace, "replace", "", "`FOLDER` with the source of rlfunc (default none; for an unreleased rlfunc, where it was built)")
+	cmd.Flags().StringVar(&template, "template", templates.Default, "`NAME` of the library to begin with; list prints them")
 	cmd.Flags().BoolVar(&noTidy, "no-tidy", false, "do not run go mod tidy")
+	names := []string{"list"}
+	for _, t := range templates.All() {
+		names = append(names, t.Name)
+	}
+	complete(cmd, "template", values(names...))
 	return cmd
+}
+
+// templateList returns a line for each template.
+func templateList() string {
+	var b strings.Builder
+	for _, t := range templates.All() {
+		fmt.Fprintf(&b, "  %-12s %s\n", t.Name, t.Summary())
+	}
+	return b.String()
 }
 
 func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
@@ -95,7 +123,7 @@ func (a *app) init(ctx context.Context, o scaffold.Options, noTidy bool) error {
 			return err
 		}
 	}
-	a.note("next:\n  cd %s\n  go test ./...\n  rlfunc call quota.take --redis embedded subject=user42 limit=10 period=1m", o.Dir)
+	a.note("next:\n  cd %s\n  go test ./...\n  rlfunc call --redis embedded %s", o.Dir, o.Library.Example)
 	return nil
 }
 

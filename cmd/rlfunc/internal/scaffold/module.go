@@ -81,16 +81,16 @@ func (p *Plan) newModule(o *Options) error {
 	return nil
 }
 
-// packageOf returns the name of the Go package in dir, which the first test belongs to. Without a package it returns "quota".
-func packageOf(dir string) (string, error) {
+// packageOf returns the name of the Go package in dir, which the first test belongs to. Without a package it returns name.
+func packageOf(dir, name string) (string, error) {
 	if there, err := exists(dir); !there {
-		return "quota", err
+		return name, err
 	}
 	pkg, err := build.ImportDir(dir, 0)
 	var none *build.NoGoError
 	switch {
 	case errors.As(err, &none):
-		return "quota", nil
+		return name, nil
 	case err != nil:
 		return "", fmt.Errorf("read the package: %w", err)
 	}

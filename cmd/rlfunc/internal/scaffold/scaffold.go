@@ -6,30 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/functions"
+	"github.com/rlfunc/rlfunc/examples/templates"
 )
 
 //go:embed template
-var templates embed.FS
+var builders embed.FS
 
-// files maps each template to its path in the project.
-var files = map[string]string{
-	"rlfunc.yaml":      "rlfunc.yaml",
-	"library.lua":      "functions/quota/library.lua",
-	"take.lua":         "functions/quota/take.lua",
-	"take_test.go.txt": "take_test.go",
-	"Makefile":         "Makefile",
-	"ci.yml":           ".github/workflows/ci.yml",
-	"gitignore":        ".gitignore",
+// built maps each file that builds a project to its path in it.
+var built = map[string]string{
+	"Makefile":  "Makefile",
+	"ci.yml":    ".github/workflows/ci.yml",
+	"gitignore": ".gitignore",
 }
-
-// shared are the lib files of this module that the first function uses.
-var shared = []string{"lib/clock.lua", "lib/refusal.lua"}
 
 // shareable maps files that a repository may already have to advice on what to add. The plan keeps such files.
 var shareable = map[string]string{
@@ -41,6 +35,7 @@ var shareable = map[string]string{
 // Options configures a new project.
 type Options struct {
 	Dir     string
+	Library templates.Template
 	Module  string // the project's Go module path. Defaults to that of Dir's go.mod, or else to the folder's name.
 	Version string // of this module, "v1.2.3"
 	Replace string // a folder with this module's source, if Version is not published; "" for none
@@ -58,33 +53,27 @@ func New(o Options) (*Plan, error) {
 	if err := p.goMod(&o); err != nil {
 		return nil, err
 	}
-	name, err := packageOf(o.Dir)
+	name, err := packageOf(o.Dir, o.Library.Name)
 	if err != nil {
 		return nil, err
 	}
-	fill := strings.NewReplacer("{{.Module}}", o.Module, "{{.Package}}", name)
-	for from, to := range files {
-		advice, common := shareable[to]
+	library, err := o.Library.Files(o.Module, name)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(p.Files, library)
+	for from, to := range built {
 		there, err := exists(filepath.Join(o.Dir, filepath.FromSlash(to)))
 		if err != nil {
 			return nil, err
 		}
-		if there && common {
-			p.Kept = append(p.Kept, "kept "+to+": "+advice)
+		if there {
+			p.Kept = append(p.Kept, "kept "+to+": "+shareable[to])
 			continue
 		}
-		text, err := templates.ReadFile("template/" + from)
-		if err != nil {
+		if p.Files[to], err = builders.ReadFile("template/" + from); err != nil {
 			return nil, err
 		}
-		p.Files[to] = []byte(fill.Replace(string(text)))
-	}
-	for _, name := range shared {
-		text, err := functions.FS.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		p.Files["functions/"+name] = text
 	}
 	slices.Sort(p.Kept)
 	return p, nil

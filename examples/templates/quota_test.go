@@ -1,4 +1,4 @@
-package {{.Package}}_test
+package templates_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 
-	"{{.Module}}/gen/quota"
+	"github.com/rlfunc/rlfunc/examples/templates/gen/quota"
 )
 
 // suite runs on the embedded engine, and on the empty database at REDIS_URL if that is set.

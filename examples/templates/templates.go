@@ -1,0 +1,82 @@
+// Package templates holds the libraries that `rlfunc init --template` starts a project with. They are a project of their own: what
+// a new project gets is what the tests here run, apart from the module's path and the tests' package.
+package templates
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Module is the import path of this project, which a new project replaces by its own.
+const Module = "github.com/rlfunc/rlfunc/examples/templates"
+
+//go:embed rlfunc.yaml functions/*/*.lua functions/lib/*/*.lua *_test.go
+var files embed.FS
+
+// A Template is one library: its functions, the lib files that they use, and its test.
+type Template struct {
+	Name    string
+	Example string // arguments of `rlfunc call`
+}
+
+// Default is the template of a project that asks for none.
+const Default = "quota"
+
+// All returns the templates, the default one first.
+func All() []Template {
+	return []Template{
+		{Default, "quota.take subject=user42 limit=10 period=1m"},
+		{"inventory", "inventory.restock subject=item7 units=10"},
+		{"lock", "lock.acquire subject=report7 owner=worker1 lease=30s"},
+	}
+}
+
+// Find returns a template by its name.
+func Find(name string) (Template, error) {
+	var names []string
+	for _, t := range All() {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return Template{}, fmt.Errorf("no template %q: the templates are %s", name, strings.Join(names, ", "))
+}
+
+// Summary returns the first sentence of the library.
+func (t Template) Summary() string {
+	text, err := files.ReadFile("functions/" + t.Name + "/library.lua")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(text), "--- "), "\n")
+	return line
+}
+
+// Files returns the template's files, by their slash-separated path in a project of this module and with its test in this package.
+func (t Template) Files(module, pkg string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	names := []string{"rlfunc.yaml", t.Name + "_test.go"}
+	for _, pattern := range []string{"functions/" + t.Name + "/*", "functions/lib/*.lua", "functions/lib/" + t.Name + "/*"} {
+		matches, err := fs.Glob(files, pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, matches...)
+	}
+	fill := strings.NewReplacer(Module+"/gen/", module+"/gen/", "package templates_test\n", "package "+pkg+"_test\n")
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if path.Ext(name) == ".go" {
+			text = []byte(fill.Replace(string(text)))
+		}
+		out[name] = text
+	}
+	return out, nil
+}
