@@ -123,13 +123,16 @@ func (l *Lock) Release(ctx context.Context) (held bool) {
 	}
 	ctx, cancel := conn.ForCleanup(ctx)
 	defer cancel()
-	err := error(redis.TxFailedErr)
-	for range 3 { // a renewal that timed out may still touch the key once
-		if err = l.delete(ctx); !errors.Is(err, redis.TxFailedErr) {
+	deleted := false // perhaps, by a try whose answer was lost
+	var err error
+	for range 3 { // a renewal that timed out may still touch the key once, and a failover ends connections
+		err = l.delete(ctx)
+		if err == nil || errors.Is(err, errNotOwn) {
 			break
 		}
+		deleted = deleted || !errors.Is(err, redis.TxFailedErr)
 	}
-	return err == nil || !errors.Is(err, errNotOwn) && time.Since(l.renewed) < TTL
+	return err == nil || (deleted || !errors.Is(err, errNotOwn)) && time.Since(l.renewed) < TTL
 }
 
 func (l *Lock) delete(ctx context.Context) error {
