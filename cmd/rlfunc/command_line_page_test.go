@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
+	"github.com/rlfunc/rlfunc/examples/templates"
 )
 
 // docs/command-line.md has a rlfunc.yaml that is valid, every exit code, and every kind of URL that --redis names.
@@ -46,5 +47,22 @@ func TestInit_showsAValidTarget(t *testing.T) {
 	config, err := project.ParseConfig("rlfunc.yaml", []byte(regexp.MustCompile(`(?m)^# (targets|  )`).ReplaceAllString(string(text), "$1")))
 	if err != nil || config.Targets["production"].Redis == "" {
 		t.Errorf("%+v %v", config, err)
+	}
+}
+
+// The call that init prints for each template runs, and docs/templates.md has the template.
+func TestInit_templatesHaveACallAndADoc(t *testing.T) {
+	page, err := os.ReadFile("../../docs/templates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, template := range templates.All() {
+		args := append([]string{"-C", "../../examples/templates", "call", "--redis", "embedded"}, strings.Fields(template.Example)...)
+		if code, _, stderr := runOutside(t, args...); code != exitcode.OK {
+			t.Errorf("%s: exit code %d: %s", template.Example, code, stderr)
+		}
+		if !strings.Contains(string(page), "| ["+template.Name+"]") {
+			t.Errorf("docs/templates.md lacks %s", template.Name)
+		}
 	}
 }

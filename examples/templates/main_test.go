@@ -21,7 +21,9 @@ func TestMain(m *testing.M) { engines.Main(m) }
 
 // A project's own suites run on the embedded engine and REDIS_URL. Here they run on every engine that can be reached.
 func init() {
-	suite.Engines, inventorySuite.Engines, lockSuite.Engines = everywhere, everywhere, everywhere
+	suite.Engines, bloomSuite.Engines, counterSuite.Engines = everywhere, everywhere, everywhere
+	idempotencySuite.Engines, inventorySuite.Engines, leaderboardSuite.Engines = everywhere, everywhere, everywhere
+	lockSuite.Engines, queueSuite.Engines, semaphoreSuite.Engines = everywhere, everywhere, everywhere
 }
 
 func everywhere(t testing.TB) []luatest.Engine {

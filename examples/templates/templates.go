@@ -29,8 +29,14 @@ const Default = "quota"
 func All() []Template {
 	return []Template{
 		{Default, "quota.take subject=user42 limit=10 period=1m"},
+		{"bloom", "bloom.add subject=seen item=a keep=1h"},
+		{"counter", "counter.hit subject=page7 length=1m"},
+		{"idempotency", "idempotency.begin subject=client7/3f2a token=t1 fingerprint=a1 lease=1m"},
 		{"inventory", "inventory.restock subject=item7 units=10"},
+		{"leaderboard", "leaderboard.submit subject=season7 player=ann score=10.5"},
 		{"lock", "lock.acquire subject=report7 owner=worker1 lease=30s"},
+		{"queue", "queue.enqueue subject=mail id=job1 payload=hello"},
+		{"semaphore", "semaphore.acquire subject=room7 holder=ann limit=2 lease=1m"},
 	}
 }
 

@@ -1,0 +1,18 @@
+--- Adds an item, and returns whether it is new for certain.
+--- @use clock bloom_bits
+--- @key    bits        string[bits]         the bits
+--- @arg    item        text[1024]           the item
+--- @arg    keep        duration[1s..366d]   how long the filter lasts from its first item on
+--- @result new         bool                 true: never added before. false: added before, or by chance all its bits were set
+local function add(bits, item, keep_us)
+  local at, step = bloom_bits.hash(item)
+  local before = 0
+  for _ = 1, bloom_bits.hashes do
+    before = before + redis.call('SETBIT', bits, at, 1)
+    at = (at + step) % bloom_bits.size
+  end
+  if clock.left_ms(bits) < 0 then
+    clock.expire(bits, keep_us)
+  end
+  return before < bloom_bits.hashes
+end

@@ -1,0 +1,9 @@
+--- Queues of jobs: each is handed to one worker at a time, until a worker acknowledges it.
+---
+--- A job is delivered at least once: if its worker does not acknowledge it in time, another gets it, before newer jobs. Jobs are
+--- first delivered in order. So make the work safe to repeat; attempts says how often a job was handed out, to give up on one
+--- that fails each time. Workers ask again when there is no job; no call waits.
+---
+--- Jobs last: use an append-only file, and no eviction of keys without an expiry. A failover may lose the newest jobs, and bring
+--- back acknowledged ones.
+--- @library queue 1.0.0

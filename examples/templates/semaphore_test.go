@@ -1,0 +1,77 @@
+package templates_test
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	luatest "github.com/rlfunc/rlfunc/lua_test"
+
+	"github.com/rlfunc/rlfunc/examples/templates/gen/semaphore"
+)
+
+var semaphoreSuite = luatest.Suite[*semaphore.Client]{
+	Library: semaphore.Library, Client: semaphore.New,
+	Source: os.DirFS("functions"), Root: "functions",
+}
+
+type semaphoreStep = luatest.Step[*semaphore.Client]
+
+func place(holder string, lease time.Duration) semaphore.AcquireParams {
+	return semaphore.AcquireParams{Subject: "room7", Holder: holder, Limit: 2, Lease: lease}
+}
+
+func TestSemaphore_hasPlacesForItsLimit(t *testing.T) {
+	const key = "semaphore:{room7}:leases"
+	acquire, renew, release := (*semaphore.Client).Acquire, (*semaphore.Client).Renew, (*semaphore.Client).Release
+	renewal := func(holder string, lease time.Duration) semaphore.RenewParams {
+		return semaphore.RenewParams{Subject: "room7", Holder: holder, Lease: lease}
+	}
+	semaphoreSuite.Run(
+		t,
+		semaphoreStep{
+			Name: "first use", Call: luatest.Call(acquire, place("ann", time.Minute)), Writes: true, Want: semaphore.AcquireResult{Allowed: true, Taken: 1},
+			TTLs: map[string]time.Duration{key: time.Minute},
+		},
+		semaphoreStep{
+			Name: "exactly the limit; a short lease ends no other", Call: luatest.Call(acquire, place("ben", time.Second)), Writes: true,
+			Want: semaphore.AcquireResult{Allowed: true, Taken: 2}, TTLs: map[string]time.Duration{key: time.Minute},
+		},
+		semaphoreStep{Name: "one more", Call: luatest.Call(acquire, place("eve", time.Minute)), Want: semaphore.AcquireResult{Taken: 2, RetryAfter: time.Second}},
+		semaphoreStep{Name: "the same holder", Advance: time.Millisecond, Call: luatest.Call(acquire, place("ann", time.Minute)), Writes: true, Want: semaphore.AcquireResult{Allowed: true, Taken: 2}},
+		semaphoreStep{Name: "a shorter renewal", Call: luatest.Call(renew, renewal("ann", time.Second)), Want: semaphore.RenewResult{Renewed: true, ExpiresAfter: time.Minute}},
+		semaphoreStep{Name: "a longer renewal", Call: luatest.Call(renew, renewal("ann", time.Hour)), Writes: true, Want: semaphore.RenewResult{Renewed: true, ExpiresAfter: time.Hour}},
+		semaphoreStep{Name: "a microsecond before the first end", Advance: 999*time.Millisecond - time.Microsecond, Call: luatest.Call(acquire, place("eve", time.Minute)), Want: semaphore.AcquireResult{Taken: 2, RetryAfter: time.Microsecond}},
+		semaphoreStep{Name: "at the end", Advance: time.Microsecond, Call: luatest.Call(acquire, place("eve", time.Minute)), Writes: true, Want: semaphore.AcquireResult{Allowed: true, Taken: 2}},
+		semaphoreStep{Name: "too late to renew", Call: luatest.Call(renew, renewal("ben", time.Minute)), Want: semaphore.RenewResult{}},
+		semaphoreStep{Name: "too late to release", Call: luatest.Call(release, semaphore.ReleaseParams{Subject: "room7", Holder: "ben"}), Want: semaphore.ReleaseResult{}},
+		semaphoreStep{Name: "release", Call: luatest.Call(release, semaphore.ReleaseParams{Subject: "room7", Holder: "eve"}), Writes: true, Want: semaphore.ReleaseResult{Released: true}},
+		semaphoreStep{Name: "a clock that was set back", Advance: -time.Hour, Call: luatest.Call(acquire, place("ben", time.Minute)), Writes: true, Want: semaphore.AcquireResult{Allowed: true, Taken: 2}},
+		semaphoreStep{Name: "no lease", Call: luatest.Call(acquire, place("ann", 0)), WantErr: fcall.ErrArgument},
+		semaphoreStep{Name: "no holder", Call: luatest.Call(acquire, place("", time.Minute)), WantErr: fcall.ErrArgument},
+	)
+}
+
+func TestSemaphore_manyAcquireAtOnce(t *testing.T) {
+	semaphoreSuite.EachOnRealTime(t, func(t *testing.T, _ *luatest.Server, client *semaphore.Client) {
+		var holders atomic.Int64
+		var wait sync.WaitGroup
+		for range 20 {
+			wait.Go(func() {
+				got, err := client.Acquire(t.Context(), place(fcall.NewToken(), time.Minute))
+				if err != nil {
+					t.Error(err)
+				} else if got.Allowed {
+					holders.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if holders.Load() != 2 {
+			t.Errorf("%d holders of 2 places", holders.Load())
+		}
+	})
+}
