@@ -30,8 +30,8 @@ type Options struct {
 	// hash slot is migrating (TRYAGAIN) is retried up to 9 more times within about a second, unless MaxAttempts is 1. Defaults
 	// to 3.
 	MaxAttempts int
-	// NoSharing gives every call its own round trip. Otherwise calls over a *redis.Client or *redis.ClusterClient share round
-	// trips while more than 4 are in flight to a node. Defaults to sharing.
+	// NoSharing gives every call its own round trip. Otherwise calls over a *redis.Client, *redis.ClusterClient or adapter share
+	// round trips while more than 4 are in flight to a node. Defaults to sharing.
 	NoSharing bool
 	// NoAutoLoad makes a call return ErrNotLoaded if its library is missing. Otherwise the client loads the missing library, at
 	// most once a second on each node, never replaces one, and sends the call once more. The user needs +function|load for

@@ -29,8 +29,8 @@
 // A Client is safe for concurrent use. A call ends with its context, even if go-redis would wait longer. A call without a reply
 // by then is ErrOutcomeUnknown, unless it was certainly not sent.
 //
-// Over a *redis.Client and a *redis.ClusterClient, calls share round trips while more than 4 are in flight to a node, also with
-// the calls of other Clients. Hooks see them in ProcessPipelineHook, with the context values of the first call.
+// Over a *redis.Client, a *redis.ClusterClient and an adapter, calls share round trips while more than 4 are in flight to a node,
+// also with the calls of other Clients. Hooks see them in ProcessPipelineHook, with the context values of the first call.
 // Options.NoSharing turns that off.
 //
 // The calling goroutine sends a call if its context never ends, or if the client has ContextTimeoutEnabled and the deadline is

@@ -27,6 +27,7 @@ type transport struct {
 	pipeline         func() redis.Pipeliner // nil: calls do not share round trips
 	enforcesDeadline bool                   // the caller itself ends a command at its context's deadline
 	slots            clusterCaller          // nil unless the caller is a cluster's
+	router           router                 // nil unless the caller is an adapter
 	maxDirect        int32                  // calls in flight to a node up to which callers send them
 	slotsKnown       atomic.Bool            // the caller has learned the cluster's hash slots
 	single           nodeQueue              // to the only node, or to all until slotsKnown
@@ -46,7 +47,7 @@ var transports struct {
 func transportFor(caller Caller, sharing bool) *transport {
 	if maker, ok := caller.(interface{ Pipeline() redis.Pipeliner }); ok && sharing {
 		switch caller.(type) {
-		case *redis.Client, *redis.ClusterClient:
+		case *redis.Client, *redis.ClusterClient, router:
 			return sharedTransport(caller, maker.Pipeline)
 		}
 	}
@@ -85,6 +86,8 @@ func newTransport(caller Caller, pipeline func() redis.Pipeliner) *transport {
 	case *redis.ClusterClient:
 		t.enforcesDeadline = c.Options().ContextTimeoutEnabled
 		t.slots = c
+	case router:
+		t.router = c
 	}
 	return t
 }
@@ -125,18 +128,22 @@ func (t *transport) endsInTime(ctx context.Context) bool {
 
 // queueFor returns the queue of the node that serves a call's first key.
 func (t *transport) queueFor(ctx context.Context, cmd *command) *nodeQueue {
-	if t.slots == nil || !t.slotsKnown.Load() {
+	if t.router == nil && (t.slots == nil || !t.slotsKnown.Load()) {
 		return &t.single
 	}
 	key, ok := firstKey(cmd.Cmd.Args())
 	if !ok {
 		return &t.single
 	}
-	node, err := t.slots.MasterForKey(ctx, key) // sends nothing, because the slots are known
-	if err != nil {
+	var address string
+	if t.router != nil {
+		address = t.router.Node(key)
+	} else if node, err := t.slots.MasterForKey(ctx, key); err == nil { // sends nothing, because the slots are known
+		address = node.Options().Addr
+	}
+	if address == "" {
 		return &t.single
 	}
-	address := node.Options().Addr
 	found, ok := t.queues.Load(address)
 	if !ok {
 		found, _ = t.queues.LoadOrStore(address, &nodeQueue{transport: t})
