@@ -27,8 +27,8 @@ func (a *app) initCommand() *cobra.Command {
 		Short: "Create a project: a first annotated function, its test, a Makefile and a CI workflow",
 		Long: `Creates a project in DIR, or here: rlfunc.yaml, a first annotated function with its generated client, a step-table test for
 the embedded engine, a Makefile and a CI workflow. It keeps an existing go.mod, Makefile, .gitignore and
-.github/workflows/ci.yml: it adds the requirement of rlfunc to go.mod, and prints the lines to add to the others. If any
-other file exists, it writes nothing.
+.github/workflows/ci.yml: it adds the requirement of rlfunc to go.mod, and prints the lines to add to the others. A project may take
+one more template. If any other file exists, it writes nothing.
 
 At the end it runs go mod tidy, so that go test ./... passes at once.
 

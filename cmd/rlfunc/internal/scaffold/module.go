@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/build"
@@ -50,6 +51,9 @@ func (p *Plan) goMod(o *Options) error {
 	}
 	if p.Files["go.mod"], err = mod.Format(); err != nil {
 		return fmt.Errorf("extend %s: %w", name, err)
+	}
+	if bytes.Equal(p.Files["go.mod"], text) {
+		return nil
 	}
 	p.Kept = append(p.Kept, fmt.Sprintf("extended go.mod of module %s: it now requires %s and has it as a tool", path, rlfunc))
 	return nil

@@ -2,6 +2,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ var built = map[string]string{
 
 // shareable maps files that a repository may already have to advice on what to add. The plan keeps such files.
 var shareable = map[string]string{
+	"rlfunc.yaml":              "its functions and gen must be the folders functions and gen",
 	"Makefile":                 "add `go tool rlfunc generate --check` before its `go test ./...`",
 	".github/workflows/ci.yml": "let it run `go tool rlfunc generate --check` and `go test ./...`",
 	".gitignore":               "it must not list functions/ and gen/: commit both",
@@ -63,20 +65,39 @@ func New(o Options) (*Plan, error) {
 	}
 	maps.Copy(p.Files, library)
 	for from, to := range built {
-		there, err := exists(filepath.Join(o.Dir, filepath.FromSlash(to)))
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			p.Kept = append(p.Kept, "kept "+to+": "+shareable[to])
-			continue
-		}
 		if p.Files[to], err = builders.ReadFile("template/" + from); err != nil {
 			return nil, err
 		}
 	}
+	if err := p.keep(o.Dir); err != nil {
+		return nil, err
+	}
 	slices.Sort(p.Kept)
 	return p, nil
+}
+
+// keep removes what dir already has from the plan: shareable files, and lib files that another template has brought. It says which
+// differ.
+func (p *Plan) keep(dir string) error {
+	for name, text := range p.Files {
+		advice, share := shareable[name]
+		if !share && !strings.HasPrefix(name, "functions/lib/") {
+			continue
+		}
+		have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		switch same := bytes.Equal(have, text); {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case !same && share:
+			p.Kept = append(p.Kept, "kept "+name+": "+advice)
+		case !same:
+			continue // Write reports it
+		}
+		delete(p.Files, name)
+	}
+	return nil
 }
 
 // Write writes the files into dir. If any but go.mod exists, it returns an error and writes nothing.
