@@ -75,6 +75,7 @@ func newGRPC(o *Options, more ...grpc.ServerOption) (*grpc.Server, error) {
 	return grpc.NewServer(append(more,
 		grpc.Creds(security),
 		envoyguard.ServerOption(),
+		grpc.NumStreamWorkers(maxStreams), // their stacks need not grow for each request; bench/NOTES.md has the figures
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.MaxConcurrentStreams(maxStreams),
