@@ -94,7 +94,7 @@ func memorySize(low int64) func(string) (string, string) {
 		case !valid:
 			return "", "argument must be a memory value"
 		case n < low:
-			return "", fmt.Sprintf("argument must be between %d and %d inclusive", low, math.MaxInt64)
+			return "", fmt.Sprintf("argument must be between %d and %d inclusive", low, int64(math.MaxInt64))
 		}
 		return itoa(n), ""
 	}
