@@ -72,6 +72,9 @@ func (c *command) Args() []any {
 
 var nothing = []any{"PING"}
 
+// replaced reports whether the reply is that of the PING. No function replies with text.
+func (c *command) replaced() bool { return c.abandoned.Load() && c.Val() == any("PONG") }
+
 // abandon prevents a command that was not written yet from being written, and reports whether it certainly was not.
 func (c *command) abandon() (unwritten bool) {
 	c.abandoned.Store(true)

@@ -130,7 +130,12 @@ func (s suite) lateAnswer(t *testing.T) {
 			rdb, p := s.through(t, to)
 			p.Mode.Store(counting.SlowReply)
 			l := leaver{t.Context(), make(chan struct{})}
-			time.AfterFunc(10*time.Millisecond, func() { close(l.gone) })
+			go func() {
+				for p.Seen.Load() == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				close(l.gone)
+			}()
 			_, err := call(l, clientOf(t, rdb, fcall.Options{}), "hit", t.Name())
 			late := fcall.Late(err)
 			if !errors.Is(err, errLeft) || late == nil {
