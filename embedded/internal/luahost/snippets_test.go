@@ -88,7 +88,7 @@ func snippetFiles(t *testing.T) []string {
 
 func TestSnippets_answerAsRecorded(t *testing.T) {
 	if *record {
-		t.Skip("recording")
+		t.Skip("SKIPPED: -record writes the answers")
 	}
 	for _, file := range snippetFiles(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 // The demo does not deploy source that vet rejects.
 func TestRun_badSourceIsNotDeployed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("vets every library")
+		t.Skip("SKIPPED: every library is vetted, which takes long, with -short")
 	}
 	const file = "ratelimit/sliding_log.lua"
 	e := virtual(t)
