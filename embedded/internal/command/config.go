@@ -14,9 +14,9 @@ import (
 
 // A setting is one that CONFIG GET and CONFIG SET know.
 type setting struct {
-	value string                                    // of delivery
-	check func(text string) (value, problem string) // value is what CONFIG GET shows
-	apply func(s *State, value string)              // nil if it has no effect
+	value string                                         // of delivery
+	check func(old, text string) (value, problem string) // value is what CONFIG GET shows
+	apply func(s *State, value string)                   // nil if it has no effect
 }
 
 // evictLRU is the maxmemory-policy that removes the keys that were used least recently. Redis estimates which; here it is exact.
@@ -39,7 +39,7 @@ var settings = map[string]setting{
 	"maxclients":                 {"10000", wholeNumber(1, math.MaxUint32), limit(func(s *State) *atomic.Int64 { return &s.MaxClients })},
 	"proto-max-bulk-len":         {"536870912", memorySize(1 << 20), limit(func(s *State) *atomic.Int64 { return &s.Limits.Argument })},
 	"client-query-buffer-limit":  {"1073741824", memorySize(1 << 20), limit(func(s *State) *atomic.Int64 { return &s.Limits.Query })},
-	"client-output-buffer-limit": {fmt.Sprintf("normal %d 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", maxUnread), nil, applyOutputLimit},
+	"client-output-buffer-limit": {fmt.Sprintf("normal %d 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", maxUnread), mergeOutputLimit, applyOutputLimit},
 }
 
 // aliases are second names of settings.
@@ -70,12 +70,12 @@ func mustInt(s string) int64 {
 	return n
 }
 
-func anyText(text string) (value, problem string) { return text, "" }
+func anyText(_, text string) (value, problem string) { return text, "" }
 
-func fixed(string) (value, problem string) { return "", "can't set immutable config" }
+func fixed(string, string) (value, problem string) { return "", "can't set immutable config" }
 
-func wholeNumber(low, high int64) func(string) (string, string) {
-	return func(text string) (value, problem string) {
+func wholeNumber(low, high int64) func(string, string) (string, string) {
+	return func(_, text string) (value, problem string) {
 		n, valid := parseInt(text)
 		switch {
 		case !valid:
@@ -87,8 +87,8 @@ func wholeNumber(low, high int64) func(string) (string, string) {
 	}
 }
 
-func memorySize(low int64) func(string) (string, string) {
-	return func(text string) (value, problem string) {
+func memorySize(low int64) func(string, string) (string, string) {
+	return func(_, text string) (value, problem string) {
 		n, valid := parseMemory(text)
 		switch {
 		case !valid:
@@ -100,8 +100,8 @@ func memorySize(low int64) func(string) (string, string) {
 	}
 }
 
-func oneOf(words ...string) func(string) (string, string) {
-	return func(text string) (value, problem string) {
+func oneOf(words ...string) func(string, string) (string, string) {
+	return func(_, text string) (value, problem string) {
 		switch value = lower(text); {
 		case slices.Contains(words, value):
 			return value, ""
@@ -184,12 +184,7 @@ func configSet(c *Call) reply.Value {
 		if !known {
 			return failure("ERR Unknown option or number of arguments for CONFIG SET - '" + pairs[i] + "'")
 		}
-		var value, problem string
-		if def.check == nil {
-			value, problem = mergeOutputLimit(c.State.config[name], pairs[i+1])
-		} else {
-			value, problem = def.check(pairs[i+1])
-		}
+		value, problem := def.check(c.State.config[name], pairs[i+1])
 		if _, twice := values[name]; twice {
 			problem = "duplicate parameter"
 		}
