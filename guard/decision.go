@@ -105,7 +105,7 @@ type LimitState struct {
 	Allowed  bool // reports whether this limit allows; another one may have refused
 	// Remaining is the unused part of the limit: 7 after 3 of 10.
 	Remaining int64
-	// RetryAfter is how long until this limit allows the request; 0 if it does. For kind concurrency, it is how long until enough leases
+	// RetryAfter is how long until this limit allows the request; 0 if it does, or if a shadow limit never will. For kind concurrency, it is how long until enough leases
 	// end, if no request ends or renews its lease.
 	RetryAfter time.Duration
 	// ResetAfter is how long until the limit has its full capacity again. For kind concurrency, it is 0.

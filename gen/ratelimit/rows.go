@@ -89,8 +89,8 @@ type LimitResult struct {
 	// ResetAfter: wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the
 	// lease of the call's own places has left.
 	ResetAfter time.Duration
-	// RetryAfter: wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases
-	// have ended, if no holder releases or renews.
+	// RetryAfter: wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For
+	// a concurrency, until enough leases have ended, if no holder releases or renews.
 	RetryAfter time.Duration
 }
 

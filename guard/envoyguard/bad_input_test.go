@@ -81,3 +81,21 @@ func TestShouldRateLimit_manyEntriesAndDescriptors(t *testing.T) {
 		t.Errorf("a key of 1 MiB: %+v", a)
 	}
 }
+
+// A shadow limit refuses nothing, however many hits a request has.
+func TestShouldRateLimit_hitsAboveAShadowLimit(t *testing.T) {
+	f := serve(t, `
+timeout: 10s
+endpoints:
+  - name: search
+    limits:
+      - {name: hour, by: ip, kind: fixed_window, limit: 100, window: 1h}
+      - {name: try, by: ip, kind: fixed_window, limit: 3, window: 1h, shadow: true}
+descriptors: [{domain: edge, entries: [{key: remote_address, identity: ip}], endpoint: search}]
+`)
+	r := edge(from("203.0.113.7"))
+	r.HitsAddend = 50
+	if a := f.ask(t, r); a.Code != "OK" || a.Statuses[0] != "OK search/hour HOUR 100 50 1h0m0s" {
+		t.Errorf("%+v", a)
+	}
+}

@@ -13,6 +13,7 @@ function kind_concurrency.prepare(row)
   if row.window_us < 1000 or row.window_us > 86400000000 then
     return nil, refusal.argument('window must be 1 ms to 1 day in a concurrency: it is the lease')
   end
+  row.most = math.min(row.limit, most_places)
   row.needs_clock = true
   row.weighted = true
   return row

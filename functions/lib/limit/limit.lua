@@ -22,13 +22,24 @@
 --- @result allowed     bool                     whether this limit allows the call; another one may refuse it
 --- @result remaining   count[0..16777216]       what is left after the call: 7 when 3 of 10 are used
 --- @result reset_after duration                 wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the call's own places has left
---- @result retry_after duration                 wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases have ended, if no holder releases or renews
+--- @result retry_after duration                 wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a concurrency, until enough leases have ended, if no holder releases or renews
 local limit = {}
 
 local kinds = {
   sliding_log = kind_sliding_log, sliding_counter = kind_sliding_counter, fixed_window = kind_fixed_window, gcra = kind_gcra,
   quota = kind_quota, concurrency = kind_concurrency,
 }
+
+-- The check of a shadow limit. It refuses a cost that can never fit, which is an error of the caller in any other limit.
+local function check_shadow(row, key, cost, clock_us, answer, holder)
+  local allowed, left, reset_us, wait_us = row.check_live(row, key, math.min(cost, row.most), clock_us, answer, holder)
+  if allowed == nil then
+    return nil, left
+  elseif cost > row.most then
+    return false, left, reset_us, 0
+  end
+  return allowed, left, reset_us, wait_us
+end
 
 -- Checks a row, and adds the functions of its kind. same_name_above marks a row after one of the same kind and name: for one
 -- subject the two would be one limit. clock_needed_so_far marks a row that needs the clock, or follows one that does, so the last
@@ -43,6 +54,7 @@ function limit.prepare(row, above)
   end
   row.window_ms = math.ceil(row.window_us / 1000)
   row.burst = row.burst or row.limit
+  row.most = row.burst
   row.redis_type = kind.redis_type
   row.check = kind.check
   row.charge = kind.charge
@@ -51,6 +63,11 @@ function limit.prepare(row, above)
   local fine, failure = kind.prepare(row)
   if not fine then
     return nil, failure
+  end
+  if row.shadow then
+    row.check_live = row.check
+    row.check = check_shadow
+    row.take = nil
   end
   row.clock_needed_so_far = row.needs_clock
   for i = 1, #above do

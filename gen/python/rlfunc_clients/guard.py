@@ -116,8 +116,8 @@ class LimitResult:
     """
 
     retry_after: timedelta
-    """Wait until this limit allows the call; 0 when it does. For a concurrency, until enough leases have
-    ended, if no holder releases or renews.
+    """Wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a
+    concurrency, until enough leases have ended, if no holder releases or renews.
     """
 
 
