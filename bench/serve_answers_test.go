@@ -21,7 +21,9 @@ identities: {user: {header: X-User, claimed: true}}
 endpoints:
   - {name: user, unbounded: true, limits: [{name: hour, by: user, kind: fixed_window, limit: 3, window: 1h}]}
   - {name: search, limits: [{name: hour, by: all, kind: fixed_window, limit: 2, window: 1h}]}
+  - {name: plan, unbounded: true, limits: [{name: hour, by: user, kind: fixed_window, limit: 3, window: 1h, dynamic_max: 1000}]}
 descriptors:
+  - {domain: edge, entries: [{key: plan, identity: user}], endpoint: plan}
   - {domain: edge, entries: [{key: user, identity: user}], endpoint: user}
   - {domain: edge, entries: [{key: route, value: search}], endpoint: search}
 `
@@ -29,6 +31,7 @@ descriptors:
 const theirAnswers = `
 domain: edge
 descriptors:
+  - {key: plan, rate_limit: {unit: hour, requests_per_unit: 3}}
   - {key: user, rate_limit: {unit: hour, requests_per_unit: 3}}
   - {key: route, value: search, rate_limit: {unit: hour, requests_per_unit: 2}}
 `
@@ -104,8 +107,11 @@ func TestServe_answersBesideEnvoysService(t *testing.T) {
 	user := func(name string) *commonv3.RateLimitDescriptor { return one("user", name) }
 	negative := hitsOf(1, user("negative"))
 	negative.IsNegativeHits = true
-	dynamic := user("dynamic")
-	dynamic.Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 50, Unit: typev3.RateLimitUnit_MINUTE}
+	const minute, hour = typev3.RateLimitUnit_MINUTE, typev3.RateLimitUnit_HOUR
+	limited := func(n uint32, unit typev3.RateLimitUnit, d *commonv3.RateLimitDescriptor) *ratelimitv3.RateLimitRequest {
+		d.Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: unit}
+		return asked(d)
+	}
 	search := one("route", "search")
 	for _, c := range []struct {
 		what         string
@@ -203,9 +209,39 @@ func TestServe_answersBesideEnvoysService(t *testing.T) {
 			"error Unimplemented",
 		},
 		{
-			"a limit in the descriptor", asked(dynamic),
+			"a limit in the descriptor", limited(50, minute, user("dynamic")),
 			"OK: OK 50/MINUTE 49 left reset",
 			"OK: OK 3/HOUR 2 left reset",
+		},
+		{
+			"a limit in the descriptor, with dynamic_max", limited(4, hour, one("plan", "p")),
+			"OK: OK 4/HOUR 3 left reset",
+			"OK: OK 4/HOUR 3 left reset",
+		},
+		{
+			"the configured limit of the same client", asked(one("plan", "p")),
+			"OK: OK 3/HOUR 1 left reset",
+			"OK: OK 3/HOUR 1 left reset",
+		},
+		{
+			"another unit of the same client", limited(5, minute, one("plan", "p")),
+			"OK: OK 5/MINUTE 4 left reset",
+			"OK: OK 5/MINUTE 2 left reset",
+		},
+		{
+			"more than dynamic_max", limited(5000, hour, one("plan", "q")),
+			"OK: OK 5000/HOUR 4999 left reset",
+			"OK: OK 1000/HOUR 999 left reset",
+		},
+		{
+			"a limit of 0", limited(0, hour, one("plan", "r")),
+			"OVER_LIMIT: OVER_LIMIT 0/HOUR 0 left reset",
+			"OVER_LIMIT: OVER_LIMIT 0/HOUR 0 left error=limit",
+		},
+		{
+			"a limit in a descriptor that is not configured", limited(5, hour, one("path", "/")),
+			"OK: OK 5/HOUR 4 left reset",
+			"OK: OK",
 		},
 		{
 			"the route", asked(search),
@@ -236,6 +272,11 @@ func TestServe_answersBesideEnvoysService(t *testing.T) {
 			"no entries", asked(&commonv3.RateLimitDescriptor{}),
 			"OK: OK",
 			"OK: OK",
+		},
+		{
+			"a limit of unit UNKNOWN, which ends their process", limited(5, typev3.RateLimitUnit_UNKNOWN, one("plan", "s")),
+			"error Unavailable",
+			"OVER_LIMIT: OVER_LIMIT error=bad_request",
 		},
 	} {
 		for _, side := range []struct {

@@ -12,13 +12,13 @@ import (
 var blockScope = new(plan.Plan)
 
 func ownKey(pl *plan.Plan, w *plan.Resolved, r *Request) refusals.Key {
-	return refusals.Key{Scope: pl, Subject: w.OwnSubjects(pl), Weight: r.Weight, Estimate: r.Estimate, Factors: w.FactorKey()}
+	return refusals.Key{Scope: pl, Subject: w.OwnSubjects(pl), Weight: r.Weight, Estimate: r.Estimate, Variant: w.Variant()}
 }
 
 func blockKey(subject string) refusals.Key { return refusals.Key{Scope: blockScope, Subject: subject} }
 
-func globalKey(row *plan.Row, r *Request) refusals.Key {
-	return refusals.Key{Scope: row, Weight: r.Weight}
+func globalKey(pl *plan.Plan, w *plan.Resolved, i int, r *Request) refusals.Key {
+	return refusals.Key{Scope: &pl.Rows[i], Weight: r.Weight, Variant: w.RowVariant(i)}
 }
 
 func receiptKey(pl *plan.Plan, w *plan.Resolved, r *Request) refusals.Key {
@@ -43,7 +43,7 @@ func (g *Guard) cachedRefusal(d *Decision, pl *plan.Plan, w *plan.Resolved, r *R
 		return false
 	}
 	for i := range w.Rows.All() {
-		if row := &pl.Rows[i]; row.Limit.Global && g.fillFromCache(d, globalKey(row, r), at) {
+		if pl.Rows[i].Limit.Global && g.fillFromCache(d, globalKey(pl, w, i, r), at) {
 			return true
 		}
 	}

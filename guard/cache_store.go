@@ -35,7 +35,7 @@ func (g *Guard) cacheGlobalRefusals(pl *plan.Plan, w *plan.Resolved, r *Request,
 	for i := range w.Rows.All() {
 		for n := range d.Limits {
 			if l := &d.Limits[n]; pl.Rows[i].Limit.Global && l.Subject == w.RowSubjects[i] && refuses(l) && l.Kind != policy.Concurrency {
-				g.refusals.Add(globalKey(&pl.Rows[i], r), &Decision{
+				g.refusals.Add(globalKey(pl, w, i, r), &Decision{
 					Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: slices.Clone(d.Limits[n : n+1]),
 				}, []string{l.Subject}, at, l.RetryAfter)
 			}

@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -36,9 +35,8 @@ func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decisi
 // decideWithHooks passes copies to hooks, which may keep and edit them.
 func (g *Guard) decideWithHooks(ctx context.Context, d *Decision, r Request) error {
 	start := monotime.Now()
-	r.Subjects, r.Also = slices.Clone(r.Subjects), slices.Clone(r.Also) // the caller may reuse its slices
-	shown := r
-	shown.Subjects, shown.Also = slices.Clone(r.Subjects), slices.Clone(r.Also)
+	r = r.clone() // the caller may reuse its slices
+	shown := r.clone()
 	ctx = g.hooks.deciding(ctx, &shown)
 	e := Event{Request: r}
 	call, err := g.decide(ctx, d, &r, start)
@@ -80,7 +78,7 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	}
 	var resolved plan.Resolved
 	overrides := ps.Overrides()
-	ps.Resolve(&resolved, pl, r.Subjects, overrides)
+	ps.Resolve(&resolved, pl, request, overrides)
 	d.Endpoint, d.Subject = r.Endpoint, resolved.Client
 	if overridden(overrides, d, request) {
 		return redisCall{}, nil

@@ -45,7 +45,7 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 	}
 	var resolved plan.Resolved
 	overrides := ps.Overrides()
-	ps.Resolve(&resolved, pl, r.Subjects, overrides)
+	ps.Resolve(&resolved, pl, request, overrides)
 	e := &Explanation{
 		Subject: resolved.Client, Account: resolved.Account, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
 		ChallengeRequired: pl.Params.ChallengeRequired, Counted: resolved.Counted(pl),

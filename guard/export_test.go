@@ -17,7 +17,7 @@ func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...str
 	}
 	for _, s := range subjects {
 		var w plan.Resolved
-		ps.Resolve(&w, pl, []string{s}, nil)
+		ps.Resolve(&w, pl, &plan.Request{Subjects: []string{s}}, nil)
 		d := &Decision{Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter}
 		for i := range w.Rows.All() {
 			d.Limits = append(d.Limits, limitState(&pl.Rows[i], &pl.Rows[i].Limit, s))

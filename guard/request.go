@@ -1,12 +1,17 @@
 package guard
 
 import (
+	"slices"
+
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard/internal/plan"
 )
 
 // ErrEndpoint is the error for a request whose endpoint is not in the policy.
 var ErrEndpoint = plan.ErrEndpoint
+
+// A Rate is a limit that a request brings, in place of those of its endpoint that have a dynamic_max in the policy.
+type Rate = plan.Rate
 
 // A Request describes one request to decide about.
 type Request struct {
@@ -29,9 +34,17 @@ type Request struct {
 	Payload string
 	// Weight multiplies the cost of each limit, except that a sliding log counts each request once. Defaults to 1.
 	Weight int64
+	// Rates replace limits that have a dynamic_max in the policy, at most one for each endpoint. They have no effect on other limits.
+	// Defaults to none.
+	Rates []Rate
 	// Estimate is the expected cost of the request. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
 	// Refundable makes Decision.Ticket return what another process needs to refund the decision. It takes no prefetched tokens. Defaults to
 	// false.
 	Refundable bool
+}
+
+func (r Request) clone() Request {
+	r.Subjects, r.Also, r.Rates = slices.Clone(r.Subjects), slices.Clone(r.Also), slices.Clone(r.Rates)
+	return r
 }

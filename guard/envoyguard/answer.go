@@ -115,7 +115,6 @@ func small(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
 // unit returns the unit of a window; UNKNOWN if Envoy has none of this length.
 func unit(window time.Duration) ratelimitv3.RateLimitResponse_RateLimit_Unit {
-	const day = 24 * time.Hour
 	switch window {
 	case time.Second:
 		return ratelimitv3.RateLimitResponse_RateLimit_SECOND
@@ -127,6 +126,10 @@ func unit(window time.Duration) ratelimitv3.RateLimitResponse_RateLimit_Unit {
 		return ratelimitv3.RateLimitResponse_RateLimit_DAY
 	case 7 * day:
 		return ratelimitv3.RateLimitResponse_RateLimit_WEEK
+	case 30 * day:
+		return ratelimitv3.RateLimitResponse_RateLimit_MONTH
+	case 365 * day:
+		return ratelimitv3.RateLimitResponse_RateLimit_YEAR
 	}
 	return ratelimitv3.RateLimitResponse_RateLimit_UNKNOWN
 }

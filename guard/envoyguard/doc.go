@@ -9,6 +9,8 @@
 // together: all are charged, or none is. A descriptor that the policy does not map is OK, and not limited. If the policy has
 // unmatched: refuse, a request without a mapped descriptor is over its limit.
 //
+// A descriptor's limit replaces those limits of its endpoint that have a dynamic_max; see guard.Rate. Another limit has the same count.
+//
 // By default Envoy lets a request pass whose rate limit request fails. So the answer is OVER_LIMIT and not an error if a client could cause
 // it: an address or a key that cannot be read, two values of one identity, text that is not UTF-8; also if a limit is not decided whose
 // failure mode is closed, and if a key in Redis is unreadable. The dynamic metadata then has the key error.

@@ -18,6 +18,8 @@ type rules struct {
 	reader *identity.Reader
 	// byShape are the descriptors of a domain by their keys, in the order of their priority.
 	byShape map[string][]*policy.Descriptor
+	// dynamic are the limits that a descriptor may replace: the first of each endpoint.
+	dynamic map[string]*policy.Limit
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
@@ -28,7 +30,15 @@ func compile(p *policy.Policy, o *Options) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rules{policy: p, reader: reader, byShape: map[string][]*policy.Descriptor{}}
+	r := &rules{policy: p, reader: reader, byShape: map[string][]*policy.Descriptor{}, dynamic: map[string]*policy.Limit{}}
+	for i := range p.Endpoints {
+		e := &p.Endpoints[i]
+		for j := range e.Limits {
+			if e.Limits[j].DynamicMax > 0 && r.dynamic[e.Name] == nil {
+				r.dynamic[e.Name] = &e.Limits[j]
+			}
+		}
+	}
 	for i := range p.Descriptors {
 		d := &p.Descriptors[i]
 		var shape strings.Builder

@@ -66,6 +66,18 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 		if err := c.add(rules.policy, rule, d); err != nil {
 			return rejected(matched, "bad_request"), nil
 		}
+		if l := d.GetLimit(); l != nil && rules.dynamic[rule.Endpoint] != nil {
+			if l.RequestsPerUnit == 0 {
+				return closedBy(matched, i, rules.dynamic[rule.Endpoint], l), nil
+			}
+			rate, ok := rateOf(rule.Endpoint, l)
+			if !ok {
+				return rejected(matched, "bad_request"), nil
+			}
+			if !slices.Contains(request.Rates, rate) {
+				request.Rates = append(request.Rates, rate) // a second one of the endpoint is an ErrArgument
+			}
+		}
 		if rule.Endpoint != request.Endpoint && !slices.Contains(request.OtherEndpoints, rule.Endpoint) {
 			if request.Endpoint == "" {
 				request.Endpoint = rule.Endpoint

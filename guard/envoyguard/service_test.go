@@ -66,10 +66,15 @@ func parse(t *testing.T, text string) *policy.Policy {
 
 func serve(t *testing.T, text string) *fixture {
 	t.Helper()
+	return serveWith(t, text, guard.Options{CacheSize: -1})
+}
+
+func serveWith(t *testing.T, text string, o guard.Options) *fixture {
+	t.Helper()
 	f := &fixture{clock: embedded.NewManualClock(engines.Start)}
 	f.redis = embedded.New(embedded.Options{Clock: f.clock}).Client()
 	var err error
-	if f.guard, err = guard.New(f.redis, parse(t, text), guard.Options{CacheSize: -1}); err != nil {
+	if f.guard, err = guard.New(f.redis, parse(t, text), o); err != nil {
 		t.Fatal(err)
 	}
 	s, err := envoyguard.New(f.guard, envoyguard.Options{})

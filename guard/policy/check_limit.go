@@ -14,7 +14,12 @@ const (
 
 // checkLimits checks every limit by the rules of its kind, as library ratelimit does.
 func (p *Policy) checkLimits(found *problems) {
-	p.eachLimit(func(at, _ string, l *Limit) { l.check(at, p, found) })
+	p.eachLimit(func(at, endpoint string, l *Limit) {
+		l.check(at, p, found)
+		if l.DynamicMax != 0 {
+			l.checkDynamic(at+".dynamic_max", endpoint, found)
+		}
+	})
 	for i := range p.Endpoints {
 		if own, all := len(p.Endpoints[i].Limits), len(p.Limits); own > 0 && own+all > maxRows {
 			found.add(fmt.Sprintf("endpoints[%d].limits", i), "must have at most %d entries together with the policy's limits, got %d and %d", maxRows, own, all)

@@ -99,6 +99,9 @@ type Limit struct {
 	Share float64 `yaml:"share" policy:"is=share"`
 	// Shadow makes this a shadow limit, which counts and logs, and never refuses. Defaults to false.
 	Shadow bool `yaml:"shadow"`
+	// DynamicMax lets a request bring another limit and window, as Envoy's descriptors do, and is the most that these may admit in Window, 1 to
+	// 1000000. For a sliding_log or fixed_window of an endpoint only. Defaults to none: the policy decides.
+	DynamicMax int64 `yaml:"dynamic_max" policy:"1..1000000"`
 	// Prefetch lets each process take tokens of a hot global limit in batches. Defaults to none: each request calls Redis.
 	Prefetch *Prefetch `yaml:"prefetch"`
 }

@@ -49,7 +49,7 @@ func (s Share) apply(limit int64, configured float64) int64 {
 type limitsKey struct {
 	rows    RowSet
 	share   Share
-	factors string // encoded factors of the rows; "" if all are 1
+	variant string // how the rows differ from the plan's; "" if they do not
 }
 
 // Limits are the rows of a plan that one call evaluates.
@@ -88,7 +88,7 @@ func (p *Limits) setPeriod(l *guard.Limit, b calendar.Boundaries) {
 
 // Limits returns some rows of the plan, from the cache if possible.
 func (pl *Plan) Limits(w *Resolved, rows RowSet, share Share) *Limits {
-	key := limitsKey{rows: rows, share: share, factors: encodeFactors(rows, w.Factors)}
+	key := limitsKey{rows: rows, share: share, variant: w.variantOf(rows)}
 	known, ok := pl.packCache.limits.Load(key)
 	if ok && known.(*Limits).current(pl.clock) {
 		return known.(*Limits)
@@ -97,6 +97,9 @@ func (pl *Plan) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 	for i := range rows.All() {
 		r := &pl.Rows[i]
 		limit := r.Limit
+		if w.Rates != nil && w.Rates[i].Limit > 0 {
+			limit.Limit, limit.Window = w.Rates[i].Limit, w.Rates[i].Window
+		}
 		limit.Limit, limit.Burst = share.apply(limit.Limit, r.share), share.apply(limit.Burst, r.share)
 		if w.Factors != nil && !limit.Global {
 			limit.Limit, limit.Burst = wire.MultiplyLimit(limit.Kind, limit.Limit, w.Factors[i]), wire.MultiplyLimit(limit.Kind, limit.Burst, w.Factors[i])
@@ -114,6 +117,14 @@ func (pl *Plan) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 	}
 	return p
 }
+
+// variantOf encodes how some rows differ from the plan's; "" if they do not.
+func (w *Resolved) variantOf(rows RowSet) string {
+	return encodeFactors(rows, w.Factors) + w.rateKey(rows)
+}
+
+// RowVariant encodes how a global row differs from the plan's; "" if it does not. No factor multiplies it.
+func (w *Resolved) RowVariant(i int) string { return w.rateKey(1 << i) }
 
 // encodeFactors returns the factors of the rows as a byte string; "" if all are 1.
 func encodeFactors(rows RowSet, times []int64) string {

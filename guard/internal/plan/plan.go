@@ -73,6 +73,7 @@ type Row struct {
 	grouping grouping
 	share    float64
 	calendar *calendar.Calendar // of a quota
+	maxRate  int64              // most that a request's rate may admit in the window; 0 if a request cannot bring one
 }
 
 // A Budget is a budget of the policy.
@@ -175,7 +176,7 @@ func (pl *Plan) add(ps *Plans, endpoint string, l *policy.Limit, global bool) {
 			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
 		},
 		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count,
-		grouping: newGrouping(ps.Policy, l.By, limitName), share: l.Share,
+		grouping: newGrouping(ps.Policy, l.By, limitName), share: l.Share, maxRate: l.DynamicMax,
 	}
 	r.calendar, _ = l.Calendar() // the policy was checked
 	if l.Kind == policy.Concurrency {

@@ -22,6 +22,7 @@ type Request struct {
 	Challenge      string
 	Payload        string
 	Weight         int64
+	Rates          []Rate
 	Estimate       fcall.Micros
 	Refundable     bool
 }
@@ -37,6 +38,9 @@ const (
 func (r *Request) Check() error {
 	if r.Weight < 0 || r.Weight > maxWeight {
 		return argumentError("Weight", fmt.Sprintf("be 0 to %d", maxWeight), strconv.FormatInt(r.Weight, 10))
+	}
+	if err := checkRates(r.Rates); err != nil {
+		return err
 	}
 	if err := checkSubjects("Subjects", r.Subjects, maxSubjects); err != nil {
 		return err

@@ -23,12 +23,14 @@ type Resolved struct {
 	Attempts     string
 	Challenge    string
 	Factors      []int64 // by row; nil if no override multiplies
+	Rates        []Rate  // by row; nil if the request brings none
 	BudgetFactor int64   // of the budgets
 }
 
 // Resolve fills in the subjects that the rows of a plan count.
-func (ps *Plans) Resolve(w *Resolved, pl *Plan, subjects []string, o *Overrides) {
-	w.BudgetFactor = 1
+func (ps *Plans) Resolve(w *Resolved, pl *Plan, r *Request, o *Overrides) {
+	subjects := r.Subjects
+	w.BudgetFactor, w.Rates = 1, pl.resolveRates(r.Rates)
 	for i := range pl.Rows {
 		if w.RowSubjects[i] = pl.Rows[i].grouping.subject(subjects); w.RowSubjects[i] != "" {
 			w.Rows |= 1 << i
@@ -51,9 +53,9 @@ func (ps *Plans) Resolve(w *Resolved, pl *Plan, subjects []string, o *Overrides)
 	}
 }
 
-// FactorKey encodes the factors of the limits and budgets; "" if all are 1.
-func (w *Resolved) FactorKey() string {
-	text := encodeFactors(w.Rows, w.Factors)
+// Variant encodes how the limits and budgets differ from the plan's; "" if they do not.
+func (w *Resolved) Variant() string {
+	text := w.variantOf(w.Rows)
 	if w.BudgetFactor != 1 {
 		text += "$" + strconv.FormatInt(w.BudgetFactor, 10)
 	}

@@ -19,7 +19,7 @@ type Key struct {
 	Subject  string
 	Weight   int64
 	Estimate fcall.Micros
-	Factors  string // factors of its limits and budgets
+	Variant  string // how its limits and budgets differ from the plan's
 	Receipt  string // of an admitted receipt
 }
 

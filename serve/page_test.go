@@ -1,0 +1,26 @@
+package serve
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/rlfunc/rlfunc/guard/policy"
+)
+
+func TestPage_policiesParse(t *testing.T) {
+	const page = "../docs/serve.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snippets := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(snippets) < 2 {
+		t.Fatalf("%d policies", len(snippets))
+	}
+	for _, s := range snippets {
+		if _, err := policy.Parse(page, []byte(s[1])); err != nil {
+			t.Errorf("%v in\n%s", err, s[1])
+		}
+	}
+}
